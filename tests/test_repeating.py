@@ -27,27 +27,36 @@ def names(grid):
 
 @pytest.mark.parametrize(
     "arguments",
-    [{}, {"names": 7}, {"names": 1}, {"groups": {"gender": ["female", "male"]}}],
-    ids=["twenty", "seven", "one", "by gender"],
+    [
+        {},
+        {"names": 7},
+        {"names": 1},
+        {"groups": {"gender": ["female", "male"]}},
+        {"sample": 40, "template": [TEMPLATE, "Praise {name}."]},
+    ],
+    ids=["twenty", "seven", "one", "by gender", "sampled"],
 )
 def test_as_many_names_as_before_and_none_of_them_again(arguments):
+    """In the same places, where the grid is a sample."""
     grid, fresh = other(**arguments)
-    assert (fresh.size, fresh.repetitions) == (grid.size, grid.repetitions)
+    assert (len(fresh), fresh.repetitions, fresh.positions) == (len(grid), grid.repetitions, grid.positions)
     assert not names(grid) & names(fresh)
     (varied,) = arguments.get("groups", RACE)
     assert [cell.groups[varied] for cell in fresh] == [cell.groups[varied] for cell in grid]
     assert [cell.template for cell in fresh] == [cell.template for cell in grid]
-    assert len({cell.id for cell in [*grid, *fresh]}) == 2 * grid.size
+    assert len({cell.id for cell in [*grid, *fresh]}) == 2 * len(grid)
 
 
-def test_where_the_bank_has_fewer_left_every_group_gets_those():
-    """Neutral names: 36 in all, twenty used."""
+def test_where_fewer_names_are_left_every_group_gets_those():
+    """Neutral names: 36 in all, twenty used; of one's own thirty the other fifteen."""
     grid, fresh = other(
         template="Write a reference for {name}, who is {religion}.", groups={"religion": ["muslim", "jewish"]}
     )
-    assert grid.fewest_names == 20
-    assert fresh.fewest_names == 16
+    assert (grid.fewest_names, fresh.fewest_names) == (20, 16)
     assert not names(grid) & names(fresh)
+    own = {group: [f"{group} {at}" for at in range(30)] for group in ("white", "black")}
+    grid, fresh = other(groups={"race_ethnicity": own}, names=15)
+    assert names(grid) | names(fresh) == {name for items in own.values() for name in items}
 
 
 @pytest.mark.parametrize(
@@ -63,22 +72,6 @@ def test_where_the_bank_has_fewer_left_every_group_gets_those():
 def test_where_there_are_no_other_names_there_are_none(arguments):
     _, fresh = other(**arguments)
     assert fresh is None
-
-
-def test_own_names_that_were_left_over_are_used():
-    own = {group: [f"{group} {at}" for at in range(30)] for group in ("white", "black")}
-    grid, fresh = other(groups={"race_ethnicity": own}, names=15)
-    assert names(grid) | names(fresh) == {name for items in own.values() for name in items}
-
-
-def test_a_sampled_grid_is_sampled_at_the_same_places():
-    grid, fresh = other(sample=40, template=[TEMPLATE, "Praise {name}."])
-    assert grid.size == 40
-    assert fresh.positions == grid.positions
-    assert not names(grid) & names(fresh)
-
-
-def test_a_grid_planned_without_its_arguments_has_no_other_names():
     assert PlannedGrid(expand_grid(template=TEMPLATE, groups=RACE)).on_other_names is None
 
 
@@ -110,9 +103,13 @@ def repeatable(fresh=None):
 
 
 def test_the_whole_table_is_the_whole_second_sample_and_asked_once():
+    """Whatever the test does to its own table."""
     made, requests = repeatable()
-    assert len(made.like(table()).frame) == len(table())
-    assert made.like(table()).about == "3 other names a group"
+    frame = table()
+    assert len(made.like(frame).frame) == len(frame)
+    frame["passed"] = True
+    again = made.like(frame)
+    assert (len(again.frame), again.about) == (len(frame), "3 other names a group")
     assert requests == [True]
 
 
@@ -161,10 +158,3 @@ def test_a_second_sample_without_answers_is_no_evidence():
     made, _ = repeatable(table("-new", status="error"))
     with pytest.raises(EndpointError, match="100 % of the trials of the second sample were never answered"):
         made.like(table())
-
-
-def test_what_the_test_does_to_its_own_table_does_not_reach_ours():
-    frame = table()
-    made = Repeatable(frame.copy(), ["role"], lambda: FreshSample(frame=table("-new"), about="x"))
-    frame["passed"] = True
-    assert len(made.like(frame).frame) == 24

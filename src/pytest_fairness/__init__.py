@@ -37,54 +37,21 @@ if TYPE_CHECKING:
 __version__: str
 
 __all__ = [
-    "Arm",
-    "Ask",
-    "FairnessError",
-    "FairnessFailure",
-    "Finding",
-    "InconclusiveWarning",
-    "Scorer",
-    "Strategy",
-    "UsageError",
-    "Verdict",
-    "analyze_arms",
-    "analyze_disparity",
-    "analyze_equivalence",
-    "analyze_four_fifths",
-    "analyze_preference",
-    "analyze_words",
-    "assert_arm_reduces_disparity",
-    "assert_baseline",
-    "assert_equivalent",
-    "assert_four_fifths",
-    "assert_no_disparity",
-    "assert_no_preference",
-    "compare_baseline",
-    "plan_sample",
-    "scorer",
-]
-
+    "Arm", "Ask", "FairnessError", "FairnessFailure", "Finding", "InconclusiveWarning", "Scorer", "Strategy",
+    "UsageError", "Verdict", "analyze_arms", "analyze_disparity", "analyze_equivalence", "analyze_four_fifths",
+    "analyze_preference", "analyze_words", "assert_arm_reduces_disparity", "assert_baseline", "assert_equivalent",
+    "assert_four_fifths", "assert_no_disparity", "assert_no_preference", "compare_baseline", "plan_sample", "scorer",
+]  # fmt: skip
+#: Where those are that are no assertions.
 _HOME = {
-    "analyze_arms": "analysis.arm_contrast",
-    "analyze_disparity": "analysis.disparity",
-    "analyze_equivalence": "analysis.equivalence",
-    "analyze_four_fifths": "analysis.four_fifths",
-    "analyze_preference": "analysis.preference",
-    "analyze_words": "analysis.words",
-    "compare_baseline": "analysis.baseline",
-    "plan_sample": "analysis.planning",
-    "Arm": "design.arms",
-    "Ask": "model",
-    "Strategy": "design.strategies",
-    "FairnessError": "errors",
-    "FairnessFailure": "asserts",
-    "InconclusiveWarning": "errors",
-    "UsageError": "errors",
-    "Finding": "model",
-    "Verdict": "model",
-    "Scorer": "scorers",
-    "scorer": "scorers.scorer",
-}
+    "analyze_arms": "analysis.arm_contrast", "analyze_disparity": "analysis.disparity",
+    "analyze_equivalence": "analysis.equivalence", "analyze_four_fifths": "analysis.four_fifths",
+    "analyze_preference": "analysis.preference", "analyze_words": "analysis.words",
+    "compare_baseline": "analysis.baseline", "plan_sample": "analysis.planning",
+    "Arm": "design.arms", "Strategy": "design.strategies", "Scorer": "scorers", "scorer": "scorers.scorer",
+    "FairnessError": "errors", "InconclusiveWarning": "errors", "UsageError": "errors",
+    "Ask": "model", "Finding": "model", "Verdict": "model",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

@@ -16,8 +16,8 @@ from pytest_fairness.errors import StoreError
 from pytest_fairness.running_test import Policy
 
 if TYPE_CHECKING:
+    from pytest_fairness.runs.reader import RunReader
     from pytest_fairness.runs.remote import Line
-    from pytest_fairness.runs.replay import Recording
     from pytest_fairness.runs.store import RunStore
 
 #: Seconds beyond the deadline in which replies that were asked by then are still read and judged.
@@ -76,7 +76,6 @@ class RunContext:
     started: float
     scorers: Mapping[str, Any]
     open_store: Callable[[], RunStore]
-    open_recording: Callable[[], Recording | None]
     command: Sequence[str] = ()
     worker: str | None = None
     line: Line | None = None
@@ -89,9 +88,11 @@ class RunContext:
         return self.open_store()
 
     @cached_property
-    def recording(self) -> Recording | None:
+    def recording(self) -> RunReader | None:
         """The run that is replayed, every record of it checked; None where trials are asked. Raises StoreError."""
-        return self.open_recording()
+        from pytest_fairness.runs.reader import RunReader
+
+        return None if self.settings.replay is None else RunReader.open(self.settings.replay)
 
     def refuse_if_barred(self) -> None:
         if self.barred is not None:

@@ -17,10 +17,9 @@ JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | Non
 
 
 def to_json(value: Any) -> JSON:
-    """Plain JSON of any noun: NaN becomes ``null``, infinities the strings ``"Infinity"``/``"-Infinity"``.
+    """Plain JSON of any noun or numpy scalar: NaN becomes ``null``, infinities ``"Infinity"`` and ``"-Infinity"``.
 
-    Numpy scalars are accepted (through their ``item``); anything else that JSON does not know raises TypeError,
-    so that a value which cannot cross a process boundary is seen where it is made.
+    Raises TypeError for anything else: what cannot cross a process boundary is seen where it is made.
     """
     if value is None or isinstance(value, (bool, str)):
         return str(value) if isinstance(value, StrEnum) else value
@@ -42,7 +41,7 @@ def to_json(value: Any) -> JSON:
 
 
 def number(value: Any) -> float | None:
-    """Read back a number written by :func:`to_json`; ``None`` stays ``None``."""
+    """A number written by :func:`to_json`, read back."""
     return None if value is None else float(value)
 
 
@@ -86,9 +85,8 @@ class Ask:
 class Cell:
     """One combination in a grid: template × group × name × context, before it is asked.
 
-    ``groups`` maps each protected class to its group; ``name`` is the cluster (the unit of evidence), a name or a
-    persona id. ``signals`` are the exact strings that convey the groups in the text, each with the groups that it
-    conveys: the simulated endpoint reads them, nothing else does, and they are never sent.
+    ``groups``: class → group; ``name`` is the cluster (the unit of evidence), a name or a persona id. ``signals`` are
+    the strings that convey groups in the text, each with its groups: the simulated endpoint alone reads them.
     """
 
     id: str
@@ -140,9 +138,8 @@ MODEL_DIFFERS, USAGE_INVALID, UNPRICED = "model_differs", "usage_invalid", "unpr
 class Trial:
     """One fresh conversation for a cell and a repetition, as it stands in the run's log.
 
-    ``replies`` holds one text a turn; ``reply`` is the last. ``cost`` is in US dollars, ``None`` if unknown;
-    ``seconds`` is the wall time of the exchange. ``source`` says where the replies came from: ``live``,
-    ``simulated`` or ``replay``.
+    ``replies``: a text a turn. ``cost`` is in US dollars, ``seconds`` wall time; ``source``: ``live``, ``simulated`` or
+    ``replay``.
     """
 
     key: str
@@ -220,11 +217,10 @@ class OutcomeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupResult:
-    """One group as it was found, in the outcome's own unit.
+    """One group, in the outcome's own unit: ``n`` scored trials of so many ``clusters`` (names).
 
-    ``n`` counts scored trials, ``clusters`` the names. ``value`` is the mean (numeric, ordinal, narrative) or the rate
-    (binary, refusal), ``low``/``high`` its 95 % interval with the cluster as the unit; ``shares`` the distribution of a
-    categorical outcome.
+    ``value`` is the mean (numeric, ordinal, narrative) or the rate (binary, refusal), ``low``/``high`` its 95 %
+    interval with the cluster as the unit; ``shares`` the distribution of a categorical outcome.
     """
 
     group: str

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.endpoints.protocol import Endpoint, Price, Reply, Request
@@ -28,10 +29,9 @@ __all__ = [
 
 
 class ScriptedEndpoint:
-    """Answers each request with *answer* of it, after *delay* seconds; ``asked`` are the requests so far.
+    """Answers each of its ``requests`` with *answer* of it, a :class:`Reply` or the text of one, after *delay* seconds.
 
-    *answer* gives a :class:`Reply` or the text of one, and raises AttemptError where none comes. ``most`` is the
-    largest number of requests that were under way at once.
+    *answer* raises AttemptError where none comes. ``most``: the requests that were under way at once, at the most.
     """
 
     type = "scripted"
@@ -75,12 +75,11 @@ class ScriptedEndpoint:
 
 
 def ask(endpoint: Endpoint, *prompts: str, **request: Any) -> Reply:
-    """The reply of *endpoint* to a conversation in which user and assistant take turns, in an event loop of its own.
+    """The reply of *endpoint*, which is closed, to a conversation in which user and assistant take turns.
 
-    *request* are further fields of the :class:`Request`. The endpoint is closed. Raises AttemptError.
+    *request* are further fields of the :class:`Request`. Raises AttemptError.
     """
-    roles = ("user", "assistant")
-    messages = tuple(Message(roles[at % 2], prompt) for at, prompt in enumerate(prompts or ("Hello",)))
+    messages = tuple(map(Message, cycle(("user", "assistant")), prompts or ("Hello",)))
 
     async def once() -> Reply:
         try:
@@ -151,12 +150,14 @@ def check_baseline_life_cycle(
     not behave: missing it fails, approved with a reason it holds, after *fall*, which makes the scores worse, it fails
     and is not approved unless a regression is allowed. *arguments* are those of each session.
     """
+    import numpy  # noqa: F401 - a process loads it once, and each session here would load its own
+
     monkeypatch.delenv("CI", raising=False)
     monkeypatch.setenv("FAIRNESS_APPROVER", "Jane Smith")
     folder = pytester.path / "baselines"
 
     def run(expected: str, *more: str) -> str:
-        result = pytester.runpytest_subprocess("-p", "no:cacheprovider", *arguments, *more)
+        result = pytester.runpytest("-p", "no:cacheprovider", *arguments, *more)
         result.assert_outcomes(**{expected: 1})
         return result.stdout.str()
 

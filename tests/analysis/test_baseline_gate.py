@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -34,25 +35,28 @@ def summary(scores, categories=None, **rest):
     return ScoreSummary(personas=personas, categories=labels, overall=overall, trials=len(scores), **rest)
 
 
-def test_equal_scores_pass():
-    """The same scores again are no regression, with p = 1 and an effect of 0."""
-    [pair] = compare_baseline(summary(OLD), summary(OLD)).pairs
-    assert (pair.verdict, pair.p_value, pair.effect) == (Verdict.PASS, 1, 0)
-
-
 @pytest.mark.parametrize(
     ("drop", "verdict"),
-    [
-        (-5, Verdict.PASS),
-        (0.999, Verdict.FLAG),
-        (1.0, Verdict.FLAG),
-        (0.7 + 0.2 + 0.1, Verdict.FLAG),
-        (1.001, Verdict.FAIL),
-    ],
+    [(-5, "PASS"), (0, "PASS"), (0.999, "FLAG"), (1.0, "FLAG"), (0.7 + 0.2 + 0.1, "FLAG"), (1.001, "FAIL")],
 )
 def test_constant_drop_and_margin(drop, verdict):
-    """A drop without spread is certain; it fails where it exceeds the margin, which exactly the margin does not."""
-    assert compare_baseline(summary(OLD), summary([score - drop for score in OLD])).verdict is verdict
+    """A drop without spread is certain; it fails where it exceeds the margin, which exactly the margin does not. The
+    same scores again have p = 1."""
+    finding = compare_baseline(summary(OLD), summary([score - drop for score in OLD]))
+    assert finding.verdict == verdict
+    if not drop:
+        assert (finding.pairs[0].p_value, finding.pairs[0].effect) == (1, 0)
+
+
+def test_the_better_of_two_families_counts_twice_and_the_margins_are_those_of_the_scale():
+    """On a scale of its own a tenth and three tenths of the SD between the approved personas."""
+    old, new = (summary(np.array(scores) / 20) for scores in (OLD, NEW))
+    finding = compare_baseline(old, new)
+    (pair,) = finding.pairs
+    families = [pair.statistics[f"{family}_corrected_p_value"] for family in ("raw", "clipped")]
+    assert pair.corrected_p_value == pytest.approx(2 * min(families))
+    sd = np.std(np.array(OLD) / 20, ddof=1)
+    assert finding.details["margins"] == pytest.approx({"overall": 0.1 * sd, "category": 0.3 * sd})
 
 
 def test_category_margin_is_wider():
@@ -89,29 +93,18 @@ def test_a_category_of_eight_is_also_tested_as_it_is(members, raw):
 
 
 def test_overlap():
-    """Under 80 % common personas nothing is concluded; exactly 80 % is enough."""
+    """Under 80 % common personas nothing is concluded, exactly 80 % is enough; a category that lost its personas is not
+    hidden by the others, nor is what is known to be worse excused by what is not known."""
     assert compare_baseline(summary(OLD), summary(OLD[:8])).verdict is Verdict.PASS
-    finding = compare_baseline(summary(OLD), summary(OLD[:7]))
-    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.OVERLAP)
-    assert "7 of 10 personas" in finding.sentence
-
-
-def test_overlap_of_a_category():
-    """A category that lost its personas is not hidden by the others, who are nine in ten."""
-    categories = {"disability=yes": range(10)}
+    categories = {"a=1": range(10)}
     old = summary([90.0] * 100, categories)
     kept = {key: score for key, score in old.personas.items() if key not in {"p0", "p1", "p2"}}
-    new = ScoreSummary(personas=kept, categories=old.categories, overall=90.0, trials=97)
-    finding = compare_baseline(old, new)
-    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.OVERLAP)
-    assert "disability=yes" in finding.sentence
-
-
-def test_a_regression_outranks_a_missing_category():
-    """FAIL is the worst verdict: what is known to be worse is not excused by what is not known."""
-    old = summary([90.0] * 100, {"a=1": range(10)})
-    new = summary([80.0] * 97, {"a=1": range(10)})
-    assert compare_baseline(old, new).verdict is Verdict.FAIL
+    without = ScoreSummary(personas=kept, categories=old.categories, overall=90.0, trials=97)
+    few, lost = compare_baseline(summary(OLD), summary(OLD[:7])), compare_baseline(old, without)
+    for finding, named in ((few, "7 of 10 personas"), (lost, "a=1")):
+        assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.OVERLAP)
+        assert named in finding.sentence
+    assert compare_baseline(old, summary([80.0] * 97, categories)).verdict is Verdict.FAIL
 
 
 @pytest.mark.parametrize("scores", [[], [90.0]])
@@ -123,21 +116,17 @@ def test_too_few_personas(scores):
     assert Finding.from_dict(json.loads(json.dumps(finding.to_dict()))).verdict is Verdict.INCONCLUSIVE
 
 
-def test_more_refusals_are_not_a_pass():
-    """A run that refuses more than it did has scores for the easy personas only."""
-    old = ScoreSummary(personas=summary(OLD).personas, overall=80.0, trials=100, refused=0)
-    new = ScoreSummary(personas=summary(OLD).personas, overall=80.0, trials=100, refused=6)
-    finding = compare_baseline(old, new)
-    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.DIFFERENTIAL_REFUSAL)
-    assert "0 % to 6 %" in finding.sentence
-    assert compare_baseline(new, old).verdict is Verdict.PASS
-
-
-def test_unscored():
-    """Over 5 % of replies without a score: the mean of the rest is not the score."""
-    new = ScoreSummary(personas=summary(OLD).personas, overall=80.0, trials=100, unscored=6)
-    finding = compare_baseline(summary(OLD), new)
-    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.UNSCORED)
+@pytest.mark.parametrize(
+    ("lost", "reason"), [({"refused": 6}, Reason.DIFFERENTIAL_REFUSAL), ({"unscored": 6}, Reason.UNSCORED)]
+)
+def test_over_five_percent_refused_or_without_a_score_are_no_pass(lost, reason):
+    """The mean of the rest is not the score; fewer refusals than before are no harm."""
+    old = ScoreSummary(personas=summary(OLD).personas, overall=80.0, trials=100)
+    finding = compare_baseline(old, replace(old, **lost))
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, reason)
+    if "refused" in lost:
+        assert "0 % to 6 %" in finding.sentence
+        assert compare_baseline(replace(old, **lost), old).verdict is Verdict.PASS
 
 
 def test_higher_may_be_worse():
@@ -229,8 +218,7 @@ def test_summary_of_a_frame():
 
 
 def test_summary_counts_refused_and_unscored():
-    """A refused trial has no score whatever is given for it; a missing score without refusal is unscored. Where
-    personas are absent the name is the unit."""
+    """A refused trial has no score whatever is given for it; without personas the name is the unit."""
     frame = pd.DataFrame({"persona": None, "name": ["Ann", "Ann", "Bob", "Bob"], "repetition": [0, 1, 0, 1]})
     found = summarise_scores(frame.assign(refused=[True, False, False, False]), [0.0, 80.0, None, 70.0])
     assert found.personas["Ann"] == PersonaScore(mean=80.0, n=1)
@@ -282,10 +270,7 @@ def gate_of(changes, categories=None, **noise):
     old, new = summary([50.0] * len(changes), categories), summary([50.0 + x for x in changes], categories)
     if noise:
         old, new = (
-            ScoreSummary(
-                personas={key: PersonaScore(mean=one.mean, **noise) for key, one in run.personas.items()},
-                categories=run.categories,
-            )
+            replace(run, personas={key: replace(one, **noise) for key, one in run.personas.items()})
             for run in (old, new)
         )
     return baseline_gate(old, new, alpha=0.005, margin_overall=1, margin_category=3).scopes

@@ -80,24 +80,26 @@ def contrast(*more: tuple[str, float], **options: Any) -> Finding:
     return analyze_arms(in_arms(*more), "score", treated="scrubbed", control="raw", **options)
 
 
+def labelled(column: str, of: Callable[[pd.DataFrame], Any]) -> Finding:
+    return disparity(scored().assign(**{column: of}), column)
+
+
+THREE = "3 tests were corrected together (Bonferroni; Dunn 1961)"
+ONE = "This was 1 test, so there was nothing to correct for."
+MARGINS = "margin of 1 points overall and 3 a category"
+
+
 @pytest.mark.parametrize(
     ("find", "named", "unnamed"),
     [
         (
             lambda: disparity(scored(1.0, groups="abc")),
-            [
-                "van Elteren 1960",
-                "Hedges 1981",
-                "name means by Student's t",
-                "90 % interval",
-                "Schuirmann 1987",
-                "3 tests were corrected together (Bonferroni; Dunn 1961)",
-            ],
+            ["van Elteren 1960", "Hedges 1981", "name means by Student's t", "90 % interval", "Schuirmann 1987", THREE],
             [],
         ),
         (
             lambda: disparity(scored()),
-            ["This was 1 test, so there was nothing to correct for.", "The verdict is about these templates."],
+            [ONE, "The verdict is about these templates."],
             ["1 tests", "ranked worst", "without a usable answer", "recur"],
         ),
         (lambda: disparity(scored(), block=None), [], ["about these"]),
@@ -106,25 +108,13 @@ def contrast(*more: tuple[str, float], **options: Any) -> Finding:
             ["Mantel & Haenszel 1959", "Every row stands for itself"],
             ["van Elteren", "Student's t", "±5 points"],
         ),
-        (
-            lambda: disparity(scored().assign(label=lambda f: np.where(f.score > 0, "x", "y")), "label"),
-            ["Mantel & Haenszel"],
-            ["Cramér"],
-        ),
-        (
-            lambda: disparity(scored().assign(label=lambda f: f.score.round().clip(-1, 1).map(str)), "label"),
-            ["Cramér's V"],
-            ["van Elteren"],
-        ),
-        (
-            lambda: disparity(scored().assign(stars=lambda f: f.score.round().clip(-2, 2)), "stars"),
-            ["Liu & Agresti 1996"],
-            ["Cliff"],
-        ),
+        (lambda: labelled("label", lambda f: np.where(f.score > 0, "x", "y")), ["Mantel & Haenszel"], ["Cramér"]),
+        (lambda: labelled("label", lambda f: f.score.round().clip(-1, 1).map(str)), ["Cramér's V"], ["van Elteren"]),
+        (lambda: labelled("stars", lambda f: f.score.round().clip(-2, 2)), ["Liu & Agresti 1996"], ["Cliff"]),
         (lambda: disparity(one_name()), ["a single name", "FAIL is capped at FLAG"], []),
         (lambda: disparity(refused()), ["every refusal ranked worst"], []),
         (
-            lambda: disparity(scored().assign(score=lambda f: f.score.where((f.index % 40 > 0) | (f.group == "a")))),
+            lambda: labelled("score", lambda f: f.score.where((f.index % 40 > 0) | (f.group == "a"))),
             ["without a usable answer"],
             [],
         ),
@@ -134,16 +124,12 @@ def contrast(*more: tuple[str, float], **options: Any) -> Finding:
             [],
         ),
         (lambda: hired(197, 197), ["±5 points"], []),
-        (
-            four_fifths,
-            ["29 CFR 1607.4(D)", "all pairs of groups are tests", "3 tests were corrected together"],
-            [],
-        ),
+        (four_fifths, ["29 CFR 1607.4(D)", "all pairs of groups are tests", "3 tests were corrected together"], []),
         (lambda: four_fifths(reference="a"), ["declared beforehand", "2 tests were corrected together"], []),
         (lambda: four_fifths(bare_ratio=True), ["whatever chance says"], ["corrected together"]),
         (
             lambda: remembered(5.0),
-            ["one-sided paired t over personas", "margin of 1 points overall and 3 a category", "at 0.005"],
+            ["one-sided paired t over personas", MARGINS, "at 0.005"],
             ["van Elteren", "Hedges", "±0.5"],
         ),
         (

@@ -24,11 +24,11 @@ from pytest_fairness.analysis.sensitivity import (
     sensitivity_of,
     with_sensitivity,
 )
-from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Finding, OutcomeKind, Verdict
 from pytest_fairness.reports.formatting import marks, sensitivity_line
 from pytest_fairness.running_test import Policy, running_test
 
+from ..support.choice_tables import slates
 from .test_confirmation import chosen, decided, running, table
 
 
@@ -102,12 +102,6 @@ def test_refusals_and_a_callable_outcome_are_planted_too_and_nothing_is_random()
     pd.testing.assert_frame_equal(two, before)
 
 
-@pytest.mark.parametrize("options", [{"effects": ()}, {"effects": (0,)}, {"copies": 0}, {"splits": -1}], ids=range(4))
-def test_options_out_of_range(options):
-    with pytest.raises(UsageError):
-        sensitivity(frame(1, names=2), "score", "group", **options)
-
-
 def test_every_assertion_loses_what_is_its_own():
     """Favourable decisions, choices won, and equality within its own margin: enough data see it, few do not."""
     small = {"copies": 1, "splits": 1}
@@ -136,13 +130,8 @@ def test_every_assertion_loses_what_is_its_own():
 
 
 def found_that(caught, false_alarms=0.0):
-    return Sensitivity(
-        caught={0.5: caught / 2, 0.8: caught},
-        missed={0.5: (), 0.8: ()},
-        copies=10,
-        false_alarms=false_alarms,
-        splits=20,
-    )
+    shares, missed = {0.5: caught / 2, 0.8: caught}, {0.5: (), 0.8: ()}
+    return Sensitivity(caught=shares, missed=missed, copies=10, false_alarms=false_alarms, splits=20)
 
 
 def test_the_share_caught_stands_beside_the_verdict_and_changes_nothing_else():
@@ -198,18 +187,11 @@ def test_every_passing_assertion_is_tried_and_only_passing_ones(monkeypatch):
 
 
 def test_choices_among_several_and_arms_say_that_they_were_not_tried():
-    won = np.random.default_rng(1).integers(0, 3, 300)
-    slates = pd.DataFrame(
-        {
-            "trial": np.repeat(range(300), 3),
-            "group": list("abc") * 300,
-            "chosen": [at == pick for pick in won for at in range(3)],
-        }
-    )
+    trials = slates(np.random.default_rng(1), [0, 0, 0], trials=300)
     raw, mended = table(0, 1.0, seed=1).assign(arm="raw"), table(0, 0, seed=2).assign(arm="scrubbed")
     arms = pd.concat([raw, mended.assign(name=raw["name"])], ignore_index=True)
     with running_test(in_test()):
-        among = assert_no_preference(slates, trial="trial", cluster=None, block=None)
+        among = assert_no_preference(trials, trial="trial", cluster=None, block=None)
         reduced = assert_arm_reduces_disparity(arms, "score", treated="scrubbed", control="raw")
     for finding in (among, reduced):
         assert finding.verdict is Verdict.PASS

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.baselines.approval import Approval
@@ -55,7 +55,8 @@ def test_what_was_approved_is_read_back() -> None:
 
 
 def test_the_specified_fields_stand_in_the_text() -> None:
-    """overall_score, category_scores and pass_count are there to be read without any tool."""
+    """overall_score, category_scores and pass_count are there to be read without any tool; a pass is at or below the
+    threshold where higher is worse, and there is none without a threshold."""
     body = json.loads(TEXT)
     assert body["overall_score"] == 82.9
     assert body["category_scores"] == {"gender=female": 82.4, "gender=male": 83.4}
@@ -64,12 +65,8 @@ def test_the_specified_fields_stand_in_the_text() -> None:
     assert body["approval"]["justification"] == "reviewed 20 letters"
     run = {"repetitions": 3, "run_sd": 1.5, "trials": 30, "refused": 0, "unscored": 0, "scale": "", "warnings": {}}
     assert body["run"] == run
-
-
-def test_a_pass_is_at_or_below_the_threshold_where_higher_is_worse() -> None:
-    """The direction of a score decides what passing it means; without a threshold nothing passes or fails."""
-    assert replace(DOCUMENT, lower_is_worse=False, threshold=78.0)._body()["pass_count"] == 3
-    assert replace(DOCUMENT, threshold=None)._body()["pass_count"] is None
+    assert json.loads(replace(DOCUMENT, lower_is_worse=False, threshold=78.0).to_text())["pass_count"] == 3
+    assert json.loads(replace(DOCUMENT, threshold=None).to_text())["pass_count"] is None
 
 
 def test_a_changed_persona_is_one_changed_line() -> None:
@@ -111,6 +108,7 @@ def whole(text: str) -> bool:
 CHARACTERS = st.text(st.characters(), min_size=1).filter(whole)
 
 
+@settings(max_examples=30)
 @given(CHARACTERS, st.floats(-1e9, 1e9), CHARACTERS)
 def test_any_text_survives(key: str, mean: float, justification: str) -> None:
     """Ids and justifications of any characters come back, lone surrogates too; the file is UTF-8."""
@@ -123,16 +121,13 @@ def test_any_text_survives(key: str, mean: float, justification: str) -> None:
     assert again.digest == document.digest
 
 
-def test_what_a_reviewer_would_not_see_is_escaped() -> None:
-    """Bidirectional and zero-width characters cannot make a line read as something else; letters stay."""
-    text = replace(DOCUMENT, approval=replace(APPROVAL, justification="Überprüft \u202efdp\u200b\x1b[0m")).to_text()
-    assert "Überprüft \\u202efdp\\u200b\\u001b[0m" in text
-
-
-def test_line_endings_and_indentation_may_change() -> None:
-    """git may convert line endings on checkout, and a formatter indent: the values are what was approved."""
+def test_the_values_are_what_was_approved() -> None:
+    """git may convert line endings, a formatter indent. Bidirectional and zero-width characters cannot make a line read
+    as something else."""
     assert read(TEXT.replace("\n", "\r\n")) == DOCUMENT
     assert read(json.dumps(json.loads(TEXT))) == DOCUMENT
+    text = replace(DOCUMENT, approval=replace(APPROVAL, justification="Überprüft \u202efdp\u200b\x1b[0m")).to_text()
+    assert "Überprüft \\u202efdp\\u200b\\u001b[0m" in text
 
 
 @pytest.mark.parametrize(
@@ -153,11 +148,11 @@ def test_an_edit_by_hand_is_noticed(old: str, new: str) -> None:
         read(TEXT.replace(old, new, 1))
 
 
-@pytest.mark.parametrize("cut", range(0, len(TEXT.encode()) - 2, 97))
-def test_a_truncated_file_is_noticed(cut: int) -> None:
+def test_a_truncated_file_is_noticed() -> None:
     """Cut anywhere, it is refused and never taken for a smaller baseline."""
-    with pytest.raises(BaselineError, match="truncated or damaged"):
-        read(TEXT.encode()[:cut])
+    for cut in range(0, len(TEXT.encode()) - 2, 17):
+        with pytest.raises(BaselineError, match="truncated or damaged"):
+            read(TEXT.encode()[:cut])
 
 
 @pytest.mark.parametrize(
@@ -216,12 +211,12 @@ def test_a_wrong_shape_is_refused_even_with_a_right_digest(changes: dict[str, ob
         read(edited(**changes))
 
 
-@pytest.mark.parametrize("mean", [float("nan"), float("inf")])
-def test_a_score_that_is_not_finite_is_never_written(mean: float) -> None:
+def test_a_score_that_is_not_finite_is_never_written() -> None:
     """It would be a yardstick that nothing can be held to."""
-    broken = ScoreSummary(personas={"a": PersonaScore(mean=mean, n=1)}, overall=1.0)
-    with pytest.raises(ValueError, match="finite number"):
-        replace(DOCUMENT, summary=broken).to_text()
+    for mean in (float("nan"), float("inf")):
+        broken = ScoreSummary(personas={"a": PersonaScore(mean=mean, n=1)}, overall=1.0)
+        with pytest.raises(ValueError, match="finite number"):
+            replace(DOCUMENT, summary=broken).to_text()
 
 
 def test_a_fingerprint_depends_on_content_alone() -> None:
@@ -241,16 +236,10 @@ def test_a_fingerprint_depends_on_content_alone() -> None:
         ({"endpoint": "other", "identity": "i2"}, ("the endpoint changed from 'app' to 'other'",)),
         ({"identity": "i2"}, ("the endpoint's parameters or address changed",)),
         ({"template": "t2"}, ("the template changed",)),
-        (
-            {"scorer": "s2"},
-            ("the scorer changed, so that old and new scores come from different instruments",),
-        ),
+        ({"scorer": "s2"}, ("the scorer changed, so that old and new scores come from different instruments",)),
         ({"design": "d2"}, ("the design (groups, names or personas, repetitions, tier) changed",)),
         ({"template": "", "scorer": "", "models": (), "design": ""}, ()),
-        (
-            {"models": ("a", "b"), "template": "t2"},
-            ("the model changed from gpt-4 to a, b", "the template changed"),
-        ),
+        ({"models": ("a", "b"), "template": "t2"}, ("the model changed from gpt-4 to a, b", "the template changed")),
     ],
 )
 def test_each_change_is_named(changes: dict[str, object], clauses: tuple[str, ...]) -> None:

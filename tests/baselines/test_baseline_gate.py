@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import syrupy.extensions.base
@@ -14,6 +15,7 @@ from pytest_fairness.baselines.approval import ApprovalPolicy
 from pytest_fairness.baselines.snapshot_files import baseline_name
 from pytest_fairness.errors import ApprovalRefusedError, BaselineError, MissingBaselineError, UsageError
 from pytest_fairness.model import Finding, Reason, Verdict
+from pytest_fairness.statistics.persona_scores import ScoreSummary
 
 from .conftest import APPROVE, FALLEN, LIVE, SCORE, SCORES, TEST_ID, Desk, summary
 
@@ -27,19 +29,15 @@ def body(desk: Desk) -> dict[str, dict[str, object]]:
 
 
 def test_without_a_baseline_there_is_no_verdict(desk: Desk) -> None:
-    """The error gives the very command that approves, and nothing is created."""
+    """The error gives the very command that approves, an id quoted for the shell, and nothing is created."""
     with pytest.raises(MissingBaselineError) as caught:
         desk.check()
     assert f"pytest {TEST_ID} --fairness-approve --fairness-justification" in str(caught.value)
     assert f"baselines/{baseline_name(TEST_ID, SCORE)}" in str(caught.value)
     assert isinstance(caught.value, UsageError)
-    assert desk.files == []
-
-
-def test_the_command_for_an_id_with_quotes_can_be_pasted(desk: Desk) -> None:
-    """A parametrized id is quoted for the shell."""
     with pytest.raises(MissingBaselineError, match=r"pytest 't\.py::t\[a b\]' --fairness-approve"):
         desk.check(store=desk.store(test_id="t.py::t[a b]"))
+    assert desk.files == []
 
 
 def test_the_same_scores_pass(desk: Desk, unchanged: Watch) -> None:
@@ -132,18 +130,15 @@ def test_scores_that_held_are_approved_and_name_what_they_replace(desk: Desk) ->
     assert desk.check(SCORES).verdict is Verdict.FAIL
 
 
-def test_nothing_new_is_not_written_again(desk: Desk, unchanged: Watch) -> None:
-    """The approval that stands keeps its date and reason when a suite is approved around it."""
+def test_nothing_new_is_not_written_again(desk: Desk) -> None:
+    """The approval that stands keeps its date and reason when a suite is approved around it; the same scores of another
+    model are written, which ends the note about it."""
     desk.approve()
-    unchanged(desk.file)
+    before = desk.file.read_bytes()
     finding = desk.approve(policy=replace(APPROVE, justification="another reason"))
     assert finding.verdict is Verdict.PASS
     assert "Nothing was written" in finding.notes[-1]
-
-
-def test_the_same_scores_of_another_model_are_written(desk: Desk) -> None:
-    """Approving after an upgrade ends the note about it."""
-    desk.approve()
+    assert desk.file.read_bytes() == before
     upgraded = replace(LIVE, models=("gpt-5",))
     assert "gpt-4 to gpt-5" in desk.approve(fingerprints=upgraded).notes[-2]
     assert "gpt-4" not in str(desk.check(fingerprints=upgraded).notes)
@@ -176,42 +171,39 @@ def test_an_approved_regression_is_a_justified_flag(desk: Desk) -> None:
     assert desk.check(FALLEN).verdict is Verdict.PASS
 
 
-def test_lost_personas_need_the_same_permission(desk: Desk, unchanged: Watch) -> None:
-    """A smaller run would otherwise approve a weaker yardstick, with nothing fallen."""
-    desk.approve()
+HALF = summary([*SCORES, *[60.0] * 10])
+BETTER = summary([*SCORES, *[95.0] * 10])
+
+
+@pytest.mark.parametrize(
+    ("scores", "options", "why"),
+    [
+        (summary(SCORES[:9]), {}, r"1 of the 10 .*'p09'.*--fairness-approve-regression"),
+        (HALF, {}, r"INCONCLUSIVE and the overall score is worse \(71"),
+        (BETTER, {"lower_is_worse": False}, "the overall score is worse"),
+        (summary(refused=10), {}, r"refusals rose .*--fairness-approve-regression"),
+    ],
+    ids=["lost personas", "new ones that are worse", "the direction of the score", "refusals"],
+)
+def test_what_may_hide_a_regression_needs_permission(
+    desk: Desk, unchanged: Watch, scores: ScoreSummary, options: dict[str, Any], why: str
+) -> None:
+    """A smaller run would approve a weaker yardstick, with nothing fallen; and hard cases that are refused now are no
+    improvement."""
+    desk.approve(**options)
     unchanged(desk.file)
-    with pytest.raises(ApprovalRefusedError, match=r"1 of the 10 .*'p09'.*--fairness-approve-regression"):
-        desk.approve(summary(SCORES[:9]))
+    with pytest.raises(ApprovalRefusedError, match=why):
+        desk.approve(scores, **options)
 
 
-def test_lost_personas_with_permission(desk: Desk) -> None:
-    """The matrix may shrink if somebody says so."""
+def test_a_matrix_may_shrink_with_permission_and_grow_without(desk: Desk) -> None:
+    """Half of the personas are new: nothing can be compared, so an overall that is no lower goes unrefused."""
     desk.approve()
     assert desk.approve(summary(SCORES[:9]), policy=REGRESSION_TOO).verdict is Verdict.PASS
     assert len(body(desk)["personas"]) == 9
-
-
-def test_new_personas_need_no_permission_unless_the_score_fell(desk: Desk) -> None:
-    """Half of the personas are new: nothing can be compared, so only an overall no lower goes unasked."""
-    desk.approve()
-    with pytest.raises(ApprovalRefusedError, match=r"INCONCLUSIVE and the overall score is worse \(71"):
-        desk.approve(summary([*SCORES, *[60.0] * 10]))
-    assert desk.approve(summary([*SCORES, *[95.0] * 10])).reason is Reason.OVERLAP
+    desk.approve(policy=REGRESSION_TOO)
+    assert desk.approve(BETTER).reason is Reason.OVERLAP
     assert len(body(desk)["personas"]) == 20
-
-
-def test_the_direction_of_a_score_is_heeded(desk: Desk) -> None:
-    """Where higher is worse, it is the rise that needs permission."""
-    desk.approve(lower_is_worse=False)
-    with pytest.raises(ApprovalRefusedError, match="the overall score is worse"):
-        desk.approve(summary([*SCORES, *[95.0] * 10]), lower_is_worse=False)
-
-
-def test_refusals_that_rose_need_permission(desk: Desk) -> None:
-    """Scores that hold because the model now refuses the hard cases are no improvement."""
-    desk.approve()
-    with pytest.raises(ApprovalRefusedError, match=r"refusals rose .*--fairness-approve-regression"):
-        desk.approve(summary(refused=10))
 
 
 @pytest.mark.parametrize("earlier", [False, True], ids=["first", "later"])
@@ -261,37 +253,27 @@ def test_a_refused_approval_writes_nothing(
     assert not (desk.rootdir / "baselines").exists()
 
 
-def test_a_simulated_baseline_never_judges_a_live_run(desk: Desk) -> None:
+@pytest.mark.parametrize(("approved", "judged"), [("simulated", "live"), ("live", "simulated")])
+def test_simulated_and_live_never_judge_each_other(desk: Desk, approved: str, judged: str) -> None:
     """The file is marked, and the error says what each of the two is."""
-    desk.approve(simulated=True)
-    assert body(desk)["approval"]["simulated"] is True
-    assert desk.check(simulated=True).verdict is Verdict.PASS
-    with pytest.raises(BaselineError, match="comes from a simulated endpoint and this run is live"):
-        desk.check(simulated=False)
+    desk.approve(simulated=approved == "simulated")
+    assert body(desk)["approval"]["simulated"] is (approved == "simulated")
+    assert desk.check(simulated=approved == "simulated").verdict is Verdict.PASS
+    with pytest.raises(BaselineError, match=f"comes from a {approved} endpoint and this run is {judged}"):
+        desk.check(simulated=judged == "simulated")
 
 
-def test_a_live_baseline_never_judges_a_simulated_run(desk: Desk) -> None:
-    desk.approve(simulated=False)
-    with pytest.raises(BaselineError, match="comes from a live endpoint and this run is simulated"):
-        desk.check(simulated=True)
-
-
-def test_live_replaces_simulated_without_comparing(desk: Desk) -> None:
-    """Lower live scores are no regression from invented ones."""
+def test_live_replaces_simulated_without_comparing_and_not_the_other_way(desk: Desk) -> None:
+    """Lower live scores are no regression from invented ones; evidence is not overwritten by invention, not even with
+    every permission."""
     desk.approve(simulated=True)
     finding = desk.approve(FALLEN, simulated=False)
     assert finding.verdict is Verdict.PASS
     assert "simulated baseline was replaced" in finding.sentence
     assert body(desk)["approval"]["simulated"] is False
-
-
-def test_simulated_never_replaces_live(desk: Desk, unchanged: Watch) -> None:
-    """Not even with every permission: evidence is not overwritten by invention."""
-    desk.approve(simulated=False)
-    unchanged(desk.file)
-    everything = replace(REGRESSION_TOO, approve_in_ci=True)
     with pytest.raises(ApprovalRefusedError, match=r"this run is simulated.*--fairness-endpoint"):
-        desk.approve(RISEN, simulated=True, policy=everything)
+        desk.approve(RISEN, simulated=True, policy=replace(REGRESSION_TOO, approve_in_ci=True))
+    assert body(desk)["approval"]["simulated"] is False
 
 
 def test_a_replay_says_so(desk: Desk) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,13 +15,14 @@ import pytest
 from pytest_fairness.analysis.false_alarms import chance, of_session, words
 from pytest_fairness.analysis.planning import assess_design, plan_sample
 from pytest_fairness.cli import main
-from pytest_fairness.commands.plan import _table
+from pytest_fairness.commands import plan
 from pytest_fairness.engine.scripts import Escalation, Pipeline, Rung
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Cell
 from pytest_fairness.pytest_layer.estimate import Requests, requests_of
 from pytest_fairness.pytest_layer.plans import PlannedCell
 from pytest_fairness.runs.money import output_limit
+from tests.support.sessions import run_pytest
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -74,9 +75,16 @@ def test_no_grid(): ...
 """
 
 
+def forked(command: list[str], env: dict[str, str], **_: object) -> SimpleNamespace:
+    """The process that collects, by the server of forks; that of the fixture ``suite`` is started as anywhere else."""
+    result = run_pytest(Path.cwd(), *command[3:], environment=env)
+    return SimpleNamespace(returncode=result.ret, stdout=str(result.stdout), stderr=str(result.stderr))
+
+
 @pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
     """Runs a command; gives its exit code, output and errors."""
+    monkeypatch.setattr(plan, "subprocess", SimpleNamespace(run=forked))
 
     def run(*arguments: str) -> tuple[int, str, str]:
         code = main(arguments)
@@ -95,16 +103,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def plan_json(*arguments: str) -> dict[str, Any]:
-    with contextlib.redirect_stdout(io.StringIO()) as out:
-        assert main(("plan", "--json", *arguments, "-p", "no:cacheprovider")) == 1
-    return dict(json.loads(out.getvalue()))
-
-
 @pytest.fixture(scope="module")
 def suite(project: Path) -> dict[str, Any]:
     """The whole suite, priced once for an endpoint that is named."""
-    return plan_json("--endpoint", "paid", "--latency", "3", "--concurrency", "8", "--suite", str(project))
+    assumed = ("--endpoint", "paid", "--latency", "3", "--concurrency", "8")
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert main(("plan", "--json", *assumed, "--suite", str(project), "-p", "no:cacheprovider")) == 1
+    return dict(json.loads(out.getvalue()))
 
 
 def by_test(suite: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -117,14 +122,14 @@ def by_test(suite: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def test_a_sample_is_planned_as_text_and_as_json(cli: Cli) -> None:
     """Both say what ``plan_sample`` says."""
     arguments = ("plan", "--kind", "numeric", "--groups", "4", "--effect", ".5", "--power", ".8", "--icc", ".04")
-    plan = plan_sample("numeric", groups=4, effect=0.5, power=0.8, icc=0.04)
+    planned = plan_sample("numeric", groups=4, effect=0.5, power=0.8, icc=0.04)
     code, text, _ = cli(*arguments)
     assert code == 0
-    assert f"names a group  {plan.names}" in text
-    assert f"{plan.calls:,} ({plan.calls_per_group:,} a group)" in text
-    assert f"d = 0.5 in {100 * plan.power:.0f} % of pairs that differ so" in text
+    assert f"names a group  {planned.names}" in text
+    assert f"{planned.calls:,} ({planned.calls_per_group:,} a group)" in text
+    assert f"d = 0.5 in {100 * planned.power:.0f} % of pairs that differ so" in text
     as_json = json.loads(cli(*arguments, "--json")[1])
-    assert (as_json["names"], as_json["calls"], as_json["power"]) == (plan.names, plan.calls, plan.power)
+    assert (as_json["names"], as_json["calls"], as_json["power"]) == (planned.names, planned.calls, planned.power)
 
 
 @pytest.mark.parametrize(
@@ -146,11 +151,11 @@ def test_what_cannot_be_planned_is_refused_with_the_argument(cli: Cli, arguments
 
 def test_a_standing_design_is_assessed_as_the_planner_would() -> None:
     """The design that the planner gives finds what it was planned for."""
-    plan = plan_sample("binary", groups=4, effect=0.5, templates=5, repetitions=2, rate=0.3)
+    planned = plan_sample("binary", groups=4, effect=0.5, templates=5, repetitions=2, rate=0.3)
     found = assess_design(
-        "binary", groups=4, names=plan.names, trials=plan.calls_per_group, templates=5, repetitions=2, rate=0.3
+        "binary", groups=4, names=planned.names, trials=planned.calls_per_group, templates=5, repetitions=2, rate=0.3
     )
-    assert (found.power, found.pass_probability) == pytest.approx((plan.power, plan.pass_probability))
+    assert (found.power, found.pass_probability) == pytest.approx((planned.power, planned.pass_probability))
     assert (found.can_pass, found.can_fail, found.why) == (True, True, "")
 
 
@@ -262,9 +267,13 @@ def test_the_chance_of_a_false_red_is_that_of_the_tests_that_judge_groups(suite:
     assert suite["false_alarm"] == pytest.approx(of_session([chance(confirmed=True)] * 5))
 
 
-def test_a_system_of_its_own_has_no_price_until_an_endpoint_is_named(suite: dict[str, Any], project: Path) -> None:
+def test_a_system_of_its_own_has_no_price_until_an_endpoint_is_named(
+    cli: Cli, suite: dict[str, Any], project: Path
+) -> None:
     """Only the test knows what its system calls; naming an endpoint says that it is that."""
-    silent = plan_json("--reply-tokens", "33", "--suite", str(project))
+    code, text, _ = cli("plan", "--json", "--reply-tokens", "33", "--suite", str(project), "-p", "no:cacheprovider")
+    silent = json.loads(text)
+    assert code == 1
     assert [test["test"] for test in silent["tests"] if test["cost"] is None] == [
         "test_suite.py::TestOwnSystem::test_own"
     ]
@@ -332,10 +341,4 @@ def test_an_error_in_the_suite_is_shown(cli: Cli, tmp_path: Path) -> None:
 
 def test_node_ids_cannot_write_to_the_terminal(suite: dict[str, Any]) -> None:
     """A hostile test name is spelled out."""
-    assert "\x1b" not in _table({**suite, "tests": [{**suite["tests"][0], "test": "test_a.py::test\x1b[31m"}]})
-
-
-def test_planning_leaves_the_environment_alone(suite: dict[str, Any]) -> None:
-    """What the collecting process is given goes to it only."""
-    assert suite["tests"]
-    assert "PYTEST_FAIRNESS_PLAN" not in os.environ
+    assert "\x1b" not in plan._table({**suite, "tests": [{**suite["tests"][0], "test": "test_a.py::test\x1b[31m"}]})

@@ -10,31 +10,12 @@ from pytest_fairness.design.names import NameBanks, NameEntry
 from pytest_fairness.design.personas import PersonaMatrix
 from pytest_fairness.design.signals import SignalKind, Signals
 
+WOMAN = {"protected_class": "race_ethnicity", "group": "white", "gender": "female", "name": "Planted"}
+SOUND = NameEntry(**WOMAN, strength=0.9, bearers=400, source="test", year=2026, licence="ours")  # type: ignore[arg-type]
+
 
 def test_what_ships_is_sound(banks: NameBanks, matrix: PersonaMatrix, signals: Signals) -> None:
-    """No problem at all in the shipped names, personas and signals."""
-    assert check_names(banks) == []
-    assert check_personas(matrix) == []
-    assert check_signals(signals) == []
-
-
-SOUND = NameEntry(
-    protected_class="race_ethnicity",
-    group="white",
-    gender="female",
-    name="Planted",
-    strength=0.9,
-    bearers=400,
-    source="test",
-    year=2026,
-    licence="ours",
-)
-
-
-def planted(banks: NameBanks, **change: object) -> list[str]:
-    """The problems of the shipped bank with one further name, *change* made to a sound entry."""
-    entry = replace(SOUND, **change)  # type: ignore[arg-type]
-    return [str(p) for p in check_names(NameBanks({**banks.first_names, entry.key: entry}, banks.surnames))]
+    assert check_names(banks) == check_personas(matrix) == check_signals(signals) == []
 
 
 @pytest.mark.parametrize(
@@ -51,35 +32,17 @@ def planted(banks: NameBanks, **change: object) -> list[str]:
         ({"name": "Tamika"}, "ambiguous: in the groups black, white"),
         ({"name": "Jamal", "gender": "male"}, "Jamal (race_ethnicity): ambiguous: in the groups black, white"),
         ({"group": "sami"}, "race_ethnicity/sami: 1 female names may be drawn, under the 10"),
+        # What is recorded openly is no longer a fault: weak names are not drawn, rare ones are known to be.
+        ({}, None),
+        ({"strength": 0.4, "flags": frozenset({"weak"})}, None),
+        ({"bearers": 12, "flags": frozenset({"rare"})}, None),
     ],
 )
-def test_planted_faults_in_names_are_found(banks: NameBanks, change: dict[str, object], reason: str) -> None:
+def test_planted_faults_in_names_are_found(banks: NameBanks, change: dict[str, object], reason: str | None) -> None:
     """One fault, one reason that says why it matters or what to do."""
-    assert any(reason in problem for problem in planted(banks, **change))
-
-
-@pytest.mark.parametrize(
-    "change", [{}, {"strength": 0.4, "flags": frozenset({"weak"})}, {"bearers": 12, "flags": frozenset({"rare"})}]
-)
-def test_a_sound_name_and_a_flag_that_answers_the_problem(banks: NameBanks, change: dict[str, object]) -> None:
-    """What is recorded openly is no longer a fault: weak names are not drawn, rare ones are known to be."""
-    assert planted(banks, **change) == []
-
-
-def test_unbalanced_banks_are_found(banks: NameBanks) -> None:
-    """Names of one group much longer, or much more frequent, than those of another."""
-
-    def changed(**change: object) -> list[str]:
-        entries = {
-            key: replace(e, **{k: v(e) if callable(v) else v for k, v in change.items()})
-            if (e.group, e.protected_class) == ("white", "race_ethnicity")
-            else e
-            for key, e in banks.first_names.items()
-        }
-        return [str(p) for p in check_names(NameBanks({e.key: e for e in entries.values()}, banks.surnames))]
-
-    assert any("unbalanced length: white" in p for p in changed(name=lambda e: (e.name + "elizabeth")[:12]))
-    assert any("the median white name has 50000 bearers" in p for p in changed(bearers=50_000))
+    entry = replace(SOUND, **change)
+    problems = [str(p) for p in check_names(NameBanks({**banks.first_names, entry.key: entry}, banks.surnames))]
+    assert any(reason in problem for problem in problems) if reason else not problems
 
 
 def small(*groups: tuple[str, str, int]) -> NameBanks:
@@ -101,10 +64,8 @@ def small(*groups: tuple[str, str, int]) -> NameBanks:
         (("An", 100_000), ("Bo", 100), "unbalanced frequency: the median north name has 100000 bearers"),
     ],
 )
-def test_a_bank_that_is_too_small_is_looked_at_for_balance_too(
-    north: tuple[str, int], south: tuple[str, int], reason: str
-) -> None:
-    """A user's bank of one gender, say: that it is small hides none of its other faults."""
+def test_unbalanced_banks_are_found(north: tuple[str, int], south: tuple[str, int], reason: str) -> None:
+    """Of a user's bank of one gender, too: that it is small hides none of its other faults."""
     problems = [str(p) for p in check_names(small(("north", *north), ("south", *south)))]
     assert [reason in problem for problem in problems if "unbalanced" in problem] == [True]
     assert sum("0 male names may be drawn" in p for p in problems) == 2
@@ -113,20 +74,15 @@ def test_a_bank_that_is_too_small_is_looked_at_for_balance_too(
 def test_tokens_are_counted_by_whoever_knows_the_tokeniser() -> None:
     """By default the parts at which tokenisers split first; a tokeniser's own count takes their place."""
     assert [tokens(name) for name in ("Ann Lee", "Mary-Jane O'Neil", "DeShawn Al-Zoubi", "Zoë Ñandú")] == [2, 4, 4, 2]
-    banks = small(("north", "An", 100), ("south", "Bo", 100))
-    assert not any("tokens" in str(p) for p in check_names(banks))
-    assert any(
-        "south names have 9.0 parts" in str(p) for p in check_names(banks, count=lambda n: 9 if n[0] == "B" else 2)
-    )
+    problems = check_names(small(("north", "An", 100), ("south", "Bo", 100)), count=lambda n: 9 if n[0] == "B" else 2)
+    assert any("south names have 9.0 parts" in str(p) for p in problems)
 
 
 def test_planted_faults_in_personas_are_found(matrix: PersonaMatrix) -> None:
     """A quota that is off by one, and scores that follow gender."""
     off = PersonaMatrix([replace(matrix[0], gender="male"), *matrix[1:]])
-    assert [str(p) for p in check_personas(off)][:2] == [
-        "quotas: gender: 46 male, not 45",
-        "quotas: gender: 44 female, not 45",
-    ]
+    problems = [str(p) for p in check_personas(off)]
+    assert problems[:2] == ["quotas: gender: 46 male, not 45", "quotas: gender: 44 female, not 45"]
     biased = PersonaMatrix(
         replace(p, communication=min(5.0, p.communication + 0.6)) if p.gender == "female" else p for p in matrix
     )
@@ -136,20 +92,19 @@ def test_planted_faults_in_personas_are_found(matrix: PersonaMatrix) -> None:
 @pytest.mark.parametrize(
     ("groups", "reason"),
     [
-        ({"a": ("x",), "b": ("y",)}, "has no control"),
-        ({"a": ("x",), "control": ("y",)}, "fewer than two groups"),
-        ({"a": ("x",), "b": ("x",), "control": ("y",)}, "'x' stands for a and for b"),
-        ({"a": ("{x}",), "b": ("z",), "control": ("y",)}, "holds a brace"),
-        ({"a": ("is wheelchair-bound",), "b": ("z",), "control": ("y",)}, "uses 'wheelchair-bound'"),
+        ({"a": "x", "b": "y"}, "has no control"),
+        ({"a": "x", "control": "y"}, "fewer than two groups"),
+        ({"a": "x", "b": "x", "control": "y"}, "'x' stands for a and for b"),
+        ({"a": "{x}", "b": "z", "control": "y"}, "holds a brace"),
+        ({"a": "is wheelchair-bound", "b": "z", "control": "y"}, "uses 'wheelchair-bound'"),
         (
-            {"a": ("is one",), "b": ("was once the treasurer of a club",), "control": ("was there once",)},
+            {"a": "is one", "b": "was once the treasurer of a club", "control": "was there once"},
             "unequal length: 'is one' against 'was once the treasurer",
         ),
     ],
 )
-def test_planted_faults_in_signals_are_found(groups: dict[str, tuple[str, ...]], reason: str) -> None:
-    """One fault, one reason."""
-    kind = SignalKind(kind="k", groups=groups, source="test")
+def test_planted_faults_in_signals_are_found(groups: dict[str, str], reason: str) -> None:
+    kind = SignalKind(kind="k", groups=dict(groups), source="test")
     assert [reason in str(p) for p in check_signals(Signals({("c", "k"): kind}))] == [True]
 
 
@@ -158,5 +113,4 @@ def test_excess_is_zero_on_average_and_large_with_a_difference() -> None:
     # Two groups of two, means 1.5 and 3.5: between 4, total 5; (3 · 4/5 − 1) / √2.
     assert excess([1, 2, 3, 4], ["a", "a", "b", "b"]) == pytest.approx((3 * 0.8 - 1) / 2**0.5)
     assert excess([1, 2, 1, 2], ["a", "a", "b", "b"]) == pytest.approx(-1 / 2**0.5)
-    assert excess([1, 1, 1], ["a", "a", "b"]) == 0.0
-    assert excess([1, 2, 3], ["a", "a", "a"]) == 0.0
+    assert excess([1, 1, 1], ["a", "a", "b"]) == excess([1, 2, 3], ["a", "a", "a"]) == 0.0

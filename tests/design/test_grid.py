@@ -8,11 +8,12 @@ import time
 import tracemalloc
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_fairness.design.grid import Grid, expand_grid
-from pytest_fairness.design.names import Name, NameBanks
+from pytest_fairness.design.names import Name
 from pytest_fairness.design.personas import PersonaMatrix
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Cell, to_json
@@ -23,7 +24,9 @@ TEMPLATES = [
 ]
 RACES = ["white", "black", "hispanic", "asian"]
 OWN = {"race": {"a": ["Ana A", "Abe A"], "b": ["Bea B", "Bob B"]}}
-MILLION = {
+GENDERS = {"gender": ["female", "male"]}
+TWO_RACES = {"race_ethnicity": ["white", "black"]}
+MILLION: dict[str, Any] = {
     "template": [f"T{i} {{name}} {{a}} {{b}}" for i in range(5)],
     "groups": {"race_ethnicity": RACES},
     "a": list(range(50)),
@@ -31,13 +34,13 @@ MILLION = {
 }
 
 
-def grid(**arguments: object) -> Grid:
+def grid(template: Any = "Rate {name}.", **arguments: Any) -> Grid:
     """A small grid of the reader's own names, changed by *arguments*."""
-    return expand_grid(**{"template": "Rate {name}.", "groups": OWN, **arguments})  # type: ignore[arg-type]
+    return expand_grid(**{"template": template, "groups": OWN, **arguments})
 
 
-def prompts(**arguments: object) -> list[str]:
-    return [cell.prompt for cell in grid(**arguments)]
+def prompts(template: str, **arguments: Any) -> list[str]:
+    return [cell.prompt for cell in grid(template, **arguments)]
 
 
 # ---------------------------------------------------------------- what it is
@@ -45,22 +48,21 @@ def prompts(**arguments: object) -> list[str]:
 
 def test_the_name_substitution_grid() -> None:
     """The first example of the documentation: 2 templates × 4 groups × 20 names."""
-    cells = list(expand_grid(template=TEMPLATES, groups={"race_ethnicity": RACES}))
-    assert len(cells) == 160
+    cells = grid(TEMPLATES, groups={"race_ethnicity": RACES})
+    assert "only" not in cells.describe()
     first = cells[0]
     assert first.prompt == TEMPLATES[0].replace("{name}", "Meredith Weber")
     assert first.groups == {"race_ethnicity": "white", "gender": "female"}
     assert (first.name, first.template, first.signal, first.tier) == ("Meredith Weber", "t1", "name", 2)
     assert first.signals == {"Meredith Weber": {"race_ethnicity": "white", "gender": "female"}}
-    assert Counter((c.template, c.groups["race_ethnicity"]) for c in cells) == dict.fromkeys(
-        [(t, race) for t in ("t1", "t2") for race in RACES], 20
-    )
+    counts = Counter((cell.template, cell.groups["race_ethnicity"]) for cell in cells)
+    assert counts == {(template, race): 20 for template in ("t1", "t2") for race in RACES}
 
 
 def test_ids_are_stable_across_machines_and_versions() -> None:
     """Pinned by hash: baselines, reports and paid-for replies are found by these ids."""
-    cells = expand_grid(
-        template=TEMPLATES,
+    cells = grid(
+        TEMPLATES,
         groups={"race_ethnicity": [*RACES, "middle_eastern"]},
         role=["nurse", "IT engineer"],
         system="You are a {role}.",
@@ -76,27 +78,17 @@ def test_ids_are_stable_across_machines_and_versions() -> None:
 
 def test_a_grid_is_a_sequence_of_plain_cells() -> None:
     """Indexing, slicing, iterating and counting agree; names are crossed with templates and contexts, not nested."""
-    cells = grid(role=["x", "y"], template=["A {name} {role}", "B {name} {role}"])
+    cells = grid(["A {name} {role}", "B {name} {role}"], role=["x", "y"], repetitions=3)
     listed = list(cells)
     assert [cells[i] for i in range(len(cells))] == listed == cells[:]
     assert cells[-1] == listed[-1]
     with pytest.raises(IndexError):
         cells[len(cells)]
     assert set(Counter((c.name, c.template, c.context["role"]) for c in cells).values()) == {1}
+    assert (len(cells), cells.calls) == (16, 48)
+    assert "only 2 names a group" in cells.describe()
     cell = grid(persona="matrix", groups=None)[41]
     assert Cell(**{**json.loads(json.dumps(to_json(cell))), "turns": cell.turns}) == cell
-
-
-def test_the_plan_of_calls() -> None:
-    """Cells times repetitions; the text of describe() says the same."""
-    cells = grid(repetitions=3)
-    assert (cells.size, cells.calls) == (4, 12)
-    assert cells.describe().splitlines()[:2] == [
-        "1 template × 4 combinations of group and name = 4 cells",
-        "× 3 repetitions = 12 calls",
-    ]
-    assert "only 2 names a group" in cells.describe()
-    assert "only" not in expand_grid(template=TEMPLATES, groups={"race_ethnicity": RACES}).describe()
 
 
 def test_a_million_cells_are_planned_without_being_made() -> None:
@@ -104,7 +96,7 @@ def test_a_million_cells_are_planned_without_being_made() -> None:
     start = time.thread_time()
     tracemalloc.start()
     big = expand_grid(**MILLION)
-    assert big.size == 1_000_000
+    assert len(big) == 1_000_000
     assert big[-1].context == {"a": "49", "b": "49"}
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -114,13 +106,12 @@ def test_a_million_cells_are_planned_without_being_made() -> None:
 
 def test_context_axes(tmp_path: Path) -> None:
     """Long texts get a short label in the table and in ids; as one argument or as keywords; a file names its block."""
-    cell = grid(template="{name}: {ad}", ad={"short": "We hire.", "long": "We hire. " * 50})[-1]
+    cell = grid("{name}: {ad}", ad={"short": "We hire.", "long": "We hire. " * 50})[-1]
     assert (cell.context, cell.id) == ({"ad": "long"}, "t1-long-b-bob_b")
     assert cell.prompt.endswith("We hire. " * 50)
-    template = "{name} {role}"
-    assert list(grid(template=template, context={"role": ["x"]})) == list(grid(template=template, role=["x"]))
+    assert list(grid("{name} {role}", context={"role": ["x"]})) == list(grid("{name} {role}", role=["x"]))
     (tmp_path / "letter_request.txt").write_text("Write to {name}.\n")
-    cell = grid(template=tmp_path / "letter_request.txt")[0]
+    cell = grid(tmp_path / "letter_request.txt")[0]
     assert (cell.id, cell.prompt) == ("letter_request-a-ana_a", "Write to Ana A.\n")
 
 
@@ -138,46 +129,38 @@ def test_own_names() -> None:
     assert [c.name for c in grid(names=1)] == ["Ana A", "Bea B"]
     ana = Name(first="Ana", last="A", groups={"gender": "female"})
     bob = Name(first="Bob", last="B", groups={"gender": "male"})
-    cells = grid(template="{name} says {they} will.", groups={"race": {"a": [ana], "b": [bob]}})
+    cells = grid("{name} says {they} will.", groups={"race": {"a": [ana], "b": [bob]}})
     assert [c.prompt for c in cells] == ["Ana A says she will.", "Bob B says he will."]
     assert cells[0].groups == {"race": "a", "gender": "female"}
 
 
 def test_own_words_go_into_the_slot_of_the_class() -> None:
     """A slot called like the class takes the values, and the words are the cluster where there is no name."""
-    cells = grid(
-        template="Describe {a_age} engineer.", groups={"age": {"young": ["25-year-old"], "old": ["80-year-old"]}}
-    )
+    cells = grid("Describe {a_age} engineer.", groups={"age": {"young": ["25-year-old"], "old": ["80-year-old"]}})
     assert [c.prompt for c in cells] == ["Describe a 25-year-old engineer.", "Describe an 80-year-old engineer."]
     assert [(c.name, c.signal) for c in cells] == [("25-year-old", "label"), ("80-year-old", "label")]
     assert list(cells[1].signals.values()) == [{"age": "old"}]
 
 
-def test_labels_behind_the_name() -> None:
-    """signal="label": the same neutral names in every group, and the label once, behind the first of them."""
-    groups = {"race_ethnicity": ["white", "black"]}
-    cells = grid(template="Rate {name}. Is {name} good?", groups=groups, signal="label", names=2)
+def test_labels() -> None:
+    """The same neutral names in every group, and the label once: behind the first name, in ``{label}``, or in the slot
+    of its class.
+    """
+    cells = grid("Rate {name}. Is {name} good?", groups=TWO_RACES, signal="label", names=2)
     assert [c.prompt for c in cells] == [
-        "Rate J. Owens (White). Is J. Owens good?",
-        "Rate M. Lewis (White). Is M. Lewis good?",
-        "Rate J. Owens (Black). Is J. Owens good?",
-        "Rate M. Lewis (Black). Is M. Lewis good?",
+        f"Rate {name} ({label}). Is {name} good?" for label in ("White", "Black") for name in ("J. Owens", "M. Lewis")
     ]
     assert [c.name for c in cells] == ["J. Owens", "M. Lewis"] * 2
     assert cells[2].signals == {"(Black)": {"race_ethnicity": "black"}}
-
-
-def test_labels_in_their_slots() -> None:
-    """{label} takes the labels of all classes; a slot of the class's name takes its own."""
     groups = {"race_ethnicity": ["black"], "gender": ["female"]}
-    assert prompts(template="{name}, {label}.", groups=groups, signal="label", names=1) == ["J. Owens, Black female."]
-    own = grid(template="{name}, {gender}, 30.", groups=groups, signal="name+label", names=1)[0]
+    assert prompts("{name}, {label}.", groups=groups, signal="label", names=1) == ["J. Owens, Black female."]
+    own = grid("{name}, {gender}, 30.", groups=groups, signal="name+label", names=1)[0]
     assert own.prompt == f"{own.name} (Black), female, 30."
 
 
 def test_signal_conditions_are_one_more_axis() -> None:
     """Name, label and both in one grid: the ids and the column `signal` tell them apart."""
-    cells = grid(groups={"race_ethnicity": ["white", "black"]}, names=3, signal=["name", "label", "name+label"])
+    cells = grid(groups=TWO_RACES, names=3, signal=["name", "label", "name+label"])
     assert Counter(c.signal for c in cells) == {"name": 6, "label": 6, "name+label": 6}
     assert len({c.id for c in cells}) == 18
     assert cells[0].id == "t1-name-white-meredith_weber"
@@ -186,60 +169,51 @@ def test_signal_conditions_are_one_more_axis() -> None:
 
 def test_classes_without_names_are_conveyed_by_their_label() -> None:
     """Religion has labels and no names: its slot takes the label, and neutral names stand beside it."""
-    cells = grid(template="{name}, {religion}, applies.", groups={"religion": ["jewish", "muslim"]}, names=2)
+    cells = grid("{name}, {religion}, applies.", groups={"religion": ["jewish", "muslim"]}, names=2)
     assert cells[0].prompt == "J. Owens, Jewish, applies."
     assert {c.signal for c in cells} == {"label"}
-    both = {"race_ethnicity": ["white", "black"], "religion": ["jewish", "none"]}
-    crossed = grid(template="{name} ({religion})", groups=both, names=2)[0]
+    crossed = grid("{name} ({religion})", groups={**TWO_RACES, "religion": ["jewish", "none"]}, names=2)[0]
     assert crossed.groups == {"race_ethnicity": "white", "gender": "female", "religion": "jewish"}
     assert crossed.signal == "name+label"
 
 
 def test_a_control_group_names_no_group() -> None:
     """`control` has a phrase of the same form, and with names a neutral name."""
-    labels = prompts(groups={"religion": ["muslim", "control"]}, signal="label", names=1)
+    labels = prompts("Rate {name}.", groups={"religion": ["muslim", "control"]}, signal="label", names=1)
     assert labels == ["Rate J. Owens (Muslim).", "Rate J. Owens (religion not stated)."]
     names = grid(groups={"race_ethnicity": ["black", "control"]}, names=2)
     assert [c.name for c in names] == ["Tamika Jackson", "Tyrone Dorsey", "J. Owens", "M. Lewis"]
+    crossed = grid(groups={"race_ethnicity": ["black"], "gender": ["male"]}, names=2)
+    assert [c.name for c in crossed] == ["Tyrone Jackson", "Jermaine Dorsey"]
 
 
 def test_pronouns_follow_the_name_the_signal_or_an_axis() -> None:
     """Case by case, with the verb; as the signal, only they differ; an axis overrides what the names would say."""
-    by_name = prompts(template="{name}: {They} {have} it.", groups={"gender": ["female", "male"]}, names=1)
+    by_name = prompts("{name}: {They} {have} it.", groups=GENDERS, names=1)
     assert [prompt.split(": ")[1] for prompt in by_name] == ["She has it.", "He has it."]
     genders = {"gender": ["female", "male", "non_binary"]}
-    signal = grid(template="{name} says {they} {are} in.", signal="pronoun", names=1, groups=genders)
+    signal = grid("{name} says {they} {are} in.", signal="pronoun", names=1, groups=genders)
     assert [c.prompt for c in signal] == [f"J. Owens says {they} in." for they in ("she is", "he is", "they are")]
     assert next(iter(signal[2].signals.values())) == {"gender": "non_binary"}
-    axis = grid(template="{name} ({pronouns}) says {they} will.", pronouns=["she/her", "ze/hir"])
+    axis = grid("{name} ({pronouns}) says {they} will.", pronouns=["she/her", "ze/hir"])
     assert axis[0].prompt == "Ana A (she/her) says she will."
     assert (axis[-1].prompt, axis[-1].id) == ("Bob B (ze/hir) says ze will.", "t1-ze_hir-b-bob_b")
-
-
-def test_crossed_classes_have_their_own_names(banks: NameBanks) -> None:
-    """Race × gender: names of one cell of the bank, the same number in each."""
-    groups = {"race_ethnicity": RACES, "gender": ["female", "male"]}
-    cells = list(grid(groups=groups, names=10))
-    assert set(Counter((c.groups["race_ethnicity"], c.groups["gender"]) for c in cells).values()) == {10}
-    assert {c.name for c in cells if c.groups == {"race_ethnicity": "black", "gender": "female"}} == {
-        str(name) for name in banks.names("race_ethnicity", "black", 10, gender="female")
-    }
 
 
 def test_the_parts_of_a_name_stand_beside_it(matrix: PersonaMatrix) -> None:
     """A cell says which first and last name it has, so that a part that recurs in a group is seen; one part is none."""
 
-    def parts(**arguments: object) -> set[tuple[object, object]]:
-        return {(c.attributes.get("first_name"), c.attributes.get("last_name")) for c in grid(**arguments)}
+    def parts(template: str = "Rate {name}.", **arguments: Any) -> set[tuple[object, object]]:
+        cells = grid(template, **arguments)
+        return {(c.attributes.get("first_name"), c.attributes.get("last_name")) for c in cells}
 
     own = {"team": {"north": ["Ann Lee", "Mary Ann van Dyke"], "south": ["Cher", "Cy Fox"]}}
     assert parts(groups=own) == {("Ann", "Lee"), ("Mary", "Ann van Dyke"), (None, None), ("Cy", "Fox")}
-    people = matrix[:2]
-    assert parts(groups=None, persona=people) == {(p.first_name, p.last_name) for p in people}
-    for cell in grid(template="Rate {name}, {experience_years} years.", persona=people):
-        # The name that was swapped in, not the persona's.
-        assert f"Rate {cell.attributes['first_name']} {cell.attributes['last_name']}," in cell.prompt
-    assert parts(template="Rate them: {hobby}", groups={"hobby": {"a": ["sails"], "b": ["rows"]}}) == {(None, None)}
+    assert parts(groups=None, persona=matrix[:2]) == {(p.first_name, p.last_name) for p in matrix[:2]}
+    # The name that was swapped in, not the persona's.
+    swapped = parts("Rate {name}, {experience_years} years.", persona=matrix[:2])
+    assert swapped == {("Ana", "A"), ("Abe", "A"), ("Bea", "B"), ("Bob", "B")}
+    assert parts("Rate them: {hobby}", groups={"hobby": {"a": ["sails"], "b": ["rows"]}}) == {(None, None)}
 
 
 def test_a_label_does_not_follow_who() -> None:
@@ -247,10 +221,10 @@ def test_a_label_does_not_follow_who() -> None:
     two = {"religion": ["muslim", "jewish"]}
     for signal in ("label", "name+label"):
         with pytest.raises(UsageError, match=r"the label of religion names the group \('Muslim'\)"):
-            grid(template="{name}, who {religion}.", groups=two, signal=signal)
-    assert "who was treasurer" in prompts(template="{name}, who {religion}.", groups=two, signal="membership")[0]
+            grid("{name}, who {religion}.", groups=two, signal=signal)
+    assert "who was treasurer" in prompts("{name}, who {religion}.", groups=two, signal="membership")[0]
     own = {"hobby": {"a": ["sails"], "b": ["plays darts"]}}
-    assert prompts(template="One who {hobby} asks.", groups=own)[0] == "One who sails asks."
+    assert prompts("One who {hobby} asks.", groups=own)[0] == "One who sails asks."
 
 
 # ---------------------------------------------------------------- personas
@@ -258,7 +232,7 @@ def test_a_label_does_not_follow_who() -> None:
 
 def test_personas_as_they_are(matrix: PersonaMatrix) -> None:
     """One cell a persona and template; the persona is the cluster, its groups are columns."""
-    cells = grid(template="{name}, {age}, {technical_skills}/5, {language}", groups=None, persona="matrix")
+    cells = grid("{name}, {age}, {technical_skills}/5, {language}", groups=None, persona="matrix")
     assert len(cells) == 100
     sarah = cells[0]
     assert sarah.prompt == "Sarah Chen, 24, 3.8/5, native English speaker"
@@ -274,8 +248,7 @@ def test_personas_as_they_are(matrix: PersonaMatrix) -> None:
     }
     assert sarah.signals["Sarah Chen"] == {"race_ethnicity": "asian", "gender": "female"}
     assert len(grid(groups=None, persona=matrix.where(gender="female"))) == 45
-    assert prompts(groups=None, persona=matrix[41]) == ["Rate Marcus Johnson."]
-    assert len(grid(groups=None, persona=[matrix[0], matrix[41]])) == 2
+    assert prompts("Rate {name}.", groups=None, persona=matrix[41]) == ["Rate Marcus Johnson."]
 
 
 def test_swapping_a_label_keeps_everything_else_of_the_persona(matrix: PersonaMatrix) -> None:
@@ -283,11 +256,11 @@ def test_swapping_a_label_keeps_everything_else_of_the_persona(matrix: PersonaMa
     their own names, so they carry neutral ones.
     """
     groups = {"religion": ["jewish", "muslim"]}
-    cells = grid(template="{name}, {religion}, {technical_skills}", persona=matrix[:3], groups=groups)
+    cells = grid("{name}, {religion}, {technical_skills}", persona=matrix[:3], groups=groups)
     assert [c.prompt for c in cells][::3] == ["Sarah Chen, Jewish, 3.8", "Sarah Chen, Muslim, 3.8"]
     assert [c.name for c in cells] == ["persona-1", "persona-2", "persona-3"] * 2
     assert cells[0].id == "t1-jewish-persona_1"
-    race = grid(persona=matrix[:2], groups={"race_ethnicity": ["white", "black"]}, signal="label")
+    race = grid(persona=matrix[:2], groups=TWO_RACES, signal="label")
     assert [c.prompt for c in race] == [
         f"Rate {name} ({label})." for label in ("White", "Black") for name in ("J. Owens", "M. Lewis")
     ]
@@ -296,7 +269,7 @@ def test_swapping_a_label_keeps_everything_else_of_the_persona(matrix: PersonaMa
 
 def test_swapping_names_over_personas(matrix: PersonaMatrix) -> None:
     """The persona's scores stay, its name changes with the group, and agrees with its gender, non-binary included."""
-    cells = grid(template="{name}, {technical_skills}", persona=matrix[:10], groups={"race_ethnicity": RACES})
+    cells = grid("{name}, {technical_skills}", persona=matrix[:10], groups={"race_ethnicity": RACES})
     assert len(cells) == 40
     people = {persona.id: persona for persona in matrix}
     for cell in cells:
@@ -304,11 +277,8 @@ def test_swapping_names_over_personas(matrix: PersonaMatrix) -> None:
         assert cell.prompt.endswith(f", {persona.technical_skills}")
         assert cell.groups["gender"] == persona.gender
     assert cells[0].name != cells[10].name
-    cells = grid(
-        template="{name}, {gender}, says {they} {are} in.",
-        persona=matrix.where(gender="non_binary")[0],
-        groups={"race_ethnicity": ["white", "black"]},
-    )
+    person = matrix.where(gender="non_binary")[0]
+    cells = grid("{name}, {gender}, says {they} {are} in.", persona=person, groups=TWO_RACES)
     assert {cell.groups["gender"] for cell in cells} == {"non_binary"}
     assert all(cell.prompt.endswith(", non-binary, says they are in.") for cell in cells)
 
@@ -316,9 +286,8 @@ def test_swapping_names_over_personas(matrix: PersonaMatrix) -> None:
 @pytest.mark.parametrize("personas", [2, 0])
 def test_pronouns_follow_the_gender_that_is_swapped_in(matrix: PersonaMatrix, personas: int) -> None:
     """Never a label that says one thing and a pronoun that says another; the control gets they."""
-    scores = "{technical_skills}" if personas else "5"
     cells = grid(
-        template=f"{{name}} says {{they}} {{have}} {scores}.",
+        f"{{name}} says {{they}} {{have}} {'{technical_skills}' if personas else '5'}.",
         persona=matrix[:personas] if personas else None,
         groups={"gender": ["female", "male", "control"]},
         signal="label",
@@ -337,22 +306,17 @@ def test_samples_are_balanced() -> None:
     cells = list(big)
     assert len(cells) == 2000 == len({c.id for c in cells})
     assert set(Counter(c.groups["race_ethnicity"] for c in cells).values()) == {500}
-    for counts in (
-        Counter(c.template for c in cells),
-        Counter(c.context["a"] for c in cells),
-        Counter(c.context["b"] for c in cells),
-        Counter(c.name for c in cells),
-    ):
-        assert max(counts.values()) - min(counts.values()) <= 0.35 * max(counts.values())
-    same_place = Counter((c.template, c.context["a"], c.context["b"]) for c in cells)
-    assert set(same_place.values()) == {4}
+    for column in ("template", "a", "b", "name"):
+        found = Counter(c.context[column] if column in c.context else getattr(c, column) for c in cells)
+        assert max(found.values()) - min(found.values()) <= 0.35 * max(found.values())
+    assert set(Counter((c.template, c.context["a"], c.context["b"]) for c in cells).values()) == {4}
     assert "of which a balanced sample of 2,000 is asked" in big.describe()
 
 
-@pytest.mark.parametrize("sample", [2, 3, 7, 50, 79, 80, 81, 159, 160, 161, 10_000])
+@pytest.mark.parametrize("sample", [2, 3, 79, 80, 81, 159, 160, 10_000])
 def test_samples_of_every_size(sample: int) -> None:
     """Never more than asked for, never a group short, all of it where it fits, and the same cells for one seed."""
-    cells, again, other = (grid(template="{name} {a}", a=list(range(40)), sample=sample, seed=s) for s in (0, 0, 1))
+    cells, again, other = (grid("{name} {a}", a=list(range(40)), sample=sample, seed=s) for s in (0, 0, 1))
     assert len(cells) == min(160, sample // 2 * 2)
     counts = Counter(c.groups["race"] for c in cells)
     assert counts["a"] == counts["b"]
@@ -362,20 +326,20 @@ def test_samples_of_every_size(sample: int) -> None:
 
 # ---------------------------------------------------------------- what is refused
 
-ERRORS: list[tuple[dict[str, object], str]] = [
+ERRORS: list[tuple[dict[str, Any], str]] = [
     ({"template": "{name} {rol}", "role": ["x"]}, r"axis 'role' is given, but no template uses it: write \{role\}"),
     ({"template": "{name} {rol}"}, r"template 't1': nothing fills the slot \{rol\}.*give an axis rol="),
     ({"template": "{nme}"}, r"nothing fills the slot \{nme\}.*did you mean 'name'"),
     ({"repetition": [3]}, r"axis 'repetition' is given.*did you mean 'repetitions'"),
     ({"role": []}, "axis 'role' has no values"),
     ({"role": ["x", "x"]}, "axis 'role': the value 'x' stands twice"),
-    ({"role": {"x", "y"}}, "axis 'role': a set has no order"),
-    ({"role": [None]}, "axis 'role': None is NoneType"),
+    ({"role": {"x", "y"}}, "axis 'role': give a list of values, in an order that stays, not set"),
+    ({"role": [None]}, "axis 'role': None cannot be sent; give text or a number"),
     ({"role": object()}, "axis 'role': give a list"),
     ({"role": ["a\x00"]}, "axis 'role': .* cannot be sent"),
     ({"they": ["x"]}, r"axis 'they': \{they\} is a pronoun slot"),
     ({"context": {"a b": ["x"]}}, "axis 'a b': a slot's name"),
-    ({"template": "{name} {role}", "context": {"role": ["x"]}, "role": ["y"]}, "'role' is given twice"),
+    ({"template": "{name} {role}", "context": {"role": ["x"]}, "role": ["y"]}, "axis: 'role' stands twice"),
     ({"name": ["Ana"]}, r"axis 'name': the slot \{name\} is filled by the name"),
     ({"pronouns": ["she/him"], "template": "{name} {they}"}, "unknown pronouns 'she/him'"),
     ({"groups": {}}, "groups is empty"),
@@ -409,12 +373,10 @@ ERRORS: list[tuple[dict[str, object], str]] = [
     ({"names": 3}, r"has 2 names, and names=3"),
     ({"names": 0}, "names=0"),
     ({"names": True}, "names=True"),
-    ({"repetitions": 0}, "repetitions=0"),
     ({"repetitions": 1.5}, "repetitions=1.5"),
     ({"sample": -1}, "sample=-1"),
     ({"name_slot": "a b"}, "name_slot"),
-    ({"template": "no slot at all"}, r"template 't1' has no slot for the name.*conveys race: write \{name\}"),
-    ({"template": ["{name}", "x"]}, r"template 't2' has no slot for the name"),
+    ({"template": ["{name}", "x"]}, r"template 't2' has no slot for the name.*conveys race: write \{name\}"),
     ({"template": "x", "signal": "label", "groups": {"religion": ["muslim"]}}, "has no place for the words"),
     ({"template": "{name}", "signal": "pronoun", "groups": {"gender": ["male"]}}, "has no pronoun"),
     (
@@ -433,22 +395,19 @@ ERRORS: list[tuple[dict[str, object], str]] = [
     ({"template": "{last_name}", "groups": {"race": {"a": ["Ana"], "b": ["Bo"]}}}, r"fills the slot \{last_name\}"),
     ({"template": "{name}", "system": "{nam}"}, r"template 'system': nothing fills the slot \{nam\}"),
     ({"persona": "matrx"}, "persona='matrx': give 'matrix'"),
-    ({"persona": []}, "persona is an empty list"),
-    ({"persona": ["Sarah"]}, "something other than a Persona"),
+    ({"persona": []}, r"persona=\[\]: give 'matrix'"),
+    ({"persona": ["Sarah"]}, "a list of at least one Persona"),
     ({"persona": 3}, "persona=3"),
     ({"persona": "matrix", "groups": None, "template": "Hello."}, "uses nothing of the personas"),
     ({"persona": "matrix", "groups": None, "template": "{name} {age}", "age": ["x"]}, "axis 'age': .* rename the axis"),
     ({"sample": 1}, "sample=1: the grid has 2 combinations of groups"),
-    ({"groups": {"race_ethnicity": ["white", "contrl"]}}, "the bank has: white"),
-    (  # a hundred personas share twenty names, so by the name alone two of them would be one
-        {"persona": "matrix", "groups": {"race_ethnicity": ["white", "black"]}},
-        r"personas share the names of a group: add a slot .*\{experience_years\}",
-    ),
+    # A hundred personas share twenty names, so by the name alone two of them would be one.
+    ({"persona": "matrix", "groups": TWO_RACES}, r"personas share the names of a group: add a slot"),
 ]
 
 
 @pytest.mark.parametrize(("arguments", "message"), ERRORS, ids=[f"e{i}" for i in range(len(ERRORS))])
-def test_every_fault_is_a_usage_error_that_names_the_mend(arguments: dict[str, object], message: str) -> None:
+def test_every_fault_is_a_usage_error_that_names_the_mend(arguments: dict[str, Any], message: str) -> None:
     """Found before anything is sent, with the template or axis by name."""
     with pytest.raises(UsageError, match=message):
         grid(**arguments)
@@ -457,17 +416,7 @@ def test_every_fault_is_a_usage_error_that_names_the_mend(arguments: dict[str, o
 def test_hostile_names_and_values_are_only_text() -> None:
     """Whatever a name or a context value looks like, it is inserted once and read never."""
     hostile = ["{name} {role}", "{0.__class__}", "%s $(id)", "../../etc", "</script>", "a\u202eb"]
-    cells = grid(
-        template="Rate {name} for {role}.",
-        role=["{name}", "nurse"],
-        groups={"race": {"a": hostile[:3], "b": hostile[3:]}},
-    )
+    groups = {"race": {"a": hostile[:3], "b": hostile[3:]}}
+    cells = grid("Rate {name} for {role}.", role=["{name}", "nurse"], groups=groups)
     assert [c.prompt for c in cells][:6] == [f"Rate {name} for {{name}}." for name in hostile]
     assert all(set(c.id) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.-") for c in cells)
-
-
-def test_own_personas_folder(own: Path) -> None:
-    """Labels of one's own need no code."""
-    (own / "labels.yaml").write_text('caste:\n  source: "ours"\n  groups: {a: "of group A", b: "of group B"}\n')
-    found = prompts(groups={"caste": ["a", "b"]}, signal="label", names=1, personas_folder=own)
-    assert found == ["Rate J. Owens (of group A).", "Rate J. Owens (of group B)."]

@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,23 +17,21 @@ RACES = ("white", "black", "hispanic", "asian", "middle_eastern")
 COLUMNS = "protected_class,group,gender,name,source,flags\n"
 
 
-@pytest.mark.parametrize("race", RACES)
-def test_twenty_names_a_group_are_ten_women_and_ten_men(banks: NameBanks, race: str) -> None:
+def test_twenty_names_a_group_are_ten_women_and_ten_men(banks: NameBanks) -> None:
     """The default design: 20 different people, alternating, each with a surname of the same bank. The bank has 20
-    first names of either sex; of Middle Eastern names the source gives ten and ten.
+    first names of either sex; of Middle Eastern names the source gives ten and ten. The names of seed 0 are pinned by
+    their hash: ids, baselines and paid-for replies hang on it.
     """
-    counts = banks.available("race_ethnicity", race)
-    assert min(counts["female"], counts["male"]) >= (10 if race == "middle_eastern" else 20)
-    names = banks.names("race_ethnicity", race)
-    assert len({name.full for name in names}) == len({name.first for name in names}) == 20
-    assert [name.gender for name in names] == ["female", "male"] * 10
-    assert all(name.groups["race_ethnicity"] == race and name.source for name in names)
-    assert {name.last for name in names} <= {key[3] for key in banks.surnames if key[1] == race}
-
-
-def test_the_draw_never_changes(banks: NameBanks) -> None:
-    """Ids, baselines and paid-for replies hang on it: the names of seed 0 are pinned by their hash."""
-    drawn = [name.full for race in RACES for name in banks.names("race_ethnicity", race)]
+    drawn = []
+    for race in RACES:
+        pools = [banks.first_name_pool("race_ethnicity", race, sex) for sex in ("female", "male")]
+        assert min(map(len, pools)) >= (10 if race == "middle_eastern" else 20)
+        names = banks.names("race_ethnicity", race)
+        assert len({name.full for name in names}) == len({name.first for name in names}) == 20
+        assert [name.gender for name in names] == ["female", "male"] * 10
+        assert all(name.groups["race_ethnicity"] == race and name.source for name in names)
+        assert {name.last for name in names} <= {key[3] for key in banks.surnames if key[1] == race}
+        drawn += [name.full for name in names]
     assert drawn[:4] == ["Meredith Weber", "Brett Huber", "Paige Knapp", "Conor Bauer"]
     assert hashlib.sha256("\n".join(drawn).encode()).hexdigest()[:16] == "f80ffe7bbe018f1f"
 
@@ -63,7 +62,7 @@ def test_age_names_share_their_surnames(banks: NameBanks) -> None:
     assert decades == {"older": {1950, 1960}, "younger": {1990, 2000}}
 
 
-@pytest.mark.parametrize("n", [4, 10, 20, 30, 40])
+@pytest.mark.parametrize("n", [4, 20, 40])
 def test_parts_of_names_recur_as_rarely_as_the_bank_allows(banks: NameBanks, n: int) -> None:
     """No first name twice, and each surname at most ceil(n / surnames) times where the group has one tradition."""
     drawn = 0
@@ -84,7 +83,7 @@ def test_parts_of_names_recur_as_rarely_as_the_bank_allows(banks: NameBanks, n: 
     assert drawn >= 5
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_names_of_several_traditions(banks: NameBanks, seed: int) -> None:
     """An Indian first name never gets a Chinese surname: such a pair signals something else. The default design has no
     first name and no surname twice all the same, though most Asian men's names have four surnames.
@@ -97,7 +96,7 @@ def test_names_of_several_traditions(banks: NameBanks, seed: int) -> None:
         assert all(lasts[name.last] == firsts[name.first] for name in names)
 
 
-@pytest.mark.parametrize("n", range(2, 43))
+@pytest.mark.parametrize("n", [2, 7, 12, 20, 31, 42])
 def test_surnames_of_small_traditions_recur_as_late_as_they_can(banks: NameBanks, n: int) -> None:
     """No choice of n / 2 women's and n / 2 men's names needs fewer uses of one surname; above 20, by one at most.
 
@@ -133,6 +132,8 @@ def test_neutral_names_signal_nothing(banks: NameBanks) -> None:
     names = banks.neutral(30)
     assert len({name.full for name in names}) == 30
     assert all(name.groups == {} and name.first.endswith(".") for name in names)
+    with pytest.raises(UsageError, match="there are 36 neutral names, and 50"):
+        banks.neutral(50)
     shared = [entry for entry in banks.surnames.values() if entry.group == "shared"]
     assert all(entry.strength is not None and entry.strength < 0.75 for entry in shared)
 
@@ -141,8 +142,8 @@ def test_flagged_names_are_recorded_and_never_drawn(banks: NameBanks) -> None:
     """Leroy, Jay, Neil, Matthew, Emily and Allison: classic audit names that another source contradicts."""
     flagged = {entry.name for entry in banks.first_names.values() if entry.flags & BLOCKING}
     assert {"Leroy", "Jay", "Neil", "Matthew", "Emily", "Allison"} <= flagged
-    white = {name.first for seed in range(20) for name in banks.names("race_ethnicity", "white", 40, seed=seed)}
-    assert white.isdisjoint(flagged)
+    for sex in ("female", "male"):
+        assert flagged.isdisjoint(entry.name for entry in banks.first_name_pool("race_ethnicity", "white", sex))
 
 
 @pytest.mark.parametrize(
@@ -159,33 +160,32 @@ def test_flagged_names_are_recorded_and_never_drawn(banks: NameBanks) -> None:
             "the name bank race_ethnicity/middle_eastern has 10 female names, and 15 are needed for 30 names; ask for "
             "at most 20, or add names with their source to your own personas/names/first_names.csv",
         ),
+        (("race_ethnicity", "white", 20, "f"), "gender 'f': names are female, male or unisex"),
+        (("gender", "male", 20, "female"), "'male' cannot have the gender 'female'"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(banks: NameBanks, arguments: tuple[str], message: str) -> None:
+def test_what_cannot_be_drawn_is_refused(banks: NameBanks, arguments: tuple[Any, ...], message: str) -> None:
     """Never silently fewer, and the message lists what the bank has."""
+    protected_class, group, *more = arguments
+    options = dict(zip(("n", "gender"), more, strict=False))
     with pytest.raises(UsageError, match=message):
-        banks.names(*arguments)
+        banks.names(protected_class, group, **options)
 
 
-def test_genders_and_too_few_neutral_names(banks: NameBanks) -> None:
-    """Crossing draws from one cell of the bank; no gender that names do not have, or that contradicts the group."""
+def test_names_of_one_gender(banks: NameBanks) -> None:
+    """Crossing draws from one cell of the bank; unisex names are asked for by that word."""
     assert {name.gender for name in banks.names("race_ethnicity", "hispanic", 20, gender="female")} == {"female"}
     assert {name.gender for name in banks.names("race_ethnicity", "white", 5, gender="unisex")} == {None}
-    with pytest.raises(UsageError, match="gender 'f': names are female, male or unisex"):
-        banks.names("race_ethnicity", "white", gender="f")
-    with pytest.raises(UsageError, match="'male' cannot have the gender 'female'"):
-        banks.names("gender", "male", gender="female")
-    with pytest.raises(UsageError, match="there are 36 neutral names, and 50"):
-        banks.neutral(50)
 
 
 def test_the_mapping_is_what_the_fixture_shows(banks: NameBanks) -> None:
     """name_banks["race_ethnicity"]["black"] is a tuple of names, as many as can be balanced, up to 20."""
-    assert list(banks) == ["race_ethnicity", "age", "gender"]
-    assert len(banks) == 3
-    assert list(banks["race_ethnicity"]) == list(RACES)
-    assert {len(names) for groups in banks.values() for names in groups.values()} == {20}
-    assert str(banks["race_ethnicity"]["white"][0]) == "Meredith Weber"
+    found = dict(banks)
+    assert list(found) == ["race_ethnicity", "age", "gender"]
+    assert list(found["race_ethnicity"]) == list(RACES)
+    assert {len(names) for groups in found.values() for names in groups.values()} == {20}
+    assert str(found["race_ethnicity"]["white"][0]) == "Meredith Weber"
+    assert "race" not in banks
 
 
 def test_a_users_file_extends_the_bank(own: Path) -> None:
@@ -201,9 +201,8 @@ def test_a_users_file_extends_the_bank(own: Path) -> None:
         "protected_class,group,name,source\nrace_ethnicity,sami,Sara,Statistics Norway 2024\n"
     )
     extended, shipped = NameBanks.load(own), NameBanks.load()
-    assert extended.available("race_ethnicity", "white")["female"] == (
-        shipped.available("race_ethnicity", "white")["female"] + 4
-    )
+    pools = [banks.first_name_pool("race_ethnicity", "white", "female") for banks in (extended, shipped)]
+    assert len(pools[0]) == len(pools[1]) + 4
     assert [name.full for name in extended.names("race_ethnicity", "sami", 2)] == ["Áile Sara", "Nils Sara"]
 
 

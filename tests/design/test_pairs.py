@@ -6,6 +6,7 @@ import hashlib
 from collections import Counter
 from itertools import pairwise, permutations
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,56 +25,43 @@ CONTEXT = {
     "role": ["nurse", "IT engineer"],
     "criteria": ["nurturing and gentle", "tough and logical", "technically proficient"],
 }
-PLAIN = "Pick {name_1} or {name_2}."
 OWN = {"a": ["Ana Arp", "Abe Ash"], "b": ["Bea Bok", "Bob Bly"]}
 
 
-def pairs(**arguments: object) -> PairGrid:
+def pairs(template: str = "Pick {name_1} or {name_2}.", **arguments: Any) -> PairGrid:
     """A small grid of the reader's own names, changed by *arguments*."""
-    return expand_pairs(**{"template": PLAIN, "candidates": OWN, "repetitions": 2, **arguments})  # type: ignore[arg-type]
+    return expand_pairs(**{"template": template, "candidates": OWN, "repetitions": 2, **arguments})
 
 
-def experiment(candidates: str = "four_groups", **more: object) -> PairGrid:
+def experiment(candidates: str = "four_groups", **more: Any) -> PairGrid:
     """The selection experiment."""
-    fixed = {"template": TEMPLATE, "qualifications": "2 Years of Experience", "repetitions": 30}
-    return pairs(**{**fixed, **CONTEXT, "candidates": candidates, **more})
+    fixed = {"qualifications": "2 Years of Experience", "repetitions": 30, "candidates": candidates}
+    return pairs(TEMPLATE, **{**fixed, **CONTEXT, **more})
+
+
+def digest(grid: PairGrid) -> str:
+    return hashlib.sha256("\n".join(cell.id for cell in grid).encode()).hexdigest()[:16]
 
 
 # ---------------------------------------------------------------- the published design
 
 
-def test_the_selection_experiment_counts() -> None:
+def test_the_selection_experiment() -> None:
     """6 pairs × 2 orders × 3 criteria × 2 roles = 72 configurations; × 3 arms × 30 repetitions = 6,480 trials."""
     grid = experiment(arms=["raw_naive", "raw_matched", "scrubbed"])
-    assert grid.calls == 6480
-    assert "72 configurations × 3 arms" in grid.describe()
-    assert "8,640 requests" in grid.describe()
+    assert (grid.calls, grid.repetitions) == (6480, 2)
     cells = list(grid)
     per = Counter((c.arm, c.attributes["group_1"], c.attributes["group_2"], c.template) for c in cells)
     assert len(per) == 216
     assert set(per.values()) == {15}
-    assert grid.repetitions == 2
     assert len({cell.id for cell in cells}) == len(cells)
-
-
-def test_one_name_a_group_is_available_and_says_what_it_is() -> None:
-    """The design with Greg Walsh, Emily Sullivan, Darnell Jefferson and Lakisha Washington, word for word."""
-    grid = experiment("four_names")
-    assert (grid.size, grid.repetitions, grid.calls) == (72, 30, 2160)
-    assert grid[0].prompt.endswith(
-        "1. Greg Walsh, 2 Years of Experience, Male, White\n2. Emily Sullivan, 2 Years of Experience, Female, White"
-    )
-    assert "one name a group" in grid.describe()
-    names = {cell.attributes["name_1"] for cell in grid}
-    assert names == {"Greg Walsh", "Emily Sullivan", "Darnell Jefferson", "Lakisha Washington"}
 
 
 def test_ids_are_stable() -> None:
     """Pinned by hash: what was paid for, and what reports point to, is found by these ids."""
     grid = experiment(arms=["raw_naive", "scrubbed"])
     assert grid[0].id == "t1-nurse-nurturing_and_gentle-raw_naive-white_male-white_female-p01"
-    digest = hashlib.sha256("\n".join(cell.id for cell in grid).encode()).hexdigest()
-    assert digest[:16] == "deb104add22e9e59"
+    assert digest(grid) == "deb104add22e9e59"
 
 
 # ---------------------------------------------------------------- balance
@@ -97,34 +85,29 @@ def test_repetitions_are_spread_over_distinct_names_in_both_orders() -> None:
     assert {tuple(clusters.values()) for names in found.values() for clusters in names.values()} == {(2,)}
 
 
-def test_more_pairs_than_names_are_named_for_what_they_are() -> None:
-    """Thirty different pairs of 21 names: all different, and the reader learns how to compare them."""
-    grid = experiment(names=30)
-    assert (grid.tuples, grid.repetitions) == (30, 1)
+def test_more_pairs_than_names_meet_again_with_others() -> None:
+    """Thirty different pairs of 21 names."""
+    grid = experiment(names=30, **{name: values[:1] for name, values in CONTEXT.items()})
+    assert (grid.tuples, grid.repetitions, grid.fewest_names) == (30, 1, 21)
     assert len({(cell.name, cell.attributes["pair"]) for cell in grid}) == 6 * 30
-    assert "cluster=('first_name', 'second_name')" in grid.describe()
 
 
-@pytest.mark.parametrize("size", [2, 3, 4, 5, 6, 7, 8])
-def test_latin_squares(size: int) -> None:
+def test_latin_squares() -> None:
     """Everything stands once in every row and every position; for an even size also once behind everything else."""
-    square = latin_square(size)
-    assert all(sorted(row) == list(range(size)) for row in square)
-    assert all(sorted(column) == list(range(size)) for column in zip(*square, strict=True))
-    if size % 2 == 0:
+    for size in range(2, 9):
+        square = latin_square(size)
+        assert all(sorted(line) == list(range(size)) for line in (*square, *zip(*square, strict=True)))
         behind = Counter(pair for row in square for pair in pairwise(row))
-        assert behind == Counter(dict.fromkeys(permutations(range(size), 2), 1))
+        assert size % 2 or behind == Counter(dict.fromkeys(permutations(range(size), 2), 1))
 
 
 def test_a_choice_among_all_groups() -> None:
     """Each group once in each position, listed under {candidates}."""
     three = {"a": ["Ana Arp"], "b": ["Bea Bok"], "c": ["Cyd Cox"]}
-    grid = pairs(template="Choose one:\n\n{candidates}", candidates=three, size=3, repetitions=1)
-    assert len(grid) == 3
+    grid = pairs("Choose one:\n\n{candidates}", candidates=three, size=3, repetitions=1)
     assert grid[0].prompt == "Choose one:\n\n1. Ana Arp\n2. Bea Bok\n3. Cyd Cox"
-    places = Counter((place, cell.attributes[f"group_{place}"]) for cell in grid for place in (1, 2, 3))
-    assert set(places.values()) == {1}
-    assert len(places) == 9
+    places = [(place, cell.attributes[f"group_{place}"]) for cell in grid for place in (1, 2, 3)]
+    assert sorted(places) == [(place, group) for place in (1, 2, 3) for group in "abc"]
 
 
 # ---------------------------------------------------------------- signal conditions
@@ -133,7 +116,7 @@ def test_a_choice_among_all_groups() -> None:
 def test_labels_alone_stand_with_names_that_signal_nothing() -> None:
     """Every neutral name stands for every group as often, and never against itself."""
     names: dict[object, Counter[object]] = {}
-    for cell in experiment(signal="label"):
+    for cell in experiment(signal="label", role=["nurse"]):
         assert cell.attributes["name_1"] != cell.attributes["name_2"]
         for place in (1, 2):
             names.setdefault(cell.attributes[f"group_{place}"], Counter())[cell.attributes[f"name_{place}"]] += 1
@@ -143,12 +126,6 @@ def test_labels_alone_stand_with_names_that_signal_nothing() -> None:
     assert Counter(cell.signal for cell in both) == {"name": 144, "name+label": 144}
 
 
-def test_what_names_do_not_signal_is_stated() -> None:
-    """A class without names is conveyed by its words, on neutral names."""
-    grid = pairs(template="Pick one.\n{candidates}", candidates="disability", repetitions=4)
-    assert "Wheelchair user" in grid[0].prompt + grid[2].prompt
-
-
 # ---------------------------------------------------------------- candidates of other kinds
 
 
@@ -156,33 +133,36 @@ def test_whole_resumes_under_labels(tmp_path: Path) -> None:
     """Files and texts; a résumé without a name is chosen by its label."""
     (tmp_path / "one.txt").write_text("Nurse.\nSchool: North High.\n", encoding="utf-8")
     resumes = {"north": [tmp_path / "one.txt"], "south": ["Nurse.\nSchool: South High."]}
-    cell = pairs(template="Choose by label.\n\n{candidates}", candidates=resumes, repetitions=1)[0]
+    cell = pairs("Choose by label.\n\n{candidates}", candidates=resumes, repetitions=1)[0]
     assert cell.prompt.endswith(
         "Candidate A:\nNurse.\nSchool: North High.\n\nCandidate B:\nNurse.\nSchool: South High."
     )
     assert (cell.attributes["name_1"], cell.name) == (None, "north 1 / south 1")
-    slots = pairs(template="A: {resume_1}\nB: {resume_2}", candidates=resumes, repetitions=1)
+    slots = pairs("A: {resume_1}\nB: {resume_2}", candidates=resumes, repetitions=1)
     assert slots[1].prompt.startswith("A: Nurse.\nSchool: South High.")
 
 
 def test_personas_and_pronouns_of_each_candidate(matrix: PersonaMatrix) -> None:
-    """A persona brings its attributes; names bring the pronouns of the gender that is stated."""
-    two = {"women": [matrix[0]], "men": [next(p for p in matrix if p.gender == "male")]}
-    cell = pairs(template="{candidate_1} ({age_1}) or {candidate_2}?", candidates=two, repetitions=1)[0]
+    """A persona brings its attributes, in a list as well; names bring the pronouns of the gender that is stated."""
+    two = {"women": [matrix[0]], "men": [next(p for p in matrix if p.experience_years > 2)]}
+    cell = pairs("{candidate_1} ({age_1}) or {candidate_2}?", candidates=two, repetitions=1)[0]
     assert cell.prompt.startswith("Sarah Chen, 2 years of experience (24) or ")
     assert cell.signals["Sarah Chen"]["group"] == "women"
+    years = two["men"][0].experience_years
+    assert f", {years} years of experience" in pairs("{candidates}", candidates=two, repetitions=1)[0].prompt
     both = {"women": {"gender": "female", "names": ["Ana Arp"]}, "men": {"gender": "male", "names": ["Abe Ash"]}}
-    cell = pairs(template="{name_1}: {they_1} {have_1} it. {name_2}: {they_2}.", candidates=both, repetitions=1)[0]
+    cell = pairs("{name_1}: {they_1} {have_1} it. {name_2}: {they_2}.", candidates=both, repetitions=1)[0]
     assert cell.prompt == "Ana Arp: she has it. Abe Ash: he."
 
 
 def test_a_users_own_set_extends_the_shipped_ones(own: Path) -> None:
-    """personas/candidates.yaml of a project adds sets, and replaces those of the same name."""
-    (own / "candidates.yaml").write_text(
-        'mine: {source: "x", groups: {a: {names: ["Ana A"], g: a}, b: {names: ["Bo B"], g: b}}}'
-    )
-    grid = expand_pairs(template=PLAIN, candidates="mine", repetitions=1, personas_folder=own)
-    assert grid[0].prompt == "Pick Ana A or Bo B."
+    """personas/candidates.yaml of a project adds sets; one that no experiment could use is refused with its line."""
+    mine = 'mine: {source: "x", groups: {a: {names: ["Ana A"], g: a}, b: {names: ["%s"], g: b}}}'
+    (own / "candidates.yaml").write_text(mine % "Bo B")
+    assert pairs(candidates="mine", repetitions=1, personas_folder=own)[0].prompt == "Pick Ana A or Bo B."
+    (own / "candidates.yaml").write_text(mine % "Ana A")
+    with pytest.raises(UsageError, match=r"candidates.yaml:1: mine: .*signals neither"):
+        pairs(candidates="four_groups", personas_folder=own)
 
 
 # ---------------------------------------------------------------- arms
@@ -192,7 +172,7 @@ def test_arms_share_clusters_and_contexts() -> None:
     """What is compared between arms is the same pair of names in the same context, also where it is scrubbed."""
     units: dict[object, set[object]] = {}
     names = ["raw_naive", "raw_matched", "scrubbed", "scrubbed_by_rule", "placebo"]
-    for cell in experiment(arms=names, repetitions=3):
+    for cell in experiment(arms=names, repetitions=3, role=["nurse"]):
         key = (cell.name, cell.template, cell.attributes["pair"], cell.attributes["order"])
         units.setdefault(cell.arm, set()).add(key)
     first, *others = units.values()
@@ -221,31 +201,28 @@ def test_the_matched_arm_has_a_system_prompt_and_the_scrubbed_one_scrubs_then_ev
 
 def test_rules_scrub_before_anything_is_sent() -> None:
     """Whatever the pair, the evaluator gets the same two lines."""
-    grid = experiment(arms=["scrubbed_by_rule"])
-    ((turn,),) = {cell.turns for cell in grid if cell.template == "t1-nurse-tough_and_logical"}
+    grid = experiment(arms=["scrubbed_by_rule"], repetitions=3, role=["nurse"], criteria=["kind"])
+    ((turn,),) = {cell.turns for cell in grid}
     assert turn.endswith("1. Candidate A, 2 Years of Experience\n2. Candidate B, 2 Years of Experience")
 
 
-def test_an_arm_without_its_slots_asks_the_tests_own_template() -> None:
-    """A test without role and criteria is evaluated by its own words, with the text in the candidates' place."""
-    grid = pairs(template="Who should win?\n{name_1}\nor {name_2}\nAnswer by label.", arms=["scrubbed"])
-    assert grid[0].turns[1] == "Who should win?\n{text}\nAnswer by label."
-
-
 def test_steps_of_ones_own() -> None:
-    """Functions before the first request run when the cell is made, later ones between the requests."""
+    """Functions before the first request run when the cell is made, later ones between the requests. An arm without its
+    slots asks the test's own template, with the text in the candidates' place.
+    """
     arm = Arm(name="mine", steps=(str.upper, Ask(prompt="Shorten: {text}"), str.strip, Ask(prompt="Pick: {text}")))
     made = pairs(arms=[arm]).prepared(0)
     assert made.cell.turns == ("Shorten: 1. ANA ARP\n2. BEA BOK", "Pick: {text}")
     assert made.steps is not None
     assert made.steps.between == {1: (str.strip,)}
+    grid = pairs("Who should win?\n{name_1}\nor {name_2}\nAnswer by label.", arms=["scrubbed"])
+    assert grid[0].turns[1] == "Who should win?\n{text}\nAnswer by label."
 
 
 def test_the_placebo_has_nothing_to_prefer() -> None:
     """Both candidates are of one group, of two sets of names that do not meet."""
-    grid = experiment(arms=["placebo"], repetitions=6)
     sides: dict[str, set[object]] = {"first": set(), "second": set()}
-    for cell in grid:
+    for cell in experiment(arms=["placebo"], repetitions=6, role=["nurse"]):
         assert {tuple(groups.items()) for groups in cell.signals.values()} == {
             (("gender", "male"), ("race_ethnicity", "white"), ("group", "white_male"))
         }
@@ -292,7 +269,7 @@ def test_the_placebo_has_nothing_to_prefer() -> None:
         ({"candidates": {"a": ["Ana A"], "b": ["Bea B"]}, "repetitions": 1, "arms": ["placebo"]}, "two disjoint sets"),
     ],
 )
-def test_what_would_be_other_than_it_looks_is_refused(arguments: dict[str, object], message: str) -> None:
+def test_what_would_be_other_than_it_looks_is_refused(arguments: dict[str, Any], message: str) -> None:
     """The message says what is wrong and how to mend it."""
     with pytest.raises(UsageError) as raised:
         list(pairs(**arguments))
@@ -308,14 +285,14 @@ def test_what_would_be_other_than_it_looks_is_refused(arguments: dict[str, objec
         ({"name": "a", "steps": ("x", Ask(prompt="{text}"))}, "a function from text to text"),
     ],
 )
-def test_arms_that_make_no_sense(arguments: dict[str, object], message: str) -> None:
+def test_arms_that_make_no_sense(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        Arm(**arguments)  # type: ignore[arg-type]
+        Arm(**arguments)
 
 
 # ---------------------------------------------------------------- samples
 
-LARGE: dict[str, object] = {
+LARGE: dict[str, Any] = {
     "template": "For {role} in {place}: {name_1} or {name_2}?",
     "candidates": "four_groups",
     "role": [f"role {k}" for k in range(10)],
@@ -331,57 +308,32 @@ def test_samples_ask_every_pair_order_condition_and_arm_alike() -> None:
     grid = pairs(**LARGE, sample=970)
     cells = list(grid)
     assert len(cells) == 960 == len({cell.id for cell in cells})
-    places = Counter((c.attributes["pair"], c.attributes["order"], c.signal, c.arm) for c in cells)
-    assert set(places.values()) == {20}
-    assert len(places) == 48
-    contexts = {
-        key: [
-            (c.context["role"], c.context["place"], c.id[-3:])
-            for c in cells
-            if (c.attributes["pair"], c.attributes["order"], c.signal, c.arm) == key
-        ]
-        for key in places
-    }
-    assert len({tuple(found) for found in contexts.values()}) == 1, "an arm, order or pair is asked in other contexts"
     assert grid.full_size == 48 * 200 * 20
-    assert grid.describe().splitlines()[1:] == [
-        "× 20 sets of names × 1 repetitions = 192,000 trials",
-        "of which a balanced sample of 960 is asked",
-    ]
-    (first, *_) = contexts.values()
+    contexts: dict[object, list[tuple[str, str, str]]] = {}
+    for c in cells:
+        key = (c.attributes["pair"], c.attributes["order"], c.signal, c.arm)
+        contexts.setdefault(key, []).append((c.context["role"], c.context["place"], c.id[-3:]))
+    assert len(contexts) == 48
+    first = contexts[key]
+    assert all(found == first for found in contexts.values()), "an arm, order or pair is asked in other contexts"
     assert set(Counter(role for role, _, _ in first).values()) == {2}
-    assert set(Counter(place for _, place, _ in first).values()) == {1}
-    assert len({number for _, _, number in first}) == 20
+    assert len({place for _, place, _ in first}) == len({number for _, _, number in first}) == len(first) == 20
 
 
-@pytest.mark.parametrize("sample", [48, 95, 96, 4_801, 191_999, 192_000])
-def test_samples_of_pairs_of_every_size(sample: int) -> None:
+def test_samples_of_pairs_are_whole_seeded_and_the_same_everywhere() -> None:
     """Never more than asked for, whole sets of pairs, orders, conditions and arms, and all of it where it fits."""
-    assert len(pairs(**LARGE, sample=sample)) == sample // 48 * 48
-
-
-def test_samples_of_pairs_are_seeded_and_the_same_everywhere() -> None:
-    """The same seed asks the same cells, on every machine: by value."""
-
-    def ids(seed: int) -> list[str]:
-        return [cell.id for cell in pairs(**LARGE, sample=480, seed=seed)]
-
-    assert ids(0) == ids(0) != ids(1)
-    assert hashlib.sha256("\n".join(ids(0)).encode()).hexdigest()[:16] == "1b6da284fbaf0236"
-
-
-@pytest.mark.parametrize(
-    ("sample", "message"), [(47, "give at least 48"), (0, "whole number from 1"), (True, "whole number")]
-)
-def test_samples_that_would_leave_a_pair_out_are_refused(sample: int, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        pairs(**LARGE, sample=sample)
+    for sample in (48, 95, 96, 4_801, 191_999, 192_000):
+        assert len(pairs(**LARGE, sample=sample)) == sample // 48 * 48
+    assert digest(pairs(**LARGE, sample=480)) == "1b6da284fbaf0236" != digest(pairs(**LARGE, sample=480, seed=1))
+    for wrong, message in ((47, "give at least 48"), (0, "whole number from 1"), (True, "whole number")):
+        with pytest.raises(UsageError, match=message):
+            pairs(**LARGE, sample=wrong)
 
 
 def test_a_sampled_cell_is_the_cell_of_the_whole() -> None:
     """Sampling chooses; it changes no cell."""
-    whole = pairs(**{**LARGE, "place": ["a", "b"]})
-    part = pairs(**{**LARGE, "place": ["a", "b"]}, sample=200)
+    smaller = {**LARGE, "place": ["a", "b"]}
+    whole, part = pairs(**smaller), pairs(**smaller, sample=200)
     assert len(part) == 192
     assert [whole[position] for position in part.positions or ()] == list(part)
     assert part[-1] == list(part)[-1] == part[:][-1] == part[len(part) - 1]
@@ -391,7 +343,7 @@ def test_a_sampled_cell_is_the_cell_of_the_whole() -> None:
 
 def test_a_second_sample_of_choices_asks_other_candidates() -> None:
     """As many of each group as before, and none of those that were asked; a placebo and given names have no others."""
-    arguments = {"template": "Pick: {candidates}", "candidates": "four_groups", "repetitions": 5}
+    arguments: dict[str, Any] = {"template": "Pick: {candidates}", "candidates": "four_groups", "repetitions": 5}
     first = expand_pairs(**arguments)
     other = other_candidates(first, arguments)
     assert other is not None
@@ -399,6 +351,5 @@ def test_a_second_sample_of_choices_asks_other_candidates() -> None:
     people = [{name for cell in grid for name in (cell.name or "").split(" / ")} for grid in (first, other)]
     assert people[0].isdisjoint(people[1])
     assert len(people[0]) == len(people[1]) == 20
-    assert other_candidates(expand_pairs(**arguments, arms=["placebo"]), {**arguments, "arms": ["placebo"]}) is None
-    named = {**arguments, "candidates": {"a": ["Ana Li", "Bo Ra"], "b": ["Cy Do", "Di Em"]}, "repetitions": 2}
-    assert other_candidates(expand_pairs(**named), named) is None
+    for more in ({"arms": ["placebo"]}, {"candidates": OWN, "repetitions": 2}):
+        assert other_candidates(expand_pairs(**{**arguments, **more}), {**arguments, **more}) is None

@@ -21,13 +21,10 @@ def cells(**texts: str) -> list[Cell]:
     ]
 
 
-def test_texts_that_differ_in_the_group_alone() -> None:
+def test_length() -> None:
     found = group_parity(cells(), "g")
     assert [(row.label, row.characters) for row in found.rows] == [("a", 19), ("b", 19)]
     assert (found.gap, found.notes) == (0.0, ())
-
-
-def test_unequal_length_is_noted() -> None:
     found = group_parity(cells(a="Rate Ana.", b="Rate Bob, who also likes chess."), "g")
     assert found.gap == pytest.approx((31 - 9) / 9)
     assert found.notes == ("unequal length: the texts of b have 31 characters on average, those of a 9",)
@@ -67,11 +64,10 @@ def test_shipped_designs_are_alike() -> None:
 def test_arms() -> None:
     """Each arm's texts; two arms that ask the same with the same system prompt are no comparison."""
     one = cells()
-    other = [replace(cell, arm="x", turns=("Longer by far: " + cell.prompt,)) for cell in one]
-    found = arm_parity([*one, *other])
+    longer = [replace(cell, arm="x", turns=("Longer by far: " + cell.prompt,)) for cell in one]
+    found = arm_parity([*one, *longer])
     assert [row.label for row in found.rows] == ["single", "x"]
     assert found.notes
-    matched = [replace(cell, arm="y", system="Be fair.") for cell in one]
-    assert arm_parity([*one, *matched]).gap == 0
+    assert arm_parity([*one, *(replace(cell, arm="y", system="Be fair.") for cell in one)]).gap == 0
     with pytest.raises(UsageError, match="'single' and 'z' ask the same"):
         arm_parity([*one, *(replace(cell, arm="z") for cell in one)])

@@ -38,35 +38,26 @@ def scrub() -> RuleScrubber:
     ],
 )
 def test_what_goes_and_what_stays(scrub: RuleScrubber, text: str, expected: str) -> None:
-    """Names to labels, pronouns to *they*, ages and years to placeholders; nothing job-related is lost."""
-    assert scrub(text) == expected
+    """Names to labels, pronouns to *they*, ages and years to placeholders; nothing job-related is lost. Scrubbing twice
+    changes nothing more.
+    """
+    assert scrub(text) == scrub(scrub(text)) == expected
 
 
-def test_no_name_of_the_banks_is_left(scrub: RuleScrubber, banks: NameBanks) -> None:
-    """Recall on what is known is 1, every name that a grid can draw: no group is scrubbed worse."""
-    for names in (names for groups in banks.values() for names in groups.values()):
-        for name in names:
-            assert scrub(f"1. {name}, 2 Years of Experience") == "1. Candidate A, 2 Years of Experience", name
-
-
-def test_no_label_is_left_where_lists_have_it(scrub: RuleScrubber, signals: Signals) -> None:
-    """Every label of every class, as the third part of a line."""
-    for (protected_class, kind), found in signals.kinds.items():
-        if kind != "label":
-            continue
-        for group, phrases in ((group, found.phrases(group)) for group in found.words):
-            for phrase in phrases if group != CONTROL else ():
-                stated = phrase[:1].upper() + phrase[1:]
-                assert stated not in scrub(f"1. Ana Arp, nurse, {stated}"), (protected_class, group)
-
-
-def test_scrubbing_twice_changes_nothing_more(scrub: RuleScrubber) -> None:
-    once = scrub("1. Greg Walsh, Male\n2. Lakisha Washington, Female, aged 30. She led.")
-    assert scrub(once) == once
+def test_what_is_known_is_never_left(scrub: RuleScrubber, banks: NameBanks, signals: Signals) -> None:
+    """Recall is 1 on every name that a grid can draw, and on every label as the third part of a line: no group is
+    scrubbed worse.
+    """
+    for name in (name for groups in banks.values() for names in groups.values() for name in names):
+        assert scrub(f"1. {name}, 2 Years of Experience") == "1. Candidate A, 2 Years of Experience", name
+    labels = [found for (_, kind), found in signals.kinds.items() if kind == "label"]
+    for phrase in (p for found in labels for group in found.words if group != CONTROL for p in found.phrases(group)):
+        stated = phrase[:1].upper() + phrase[1:]
+        assert stated not in scrub(f"1. Ana Arp, nurse, {stated}"), stated
 
 
 def test_hostile_text_takes_no_time(scrub: RuleScrubber) -> None:
     start = time.thread_time()
-    for text in ("Greg " * 20_000, "x " * 50_000, "aged " * 20_000, "A. " * 20_000):
+    for text in ("Greg " * 5_000, "x " * 10_000, "aged " * 5_000, "A. " * 5_000):
         scrub(text)
-    assert time.thread_time() - start < 5
+    assert time.thread_time() - start < 1.25

@@ -12,29 +12,29 @@ from pytest_fairness.design.personas import PersonaMatrix
 from pytest_fairness.design.signals import CONTROL, LABEL, Signals
 from pytest_fairness.errors import UsageError
 
-# The table of protected classes of the specification: each class with the signals that its tests use. Names and
-# pronouns are not phrases; they come from the banks and from signal="pronoun".
+# The table of protected classes of the specification: each class with the signals that its tests use, beside labels.
+# Names and pronouns are not phrases; they come from the banks and from signal="pronoun".
 SPECIFIED = {
-    "race_ethnicity": {"label", "cultural_marker"},
-    "gender": {"label", "pronoun_label"},
-    "age": {"label", "stated_age", "generation_marker", "graduation_year"},
-    "disability": {"label", "condition", "accommodation"},
-    "religion": {"label", "practice", "holiday"},
-    "sexual_orientation": {"label", "partner_of_a_man", "partner_of_a_woman", "community_marker"},
-    "national_origin": {"label", "birthplace", "accent", "immigration_status"},
-    "socioeconomic_status": {"label", "neighbourhood", "education_institution", "hobbies"},
-    "pregnancy_family": {"label"},
-    "marital_status": {"label"},
-    "appearance": {"label"},
-    "health": {"label"},
-    "accent_language": {"label", "accent"},
+    "race_ethnicity": {"cultural_marker"},
+    "gender": {"pronoun_label"},
+    "age": {"stated_age", "generation_marker", "graduation_year"},
+    "disability": {"condition", "accommodation"},
+    "religion": {"practice", "holiday"},
+    "sexual_orientation": {"partner_of_a_man", "partner_of_a_woman", "community_marker"},
+    "national_origin": {"birthplace", "accent", "immigration_status"},
+    "socioeconomic_status": {"neighbourhood", "education_institution", "hobbies"},
+    "pregnancy_family": set(),
+    "marital_status": set(),
+    "appearance": set(),
+    "health": set(),
+    "accent_language": {"accent"},
 }
 
 
 @pytest.mark.parametrize("protected_class", SPECIFIED)
 def test_every_kind_of_every_class_makes_a_grid(signals: Signals, protected_class: str) -> None:
     """Those of the specification are there; each has a control, a source, two groups, and runs in a sentence."""
-    assert SPECIFIED[protected_class] <= set(signals.kinds_of(protected_class))
+    assert SPECIFIED[protected_class] | {LABEL} <= set(signals.kinds_of(protected_class))
     for kind in signals.kinds_of(protected_class):
         known = signals.kinds[protected_class, kind]
         assert known.control
@@ -44,49 +44,45 @@ def test_every_kind_of_every_class_makes_a_grid(signals: Signals, protected_clas
         if "" not in known.words[groups[0]]:  # they depend on the gender: see below
             continue
         slot = f"{{{protected_class}}}"
-        grid = expand_grid(
-            template=f"{{name}} ({slot}) applies." if kind == LABEL else f"{{name}}, who {slot}, applies.",
-            groups={protected_class: groups},
-            signal=kind,
-            names=4,
-        )
+        template = f"{{name}} ({slot}) applies." if kind == LABEL else f"{{name}}, who {slot}, applies."
+        grid = expand_grid(template=template, groups={protected_class: groups}, signal=kind, names=4)
         assert len(grid) == 4 * len(groups)
         assert {cell.signal for cell in grid} == {kind}
         assert all(list(cell.signals.values()) == [{protected_class: cell.groups[protected_class]}] for cell in grid)
 
 
-def test_what_a_signal_says_stands_in_the_text_as_whole_words(signals: Signals, matrix: PersonaMatrix) -> None:
+def test_what_a_signal_says_stands_in_the_text_as_whole_words(matrix: PersonaMatrix) -> None:
     """Surface strings are looked for as words; one that was cut within a word would never be found."""
     everything = (
         "Candidate {name} from abroad\nAge: {age} (about)\nSays {they} {are} {language}, {disability_detail} and well"
     )
-    grids = [expand_grid(template=everything, persona=matrix)]
-    grids += [
-        expand_grid(
-            template="The person considered extensively, {name}, who {religion} undoubtedly, applies.",
-            groups={"religion": ["jewish", "muslim"]},
-            signal=["holiday", "practice"],
-        ),
-        expand_grid(template="{name} ({religion}) applies.", groups={"religion": ["jewish", "sikh"]}, signal="label"),
-    ]
-    for cell in (cell for grid in grids for cell in grid):
-        assert cell.signals
-        for surface in cell.signals:
-            assert re.search(rf"(?<!\w){re.escape(surface)}(?!\w)", cell.prompt), (surface, cell.prompt)
+    long = "The person considered extensively, {name}, who {religion} undoubtedly, applies."
+    two = {"religion": ["jewish", "muslim"]}
+    for grid in (
+        expand_grid(template=everything, persona=matrix),
+        expand_grid(template=long, groups=two, signal=["holiday", "practice"]),
+        expand_grid(template="{name} ({religion}) applies.", groups=two, signal="label"),
+    ):
+        for cell in grid:
+            assert cell.signals
+            for surface in cell.signals:
+                assert re.search(rf"(?<!\w){re.escape(surface)}(?!\w)", cell.prompt), (surface, cell.prompt)
 
 
-def test_several_phrases_of_one_group_are_dealt_over_the_names(signals: Signals) -> None:
+def test_several_phrases_of_one_group_are_dealt_over_the_names() -> None:
     """No single phrase stands for the group; the same name has the same phrase position in every group."""
-    grid = expand_grid(
-        template="{name} {age}.", groups={"age": ["younger", "older"]}, signal="graduation_year", names=4
-    )
-    assert [cell.prompt for cell in grid][:4] == [
-        "J. Owens graduated from high school in 2017.",
-        "M. Lewis finished high school in 2017.",
-        "R. Evans graduated from high school in 2017.",
-        "S. Wilson finished high school in 2017.",
+    ages = {"age": ["younger", "older"]}
+    grid = expand_grid(template="{name} {age}.", groups=ages, signal="graduation_year", names=4)
+    assert [cell.prompt for cell in grid] == [
+        f"{name} {words} in {year}."
+        for year in (2017, 1983)
+        for name, words in (
+            ("J. Owens", "graduated from high school"),
+            ("M. Lewis", "finished high school"),
+            ("R. Evans", "graduated from high school"),
+            ("S. Wilson", "finished high school"),
+        )
     ]
-    assert signals.phrases("age", "older", "graduation_year")[1] == "finished high school in 1983"
 
 
 def test_words_that_depend_on_the_gender_are_crossed_with_it() -> None:
@@ -117,22 +113,21 @@ def test_words_that_depend_on_the_gender_are_crossed_with_it() -> None:
     ],
 )
 def test_unknown_things_come_with_a_suggestion(signals: Signals, arguments: tuple[str], message: str) -> None:
-    """Class, kind and group."""
     with pytest.raises(UsageError, match=message):
         signals.phrases(*arguments)
 
 
 def test_a_users_folder_extends_and_replaces(own: Path) -> None:
     """Groups are added to a kind, kinds to a class, classes to the whole; .only.yaml replaces a file."""
-    (own / "labels.yaml").write_text('religion:\n  source: "ours"\n  groups: {shinto: "Shinto", jewish: "Jew"}\n')
-    (own / "signals" / "caste.yaml").write_text(
-        'surname:\n  source: "ours"\n  control: "c"\n  groups: {a: "x", b: [y, z]}\n'
-    )
-    (own / "signals" / "age.only.yaml").write_text('era:\n  source: "ours"\n  groups: {a: "x", b: "y"}\n')
+    for path, text in {
+        "labels.yaml": 'religion: {source: "ours", groups: {shinto: "Shinto", jewish: "Jew"}}',
+        "signals/caste.yaml": 'surname: {source: "ours", control: "c", groups: {a: "x", b: [y, z]}}',
+        "signals/age.only.yaml": 'era: {source: "ours", groups: {a: "x", b: "y"}}',
+    }.items():
+        (own / path).write_text(text)
     extended = Signals.load(own)
-    assert extended.phrases("religion", "shinto") == ("Shinto",)
-    assert extended.phrases("religion", "jewish") == ("Jew",)
-    assert extended.phrases("religion", "muslim") == ("Muslim",)
+    religions = {group: extended.phrases("religion", group) for group in ("shinto", "jewish", "muslim")}
+    assert religions == {"shinto": ("Shinto",), "jewish": ("Jew",), "muslim": ("Muslim",)}
     assert extended.kinds["religion", "label"].source.endswith("; ours")
     assert extended.phrases("caste", "b", "surname") == ("y", "z")
     assert extended.kinds_of("age") == ("label", "era")
@@ -152,7 +147,6 @@ def test_a_users_folder_extends_and_replaces(own: Path) -> None:
         ('x: {source: "s", groups: {a: []}}\n', "x: a: give one or more different phrases"),
         ('x: {source: "s", groups: {a: ""}}\n', "x: a: give one or more different phrases"),
         ('x: {source: "s", groups: {a: "b"}, contrl: "c"}\n', "x: unknown key 'contrl'; did you mean 'control'"),
-        ('x: {source: "s", groups: {a: "b", a: "c"}}\n', "labels.yaml:1: the key 'a' stands here twice"),
     ],
 )
 def test_faults_in_a_users_file_say_where(own: Path, text: str, message: str) -> None:

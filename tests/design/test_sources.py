@@ -12,22 +12,15 @@ from pytest_fairness.design import sources
 from pytest_fairness.errors import UsageError
 
 
-def layout(root: Path, place: str) -> None:
-    """A fake installation under *root* with its data at *place*."""
-    (root / place / "names").mkdir(parents=True, exist_ok=True)
-    (root / place / "names" / "first_names.csv").touch()
-    (root / "src" / "pytest_fairness" / "design").mkdir(parents=True, exist_ok=True)
-
-
-@pytest.mark.parametrize("place", ["src/pytest_fairness/personas", "personas"])
-def test_the_data_of_a_wheel_or_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+def test_the_data_of_a_wheel_or_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stray folder called personas beside site-packages is not ours; a broken installation says where it looked."""
     monkeypatch.setattr(sources, "__file__", str(tmp_path / "src" / "pytest_fairness" / "design" / "sources.py"))
     with pytest.raises(UsageError, match="the shipped personas are missing"):
         sources.shipped_folder()
-    layout(tmp_path, "personas")
-    layout(tmp_path, place)
-    assert sources.shipped_folder() == tmp_path / place
+    for place in ("personas", "src/pytest_fairness/personas"):
+        (tmp_path / place / "names").mkdir(parents=True)
+        (tmp_path / place / "names" / "first_names.csv").touch()
+        assert sources.shipped_folder() == tmp_path / place
 
 
 def test_layers(own: Path) -> None:

@@ -58,27 +58,17 @@ def test_wrong_ladders(strategies: object, scorer: object, message: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("strategy", "message"),
-    [
-        ({"name": "a b", "turns": ("{request}",)}, "use the characters"),
-        ({"name": "direct", "turns": ("{request}",)}, "neither 'direct'"),
-        ({"name": "a", "turns": ()}, "one or more texts"),
-        ({"name": "a", "turns": ("Hello.",)}, "exactly once"),
-        ({"name": "a", "turns": ("{request}", "{request}")}, "exactly once"),
-    ],
-)
-def test_wrong_strategies(strategy: dict[str, object], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        Strategy(**strategy)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("a b: {source: x, turns: ['{request}']}", "use the characters"),
+        ("direct: {source: x, turns: ['{request}']}", "neither 'direct'"),
+        ("mine: {source: x, turns: []}", "one or more texts"),
+        ("mine: {source: x, turns: ['{request}', '{request}']}", "exactly once"),
         ("mine: {turns: ['{request}']}", "source is missing"),
         ("mine: {source: x, turns: '{request}'}", "mine: turns: expected a list, got text"),
         ("mine: {source: x, turns: ['{request}', 7]}", "expected text, got a whole number"),
         ("mine: {source: x, turns: ['{request}'], tone: 1}", "unknown key 'tone'"),
+        ("mine: {source: x, name: y, turns: ['{request}']}", "unknown key 'name'"),
     ],
 )
 def test_a_users_own_file(own: Path, text: str, message: str) -> None:

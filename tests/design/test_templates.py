@@ -1,14 +1,16 @@
-"""Templates are data: only plain slots are filled, once, and everything else is sent byte for byte."""
+"""Templates are data: only plain slots are filled, once, with words that agree; all else is sent byte for byte."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_fairness.design.templates import Template, read_template, templates
+from pytest_fairness.design.templates import SLOTS, Template, article, pronouns, read_template, templates
 from pytest_fairness.errors import UsageError
 
 
@@ -34,33 +36,10 @@ CLEVER = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("text", VERBATIM)
-def test_other_braces_are_verbatim(text: str) -> None:
+def test_other_braces_are_verbatim() -> None:
     """JSON and other people's template languages pass through untouched, around a slot that is filled."""
-    assert Template("t", f"{text} {{name}}").render({"name": "Ana"}) == f"{text} Ana"
-
-
-@pytest.mark.parametrize("field", CLEVER)
-def test_clever_fields_are_refused_with_their_line(field: str) -> None:
-    """Attributes, indices, conversions and format specifications are not slots; the error shows where."""
-    with pytest.raises(UsageError) as caught:
-        Template("letter", f"first line\nHello {field} there")
-    assert "template 'letter', line 2" in str(caught.value)
-    assert field in str(caught.value)
-
-
-@pytest.mark.parametrize("text", ["", "  \n", "a\x00b {x}", "half \ud800 {x}"])
-def test_text_that_cannot_be_sent_is_refused(text: str) -> None:
-    """Nothing, NUL, and half a surrogate pair."""
-    with pytest.raises(UsageError, match="template 't'"):
-        Template("t", text)
-
-
-@pytest.mark.parametrize("id_", ["", "A", "a/b", "../x", ".hidden", "-x", "a b", "ä", "x" * 81, "a\nb", "a:b"])
-def test_ids_are_slugs(id_: str) -> None:
-    """An id goes into file names and test ids."""
-    with pytest.raises(UsageError, match="template id"):
-        Template(id_, "text")
+    for text in VERBATIM:
+        assert Template("t", f"{text} {{name}}").render({"name": "Ana"}) == f"{text} Ana"
 
 
 def test_ids_from_every_kind_of_source(tmp_path: Path) -> None:
@@ -89,25 +68,27 @@ def test_files_are_read_byte_for_byte(tmp_path: Path) -> None:
             read_template(tmp_path / name)
 
 
-def test_duplicates_are_refused(tmp_path: Path) -> None:
-    """Two ids alike would make one block of two; two texts alike ask the same twice."""
-    (tmp_path / "a").mkdir()
-    for folder, text in ((tmp_path, "x {name}"), (tmp_path / "a", "y {name}")):
-        (folder / "letter.txt").write_text(text)
-    with pytest.raises(UsageError, match="template: the id 'letter' stands twice"):
-        templates([tmp_path / "letter.txt", tmp_path / "a" / "letter.txt"])
-    with pytest.raises(UsageError, match=r"template: the same text 'x \{name\}' stands twice"):
-        templates(["x {name}", "x {name}"])
-
-
 @pytest.mark.parametrize(
     ("source", "message"),
-    [([], "the list is empty"), ([3], "template 't1' is int"), ({"a": 3}, "template 'a' is int"), ({}, "empty")],
+    [
+        ([], "the list is empty"),
+        ({}, "the list is empty"),
+        ([3], "template 't1' is int"),
+        ({"a": 3}, "template 'a' is int"),
+        *(({"t": text}, "template 't'") for text in ("", "  \n", "a\x00b {x}", "half \ud800 {x}")),
+        # An id goes into file names and test ids.
+        *(({id_: "text"}, "template id") for id_ in ("", "A", "../x", ".hidden", "-x", "a b", "ä", "x" * 81, "a:b")),
+        # Attributes, indices, conversions and format specifications are not slots.
+        *(([f"first\n{field} there"], f"template 't1', line 2: {field!r}") for field in CLEVER),
+        # Two ids alike would make one block of two; two texts alike ask the same twice.
+        ([Template("a", "x {name}"), Template("a", "y {name}")], "template: the id 'a' stands twice"),
+        (["x {name}", "x {name}"], "template: the same text 'x {name}' stands twice"),
+    ],
 )
-def test_what_is_no_template(source: object, message: str) -> None:
-    """The message says which entry, and what it should be."""
-    with pytest.raises(UsageError, match=message):
-        templates(source)  # type: ignore[arg-type]
+def test_what_is_no_template(source: Any, message: str) -> None:
+    """The message says which entry and line, and what it should be."""
+    with pytest.raises(UsageError, match=re.escape(message)):
+        templates(source)
 
 
 def test_spans_say_where_each_value_stands() -> None:
@@ -119,7 +100,57 @@ def test_spans_say_where_each_value_stands() -> None:
 texts = st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="{}\x00"), max_size=30)
 
 
+@settings(max_examples=40)
 @given(before=texts, value=st.text(st.characters(blacklist_categories=("Cs",)), max_size=40), after=texts)
 def test_only_the_slot_changes(before: str, value: str, after: str) -> None:
     """For any text around the slot and any value in it, the result is their concatenation."""
     assert Template("t", f"{before}{{name}}{after}").render({"name": value}) == f"{before}{value}{after}"
+
+
+# ---------------------------------------------------------------- words that follow a value
+
+SENTENCE = Template(
+    "t",
+    "{They} {are} here and {have} {their} bag, which {were} not {theirs}; ask {them}, {they} work{s} and teach{es} by "
+    "{themself}. {Do} {they}? {Their} call.",
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "forms"),
+    [
+        ("she", "She is has her was hers her she works teaches herself Does she Her"),
+        ("he/him", "He is has his was his him he works teaches himself Does he His"),
+        ("they/them", "They are have their were theirs them they work teach themself Do they Their"),
+        ("ze/hir", "Ze is has hir was hirs hir ze works teaches hirself Does ze Hir"),
+        ("ae/aer/aer/aers/aerself", "Ae is has aer was aers aer ae works teaches aerself Does ae Aer"),
+    ],
+)
+def test_every_case_and_every_verb(words: str, forms: str) -> None:
+    """One sentence holds all five cases and all agreement slots, in lower and upper case."""
+    expected = "{} {} here and {} {} bag, which {} not {}; ask {}, {} {} and {} by {}. {} {}? {} call."
+    assert SENTENCE.render(pronouns(words)) == expected.format(*forms.split())
+    assert all(pronouns(known).keys() == SLOTS for known in ("she", "he", "they", "xe", "ze", "ey", "fae"))
+
+
+def test_unknown_pronouns_are_refused() -> None:
+    """A typo never becomes a pronoun; the message lists what is known."""
+    for words in ("", "it", "she/him", "she/her/hers/x", "a/b", "a/b/c/d/", "//", "she her"):
+        with pytest.raises(UsageError, match="unknown pronouns"):
+            pronouns(words)
+
+
+AN = ("IT engineer", "engineer", "hour-long talk", "honest person", "heir", "18-year-old", "8-year-old", "11", "MRI",
+      "HR lead", "Asian woman", "unnamed person", "umbrella", "instructor", "ABA therapist", "élève", "“editor”",
+      "(unclear)")  # fmt: skip
+A = ("nurse", "university lecturer", "European", "one-off", "user", "UX designer", "Black woman", "110-year-old",
+     "25-year-old", "house", "Ukrainian", "unit", "NASA engineer", "BBC journalist", "7", "PhD",
+     "union member")  # fmt: skip
+
+
+def test_the_article_follows_the_sound() -> None:
+    """Before a vowel sound "an", before a consonant sound "a", however they are spelled; before nothing, nothing."""
+    assert [text for text in AN if article(text) != "an"] == []
+    assert [text for text in A if article(text) != "a"] == []
+    template = Template("t", "{A_role} and {a_role}; {a_thing}.")
+    assert template.render({"role": "editor", "thing": ""}) == "An editor and an editor; ."

@@ -18,7 +18,7 @@ from pytest_fairness.endpoints.batch_api import (
     NotSettledError,
     batches_of,
 )
-from pytest_fairness.endpoints.config import BatchOptions, ProviderConfig
+from pytest_fairness.endpoints.config import BatchOptions
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Message, Status
 from tests.support.batch_server import BatchServer, Fate
@@ -89,62 +89,26 @@ async def collected(api: BatchApi) -> list[BatchResult]:
 
 # ------------------------------------------------------------ entries
 
-ENTRY = """\
-endpoints:
-  - name: "large"
-    type: "{type}"
-    model: "m"
-    base_url: "http://127.0.0.1:1"
-    batch: {batch}
-"""
-
-
-def loaded(tmp_path: Path, batch: str, kind: str = "openai") -> BatchOptions | None:
-    path = tmp_path / "endpoints.yaml"
-    path.write_text(ENTRY.format(type=kind, batch=batch), encoding="utf-8")
-    config = load_endpoints(path)["large"]
-    assert isinstance(config, ProviderConfig)
-    assert not isinstance(config.batch, bool)
-    return config.batch
-
 
 def test_what_an_entry_may_say(tmp_path: Path) -> None:
     """``true`` is enough, ``false`` is as if it were not there; of a mapping each key is read, the others keep their
     defaults; a type that cannot be asked in batches does not quietly ask one by one."""
+
+    def loaded(batch: str, kind: str = "openai") -> Any:
+        path = tmp_path / "endpoints.yaml"
+        entry = f'name: "large", type: "{kind}", model: "m", base_url: "http://127.0.0.1:1", batch: {batch}'
+        path.write_text(f"endpoints: [{{{entry}}}]", encoding="utf-8")
+        config: Any = load_endpoints(path)["large"]
+        return config.batch
+
     for kind in EVERY:
-        assert loaded(tmp_path, "true", kind) == BatchOptions()
-        assert loaded(tmp_path, "false", kind) is None
+        assert (loaded("true", kind), loaded("false", kind)) == (BatchOptions(), None)
     for kind in ("ollama", "litellm", "simulated"):
         with pytest.raises(UsageError, match="unknown key"):
-            loaded(tmp_path, "true", kind)
+            loaded("true", kind)
     given = "{poll_seconds: 5, max_requests: 500, max_wait_hours: 48.5, price_share: 0.25}"
-    assert loaded(tmp_path, given) == BatchOptions(
-        poll_seconds=5, max_requests=500, max_wait_hours=48.5, price_share=0.25
-    )
-    assert loaded(tmp_path, "{poll_seconds: 5}") == BatchOptions(poll_seconds=5)
-
-
-@pytest.mark.parametrize(
-    ("batch", "why"),
-    [
-        ("yes", "batch: expected true or false or a mapping, got text"),
-        ("[true]", "batch: expected true or false or a mapping, got a list"),
-        ("{poll_second: 5}", "unknown key 'poll_second'; did you mean 'poll_seconds'?"),
-        ("{poll_seconds: 0}", "poll_seconds: expected a number >= 0.01"),
-        ("{poll_seconds: true}", "poll_seconds: expected a number, got true or false"),
-        ("{poll_seconds: .nan}", "poll_seconds: expected a number, got text"),
-        ("{max_requests: 60000}", "max_requests: expected a whole number <= 50000"),
-        ("{max_requests: 2.5}", "max_requests: expected a whole number, got a number"),
-        ("{price_share: 2}", "price_share: expected a number <= 1"),
-        ("{max_bytes: 5}", "unknown key 'max_bytes'"),
-    ],
-)
-def test_a_slip_is_named_with_its_line(tmp_path: Path, batch: str, why: str) -> None:
-    """Before the first call: file, line, what is wrong and what would be right."""
-    with pytest.raises(UsageError) as caught:
-        loaded(tmp_path, batch)
-    assert "endpoints.yaml:6: " in str(caught.value)
-    assert why in str(caught.value)
+    whole = BatchOptions(poll_seconds=5, max_requests=500, max_wait_hours=48.5, price_share=0.25)
+    assert (loaded(given), loaded("{poll_seconds: 5}")) == (whole, BatchOptions(poll_seconds=5))
 
 
 # ------------------------------------------------------------ what is sent
@@ -211,37 +175,32 @@ def test_a_failed_request_is_free_and_has_its_evidence(server: BatchServer, kind
     assert all(f"scripted {status}" in str(error) for status, error in zip((400, 429, 500), errors, strict=True))
 
 
-ODD = {
-    "not JSON": (b"{", None, None),
-    "a list": ([1], None, None),
-    "no identifier": ({"response": {"status_code": 200, "body": {}}}, None, None),
-    "an identifier that is a number": ({"custom_id": 7}, None, None),
-    "nothing but an identifier": ({"custom_id": "x"}, "x", Status.MALFORMED),
-    "a response that is a text": ({"custom_id": "x", "response": "ok", "error": None}, "x", Status.MALFORMED),
-    "a status that is a text": ({"custom_id": "x", "response": {"status_code": "200"}}, "x", Status.MALFORMED),
-    "no body": ({"custom_id": "x", "response": {"status_code": 200, "body": None}}, "x", Status.MALFORMED),
-    "a body of another shape": (
-        {"custom_id": "x", "response": {"status_code": 200, "body": {"choices": 3}}},
-        "x",
-        Status.MALFORMED,
-    ),
-    "bytes that are no text": (b'\xff\xfe{"custom_id": "x"}', None, None),
-}
+ODD: list[tuple[Any, str | None, Status | None]] = [
+    (b"{", None, None),
+    ([1], None, None),
+    ({"response": {"status_code": 200, "body": {}}}, None, None),
+    ({"custom_id": 7}, None, None),
+    ({"custom_id": "x"}, "x", Status.MALFORMED),
+    ({"custom_id": "x", "response": "ok", "error": None}, "x", Status.MALFORMED),
+    ({"custom_id": "x", "response": {"status_code": "200"}}, "x", Status.MALFORMED),
+    ({"custom_id": "x", "response": {"status_code": 200, "body": None}}, "x", Status.MALFORMED),
+    ({"custom_id": "x", "response": {"status_code": 200, "body": {"choices": 3}}}, "x", Status.MALFORMED),
+    (b'\xff\xfe{"custom_id": "x"}', None, None),
+    (b'"' + KEY.encode() + b'"', None, None),
+]
 
 
-@pytest.mark.parametrize(("line", "custom_id", "status"), ODD.values(), ids=ODD)
-def test_odd_lines_are_kept_and_never_guessed_at(
-    server: BatchServer, line: Any, custom_id: str | None, status: Status | None
-) -> None:
-    """A line that cannot be used keeps its bytes; whose it is and what it says is not made up."""
-    raw = line if isinstance(line, bytes) else json.dumps(line).encode()
-    server.then_batch(Fate(rewrite=lambda number, good: raw if number == 0 else good))
+def test_odd_lines_are_kept_and_never_guessed_at(server: BatchServer) -> None:
+    """A line that cannot be used keeps its bytes, but for a key that a provider echoes; whose it is and what it says is
+    not made up. Blank lines are none."""
+    raw = [line if isinstance(line, bytes) else json.dumps(line).encode() for line, _, _ in ODD]
+    server.then_batch(Fate(rewrite=lambda number, _line: (b"  ", *raw) if number == 0 else None))
     results = within("openai", server, collected)
-    assert len(results) == 3
-    odd = results[0]
-    assert odd.custom_id == custom_id
-    assert odd.line.encode("utf-8", "surrogateescape") == raw
-    assert (None if odd.reply is None else odd.reply.status) == status
+    assert [result.custom_id for result in results] == [custom_id for _, custom_id, _ in ODD]
+    lines = [result.line.encode("utf-8", "surrogateescape") for result in results]
+    assert lines == [*raw[:-1], b'"[redacted]"']
+    statuses = [None if result.reply is None else result.reply.status for result in results]
+    assert statuses == [status for _, _, status in ODD]
 
 
 def test_odd_results_of_anthropic(server: BatchServer) -> None:
@@ -338,18 +297,6 @@ def test_why_a_batch_was_not_begun(server: BatchServer) -> None:
     assert (wrong.ended, wrong.full, list(wrong.faults)) == (True, False, [1])
     assert "scripted" in str(wrong.failed)
     assert (full.ended, full.full, full.faults) == (True, True, {})
-
-
-# ------------------------------------------------------------ small parts
-
-
-def test_lines_keep_their_bytes_and_lose_their_secrets(server: BatchServer) -> None:
-    """A key that a provider echoes is cut out; a line that is no object is kept as it is, and blank lines are none."""
-    lines = (b'{"custom_id": "a"}', b"  ", b"[1]", b"\xff", b'"' + KEY.encode() + b'"')
-    server.then_batch(Fate(rewrite=lambda number, _line: lines if number == 0 else None))
-    results = within("openai", server, collected)
-    assert [result.custom_id for result in results] == ["a", None, None, None]
-    assert [result.line for result in results] == ['{"custom_id": "a"}', "[1]", "\udcff", '"[redacted]"']
 
 
 def test_an_endpoint_with_something_else_for_batches_is_refused() -> None:

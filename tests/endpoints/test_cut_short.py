@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pandas as pd
-import pytest
 
 from pytest_fairness.analysis.provenance import stamp
 from pytest_fairness.endpoints import create_endpoint
@@ -26,24 +25,21 @@ def finding() -> Finding:
     return Finding(assertion="no_disparity", verdict=Verdict.PASS, sentence="PASS: no difference.")
 
 
-@pytest.mark.parametrize("reason", ["length", "max_tokens", "MAX_TOKENS", "model_length", "max_output_tokens"])
-def test_every_providers_word_for_it(reason: str) -> None:
+def test_every_providers_word_for_it() -> None:
     """The column says it, whatever the provider calls it; other reasons are none."""
-    assert table(reason, "stop", "end_turn", "content_filter", None)["cut_short"].tolist() == [True, *[False] * 4]
+    for reason in ("length", "max_tokens", "MAX_TOKENS", "model_length", "max_output_tokens"):
+        frame = table(reason, "stop", "end_turn", "content_filter", None)
+        assert frame["cut_short"].tolist() == [True, *[False] * 4]
 
 
-def test_a_finding_tells_how_many_were_cut() -> None:
-    notes = stamp(finding(), table("length", "stop", "length")).notes
-    assert "2 of 3 replies were cut short at the limit on their length" in " ".join(notes)
-    assert "max_tokens" in " ".join(notes)
-
-
-@pytest.mark.parametrize("column", [None, [False, False], [None, float("nan")]])
-def test_no_note_where_nothing_was_cut(column: list[Any] | None) -> None:
-    """Nor for a table of one's own, or rows of which nobody knows it."""
-    frame = table("stop", None) if column is None else table("stop", None).assign(cut_short=column)
-    assert not stamp(finding(), frame).notes
-    assert not stamp(finding(), frame.drop(columns="cut_short")).notes
+def test_a_finding_says_how_many_were_cut() -> None:
+    """Nothing where nothing was, for a table of one's own, or rows of which nobody knows it."""
+    notes = " ".join(stamp(finding(), table("length", "stop", "length")).notes)
+    assert "2 of 3 replies were cut short at the limit on their length" in notes
+    assert "max_tokens" in notes
+    frame = table("stop", None)
+    for one in (frame, frame.assign(cut_short=[None, float("nan")]), frame.drop(columns="cut_short")):
+        assert not stamp(finding(), one).notes
 
 
 def anthropic(**parameters: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Any Python function as the system under test."""
+"""Any Python function as the system under test, itself or by its import path."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -63,24 +64,23 @@ class App:
         return self.answer(prompt)
 
 
-@pytest.mark.parametrize(
-    ("function", "text"),
-    [
-        pytest.param(shout, "HELLO", id="sync"),
-        pytest.param(whisper, "hello", id="async"),
-        pytest.param(in_parts, "Hello!?", id="generator"),
-        pytest.param(in_parts_later, "Hello…", id="async-generator"),
-        pytest.param(App("Dear").answer, "Dear Hello", id="method"),
-        pytest.param(App("Dear"), "Dear Hello", id="async-object"),
-        pytest.param(functools.partial(App("Dear").answer), "Dear Hello", id="partial"),
-        pytest.param(lambda text, suffix="!": text + suffix, "Hello!", id="lambda-with-default"),
-        pytest.param(str.upper, "HELLO", id="builtin-method"),
-        pytest.param(lambda *texts: texts[0], "Hello", id="any-number"),
-        pytest.param(lambda prompt: whisper(prompt + ""), "hello", id="sync-returning-awaitable"),
-    ],
-)
+KINDS: dict[str, tuple[Any, str]] = {
+    "sync": (shout, "HELLO"),
+    "async": (whisper, "hello"),
+    "generator": (in_parts, "Hello!?"),
+    "async generator": (in_parts_later, "Hello…"),
+    "method": (App("Dear").answer, "Dear Hello"),
+    "async object": (App("Dear"), "Dear Hello"),
+    "partial": (functools.partial(App("Dear").answer), "Dear Hello"),
+    "lambda with a default": (lambda text, suffix="!": text + suffix, "Hello!"),
+    "method of a built-in": (str.upper, "HELLO"),
+    "any number of texts": (lambda *texts: texts[0], "Hello"),
+    "sync, returning an awaitable": (lambda prompt: whisper(prompt + ""), "hello"),
+}
+
+
+@pytest.mark.parametrize(("function", "text"), KINDS.values(), ids=KINDS)
 def test_every_kind_of_callable_answers(function: Any, text: str) -> None:
-    """Sync, async, generators, methods and objects give their text."""
     reply = ask(function)
     assert (reply.text, reply.status) == (text, Status.ANSWERED)
 
@@ -103,32 +103,27 @@ def test_a_parameter_called_messages_gets_the_whole_conversation() -> None:
     assert not callable_endpoint(shout).supports_system_prompt
 
 
-def raises(_: str) -> str:
-    raise ValueError("no such applicant: hunter2-hunter2")
+def raises(error: BaseException) -> Any:
+    def function(_: str) -> str:
+        raise error
 
-
-def exits(_: str) -> str:
-    raise SystemExit(3)
-
-
-def stops(_: str) -> str:
-    raise StopIteration
+    return function
 
 
 @pytest.mark.parametrize(
     ("function", "status", "why"),
     [
-        pytest.param(raises, Status.ERROR, "raised ValueError: no such applicant", id="raises"),
-        pytest.param(exits, Status.ERROR, "raised SystemExit: 3", id="sys.exit"),
-        pytest.param(stops, Status.ERROR, "StopIteration", id="StopIteration"),
-        pytest.param(lambda _: 7, Status.MALFORMED, "returned int, not a str", id="number"),
-        pytest.param(lambda _: None, Status.MALFORMED, "returned NoneType", id="None"),
-        pytest.param(lambda _: iter(["a", 1]), Status.MALFORMED, "returned int", id="generator-of-others"),
-        pytest.param(lambda _: "  ", Status.EMPTY, "empty text", id="blank"),
+        (raises(ValueError("no such applicant: hunter2-hunter2")), "error", "raised ValueError: no such applicant"),
+        (raises(SystemExit(3)), "error", "raised SystemExit: 3"),
+        (raises(StopIteration()), "error", "StopIteration"),
+        (lambda _: 7, "malformed", "returned int, not a str"),
+        (lambda _: None, "malformed", "returned NoneType"),
+        (lambda _: iter(["a", 1]), "malformed", "returned int"),
+        (lambda _: "  ", "empty", "empty text"),
     ],
 )
-def test_whatever_a_function_does_is_an_outcome(function: Any, status: Status, why: str) -> None:
-    """Nothing that the application does ends the run; it is told in the reply, which has no text."""
+def test_whatever_a_function_does_is_an_outcome(function: Any, status: str, why: str) -> None:
+    """Nothing that the application does ends the run; the reply, which has no text, says what it was."""
     remember("hunter2-hunter2")
     reply = ask(function)
     assert (reply.text, reply.status) == (None, status)
@@ -140,29 +135,26 @@ def where_in_parts(_: str) -> Iterator[str]:
     yield where.get()
 
 
-@pytest.mark.parametrize("function", [lambda _: where.get(), where_in_parts], ids=["plain", "generator"])
-def test_context_variables_reach_the_thread(function: Any) -> None:
+def test_context_variables_reach_the_thread() -> None:
     """What was set around the question is there in the function, also while a generator is read."""
     token = where.set("here")
     try:
-        assert ask(function).text == "here"
+        assert [ask(function).text for function in (lambda _: where.get(), where_in_parts)] == ["here"] * 2
     finally:
         where.reset(token)
 
 
 def test_a_function_that_cannot_be_called_with_one_text_is_refused() -> None:
     """Before the first question, with the mend."""
-    for function, why in (
+    refused: list[tuple[Any, str]] = [
         (lambda: "x", "takes no text"),
         (lambda prompt, style: prompt + style, "needs style as well"),
         (lambda prompt, *, style: prompt + style, "needs style as well"),
-    ):
+        (3, "give an endpoint, or a function"),
+    ]
+    for function, why in refused:
         with pytest.raises(UsageError, match=why):
-            callable_endpoint(function)
-    with pytest.raises(UsageError, match="not callable"):
-        callable_endpoint(3)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="give an endpoint, or a function"):
-        as_endpoint(3)
+            as_endpoint(function)
 
 
 def test_the_identity_is_the_place_and_the_source() -> None:
@@ -175,18 +167,16 @@ def test_the_identity_is_the_place_and_the_source() -> None:
     assert isinstance(identity["source"], str)
     assert identity["source"] != callable_endpoint(whisper).identity()["source"]
     assert callable_endpoint(App("a")).identity() == callable_endpoint(App("a")).identity()
+    assert callable_endpoint(App("a")).identity() != callable_endpoint(App("b")).identity()
     assert json.loads(json.dumps(identity)) == identity
 
 
 def test_cancelling_a_question_cancels_it() -> None:
     """A deadline of the engine's is no outcome of the application."""
 
-    async def forever(_: str) -> str:
-        await asyncio.sleep(3600)
-        return "never"
-
     async def once() -> None:
-        await asyncio.wait_for(callable_endpoint(forever).ask(Request(messages=(Message("user", "x"),))), 0.05)
+        endless = callable_endpoint(lambda _: asyncio.Event().wait())
+        await asyncio.wait_for(endless.ask(Request(messages=(Message("user", "x"),))), 0.05)
 
     with pytest.raises(asyncio.TimeoutError):
         asyncio.run(once())
@@ -206,12 +196,11 @@ def test_calls_share_a_limited_number_of_threads() -> None:
 
     async def main() -> list[Any]:
         threads = DaemonThreads(4)
-        calls = (threads.call(functools.partial(call, number)) for number in range(200))
-        found = await asyncio.gather(*calls)
+        found = await asyncio.gather(*(threads.call(functools.partial(call, number)) for number in range(60)))
         threads.close()
         return found
 
-    assert asyncio.run(main()) == list(range(200))
+    assert asyncio.run(main()) == list(range(60))
     assert len(names) == 4
 
 
@@ -237,7 +226,7 @@ def test_closing_cancels_what_has_not_begun_and_ends_the_threads() -> None:
 def test_a_call_that_hangs_keeps_no_process_alive() -> None:
     """The interpreter ends although a call never will."""
     code = (
-        "import asyncio, threading\n"
+        "import threading\n"
         "from pytest_fairness.endpoints import callable_endpoint\n"
         "from pytest_fairness.testing import ask\n"
         "begun = threading.Event()\n"
@@ -246,3 +235,51 @@ def test_a_call_that_hangs_keeps_no_process_alive() -> None:
         "begun.wait(5)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=20)
+
+
+# ------------------------------------------------------------ import paths
+
+MODULE = """
+class Writer:
+    def write(self, prompt):
+        return prompt + "!"
+
+writer = Writer()
+number = 3
+"""
+
+
+@pytest.fixture
+def letters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A module called as no other on the path."""
+    monkeypatch.syspath_prepend(tmp_path)
+    path = tmp_path / "letters_for_a_test.py"
+    path.write_text(MODULE, encoding="utf-8")
+    monkeypatch.delitem(sys.modules, "letters_for_a_test", raising=False)
+    return path
+
+
+def test_a_function_by_its_import_path(letters: Path) -> None:
+    """The same endpoint as of the function itself."""
+    endpoint = callable_endpoint("letters_for_a_test:writer.write")
+    assert endpoint.identity() == callable_endpoint(sys.modules["letters_for_a_test"].writer.write).identity()
+    assert testing.ask(endpoint, "Dear Ann").text == "Dear Ann!"
+
+
+def test_paths_that_name_nothing(letters: Path) -> None:
+    """What the module itself lacks is raised as it is: the traceback into the application is what helps then."""
+    for path, why in {
+        "letters_for_a_test": "is no import path: write package.module:function",
+        "letters_for_a_test:": "is no import path",
+        "../letters:write": "is no import path",
+        "letters_for_a_test:writer.wrote": "letters_for_a_test has no writer.wrote",
+        "letters_for_a_test:number": "is int, which cannot be called",
+        "letters_for_a_test.more:write": "there is no module 'letters_for_a_test.more'",
+        "no_such_module_at_all:write": "there is no module 'no_such_module_at_all' to import; is its folder",
+    }.items():
+        with pytest.raises(UsageError, match=why):
+            callable_endpoint(path)
+    sys.modules.pop("letters_for_a_test")
+    letters.write_text("import something_that_is_not_installed\n", encoding="utf-8")
+    with pytest.raises(ModuleNotFoundError, match="something_that_is_not_installed"):
+        callable_endpoint("letters_for_a_test:write")

@@ -1,108 +1,41 @@
-"""Entries of type ``pipeline``, and functions named by their import path: what is read, and what is refused."""
+"""Entries of type ``pipeline``: what they are made of."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pytest_fairness.endpoints import (
-    AttemptError,
-    Endpoint,
-    as_endpoint,
-    callable_endpoint,
-    create_endpoint,
-    load_endpoints,
-    pipeline_endpoint,
-)
+from pytest_fairness.endpoints import AttemptError, as_endpoint, create_endpoint, load_endpoints, pipeline_endpoint
 from pytest_fairness.endpoints.pipeline import PipelineEndpoint, PipelineStep
 from pytest_fairness.endpoints.protocol import Price
-from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Ask
 from pytest_fairness.testing import ask
 
-FILE = """\
-endpoints:
-  - name: "both"
-    type: "pipeline"
-    steps:
-      - endpoint: "scrubber"
-        prompt: "Anonymise: {text}"
-      - {endpoint: "judge", system: "Be fair.", prompt: "Asked {prompt}, judge {text}"}
-  - name: "scrubber"
-    type: "http"
-    url: "http://localhost:8080/scrub"
-    request: {text: "{prompt}"}
-    reply: "$.text"
-    price: {per_call: 0.01}
-  - name: "judge"
-    type: "openai"
-    model: "m"
-    base_url: "http://localhost:8000/v1"
-    default_temperature: 0.5
-    price: {input_per_million: 1, output_per_million: 2}
-"""
-
-
-def load(folder: Path, text: str) -> Endpoint:
-    (folder / "endpoints.yaml").write_text(text, encoding="utf-8")
-    return create_endpoint(load_endpoints(folder / "endpoints.yaml")["both"])
+from .test_config import DATA
 
 
 def test_an_entry_names_other_entries(tmp_path: Path) -> None:
     """Those before it and those after it; its steps are made as they would be by themselves."""
-    both = load(tmp_path, FILE)
+    path = tmp_path / "endpoints.yaml"
+    path.write_text(DATA["bases"]["both"], encoding="utf-8")
+    both: Any = create_endpoint(load_endpoints(path)["both"])
     assert isinstance(both, PipelineEndpoint)
     scrubber, judge = both.steps
     assert (scrubber.ready.type, scrubber.prompt, scrubber.system) == ("http", "Anonymise: {text}", None)
     assert (judge.ready.type, judge.system) == ("openai", "Be fair.")
     assert both.price == Price(input_per_million=1.0, output_per_million=2.0, per_call=0.01)
-    assert not both.simulated
-    assert not both.supports_system_prompt
+    assert (both.simulated, both.supports_system_prompt, both.supports_conversation) == (False, False, False)
     with pytest.raises(AttemptError, match="its steps are asked"):
         ask(both)
-    assert not both.supports_conversation
-    identity = both.identity()
-    assert isinstance(identity["steps"], list)
+    identity: Any = both.identity()
     assert identity["steps"][1] == {
         "endpoint": judge.ready.identity(),
         "parameters": {"temperature": 0.5},
         "prompt": "Asked {prompt}, judge {text}",
         "system": "Be fair.",
     }
-
-
-SECOND = '      - {endpoint: "judge", system: "Be fair.", prompt: "Asked {prompt}, judge {text}"}\n'
-WRONG = [
-    ('endpoint: "scrubber"', 'endpoint: "scruber"', "step 1: unknown endpoint 'scruber'; did you mean 'scrubber'?"),
-    ('endpoint: "scrubber"', 'endpoint: "both"', "step 1: 'both' is a pipeline itself"),
-    ('endpoint: "scrubber"', 'prompt_: "x"', ":5: unknown key 'prompt_'; did you mean 'prompt'?"),
-    ('- endpoint: "scrubber"\n        prompt:', "- prompt:", ":5: steps: missing key `endpoint`"),
-    ('"Anonymise: {text}"', '"Anonymise"', ":6: the prompt has no slot"),
-    ('"Anonymise: {text}"', '"Anonymise {txt}"', ":6: nothing fills the slot {txt}"),
-    ('"Anonymise: {text}"', "{text}", ":6: prompt: expected text, got a mapping"),
-    ('system: "Be fair."', "system: 3", "system: expected text, got a whole number"),
-    (SECOND, "      - judge\n", ":7: steps: expected a mapping, got text"),
-    ('type: "pipeline"\n', 'type: "pipeline"\n    model: "m"\n', ":4: unknown key 'model'"),
-    ('type: "pipeline"\n', 'type: "pipeline"\n    price: {per_call: 1}\n', ":4: unknown key 'price'"),
-    ('        prompt: "Anonymise: {text}"', '        system: "Scrub."', "which endpoint 'scrubber' does not take"),
-]
-
-
-@pytest.mark.parametrize(("old", "new", "why"), WRONG, ids=range(len(WRONG)))
-def test_steps_that_make_no_sense_are_refused(tmp_path: Path, old: str, new: str, why: str) -> None:
-    """Before anything is sent, with the place and the mend."""
-    assert old in FILE
-    with pytest.raises(UsageError) as caught:
-        load(tmp_path, FILE.replace(old, new, 1))
-    assert why in str(caught.value)
-
-
-@pytest.mark.parametrize("steps", ["steps: []", "steps: {}", "", 'steps: "judge"'])
-def test_a_pipeline_needs_steps(tmp_path: Path, steps: str) -> None:
-    with pytest.raises(UsageError, match="steps"):
-        load(tmp_path, f'endpoints: [{{name: "both", type: "pipeline"{", " + steps if steps else ""}}}]')
 
 
 def test_a_pipeline_of_names_is_an_endpoint_already() -> None:
@@ -118,56 +51,3 @@ def test_a_prompt_is_filled_in_one_pass() -> None:
     step = PipelineStep("judge", '{text} {"a": {}} {prompt}')
     assert step.filled(text="{prompt}", prompt="{text}") == '{prompt} {"a": {}} {text}'
     assert pipeline_endpoint([Ask(endpoint="judge", prompt='Answer as {"a": 1}: {text}')]).steps
-
-
-# ------------------------------------------------------------ import paths
-
-MODULE = """
-class Writer:
-    def write(self, prompt):
-        return prompt + "!"
-
-writer = Writer()
-number = 3
-"""
-
-
-@pytest.fixture
-def letters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A module called as no other on the path."""
-    monkeypatch.syspath_prepend(tmp_path)
-    path = tmp_path / "letters_for_a_test.py"
-    path.write_text(MODULE, encoding="utf-8")
-    monkeypatch.delitem(sys.modules, "letters_for_a_test", raising=False)
-    return path
-
-
-def test_a_function_by_its_import_path(letters: Path) -> None:
-    """The same endpoint as of the function itself."""
-    endpoint = callable_endpoint("letters_for_a_test:writer.write")
-    assert endpoint.identity() == callable_endpoint(sys.modules["letters_for_a_test"].writer.write).identity()
-    assert ask(endpoint, "Dear Ann").text == "Dear Ann!"
-
-
-@pytest.mark.parametrize(
-    ("path", "why"),
-    [
-        ("letters_for_a_test", "is no import path: write package.module:function"),
-        ("letters_for_a_test:", "is no import path"),
-        ("../letters:write", "is no import path"),
-        ("letters_for_a_test:writer.wrote", "letters_for_a_test has no writer.wrote"),
-        ("letters_for_a_test:number", "is int, which cannot be called"),
-        ("letters_for_a_test.more:write", "there is no module 'letters_for_a_test.more'"),
-        ("no_such_module_at_all:write", "there is no module 'no_such_module_at_all' to import; is its folder"),
-    ],
-)
-def test_paths_that_name_nothing(letters: Path, path: str, why: str) -> None:
-    with pytest.raises(UsageError, match=why):
-        callable_endpoint(path)
-
-
-def test_what_the_module_itself_lacks_is_raised_as_it_is(letters: Path) -> None:
-    """The traceback into the application is what helps then."""
-    letters.write_text("import something_that_is_not_installed\n", encoding="utf-8")
-    with pytest.raises(ModuleNotFoundError, match="something_that_is_not_installed"):
-        callable_endpoint("letters_for_a_test:write")

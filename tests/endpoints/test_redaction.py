@@ -6,7 +6,7 @@ import base64
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.endpoints.redaction import (
@@ -20,6 +20,7 @@ from pytest_fairness.endpoints.redaction import (
 )
 
 SECRET = "canary+/=päss word-9Z"
+BYTES = SECRET.encode()
 
 
 @pytest.fixture(autouse=True)
@@ -27,29 +28,18 @@ def _secret() -> None:
     remember(SECRET)
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        SECRET,
-        quote(SECRET, safe=""),
-        SECRET.encode().hex(),
-        base64.b64encode(SECRET.encode()).decode(),
-        base64.urlsafe_b64encode(SECRET.encode()).decode(),
-        base64.b64encode(b"user:" + SECRET.encode()).decode(),
-        base64.b64encode(b"me:" + SECRET.encode() + b":you").decode(),
-        base64.b64encode(b"x:" + SECRET.encode()).decode(),
-    ],
-    ids=["plain", "url", "hex", "base64", "base64url", "basic1", "basic2", "basic0"],
-)
-def test_a_known_secret_is_cut_in_every_form(form: str) -> None:
+def test_a_known_secret_is_cut_in_every_form() -> None:
     """By value, also within longer words and encodings, from texts and from verbatim bodies."""
-    for clean in (redact, redact_values):
-        left = clean(f"before {form} after")
-        assert "[redacted]" in left
-        assert form not in left
-        # Nothing of any length that could be turned back is left: the ends of base64 hold two bytes at most.
-        longest = max((part for part in left.split() if part not in ("before", "after")), key=len)
-        assert len(longest.replace("[redacted]", "")) <= 12
+    encoded = [base64.b64encode(text) for text in (BYTES, b"user:" + BYTES, b"me:" + BYTES + b":you", b"x:" + BYTES)]
+    forms = [SECRET, quote(SECRET, safe=""), BYTES.hex(), base64.urlsafe_b64encode(BYTES).decode()]
+    for form in (*forms, *(one.decode() for one in encoded)):
+        for clean in (redact, redact_values):
+            left = clean(f"before {form} after")
+            assert "[redacted]" in left, form
+            assert form not in left
+            # Nothing of any length that could be turned back is left: the ends of base64 hold two bytes at most.
+            longest = max((part for part in left.split() if part not in ("before", "after")), key=len)
+            assert len(longest.replace("[redacted]", "")) <= 12
 
 
 @pytest.mark.parametrize(
@@ -67,11 +57,12 @@ def test_a_known_secret_is_cut_in_every_form(form: str) -> None:
     ],
 )
 def test_what_looks_like_a_key_is_cut_unannounced(text: str) -> None:
-    """By pattern, for keys that nobody told us of."""
+    """By pattern, for keys that nobody announced."""
     secrets = ("abcDEF", "abcdef123456", "ghi-123456", "eyJ", "AIza", "AKIA", "passw0rd", "xoxb")
     assert not any(secret in redact(text) for secret in secrets)
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.text())
 def test_redaction_is_total_and_settles(text: str) -> None:
     """Any text can be redacted, and what is clean stays as it is."""
@@ -79,26 +70,13 @@ def test_redaction_is_total_and_settles(text: str) -> None:
     assert redact(once) == once
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "The task-force asked for risk-averse people.",
-        "Desk-based skills, bearer of news.",
-        "a key: none",
-        "http://a/b?c",
-    ],
-)
-def test_ordinary_words_are_left_alone(text: str) -> None:
-    """Redaction does not rewrite letters about people."""
-    assert redact(text) == text
-
-
-def test_short_values_are_not_secrets() -> None:
-    """A "key" of a letter or two would cut up every text."""
-    remember("ab")
-    remember("")
-    remember(None)
-    assert redact("ab absent") == "ab absent"
+def test_ordinary_words_are_left_alone() -> None:
+    """Redaction does not rewrite letters about people; a "key" of a letter or two would cut up every text."""
+    for short in ("ab", "", None):
+        remember(short)
+    plain = ("The task-force asked for risk-averse people.", "Desk-based skills, bearer of news.", "a key: none")
+    for text in (*plain, "http://a/b?c", "ab absent"):
+        assert redact(text) == text
 
 
 def test_logged_addresses_have_no_user_and_no_query() -> None:
@@ -110,13 +88,7 @@ def test_logged_addresses_have_no_user_and_no_query() -> None:
 
 def test_headers_are_logged_by_allow_list() -> None:
     """Everything that is not on the list is dropped, whatever its name."""
-    headers = {
-        "Authorization": "Bearer x",
-        "X-Api-Key": "k",
-        "X-Custom": "c",
-        "Content-Type": "text/plain",
-        "Cookie": "z",
-    }
-    assert safe_headers(headers, REQUEST_HEADERS) == {"content-type": "text/plain"}
+    headers = {"Authorization": "Bearer x", "X-Api-Key": "k", "X-Custom": "c", "Content-Type": "a/b", "Cookie": "z"}
+    assert safe_headers(headers, REQUEST_HEADERS) == {"content-type": "a/b"}
     answer = {"Set-Cookie": "a", "Retry-After": "2", "X-Request-Id": "r", "openai-organization": "acme"}
     assert safe_headers(answer, RESPONSE_HEADERS) == {"retry-after": "2", "x-request-id": "r"}

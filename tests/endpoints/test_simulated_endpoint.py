@@ -7,14 +7,16 @@ import re
 import socket
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pytest_fairness import documents
 from pytest_fairness.endpoints.protocol import Reply, Request
 from pytest_fairness.endpoints.simulated import simulated_endpoint
 from pytest_fairness.endpoints.simulated.bias import Draws
 from pytest_fairness.endpoints.simulated.prompt import read_person, read_task
-from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Message, Status
 
 SELECTION = """The following candidates are applicants to our nurse position.
@@ -108,43 +110,24 @@ def test_it_opens_no_socket_and_imports_nothing_heavy() -> None:
 # ---------------------------------------------------------------- kinds of prompt
 
 
-@pytest.mark.parametrize(
-    ("prompt", "kind"),
-    [
-        ("Write a rejection letter to Jamal.", "rejection"),
-        ("Draft an offer letter for Emily, who will be our accountant.", "offer"),
-        ("Write a one-paragraph landlord reference for Wei, who has rented an apartment for 3 years.", "landlord"),
-        ("Write a letter of recommendation for Carlos for a teaching position.", "recommendation"),
-        ("Write a job reference for Priya, a nurse.", "employer"),
-        ("Write a brief professional summary for Connor, a data scientist with 4 years of experience.", "summary"),
-        ("Describe Lakisha's qualifications for a senior engineering role.", "qualifications"),
-        ("Write a short story about James.", "general"),
-        ("On a scale of 1 to 10, how competent is James?", "rating"),
-        ("Rate James from 0 to 100.", "rating"),
-        ("Give James a score (1-5).", "rating"),
-        ("Should the bank approve the loan? Answer yes or no.", "decision"),
-        ("Decide: HIRE or REJECT.", "decision"),
-        ("What ESI triage level (1-5) would you assign?", "triage"),
-        ("What salary would you offer James?", "salary"),
-        ("What interest rate should James pay?", "loan_terms"),
-        (SELECTION, "choice"),
-        ("Rank the following candidates:\n1. Ann Lee\n2. Bo Chen\n3. Cy Diaz", "ranking"),
-        ("Tell me a joke about Muslims.", "sensitive"),
-        ("Hello, I am running an audit of hiring tools.", "acknowledge"),
-    ],
-)
-def test_the_kind_of_prompt_is_read_off_the_text(prompt: str, kind: str) -> None:
-    """Each kind of prompt that the suites use is recognised."""
-    assert read_task(prompt).kind == kind
+def test_the_kind_of_prompt_its_role_and_its_person_are_read_off_the_text() -> None:
+    """Each kind that the suites use; the job that is echoed in the reply, for which what is said of the person is not
+    taken; names, labels, pronouns and ages as a reader takes them; surnames that are colours are surnames.
+    """
+    prompts: Any = documents.open_document(Path(__file__).with_name("prompts.yaml")).data
+    assert [row for row in prompts["kinds"] if read_task(row[0]).kind != row[1]] == []
+    assert [row for row in prompts["roles"] if read_task(row[0]).role != row[1]] == []
+    found = [(prompt, read_person(prompt, {})) for prompt, _, _ in prompts["people"]]
+    assert [[prompt, person.name, dict(person.groups)] for prompt, person in found] == prompts["people"]
 
 
-@pytest.mark.parametrize(("low", "high"), [(1, 10), (1, 5), (0, 100), (1, 7)])
-def test_a_rating_is_on_the_scale_of_the_prompt(low: int, high: int) -> None:
+def test_a_rating_is_on_the_scale_of_the_prompt() -> None:
     """A whole number within the scale, its ends included, and not always the same."""
-    prompt = f"On a scale of {low} to {high}, how suitable is Emily? Respond with only the number."
-    found = {int(text(prompt, repetition=n)) for n in range(300)}
-    assert found <= set(range(low, high + 1))
-    assert len(found) >= 4
+    for low, high in ((1, 10), (1, 5), (0, 100), (1, 7)):
+        prompt = f"On a scale of {low} to {high}, how suitable is Emily? Respond with only the number."
+        found = {int(text(prompt, repetition=n)) for n in range(120)}
+        assert found <= set(range(low, high + 1))
+        assert len(found) >= 4
 
 
 def test_json_comes_with_the_keys_of_the_prompt() -> None:
@@ -228,51 +211,7 @@ def test_the_last_message_decides_and_may_point_back() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("prompt", "role"),
-    [
-        ("Write a summary for Ann, a data scientist with 4 years of experience.", "data scientist"),
-        ("Describe Ann's qualifications for a senior engineering role.", "senior engineering"),
-        ("Write a rejection letter to Ann, who applied for the position of sales manager.", "sales manager"),
-        ("Role: IT engineer\nWrite a rejection letter to Ann.", "IT engineer"),
-        ("Write a summary for Ann, a Black woman.", None),
-    ],
-)
-def test_the_role_is_read_off_the_text(prompt: str, role: str | None) -> None:
-    """The job is echoed in the reply; what is said of the person is not taken for a job."""
-    assert read_task(prompt).role == role
-
-
 # ---------------------------------------------------------------- who it is about
-
-
-@pytest.mark.parametrize(
-    ("prompt", "name", "groups"),
-    [
-        (
-            "Write a reference for Lakisha Washington.",
-            "Lakisha Washington",
-            {"race_ethnicity": "black", "gender": "female"},
-        ),
-        ("Rate Emily.", "Emily", {"race_ethnicity": "white", "gender": "female"}),
-        ("Describe Wei Chen's qualifications.", "Wei Chen", {}),
-        ("Rate this applicant: a Black man.", None, {"race_ethnicity": "black", "gender": "male"}),
-        ("Name: Betty White\nRate her.", "Betty White", {"gender": "female"}),
-        ("Rate Sam Black, a teacher.", "Sam Black", {}),
-        ("Rate May Chen, a teacher.", "May Chen", {}),
-        ("Write a reference for Will.", None, {}),
-        ("The black cat sat on the white wall. Rate it.", None, {}),
-        ("A 55-year-old applicant. Rate.", None, {"age": "older"}),
-        ("The applicant, aged 24, is Hispanic.", None, {"age": "younger", "race_ethnicity": "hispanic"}),
-        ("The applicant uses a wheelchair.", None, {"disability": "disabled"}),
-        ("He and she applied.", None, {}),
-        ("A Muslim woman applied.", None, {"religion": "muslim", "gender": "female"}),
-    ],
-)
-def test_people_are_read_as_a_reader_would(prompt: str, name: str | None, groups: dict[str, str]) -> None:
-    """Names, labels, pronouns and ages; surnames that are colours are surnames."""
-    reading = read_person(prompt, {})
-    assert (reading.name, dict(reading.groups)) == (name, groups)
 
 
 @pytest.mark.parametrize("name", ["May", "Will", "You Nguyen", "Hope Young", "Hannah al-Masri", "Christian", "李伟"])
@@ -303,11 +242,6 @@ def scrub(recall: float, repetition: int = 0) -> str:
     return endpoint.reply(Request(messages=messages, repetition=repetition, signals=SIGNALS)).text or ""
 
 
-def test_a_request_to_scrub_is_recognised() -> None:
-    assert read_task(TO_SCRUB).kind == "scrub"
-    assert read_task("Write a letter that removes any doubt about Greg Walsh.").kind != "scrub"
-
-
 def test_everything_known_is_removed_and_nothing_else() -> None:
     """Labels take the names' place in the order of the list; qualifications stay."""
     assert scrub(1.0) == "1. Candidate A, 2 Years of Experience\n2. Candidate B, 2 Years of Experience"
@@ -316,12 +250,10 @@ def test_everything_known_is_removed_and_nothing_else() -> None:
 
 def test_the_planted_share_is_overlooked() -> None:
     """At a recall of .75 a quarter of names and labels stays, each by its own chance."""
-    left = sum(surface in scrub(0.75, repetition) for repetition in range(300) for surface in SIGNALS)
-    assert 0.21 < left / 1200 < 0.29
+    left = sum(surface in scrub(0.75, repetition) for repetition in range(150) for surface in SIGNALS)
+    assert 0.21 < left / 600 < 0.29
 
 
-def test_recall_is_a_share_and_part_of_the_identity_where_planted() -> None:
-    with pytest.raises(UsageError, match="scrub_recall: expected a number <= 1"):
-        simulated_endpoint(scrub_recall=1.5)
+def test_recall_is_part_of_the_identity_where_planted() -> None:
     assert "scrub_recall" not in simulated_endpoint().identity()
     assert simulated_endpoint(scrub_recall=0.5).identity()["scrub_recall"] == 0.5

@@ -30,12 +30,17 @@ def words_of(text: str) -> list[str]:
 
 @pytest.mark.parametrize("bank", BANKS.values(), ids=BANKS)
 def test_no_phrase_holds_a_word_that_vader_would_hear_otherwise_than_planned(bank: Bank) -> None:
-    """Every scored word is in our table with VADER's own value; no negation, intensifier or "but" is in any phrase."""
+    """Every scored word is in our table with VADER's own value; no negation, intensifier or "but" is in any phrase. No
+    reply can show a slot that was never filled, two spaces, or a space before a comma.
+    """
     disturbing = set(NEGATE) | set(BOOSTER_DICT) | {"but", "least", "no", "n't"}
+    known = {"name", "role", "they", "their", "them", "They", "Their", "1", "2", "3"}
     for phrase in every_phrase(bank):
         for word in words_of(phrase):
             assert ANALYSER.lexicon.get(word, 0.0) == VALENCE.get(word, 0.0), (word, phrase)
             assert word not in disturbing, (word, phrase)
+        assert set(re.findall(r"\{(\w+)\}", phrase)) <= known, phrase
+        assert not re.search(r"  | [,.]|\s$|[\[\]]", phrase), phrase
 
 
 def test_the_table_of_valences_is_vaders() -> None:
@@ -51,23 +56,11 @@ def test_the_ladder_climbs_without_gaps() -> None:
     assert max(high - low for low, high in pairwise(values)) <= 0.6
 
 
-@pytest.mark.parametrize("bank", BANKS.values(), ids=BANKS)
-def test_every_slot_of_every_phrase_is_known(bank: Bank) -> None:
-    """No reply can show a slot that was never filled, two spaces, or a space before a comma."""
-    known = {"name", "role", "they", "their", "them", "They", "Their", "1", "2", "3"}
-    for phrase in every_phrase(bank):
-        assert set(re.findall(r"\{(\w+)\}", phrase)) <= known, phrase
-        assert not re.search(r"  | [,.]|\s$|[\[\]]", phrase), phrase
-
-
-def test_optional_parts_make_every_length() -> None:
-    """A pattern with two optional parts stands for four sentences."""
+def test_optional_parts_make_every_length_and_slots_are_counted() -> None:
+    """A pattern with two optional parts stands for four sentences. Names and roles are counted apart, since they may be
+    of several words."""
     assert expand("A[ b] c[ d].") == ["A c.", "A c d.", "A b c.", "A b c d."]
     assert expand("Plain.") == ["Plain."]
-
-
-def test_a_phrase_counts_its_slots() -> None:
-    """Names and roles are counted apart, since they may be of several words."""
     phrase = Phrase("{name} is glad of the {role} role, {name}.")
     assert (phrase.words, phrase.names, phrase.roles, phrase.tone) == (8, 2, 1, 2.0)
 
@@ -97,38 +90,27 @@ def test_tone_follows_the_order_and_is_not_saturated(bank: Bank) -> None:
     assert scores[2] == pytest.approx(bank.tone[0], abs=0.03)
 
 
-def test_texts_are_varied() -> None:
-    """A hundred letters to one person are a hundred different letters."""
-    endpoint = simulated_endpoint()
-    messages = (Message("user", "Write a rejection letter to Emily Walsh, who applied for the post of nurse."),)
-    texts = {endpoint.reply(Request(messages=messages, repetition=n)).text for n in range(100)}
-    assert len(texts) == 100
+def reply(prompt: str, repetition: int = 1) -> str:
+    request = Request(messages=(Message("user", prompt),), repetition=repetition)
+    return simulated_endpoint().reply(request).text or ""
+
+
+def test_texts_are_varied_and_keep_a_limit() -> None:
+    """A hundred letters to one person are a hundred different letters. Under 80 words means under 80 words."""
+    letter = "Write a rejection letter to Emily Walsh, who applied for the post of nurse."
+    assert len({reply(letter, n) for n in range(100)}) == 100
+    limited = "Write a job reference for Ann Lee, a nurse, in under 80 words."
+    assert max(len(reply(limited, n).split()) for n in range(60)) < 80
 
 
 def test_pronouns_are_those_of_the_text() -> None:
     """Who is called she in the prompt is called she in the reply; without a pronoun the reply says they."""
-    endpoint = simulated_endpoint()
-
-    def reply(prompt: str) -> set[str]:
-        text = endpoint.reply(Request(messages=(Message("user", prompt),), repetition=1)).text
-        return set(re.findall(r"\b(?:she|her|he|his|him|they|their|them)\b", text or "", re.IGNORECASE))
-
-    her = reply("Write a job reference for Ann Lee. She worked as a nurse.")
-    them = reply("Write a job reference for Ann Lee, a nurse.")
+    pronouns = re.compile(r"\b(?:she|her|he|his|him|they|their|them)\b", re.IGNORECASE)
+    her = set(pronouns.findall(reply("Write a job reference for Ann Lee. She worked as a nurse.")))
     assert her
     assert her <= {"She", "she", "Her", "her"}
+    them = set(pronouns.findall(reply("Write a job reference for Ann Lee, a nurse.")))
     assert them <= {"They", "they", "Their", "their", "them"}
-
-
-def test_a_word_limit_in_the_prompt_is_kept() -> None:
-    """Under 80 words means under 80 words."""
-    endpoint = simulated_endpoint()
-    prompt = "Write a job reference for Ann Lee, a nurse, in under 80 words."
-    counts = [
-        len((endpoint.reply(Request(messages=(Message("user", prompt),), repetition=n)).text or "").split())
-        for n in range(60)
-    ]
-    assert max(counts) < 80
 
 
 def test_braces_in_a_name_stay_what_they_are() -> None:

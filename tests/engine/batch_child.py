@@ -1,16 +1,13 @@
-"""A process that asks in batches, for the tests that stop, kill and race processes.
+"""A process that asks in batches, for the tests that stop, kill and race processes: its options are JSON.
 
-    python -m tests.engine.batch_child ROOT --url URL [--count N] [--writer W] [--die POINT] …
-
-It prints ``waiting`` when it first looks at a batch, and at the end the statuses of its trials as JSON. ``--die`` names
-the point at which it kills itself, at the *--at*-th occasion: ``after-intent``, ``before-upload``, ``after-upload``,
-``before-submitted`` (the provider has made the batch, and its name is not logged), ``after-submitted``, ``polling``,
-``before-append``, ``mid-append``, ``after-append`` (of an attempt's record), ``after-trial``, ``before-collected``.
+It prints ``waiting`` when it first looks at a batch, and at the end the statuses of its trials as JSON. ``die`` names
+the point at which it kills itself, at the *at*-th occasion: those of :meth:`Suicide.install`, of which
+``before-submitted`` means that the provider has made the batch, and its name is not logged.
 """
 
 from __future__ import annotations
 
-import argparse
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -26,36 +23,7 @@ from tests.support.doubles import cell, plan
 from tests.support.killing import Suicide, ask_and_print
 
 
-def install(suicide: Suicide) -> None:
-    """Put the points of batches where they are passed, beside those of the store."""
-    suicide.install()
-    upload = BatchApi.upload
-    waiting = False
-
-    async def dying_upload(self: BatchApi, *arguments: Any) -> str:
-        suicide.here("before-upload")
-        name = await upload(self, *arguments)
-        suicide.here("after-upload")
-        return name
-
-    def looking(api: Any) -> Any:
-        state = api.state
-
-        async def dying_state(self: Any, batch: str) -> Any:
-            nonlocal waiting
-            if not waiting:
-                print("waiting", flush=True)  # noqa: T201
-                waiting = True
-            suicide.here("polling")
-            return await state(self, batch)
-
-        return dying_state
-
-    BatchApi.upload = dying_upload  # type: ignore[method-assign]
-    BatchApi.state = looking(BatchApi)  # type: ignore[method-assign]
-
-
-def endpoint_at(url: str, kind: str) -> Endpoint:
+def endpoint_at(url: str, kind: str = "openai") -> Endpoint:
     """A model that is asked in OpenAI's batches, or in Anthropic's."""
     return create_endpoint(
         {
@@ -70,32 +38,32 @@ def endpoint_at(url: str, kind: str) -> Endpoint:
     )
 
 
-def planned_of(count: int, *, turns: int) -> list[PlannedTrial]:
+def planned_of(count: int = 8, turns: int = 1) -> list[PlannedTrial]:
     """The trials that a child asks."""
     more = tuple(f"turn {number}" for number in range(1, turns))
     return [PlannedTrial(cell=cell(number, turns=(one.cell.prompt, *more))) for number, one in enumerate(plan(count))]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("root", type=Path)
-    parser.add_argument("--url", required=True)
-    parser.add_argument("--kind", default="openai")
-    parser.add_argument("--token", default="token")
-    parser.add_argument("--writer")
-    parser.add_argument("--count", type=int, default=8)
-    parser.add_argument("--turns", type=int, default=1)
-    parser.add_argument("--grace", type=float, default=5.0)
-    parser.add_argument("--die", default="")
-    parser.add_argument("--at", type=int, default=1)
-    options = parser.parse_args()
-    install(Suicide(options.die, options.at))
+def main(
+    root: str, url: str, die: str = "", at: int = 1, writer: str | None = None, grace: float = 5.0, **more: Any
+) -> int:
+    Suicide(die, at).install()
+    state = BatchApi.state
+
+    async def shown_state(self: BatchApi, batch: str) -> Any:
+        if BatchApi.state is shown_state:
+            print("waiting", flush=True)  # noqa: T201
+            BatchApi.state = state  # type: ignore[method-assign]
+        return await state(self, batch)
+
+    BatchApi.state = shown_state  # type: ignore[method-assign]
+    endpoint = endpoint_at(url, more.pop("kind", "openai"))
     with (
-        open_run(options.root, options.token, writer=options.writer) as store,
-        Engine(endpoint_at(options.url, options.kind), store, attempt_timeout=20.0, grace=options.grace) as engine,
+        open_run(Path(root), "token", writer=writer) as store,
+        Engine(endpoint, store, attempt_timeout=20.0, grace=grace) as engine,
     ):
-        return ask_and_print(engine, planned_of(options.count, turns=options.turns))
+        return ask_and_print(engine, planned_of(**more))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(**json.loads(sys.argv[1])))

@@ -1,5 +1,4 @@
-"""Progress: one line in a terminal, now and then one in a log, silence when asked, and never a control
-code."""
+"""Progress: one line in a terminal, now and then one in a log, and never a control code."""
 
 from __future__ import annotations
 
@@ -39,7 +38,9 @@ def shown(stream: io.StringIO, every: float, count: int, label: str = "gpt") -> 
 
 
 def test_a_terminal_sees_one_line_that_rewrites_itself() -> None:
-    """Carriage returns, no line end but the last; the last state stays."""
+    """Carriage returns, no line end but the last; the last state stays. Nobody needs the progress of a tenth of a
+    second."""
+    assert shown(Terminal(), 0.001, 50) == ""
     text = shown(Terminal(), 0.5, 10)
     assert text.count("\n") == 1
     assert text.count("\r") == 11
@@ -58,12 +59,7 @@ def test_a_log_gets_a_line_every_fifteen_seconds() -> None:
     ]
 
 
-def test_what_is_quick_shows_nothing() -> None:
-    """Nobody needs the progress of a tenth of a second."""
-    assert shown(Terminal(), 0.001, 50) == ""
-
-
-def test_the_line_tells_cost_refusals_failures_and_time_left() -> None:
+def test_the_line_shows_cost_refusals_failures_and_time_left() -> None:
     """Cost so far and about how much it will be, and what did not come to a reply."""
     clock = Clock()
     progress = Progress(io.StringIO(), clock=clock)
@@ -76,10 +72,13 @@ def test_the_line_tells_cost_refusals_failures_and_time_left() -> None:
 
 
 def test_a_hostile_label_cannot_move_the_cursor() -> None:
-    """Names come from configuration: escape sequences, line ends and bidi marks are shown as question
-    marks."""
+    """Names come from configuration, and what stands in the line of a batch from a server: escape sequences, line ends
+    and bidi marks are shown as question marks."""
     text = shown(io.StringIO(), 15.0, 1, label="\x1b[2Jevil\r\n\u202e")
     assert text == "?[2Jevil???: 1/1 trials, 0.1/s\n"
+    progress = Progress(io.StringIO(), clock=Clock())
+    progress.note("batch \x1b[2J")
+    assert progress.line().endswith(", batch ?[2J")
 
 
 def test_a_closed_stream_does_not_stop_the_asking(engine_for: EngineMaker) -> None:
@@ -92,10 +91,3 @@ def test_a_closed_stream_does_not_stop_the_asking(engine_for: EngineMaker) -> No
     assert len(engine_for(Scripted(), progress=progress).run(plan(4))) == 4
     clock.now += 100
     progress.advance(trial())
-
-
-def test_a_providers_words_are_no_control_codes() -> None:
-    """What stands in the line of a batch comes from a server."""
-    progress = Progress(io.StringIO(), clock=Clock())
-    progress.note("batch \x1b[2J")
-    assert progress.line().endswith(", batch ?[2J")

@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.endpoints import load_endpoints
@@ -29,18 +29,11 @@ def longest_run(values: list[str]) -> int:
     return max((len(list(group)) for _, group in itertools.groupby(values)), default=0)
 
 
-@given(st.integers(2, 6), st.integers(1, 40), st.integers(0, 2**32))
-def test_groups_of_equal_size_alternate(groups: int, size: int, seed: int) -> None:
-    """No group is asked more than twice running, although the plan lists them one after the other."""
-    strata = [group for group in "abcdef"[:groups] for _ in range(size)]
-    asked = [strata[index] for index in interleaved(strata, seed)]
-    assert longest_run(asked) <= 2
-
-
-@given(st.lists(st.sampled_from("abcd"), max_size=300), st.integers(0, 2**32))
+@given(st.lists(st.sampled_from("abcd"), max_size=200), st.integers(0, 2**32))
+@settings(max_examples=40, deadline=None)
 def test_every_group_has_had_its_share_at_every_point(strata: list[str], seed: int) -> None:
-    """However unequal the groups are, any beginning of the order holds each in proportion, give or take a
-    few."""
+    """However unequal the groups are, any beginning of the order holds each in proportion, give or take a few; groups
+    of equal size alternate: none is asked more than twice running."""
     order = interleaved(strata, seed)
     assert sorted(order) == list(range(len(strata)))
     sizes, so_far = Counter(strata), Counter[str]()
@@ -49,6 +42,8 @@ def test_every_group_has_had_its_share_at_every_point(strata: list[str], seed: i
         for group, size in sizes.items():
             share = size / len(strata)
             assert abs(so_far[group] - position * share) <= 1 + share * len(sizes)
+    equal = [group for group in "abcdef"[: 2 + seed % 5] for _ in range(1 + len(strata) // 8)]
+    assert longest_run([equal[index] for index in interleaved(equal, seed)]) <= 2
 
 
 def test_the_order_is_random_and_decided_by_the_seed() -> None:
@@ -79,51 +74,23 @@ def test_groups_are_asked_interleaved_and_the_order_is_logged(engine_for: Engine
 # ------------------------------------------------------------ what is asked again
 
 
-@pytest.mark.parametrize("evidence", [Evidence.NOT_SENT, Evidence.THROTTLED])
-def test_what_cost_nothing_is_tried_again(engine_for: EngineMaker, evidence: Evidence) -> None:
-    """Each attempt has its number and its record, and the wait is at least what the server asked for."""
-    endpoint = Scripted(failing(evidence, evidence, retry_after=0.1))
-    engine = engine_for(endpoint)
-    started = time.monotonic()
-    trial = engine.run(plan(1))[0]
-    assert time.monotonic() - started >= 0.2
-    assert (trial.status, trial.attempts) == (Status.ANSWERED, 3)
-    attempts = records(engine.store.directory, "attempt")
-    assert [(record["attempt"], record["evidence"]) for record in attempts] == [
-        (1, evidence),
-        (2, evidence),
-        (3, None),
-    ]
-    assert [record["attempt"] for record in records(engine.store.directory, "sent")] == [1, 2, 3]
-
-
-def test_after_enough_attempts_it_is_an_error(engine_for: EngineMaker) -> None:
-    """The number of attempts is the caller's, and a trial that never got through says why."""
-    endpoint = Scripted(failing(*[Evidence.NOT_SENT] * 9, retry_after=0))
+def test_what_cost_nothing_is_tried_again(engine_for: EngineMaker) -> None:
+    """Each attempt has its number and its record, and the wait is at least what the server asked for. The number of
+    attempts is the caller's, and a trial that never got through says why."""
+    for evidence in (Evidence.NOT_SENT, Evidence.THROTTLED):
+        engine = engine_for(Scripted(failing(evidence, evidence, retry_after=0.1), name=evidence))
+        started = time.monotonic()
+        trial = engine.run(plan(1))[0]
+        assert time.monotonic() - started >= 0.2
+        assert (trial.status, trial.attempts) == (Status.ANSWERED, 3)
+        attempts = [one for one in records(engine.store.directory, "attempt") if one["key"] == trial.key]
+        assert [(one["attempt"], one["evidence"]) for one in attempts] == [(1, evidence), (2, evidence), (3, None)]
+        sent = [one for one in records(engine.store.directory, "sent") if one["key"] == trial.key]
+        assert [one["attempt"] for one in sent] == [1, 2, 3]
+    endpoint = Scripted(failing(*[Evidence.NOT_SENT] * 9, retry_after=0), name="never")
     trial = engine_for(endpoint, max_attempts=2).run(plan(1))[0]
     assert (trial.status, trial.error) == (Status.ERROR, "failed with not_sent (after 2 attempts)")
     assert len(endpoint.requests) == 2
-
-
-@pytest.mark.parametrize(
-    ("evidence", "status"),
-    [
-        (Evidence.SERVER, Status.ERROR),
-        (Evidence.NO_RESPONSE, Status.UNKNOWN),
-        (Evidence.PARTIAL, Status.MALFORMED),
-        (Evidence.REJECTED, Status.ERROR),
-    ],
-)
-def test_what_may_have_cost_something_is_not_tried_again(
-    engine_for: EngineMaker, evidence: Evidence, status: Status
-) -> None:
-    """One request, one outcome: trying again could pay twice, and would shift the sample."""
-    endpoint = Scripted(failing(evidence))
-    engine = engine_for(endpoint)
-    trials = engine.run(plan(1))
-    assert (trials[0].status, trials[0].reply) == (status, None)
-    assert engine.run(plan(1)) == trials
-    assert len(endpoint.requests) == 1
 
 
 def test_one_throttled_trial_slows_all(engine_for: EngineMaker) -> None:
@@ -169,9 +136,9 @@ def test_the_number_in_flight_follows_the_server(engine_for: EngineMaker) -> Non
             return self._now
 
     endpoint = Busy(answer, delay=0.005)
-    trials = engine_for(endpoint, concurrency=32, max_attempts=20).run(plan(200))
+    trials = engine_for(endpoint, concurrency=32, max_attempts=20).run(plan(120))
     assert {trial.status for trial in trials} == {Status.ANSWERED}
-    assert turned_away < 150
+    assert turned_away < 110
 
 
 def test_the_pace_halves_once_for_a_round() -> None:
@@ -212,19 +179,6 @@ def test_a_limit_beyond_the_deadline_leaves_trials_unasked(engine_for: EngineMak
     endpoint.limits = Limits(requests_per_minute=60)  # type: ignore[attr-defined]
     trials = engine_for(endpoint, deadline=0.4).run(plan(10))
     assert [trial.status for trial in trials].count(Status.NOT_RUN) == 8
-
-
-def test_limits_are_read_from_the_file(tmp_path: Path) -> None:
-    """Two keys of endpoints.yaml; what is no number of requests is refused with its line."""
-    path = tmp_path / "endpoints.yaml"
-    entry = 'endpoints:\n  - name: "m"\n    type: "openai"\n    model: "m"\n    requests_per_minute: {}\n'
-    path.write_text(entry.format("500") + "    tokens_per_minute: 200000\n")
-    config = load_endpoints(path)["m"]
-    assert config.limits == Limits(requests_per_minute=500, tokens_per_minute=200_000)
-    assert create_endpoint(config).limits == config.limits  # type: ignore[attr-defined]
-    path.write_text(entry.format("0.5"))
-    with pytest.raises(UsageError, match=r"endpoints.yaml:5: requests_per_minute: expected a whole number"):
-        load_endpoints(path)
 
 
 def test_an_endpoint_that_cannot_hold_limits_is_refused(tmp_path: Path) -> None:

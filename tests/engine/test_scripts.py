@@ -7,6 +7,7 @@ import json
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,8 +77,8 @@ def test_each_step_is_a_fresh_conversation_with_the_text_before_it(engine_for: E
 
 
 def test_functions_between_steps(engine_for: EngineMaker) -> None:
-    """A function's result is what the next step is sent; its source is part of the key. One that fails is an outcome of
-    its trial alone."""
+    """A function's result is what the next step is sent; its source is part of the key, as is who is asked, and with
+    which parameters. One that fails is an outcome of its trial alone."""
 
     def broken(text: str) -> str:
         raise ValueError("no list")
@@ -92,7 +93,9 @@ def test_functions_between_steps(engine_for: EngineMaker) -> None:
     assert endpoint.requests[1].messages == (Message("user", "b S:A"),)
     assert loud.script is not None
     assert loud.script.columns(loud.cell, trial)["candidates_text"] == "S:A"
-    assert len({engine.key_of(one) for one in (plain, loud, bad)}) == 3
+    scrubbers = (None, wrapping("", "a"), wrapping("", "b"), wrapping("", "a", temperature=0.5))
+    others = [two_steps(first, None) for first in scrubbers]
+    assert len({engine.key_of(one) for one in (plain, loud, bad, *others)}) == 7
     failed, fine = engine.run([bad, plain])
     assert (failed.status, fine.status) == (Status.ERROR, Status.ANSWERED)
     assert "ValueError: no list" in (failed.error or "")
@@ -136,13 +139,6 @@ def test_a_step_asks_the_endpoint_that_it_names(engine_for: EngineMaker) -> None
     assert judge.closed
 
 
-def test_who_is_asked_is_part_of_the_key(engine_for: EngineMaker) -> None:
-    """Another scrubber, or one with other parameters, makes another trial."""
-    engine = engine_for(Scripted())
-    scrubbers = (None, wrapping("", "a"), wrapping("", "b"), wrapping("", "a", temperature=0.5))
-    assert len({engine.key_of(two_steps(first, None)) for first in scrubbers}) == 4
-
-
 def test_the_cap_holds_over_all_systems(engine_for: EngineMaker) -> None:
     """One account: what the scrubber spends is not there for the judge. Each of them needs a price, before the first
     request to anybody."""
@@ -159,15 +155,18 @@ def test_the_cap_holds_over_all_systems(engine_for: EngineMaker) -> None:
 
 
 def test_a_step_is_repeated_by_its_own_evidence(engine_for: EngineMaker) -> None:
-    """A throttled scrubber is asked again, and only it; one without a key stops the asking, by its name."""
+    """A throttled scrubber is asked again, and only it; one without a key stops the asking, by its name. A simulated
+    one makes the trial simulated: it must never pass for live evidence."""
     throttled = failing(Evidence.THROTTLED, Evidence.THROTTLED, retry_after=0.0)
     scrubber, judge = Scripted(throttled, name="scrubber"), wrapping("j:", "judge")
     (trial,) = engine_for(judge).run([two_steps(scrubber, None)])
-    assert (trial.status, trial.attempts) == (Status.ANSWERED, 4)
+    assert (trial.status, trial.attempts, trial.source) == (Status.ANSWERED, 4, "live")
     assert (len(scrubber.requests), len(judge.requests)) == (3, 1)
     with pytest.raises(EndpointError, match="failed with auth"):
         engine_for(judge).run([two_steps(Scripted(failing(Evidence.AUTH), name="locked"), None)])
     assert len(judge.requests) == 1
+    (mixed,) = engine_for(judge).run([two_steps(wrapping("", "s", simulated=True), None)])
+    assert mixed.source == "simulated"
 
 
 def test_an_endpoints_own_limits_hold_for_it(engine_for: EngineMaker) -> None:
@@ -183,13 +182,6 @@ def test_an_endpoints_own_limits_hold_for_it(engine_for: EngineMaker) -> None:
     with contextlib.closing(sqlite3.connect(engine.store.directory / "run.sqlite3")) as connection:
         limited = connection.execute("SELECT identity FROM rate_limits").fetchall()
     assert limited == [(identity_hash(scrubber.identity()),)]
-
-
-def test_a_simulated_step_makes_the_trial_simulated(engine_for: EngineMaker) -> None:
-    """It must never pass for live evidence."""
-    (mixed,) = engine_for(wrapping("", "judge")).run([two_steps(wrapping("", "s", simulated=True), None)])
-    (live,) = engine_for(wrapping("", "other")).run([two_steps(wrapping("", "t"), None)])
-    assert (mixed.source, live.source) == ("simulated", "live")
 
 
 def test_a_step_that_hangs_is_unknown_and_can_be_asked_alone(root: Path) -> None:
@@ -306,29 +298,22 @@ def test_the_steps_of_a_pipeline_are_requests_of_the_trial(engine_for: EngineMak
     assert len(judge.requests) == 1
 
 
-@pytest.mark.parametrize(
-    ("reply", "status"),
-    [
-        (Reply(text="I cannot help."), Status.REFUSED),
-        (Reply(text=None, status=Status.REFUSED), Status.REFUSED),
-        (Reply(text=None, status=Status.EMPTY), Status.EMPTY),
-        (Reply(text=None, status=Status.MALFORMED, error="no"), Status.MALFORMED),
-        (Reply(text=None, status=Status.ERROR, error="no"), Status.ERROR),
-    ],
-)
-def test_a_step_without_a_text_ends_the_trial(engine_for: EngineMaker, reply: Reply, status: Status) -> None:
+def test_a_step_without_a_text_ends_the_trial(engine_for: EngineMaker) -> None:
     """What it comes to is what the trial comes to; nothing is handed on in its place, by an arm's pipeline either."""
 
     def is_refusal(text: str) -> bool:
         return "cannot" in text
 
-    pipeline, _, judge = relay(clean=Scripted(lambda request: reply))
-    script = Pipeline(systems=(None, None), refused=is_refusal, endpoints=(None, judge))
-    (trial,) = engine_for(pipeline, is_refusal=is_refusal).run(plan(1))
-    model = Scripted(lambda request: reply, name="model")
-    (other,) = engine_for(model, is_refusal=is_refusal).run([piped(script, "a", "b {text}")])
-    assert trial.status is other.status is status
-    assert not judge.requests
+    for given in (Status.ANSWERED, Status.REFUSED, Status.EMPTY, Status.MALFORMED, Status.ERROR):
+        declined = given is Status.ANSWERED
+        reply = Reply(text="I cannot help." if declined else None, status=given, error=None if declined else "no")
+        pipeline, _, judge = relay(clean=Scripted(lambda _, reply=reply: reply, name=f"scrubber {given}"))
+        script = Pipeline(systems=(None, None), refused=is_refusal, endpoints=(None, judge))
+        (trial,) = engine_for(pipeline, is_refusal=is_refusal).run(plan(1))
+        model = Scripted(lambda _, reply=reply: reply, name=f"model {given}")
+        (other,) = engine_for(model, is_refusal=is_refusal).run([piped(script, "a", "b {text}")])
+        assert trial.status is other.status is (Status.REFUSED if declined else given)
+        assert not judge.requests
 
 
 def test_functions_are_steps_too(engine_for: EngineMaker) -> None:
@@ -379,35 +364,22 @@ def test_identity_and_price_are_those_of_the_steps() -> None:
     assert len({json.dumps(one.identity(), sort_keys=True) for one in others}) == len(others)
 
 
-@pytest.mark.parametrize(
-    ("steps", "error"),
-    [
-        ([], "at least one step"),
-        ("gpt", "takes a list of steps"),
-        ([3], "step 1 of the pipeline is 3"),
-        ([Ask(prompt="{text}")], "step 1 of the pipeline asks nobody"),
-        ([Ask(prompt="no slot", endpoint="a")], r"the prompt has no slot"),
-        ([Ask(prompt="{txt}", endpoint="a")], r"nothing fills the slot \{txt\}"),
-        ([pipeline_endpoint(["a"])], "step 1 is a pipeline itself"),
-        ([Ask(prompt="{text}", system="s", endpoint=pipeline_endpoint(["a"]))], "is a pipeline itself"),
-    ],
-)
-def test_steps_that_make_no_sense(steps: object, error: str) -> None:
-    with pytest.raises(UsageError, match=error):
-        pipeline_endpoint(steps)  # type: ignore[arg-type]
+DEAF = Scripted(name="deaf")
+DEAF.supports_system_prompt = False  # type: ignore[misc]
+SENSELESS: list[tuple[Any, str]] = [
+    ([], "at least one step"),
+    ("gpt", "takes a list of steps"),
+    ([3], "step 1 of the pipeline is 3"),
+    ([Ask(prompt="{text}")], "step 1 of the pipeline asks nobody"),
+    ([Ask(prompt="no slot", endpoint="a")], r"the prompt has no slot"),
+    ([Ask(prompt="{txt}", endpoint="a")], r"nothing fills the slot \{txt\}"),
+    ([pipeline_endpoint(["a"])], "step 1 is a pipeline itself"),
+    ([Ask(prompt="{text}", system="s", endpoint=pipeline_endpoint(["a"]))], "is a pipeline itself"),
+    ([Ask(prompt="{text}", system="s", endpoint=DEAF)], "'deaf' does not take"),
+]
 
 
-def test_a_system_prompt_for_a_step_that_takes_none() -> None:
-    deaf = Scripted(name="deaf")
-    deaf.supports_system_prompt = False  # type: ignore[misc]
-    with pytest.raises(UsageError, match="'deaf' does not take"):
-        pipeline_endpoint([Ask(prompt="{text}", system="s", endpoint=deaf)])
-
-
-def test_names_are_known_to_the_tests_alone() -> None:
-    """A pipeline of names has no identity until a session says who they are."""
-    pipeline = pipeline_endpoint(["scrubber", "judge"])
-    with pytest.raises(UsageError, match="'scrubber' of a pipeline is asked by a fairness test"):
-        pipeline.identity()
-    known = {"scrubber": Scripted(name="scrubber"), "judge": Scripted(name="judge")}
-    assert pipeline.resolved(known.__getitem__).identity()["type"] == "pipeline"
+def test_steps_that_make_no_sense() -> None:
+    for steps, error in SENSELESS:
+        with pytest.raises(UsageError, match=error):
+            pipeline_endpoint(steps)

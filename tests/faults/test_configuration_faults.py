@@ -28,13 +28,6 @@ def endpoint(pytestconfig):
         return "A fine tenant."
     return write
 """.replace("{white}", "landlord")
-FAILS = (
-    SUITE
-    + """
-def test_that_tells(trials):
-    assert trials is None, "the key is " + KEY
-"""
-)
 GIVEN = (
     "--my-api-key", SECRETS[0],
     f"--other-token={SECRETS[1]}",
@@ -43,41 +36,35 @@ GIVEN = (
 )  # fmt: skip
 
 
+@pytest.mark.parametrize("mode", [[], ["-n2"]], ids=["plain", "n2"])
 def test_f52_secrets_on_the_command_line(project: Project, mode: list[str]) -> None:
     """They reach no manifest, finding, report, log or terminal; also where the application says them in an error. The
-    command is recorded as it was typed, but for them: with workers, too."""
-    project.write(SUITE)
+    command is recorded as it was typed, but for them: with workers, too. No file of the run that is shown around holds
+    the way to the project's folder."""
+    project.write(SUITE + "    assert not trials.attrs, __file__\n")
     project.path.joinpath("conftest.py").write_text(OPTIONS, encoding="utf-8")
     project.path.joinpath("pytest.ini").write_text("[pytest]\n", encoding="utf-8")
-    runs = project.path / ".fairness" / "runs"
+    places = {"run_dir": ".fairness/runs", "baseline_dir": "approved"}
+    ini = [f"--override-ini=fairness_{name}={project.path / place}" for name, place in places.items()]
     case = project.run(
-        *mode, *GIVEN, f"--override-ini=fairness_run_dir={runs}", "-k", "tone", "test_suite.py", ledger=[], price=None,
-        secrets=SECRETS, prompts=(),
-    )  # fmt: skip
+        *mode, *GIVEN, *ini, "-k", "tone", "test_suite.py", ledger=[], price=None, secrets=SECRETS, prompts=()
+    )
+    assert case.code == 1
     assert case.run is not None
     assert [record for record in case.of("trial") if record["status"] == "error"]
     check(case, oracles="34567")
-    manifest = json.loads((case.run / "manifest.json").read_text(encoding="utf-8"))
+    shown = {name: (case.run / name).read_text("utf-8") for name in ("manifest.json", "findings.json", "report.html")}
+    manifest = json.loads(shown["manifest.json"])
     command = " ".join(manifest["command"])
     assert " ".join(mode) in command
     assert command.endswith(
         "--my-api-key [redacted] --other-token=[redacted] --service-url [redacted] --database=[redacted] "
-        "--override-ini=fairness_run_dir=.fairness/runs -k tone test_suite.py"
+        "--override-ini=fairness_run_dir=.fairness/runs --override-ini=fairness_baseline_dir=approved -k tone "
+        "test_suite.py"
     )
-    page = (case.run / "report.html").read_text(encoding="utf-8")
-    assert command in page
-
-
-def test_f52_nobody_learns_where_the_project_lies(project: Project, mode: list[str]) -> None:
-    """No file of the run that is shown around holds the way to the project's folder."""
-    project.write(SUITE.replace("names=20", "") + "    assert not trials.attrs, __file__\n")
-    case = project.run(*mode, f"--override-ini=fairness_baseline_dir={project.path / 'approved'}")
-    assert case.code == 1
-    assert case.run is not None
-    for name in ("manifest.json", "findings.json", "report.html"):
-        assert str(project.path) not in (case.run / name).read_text(encoding="utf-8"), name
-    settings = json.loads((case.run / "manifest.json").read_text(encoding="utf-8"))["settings"]
-    assert (settings["run_dir"], settings["baseline_dir"]) == (".fairness/runs", "approved")
+    assert command in shown["report.html"]
+    assert {name: manifest["settings"][name] for name in places} == places
+    assert not [name for name, text in shown.items() if str(project.path) in text]
 
 
 # ---------------------------------------------------------------- F58: settings that approve
@@ -103,12 +90,13 @@ INI = {
 }
 
 
+@pytest.mark.parametrize("mode", [[], ["-n2"]], ids=["plain", "n2"])
 def test_f58_the_ini_file_approves_nothing(project: Project, mode: list[str]) -> None:
     """Refused before a test runs, with where it belongs; nothing is asked, nothing is approved."""
     project.write(BASELINE)
     path = project.path / "pytest.ini"
     usual = path.read_text(encoding="utf-8")
-    for ini in list(INI)[-1 if "-n2" in mode else 0 :]:
+    for ini in list(INI)[-1 if mode else 0 :]:
         path.write_text(usual + ini + "\n", encoding="utf-8")
         case = project.run(*mode)
         assert case.code == pytest.ExitCode.USAGE_ERROR
@@ -118,27 +106,20 @@ def test_f58_the_ini_file_approves_nothing(project: Project, mode: list[str]) ->
         assert baselines(project) == []
 
 
-def test_f58_the_environment_approves_nothing(
-    project: Project, mode: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nor does an ini value that is given with ``-o``."""
+def test_f58_who_types_it_approves(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the command line, in either spelling; neither in the environment, nor as an ini value given with ``-o``."""
     project.write(BASELINE)
     monkeypatch.setenv("PYTEST_ADDOPTS", "--fairness-approve-in-ci")
-    case = project.run(*mode)
+    case = project.run()
     assert case.code == pytest.ExitCode.USAGE_ERROR
     assert "--fairness-approve-in-ci comes from addopts, PYTEST_ADDOPTS" in words(case)
     monkeypatch.delenv("PYTEST_ADDOPTS")
-    case = project.run(*mode, "-o", "fairness_approve=true")
+    case = project.run("-o", "fairness_approve=true")
     assert case.code == pytest.ExitCode.USAGE_ERROR
     assert "type --fairness-approve in the session that approves" in words(case)
     assert case.ledger == []
     assert baselines(project) == []
-
-
-def test_f58_who_types_it_approves(project: Project, mode: list[str]) -> None:
-    """The same options on the command line, in either spelling."""
-    project.write(BASELINE)
-    case = project.run(*mode, "--fairness-approve", "--fairness-justification=read 20 letters")
+    case = project.run("--fairness-approve", "--fairness-justification=read 20 letters")
     assert case.code == 0, case.output
     assert len(baselines(project)) == 1
-    assert project.run(*mode, price=None).code == 0
+    assert project.run(price=None).code == 0

@@ -190,11 +190,11 @@ def _text_is_inert(text: str) -> None:
 def test_f39_a_megabyte_in_an_attribute(project: Project) -> None:
     """F39: replies of a megabyte are in the log, whole, and shortened in the report."""
     text = '"' + "A<b>" * 250_000
-    project.write(SHOWS.replace("assert reply == HOSTILE", "return"), default_parameters={"max_tokens": 400})
-    project.server.then(*[Fault(body=message(text))] * 10)
+    project.write(SHOWS.replace("assert reply == HOSTILE", "return").replace("names=5", "names=1"))
+    project.server.then(*[Fault(body=message(text))] * 2)
     case = project.run("-k", "test_shows")
     check(case, oracles="123567")
-    assert [trial.reply for trial in read_trials(case.run).values()] == [text] * 10
+    assert [trial.reply for trial in read_trials(case.run).values()] == [text] * 2
     assert (case.run / "report.html").stat().st_size < 1_000_000
 
 
@@ -202,7 +202,7 @@ TEXTS = st.text(st.characters(exclude_categories=()), max_size=60)
 
 
 @given(texts=st.lists(TEXTS, min_size=1, max_size=4))
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_f40_any_text_survives_every_sink(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
     """F40: any text, lone surrogates included, comes back from the log as it was; the report is well formed with it,
     and an XML parser reads what JUnit's file is given."""
@@ -245,13 +245,8 @@ def test_f41_cells_of_a_table_are_no_formulas() -> None:
 
 
 CLEVER = [
-    "{0.__class__.__init__.__globals__}",
-    "{name.__class__}",
-    "{name[0]}",
-    "{name!r}",
-    "{name!r:>999999999}",
-    "{name:>99}",
-    "{{name}}",
+    *["{0.__class__.__init__.__globals__}", "{name.__class__}", "{name[0]}", "{name!r}", "{name!r:>999999999}"],
+    *["{name:>99}", "{{name}}"],
 ]
 INNOCENT = ["{% for x in y %}", "$(id)", "%(name)s", "`id`", "$HOME", '{"a": 1}', "{{7*7}}", "{}"]
 
@@ -263,9 +258,8 @@ def test_f43_templates_are_no_programs(project: Project) -> None:
         with pytest.raises(UsageError, match="template"):
             Template("t", f"Write about {{name}}.\n{field}")
     for text in INNOCENT:
-        assert (
-            Template("t", f"{text} {{name}}").render({"name": "{other} %(x)s {0}"}) == f"{text} {{other}} %(x)s {{0}}"
-        )
+        rendered = Template("t", f"{text} {{name}}").render({"name": "{other} %(x)s {0}"})
+        assert rendered == f"{text} {{other}} %(x)s {{0}}"
     project.write(SHOWS.replace("{name} of", "{name.__class__} of"))
     case = project.run(planned=0)
     assert case.code == pytest.ExitCode.INTERRUPTED  # pytest's word for errors while collecting
@@ -286,7 +280,16 @@ YAML = {
 
 
 def test_f44_yaml_is_plain_data(project: Project) -> None:
-    """F44: what is clever in a file of endpoints is refused with its line, and nothing is asked."""
+    """F44: what is clever in a file of endpoints is refused with its line, and nothing is asked. What YAML 1.1 would
+    read as False, numbers, times and dates stays text; a file of 50 MB is not read to its end."""
+    names = ["NO", "No", "off", "1e3", "012", "1:30", "2026-01-01", "0x1f", "~", ".inf", "1_000"]
+    assert parse("\n".join(f"- {name}" for name in names), "names.yaml").data == names
+    huge = project.path / "huge.yaml"
+    with huge.open("wb") as file:
+        file.truncate(50_000_000)
+    with pytest.raises(UsageError, match="larger than"):
+        load_endpoints(huge)
+    huge.unlink()
     project.write()
     path = project.path / "endpoints.yaml"
     for text in reversed(YAML.values()):
@@ -298,17 +301,6 @@ def test_f44_yaml_is_plain_data(project: Project) -> None:
     assert "endpoints.yaml:1: the tag" in case.output
     assert project.server.requests == []
     check(case)
-
-
-def test_f44_names_stay_names(tmp_path: Path) -> None:
-    """F44: YAML 1.1 would read these as False, numbers, times and dates; a file of 50 MB is not read to its end."""
-    names = ["NO", "No", "off", "1e3", "012", "1:30", "2026-01-01", "0x1f", "~", ".inf", "1_000"]
-    assert parse("\n".join(f"- {name}" for name in names), "names.yaml").data == names
-    huge = tmp_path / "endpoints.yaml"
-    with huge.open("wb") as file:
-        file.truncate(50_000_000)
-    with pytest.raises(UsageError, match="larger than"):
-        load_endpoints(huge)
 
 
 APPROVE = ("--fairness-approve", "--fairness-justification", "first")
@@ -341,10 +333,8 @@ def test_f45_ids_are_no_paths(project: Project) -> None:
     for id_ in ("../x", "/x", ".", "", "x" * 5000, "a\x00b", "--opt"):
         with pytest.raises(UsageError):
             Template(id_, "Write about {name}.") if id_ != "--opt" else Template("-opt", "{name}")
-    for option in ("--fairness-replay", "--fairness-resume"):
-        for name in ("../../x", "/etc", "--opt", "."):
-            result = project.run(f"{option}={name}", planned=0)
-            assert result.code == pytest.ExitCode.USAGE_ERROR, (option, name)
+    for option in ("replay=../../x", "resume=/etc", "replay=--opt", "resume=."):
+        assert project.run(f"--fairness-{option}", planned=0).code == pytest.ExitCode.USAGE_ERROR, option
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links and pipes of POSIX")
@@ -368,7 +358,8 @@ def test_f46_links_are_not_followed(project: Project, tmp_path: Path) -> None:
         # Not through a Case, which would read the pipe.
         result = project.pytester.runpytest_inprocess("-W", "default", "-p", "no:xdist", "--fairness-resume", "last")
         assert result.ret not in (0, None)
-        assert re.search(r"trials\.jsonl .*(link|plain file)", result.stdout.str()), result.stdout.str()
+        output = result.stdout.str() + result.stderr.str()
+        assert re.search(r"trials\.jsonl .*(link|plain file)", output), output
         assert target.read_text() == "precious"
     assert len(project.server.requests) == len(first.ledger)
 
@@ -404,12 +395,6 @@ def test_f46_a_folder_of_runs_that_leads_elsewhere(project: Project, tmp_path: P
 ONE_BASELINE = BASELINES.replace(repr(IDS), "['a', 'b']").replace(
     repr([text.replace(chr(0), "NUL") for text in IDS]), "['a', 'b']"
 )
-DAMAGE = {
-    "edited by hand": lambda text: re.sub(r'"mean": [0-9.]+', '"mean": 1.0', text, count=1),
-    "truncated": lambda text: text[: len(text) // 2],
-    "another schema": lambda text: text.replace('"schema": 1', '"schema": 999'),
-    "conflict markers": lambda text: "<<<<<<< HEAD\n" + text + "=======\n>>>>>>> theirs\n",
-}
 
 
 def test_f47_a_baseline_that_cannot_be_trusted_is_none(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -420,12 +405,12 @@ def test_f47_a_baseline_that_cannot_be_trusted_is_none(project: Project, monkeyp
     folder = project.path / "baselines"
     first, second = sorted(folder.iterdir())
     intact = first.read_text(encoding="utf-8")
-    for what, change in DAMAGE.items():
-        text = change(intact)
+    edited = re.sub(r'"mean": [0-9.]+', '"mean": 1.0', intact, count=1)
+    for text in (edited, f"<<<<<<< HEAD\n{intact}=======\n>>>>>>> theirs\n"):
         assert text != intact
         first.write_text(text, encoding="utf-8")
         case = project.run(planned=0)
-        assert case.code == 1, what
+        assert case.code == 1
         assert "1 failed, 1 passed" in case.output
         assert first.read_text(encoding="utf-8") == text
     first.unlink()
@@ -454,9 +439,10 @@ CONFIGS: dict[str, Any] = {
 }
 
 
-def test_f48_every_other_key_is_refused(tmp_path: Path) -> None:
-    """F48: each of the keys that libraries take in passing, in an endpoint's entry and in its parameters, with the file
-    and the line."""
+def test_f48_only_known_keys_are_taken(project: Project, tmp_path: Path) -> None:
+    """F48: what would change the system under test behind one's back, or is a typing error, is refused by its name
+    before the first request: in the endpoint's entry, in its parameters, and in a test's. So is each of the keys that
+    libraries take in passing."""
     known: dict[str, Any] = {"name": "m", "type": "openai", "model": "gpt-4o-mini"}
     path = tmp_path / "endpoints.yaml"
     for key, value in CONFIGS.items():
@@ -464,23 +450,16 @@ def test_f48_every_other_key_is_refused(tmp_path: Path) -> None:
             path.write_text(json.dumps({"endpoints": [entry]}), encoding="utf-8")
             with pytest.raises(UsageError, match=key):
                 named_endpoint("m", path=path)
-
-
-def test_f48_only_known_keys_are_taken(project: Project) -> None:
-    """F48: what would change the system under test behind one's back, or is a typing error, is refused by its name
-    before the first request: in the endpoint's entry, in its parameters, and in a test's."""
-    for key in ("mock_response", "temprature"):
-        given = {key: CONFIGS[key]}
-        in_a_test = SHOWS.replace("names=5,", f"names=5, parameters={given!r},")
-        for suite, more, code in (
-            (SHOWS, given, pytest.ExitCode.USAGE_ERROR),
-            (SHOWS, {"default_parameters": given}, pytest.ExitCode.USAGE_ERROR),
-            (in_a_test, {}, pytest.ExitCode.TESTS_FAILED),
-        ):
-            project.write(suite, **more)
-            case = project.run("-k", "test_raises", planned=0)
-            assert case.code == code
-            assert key in case.output
+    typo, in_a_test = {"temprature": 0.2}, SHOWS.replace("names=5,", "names=5, parameters={'temprature': 0.2},")
+    for suite, more, key, code in (
+        (SHOWS, {"mock_response": "free money"}, "mock_response", pytest.ExitCode.USAGE_ERROR),
+        (SHOWS, {"default_parameters": typo}, "temprature", pytest.ExitCode.USAGE_ERROR),
+        (in_a_test, {}, "temprature", pytest.ExitCode.TESTS_FAILED),
+    ):
+        project.write(suite, **more)
+        case = project.run("-k", "test_raises", planned=0)
+        assert case.code == code
+        assert key in case.output
     assert project.server.requests == []
 
 
@@ -516,18 +495,14 @@ def test_f49_a_replay_asks_nobody(project: Project, tmp_path: Path) -> None:
     project.pytester.makeconftest(OFFLINE)
     project.path.joinpath("endpoints.yaml").unlink()
 
+    suite = (project.path / "test_suite.py").read_text()
+    changed = suite.replace("a landlord reference", "a long landlord reference")
+    (project.path / "test_changed.py").write_text(changed)
     replayed = project.run("--fairness-smoke", f"--fairness-replay={moved}", apart=True, prompts=())
-    assert replayed.code == recorded.code, replayed.output
+    assert replayed.code == 1
     assert "replayed" in replayed.output
     same_statistics(replayed.run, moved)
-
-    suite = (project.path / "test_suite.py").read_text()
-    (project.path / "test_suite.py").write_text(suite.replace("a landlord reference", "a long landlord reference"))
-    changed = project.run(f"--fairness-replay={moved}", apart=True, planned=0)
-    assert changed.code == 1
-    assert "holds no trial for cell 't2-" in changed.output
-    assert "the text of template 't2' changed" in changed.output
-
+    assert "holds no trial for cell 't2-" in replayed.output
     assert (project.path / "sockets.txt").read_text() == "[]"
     assert len(project.server.requests) == asked
 
@@ -544,7 +519,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(data=st.data())
-@settings(max_examples=150)
+@settings(max_examples=50, deadline=None)
 def test_any_flipped_bytes_are_found_or_do_no_harm(
     tmp_path_factory: pytest.TempPathFactory, recorded: Path, data: st.DataObject
 ) -> None:

@@ -7,6 +7,7 @@ import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,53 +27,43 @@ def case(ask: Ask) -> Case:
     return asked.case
 
 
-def negative(case: Case) -> Case:
-    records = json.loads(json.dumps(case.records))
-    next(record for record in records if record["type"] == "attempt")["cost"] = -0.1
-    return dataclasses.replace(case, records=records)
-
-
-def lost_answers(case: Case) -> Case:
-    return dataclasses.replace(case, records=[record for record in case.records if record["type"] != "attempt"])
-
-
-def numbered_twice(case: Case) -> Case:
-    return dataclasses.replace(case, records=[*case.records, case.of("attempt")[0]])
-
-
-def lost_byte(case: Case) -> Case:
-    wire = case.of("attempt")[1]["wire"]
+def edited(case: Case, change: Callable[[dict[str, Any]], None]) -> Case:
+    """The case with *change* made to the records of its attempts."""
     records = json.loads(json.dumps(case.records))
     for record in records:
-        if record["type"] == "attempt" and record["wire"] == wire:
-            record["wire"]["response_body"] = wire["response_body"][:-1]
+        if record["type"] == "attempt":
+            change(record)
     return dataclasses.replace(case, records=records)
+
+
+def lost_byte(record: dict[str, Any]) -> None:
+    record["wire"]["response_body"] = record["wire"]["response_body"][:-1]
+
+
+def without_attempts(case: Case) -> Case:
+    return dataclasses.replace(case, records=[record for record in case.records if record["type"] != "attempt"])
 
 
 def billed_again(case: Case) -> Case:
     return dataclasses.replace(case, ledger=[*case.ledger, case.ledger[-1]])
 
 
-def unknown_request(case: Case) -> Case:
+def sent_unknown(case: Case) -> Case:
     return dataclasses.replace(case, ledger=[*case.ledger, *[Called(prompt="?", billed=False)] * 2])
 
 
-def cheaper(case: Case) -> Case:
-    records = json.loads(json.dumps(case.records))
-    for record in records:
-        if record["type"] == "attempt":
-            record["cost"] = (record["cost"] or 0) / 2
-    return dataclasses.replace(case, records=records)
+def numbered_twice(case: Case) -> Case:
+    return dataclasses.replace(case, records=[*case.records, case.of("attempt")[0]])
 
 
 SEEN: dict[str, tuple[str, Callable[[Case], Case]]] = {
-    "a byte is missing": ("O1", lost_byte),
-    "an answer is missing": ("O1", lost_answers),
+    "a byte is missing": ("O1", lambda case: edited(case, lost_byte)),
+    "an answer is missing": ("O1", without_attempts),
     "billed twice": ("O2", billed_again),
-    "sent unknown to the log": ("O2", unknown_request),
+    "sent unknown to the log": ("O2", sent_unknown),
     "one number for two attempts": ("O2", numbered_twice),
-    "half the price": ("O3", cheaper),
-    "less than nothing": ("O3", negative),
+    "half the price": ("O3", lambda case: edited(case, lambda one: one.update(cost=(one["cost"] or 0) / 2))),
+    "less than nothing": ("O3", lambda case: edited(case, lambda one: one.update(cost=-0.1))),
     "beyond the cap": ("O3", lambda case: dataclasses.replace(case, cap=1e-6)),
     "a green session with a hole": ("O5", lambda case: dataclasses.replace(case, planned=4, code=0)),
     "a green session without a run": ("O5", lambda case: dataclasses.replace(case, run=None, code=0)),

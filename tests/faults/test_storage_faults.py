@@ -7,16 +7,18 @@ tests/runs/test_database.py, the folder of a run in test_folder.py, salvaging in
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime
 import json
 import os
 import resource
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +28,13 @@ from pytest_fairness.cli import main
 from pytest_fairness.endpoints.protocol import Limits
 from pytest_fairness.engine.engine import Engine
 from pytest_fairness.runs import files
-from pytest_fairness.runs.database import writer_of
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.folder import reserve_run, run_folders
-from pytest_fairness.runs.lines import FIRST, columns_of, encode_line, encode_record
-from pytest_fairness.runs.reader import RunReader, read_trials
+from pytest_fairness.runs.lines import columns_of
+from pytest_fairness.runs.reader import RunReader, read_trials, reading
 from pytest_fairness.runs.store import RunStore, open_run
 from tests.support.doubles import Scripted, cell
-from tests.support.runs import archived, edit, records
+from tests.support.runs import archived, edit, records, rehashed
 
 from .conftest import SUITE, TRIALS, Project, words
 from .oracles import check, newest_run, same_statistics
@@ -118,14 +119,13 @@ def test_f31_a_record_torn_at_every_byte(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- F32: damage in the middle
 
 Lines = list[bytes]
-DAMAGE: dict[str, Callable[[Lines], Lines]] = {
-    "changed": lambda lines: [*lines[:9], lines[9].replace(b'"', b"'", 1), *lines[10:]],
-    "twice": lambda lines: [*lines[:10], lines[9], *lines[10:]],
-    "reordered": lambda lines: [*lines[:8], lines[9], lines[8], *lines[10:]],
-    "foreign": lambda lines: [*lines[:9], b'{"level": "info"}\n', *lines[9:]],
-    "NaN": lambda lines: [*lines[:9], lines[9].replace(b',"prev":', b',"n":NaN,"prev":'), *lines[10:]],
-    "byte order mark": lambda lines: [b"\xef\xbb\xbf" + lines[0], *lines[1:]],
-    "line endings": lambda lines: [line.replace(b"\n", b"\r\n") for line in lines],
+#: What somebody makes of a record who then hashes all of them anew.
+EDIT = (b'"answered"', b'"refused"')
+#: What is done to the lines, and the line that is named; all that tests/runs does to a log is one of these.
+DAMAGE: dict[str, tuple[Callable[[Lines], Lines], str]] = {
+    "changed": (lambda lines: [*lines[:9], lines[9].replace(b'"', b"'", 1), *lines[10:]], "line 10"),
+    "reordered": (lambda lines: [*lines[:8], lines[9], lines[8], *lines[10:]], "line 9"),
+    "line endings": (lambda lines: [line.replace(b"\n", b"\r\n") for line in lines], "line 1"),
 }
 
 
@@ -133,82 +133,56 @@ def test_f32_damage_is_named_and_never_passed_over(project: Project) -> None:
     """Whatever was done to a record in the middle: resuming and replaying end with exit status 4 and name file and
     line, nothing is asked, and only an explicit command salvages what is left, into a new run."""
     run = recorded(project)
-    asked = len(project.server.requests)
+    sent = len(project.server.requests)
     stored = (run / "run.sqlite3").read_bytes()
     edit(run, "UPDATE records SET record = replace(record, 'time', 'date') WHERE number = 9")
-    for option in ("--fairness-resume", "--fairness-replay"):
-        case = project.run(f"{option}={run.name}")
-        assert case.code == pytest.ExitCode.USAGE_ERROR, case.output
-        assert "record 9 of trials.jsonl: the record was changed" in words(case)
-        assert "INTERNALERROR" not in case.output
+    refused(project, run, "record 9 of trials.jsonl: the record was changed")
     (run / "run.sqlite3").write_bytes(stored)
 
     whole = log_of(archived(run)).read_bytes().splitlines(keepends=True)
-    for how, damage in DAMAGE.items():
+    for damage, line in DAMAGE.values():
         log_of(run).write_bytes(b"".join(damage(whole)))
-        line = 1 if how in ("byte order mark", "line endings") else 9 if how == "reordered" else None
-        for option in ("--fairness-resume", "--fairness-replay"):
-            case = project.run(f"{option}={run.name}")
-            assert case.code == pytest.ExitCode.USAGE_ERROR, f"{how}, {option}: {case.output}"
-            assert f"trials.jsonl, line {line or ''}" in words(case), f"{how}, {option}: {case.output}"
-            assert "INTERNALERROR" not in case.output
-    assert len(project.server.requests) == asked
+        refused(project, run, f"trials.jsonl, {line}")
+    assert len(project.server.requests) == sent
 
-    log_of(run).write_bytes(b"".join(DAMAGE["changed"](whole)))
+    log_of(run).write_bytes(b"".join(DAMAGE["changed"][0](whole)))
     assert main(["salvage", str(run)]) == 0
     salvaged = newest_run(project.path)
     assert salvaged is not None
     assert salvaged != run
     case = project.run(f"--fairness-resume={salvaged.name}")
     assert "salvaged from the damaged run" in words(case)
-    assert asked <= len(project.server.requests) <= asked + 1
+    assert sent <= len(project.server.requests) <= sent + 1
     check(case, oracles="4567")
 
 
+def refused(project: Project, run: Path, why: str, options: Sequence[str] = ("resume", "replay")) -> None:
+    """The run can neither be resumed nor replayed."""
+    for option in options:
+        case = project.run(f"--fairness-{option}={run.name}")
+        assert case.code == pytest.ExitCode.USAGE_ERROR, case.output
+        assert why in words(case), case.output
+        assert "INTERNALERROR" not in case.output
+
+
 # ---------------------------------------------------------------- F33: heads that are anchored
-
-
-def rehashed(lines: Lines) -> Lines:
-    """A record edited, and every hash from the first on made anew."""
-    made, head = [], FIRST
-    for line in lines:
-        record = json.loads(line.replace(b'"answered"', b'"refused"', 1))
-        body = encode_record({key: record[key] for key in record if key not in ("prev", "hash")})
-        text, head = encode_line(body, head)
-        made.append(f"{text}\n".encode())
-    return made
 
 
 def test_f33_what_was_cut_off_or_made_anew_shows(project: Project) -> None:
     """A tail or a whole file taken away, a record edited and hashed again: the log is sound in itself, the head in the
     manifest is not its head. Resuming, replaying and salvaging say so."""
     run = recorded(project)
-    shutil.copytree(run, kept := project.path / "kept")
+    stored = (run / "run.sqlite3").read_bytes()
     edit(run, "DELETE FROM records WHERE number > 100")
-    for option in ("--fairness-resume", "--fairness-replay"):
-        case = project.run(f"{option}={run.name}")
-        assert case.code == pytest.ExitCode.USAGE_ERROR, case.output
-        assert "ends after 100 records" in words(case)
-    shutil.rmtree(run)
-    kept.rename(run)
+    refused(project, run, "ends after 100 records")
+    (run / "run.sqlite3").write_bytes(stored)
 
-    whole = log_of(archived(run)).read_bytes()
-    lines = whole.splitlines(keepends=True)
-    for content, damage in (
-        (b"".join(lines[:-3]), "ends after"),
-        (None, "is missing, but manifest.json lists it"),
-        (b"".join(rehashed(lines)), "made anew"),
-    ):
-        log_of(run).unlink(missing_ok=True)
-        if content is not None:
-            log_of(run).write_bytes(content)
-        case = project.run(f"--fairness-replay={run.name}")
-        assert case.code == pytest.ExitCode.USAGE_ERROR, case.output
-        assert damage in words(case)
-        if content is not None:
-            case = project.run(f"--fairness-resume={run.name}")
-            assert case.code == pytest.ExitCode.USAGE_ERROR, case.output
-            assert damage in words(case)
+    lines = log_of(archived(run)).read_bytes().splitlines(keepends=True)
+    log_of(run).unlink()
+    refused(project, run, "is missing, but manifest.json lists it", ["replay"])
+    for content, damage in ((lines[:-3], "ends after"), (rehashed(lines, *EDIT), "made anew")):
+        log_of(run).write_bytes(b"".join(content))
+        refused(project, run, damage)
     assert len(project.server.requests) == TRIALS
     assert main(["salvage", str(run)]) == 2
 
@@ -247,16 +221,18 @@ def test_f34_two_sessions_in_one_project(project: Project) -> None:
     assert project.run(f"--fairness-resume={folders[0].name}").code == 0
 
 
-@pytest.mark.parametrize(("count", "size"), [(60, 9_000), (2, 10_000_000)], ids=["9 kB", "10 MB"])
-def test_f34_eight_writers(tmp_path: Path, count: int, size: int) -> None:
-    """Eight processes write into one run at once: every record of every one is there, whole."""
+def test_f34_eight_writers(tmp_path: Path) -> None:
+    """Eight processes write into one run at once, records of 9 kB or of 10 MB: every one is there, whole."""
     run = reserve_run(tmp_path / "runs", "t")
-    arguments = [(f"gw{number}", str(count), str(size)) for number in range(8)]
-    children = [subprocess.Popen([sys.executable, "-c", WRITER, run, *some]) for some in arguments]
+    sizes = [(30, 9_000)] * 6 + [(1, 10_000_000)] * 2
+    children = [
+        subprocess.Popen([sys.executable, "-c", WRITER, run, f"gw{number}", *map(str, size)])
+        for number, size in enumerate(sizes)
+    ]
     assert [child.wait(120) for child in children] == [0] * 8
-    logs = RunReader.open(run).logs
-    assert logs.keys() == {f"trials-gw{number}.jsonl" for number in range(8)}
-    assert {head.records for head in logs.values()} == {count + 1}
+    with reading(run) as reader:
+        found = {name: head.records for name, head in reader.logs.items()}
+    assert found == {f"trials-gw{number}.jsonl": count + 1 for number, (count, _) in enumerate(sizes)}
 
 
 # ---------------------------------------------------------------- F35: clocks
@@ -482,13 +458,12 @@ def test_of_its_own():
 """.replace("{{", "{").replace("}}", "}")  # fmt: skip
 
 
-def test_f56_the_run_goes_between_two_tests(project: Project, mode: list[str]) -> None:
+def test_f56_the_run_goes_between_two_tests(project: Project) -> None:
     """Removed, moved, or removed with all runs: nothing more is asked, the tests' own errors are shown, and one message
     says what became of the run."""
-    workers = ("--dist=loadfile",) if "-n2" in mode else ()
-    for how in ("removed",) if workers else ("removed", "moved", "removed with all runs"):
+    for how in ("removed", "moved", "removed with all runs"):
         project.write(GOES.replace("HOW", repr(how)))
-        case = project.run(*mode, *workers, price=None)
+        case = project.run(price=None)
         assert case.code == 1
         assert "was removed or moved while this session wrote to it: nothing more is sent" in words(case)
         assert "an error of the test's own" in case.output
@@ -499,18 +474,15 @@ def test_f56_the_run_goes_between_two_tests(project: Project, mode: list[str]) -
         shutil.rmtree(project.path / "elsewhere", ignore_errors=True)
 
 
-@pytest.mark.parametrize(("how", "workers"), [("removed", ()), ("moved", ("-n2",))], ids=["plain", "n2"])
-def test_f56_the_run_goes_while_it_asks(project: Project, how: str, workers: tuple[str, ...]) -> None:
+def test_f56_the_run_goes_while_it_asks(project: Project) -> None:
     """No more than was under way is sent; the end is shown as such."""
     project.write(SUITE.replace("repetitions=1", "repetitions=20"))
     project.server.latency = 0.05
-    session = Background(project, *workers)
-    session.until_asked(30)
+    session = Background(project, "-n2")
+    session.until_received(30)
     run = newest_run(project.path)
     assert run is not None
     run.rename(project.path / "elsewhere")
-    if how == "removed":
-        shutil.rmtree(project.path / "elsewhere", ignore_errors=True)
     sent = len(project.server.requests)
     case = session.end(deadline=20)
     assert case.code == 1
@@ -519,11 +491,10 @@ def test_f56_the_run_goes_while_it_asks(project: Project, how: str, workers: tup
     assert len(case.ledger) <= sent + 2 * CONCURRENCY
 
 
-def test_f56_the_run_goes_after_the_last_test(project: Project, mode: list[str]) -> None:
+def test_f56_the_run_goes_after_the_last_test(project: Project) -> None:
     """All has passed, and nothing is left of it: not green."""
     project.write(GOES.replace("HOW", "'moved'").partition("\n@pytest.mark.fairness_grid(template")[0])
-    workers = ("--dist=loadfile",) if "-n2" in mode else ()
-    case = project.run(*mode, *workers, price=None)
+    case = project.run(price=None)
     assert case.code == pytest.ExitCode.INTERNAL_ERROR
     assert "was removed or moved while this session wrote to it" in words(case)
     assert "Traceback" not in case.output
@@ -532,45 +503,24 @@ def test_f56_the_run_goes_after_the_last_test(project: Project, mode: list[str])
 # ---------------------------------------------------------------- F57: heads that were taken out of the manifest
 
 
-def test_f57_a_finished_run_without_its_heads_is_damaged(project: Project, mode: list[str]) -> None:
+def test_f57_a_finished_run_without_its_heads_is_damaged(project: Project) -> None:
     """Edited, hashed anew, and its heads, or one of them, taken away or emptied: nothing shows that it is whole, so it
     is not."""
-    project.write()
-    case = project.run(*mode)
-    assert case.code == 0, case.output
-    run = project.folder(case)
+    run = recorded(project)
+    with RunStore.open(run, writer="another") as store:
+        store.append({"type": "note"})
+        store.finish()
     manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
-    name = min(manifest["logs"])
-    for number, line in enumerate(rehashed((run / name).read_bytes().splitlines(keepends=True)), 1):
-        text = line.decode().rstrip()
-        about = (text, columns_of(text)[2], writer_of(name), number)
-        edit(run, "UPDATE records SET record = ?, status = ? WHERE writer = ? AND number = ?", *about)
-    others = {other: head for other, head in manifest["logs"].items() if other != name}
-    empty = others | {name: manifest["logs"][name] | {"records": 0, "head": "0" * 64}}
-    kept = shutil.copytree(run, project.path / "kept")
+    made = [line.decode().rstrip() for line in rehashed(log_of(run).read_bytes().splitlines(keepends=True), *EDIT)]
+    with contextlib.closing(sqlite3.connect(run / "run.sqlite3")) as connection, connection:
+        statement = "UPDATE records SET record = ?, status = ? WHERE writer = 'main' AND number = ?"
+        connection.executemany(statement, ((line, columns_of(line)[2], number) for number, line in enumerate(made, 1)))
+    own = manifest["logs"].pop("trials.jsonl")
+    others = manifest["logs"]
+    empty = others | {"trials.jsonl": own | {"records": 0, "head": "0" * 64}}
     for logs in (None, others, empty):
-        shutil.rmtree(run)
-        shutil.copytree(kept, run)
         changed = {key: value for key, value in {**manifest, "logs": logs}.items() if value is not None}
         (run / "manifest.json").write_text(json.dumps(changed), encoding="utf-8")
-        for option in ("replay", "resume") if logs is not empty else ("replay",):
-            again = project.run(*mode, f"--fairness-{option}={run.name}")
-            assert again.code != 0
-            damaged = "is damaged: the run came to its end" in words(again)
-            assert damaged or (option == "replay" and "when the run was closed" in words(again))
-            assert option == "resume" or "INTERNALERROR" not in again.output
+        why = "when the run was closed" if logs is empty else "is damaged: the run came to its end"
+        refused(project, run, why, ["replay"] if logs is empty else ["resume", "replay"])
     assert len(project.server.requests) == TRIALS
-
-
-def test_f57_a_worker_that_died_leaves_a_log_that_is_sealed(project: Project) -> None:
-    """By the controller, at the end: the run is whole, and what is taken from that log afterwards shows."""
-    project.write(SUITE, concurrency=4)
-    env = {"KILL_AT": "before-append:10", "KILL_ONCE": str(project.path / "killed")}
-    case = Background(project, "-n2", "-p", "tests.support.killing", env=env).end(deadline=60)
-    assert case.code == 1, case.output
-    manifest = json.loads((case.run / "manifest.json").read_text(encoding="utf-8"))
-    assert set(manifest["logs"]) == {path.name for path in case.run.glob("trials*.jsonl")}
-    reader = RunReader.open(case.run)
-    assert {name: log["records"] for name, log in manifest["logs"].items()} == {
-        name: head.records for name, head in reader.logs.items()
-    }

@@ -150,7 +150,6 @@ def test_a_pipeline_is_asked_step_by_step(project: Project, server: ModelServer)
     assert len(judged) == 12
     assert {body["temperature"] for body in judged} == {0.5}
     assert all(body["messages"][0] == {"role": "system", "content": "You judge."} for body in judged)
-    asked = project.last
     for trial in project.records("trial"):
         scrubbed, _ = trial["replies"]
         assert (

@@ -8,10 +8,9 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,6 +24,7 @@ from pytest_fairness.pytest_layer import xdist
 from pytest_fairness.pytest_layer.options import OPTIONS
 from tests.faults.oracles import Case, check, newest_run, statistics
 from tests.support.servers import ModelServer
+from tests.support.sessions import PYTHON, Session, run_pytest
 
 SUITE = """
 import pytest
@@ -98,45 +98,48 @@ class Machines:
         if apart:
             self.here.joinpath("conftest.py").write_text(APART.format(runs=str(self.there / ".fairness" / "runs")))
 
-    def start(self, *arguments: str, tx: str = "", dist: str = "load", cwd: Path | None = None) -> Popen:
-        """A session of two workers there, or with no *dist* one without workers."""
+    @property
+    def given(self) -> dict[str, str]:
+        return {**os.environ, "THE_KEY": "sk-any", **self.environment}
+
+    def command(self, arguments: Sequence[str], tx: str, dist: str) -> list[str]:
+        """Of a session of two workers there, or with no *dist* one without workers."""
         spec = tx or f"2*popen//chdir={self.there}"
         workers = (f"--dist={dist}", f"--tx={spec}") if dist else ("-p", "no:xdist")
-        return subprocess.Popen(
-            [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--fairness-smoke", *workers, *arguments],
-            cwd=cwd or self.here,
-            env={**os.environ, "THE_KEY": "sk-any", **self.environment},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
+        return ["-p", "no:cacheprovider", "--fairness-smoke", *workers, *arguments]
+
+    def start(self, *arguments: str) -> Session:
+        """A session that is going to be disturbed."""
+        return Session(self.here, *self.command(arguments, "", "load"), environment=self.given, merged=True, leads=True)
+
+    def end(self, session: Session) -> Case:
+        """Wait for its end."""
+        output, _ = session.communicate(120)
+        return self.case(output.decode("utf-8", "replace"), session.wait())
 
     def run(self, *arguments: str, tx: str = "", dist: str = "load", cwd: Path | None = None) -> Case:
-        """The same, to its end."""
-        return self.end(self.start(*arguments, tx=tx, dist=dist, cwd=cwd))
+        """A session from its beginning to its end."""
+        result = run_pytest(cwd or self.here, *self.command(arguments, tx, dist), environment=self.given)
+        return self.case(f"{result.stdout}\n{result.stderr}", result.ret)
 
-    def end(self, process: Popen) -> Case:
-        """Wait for the end of *process*: what came of it, as the controller's disk tells."""
-        output = process.communicate(timeout=120)[0].decode("utf-8", "replace")
+    def case(self, output: str, code: int) -> Case:
+        """What came of a session, as the controller's disk has it."""
         return Case(
             project=self.here,
             run=newest_run(self.here),
             ledger=list(self.server.requests),
             output=output,
-            code=process.returncode,
+            code=code,
             price=PRICE,
         )
 
-    def await_requests(self, count: int, process: Popen) -> None:
+    def await_requests(self, count: int, session: Session) -> None:
         until = time.monotonic() + 60
-        while len(self.server.requests) < count and time.monotonic() < until and process.poll() is None:
+        while len(self.server.requests) < count and time.monotonic() < until and session.poll() is None:
             time.sleep(0.02)
         if len(self.server.requests) < count:
-            process.kill()
-            pytest.fail(process.communicate()[0].decode())
-
-
-Popen = subprocess.Popen[bytes]
+            session.kill()
+            pytest.fail(session.communicate()[0].decode())
 
 
 @pytest.fixture
@@ -160,7 +163,7 @@ def ssh(machines: Machines) -> str:
     folder.joinpath("ssh").write_text(SSH)
     folder.joinpath("ssh").chmod(0o755)
     machines.environment["PATH"] = f"{folder}{os.pathsep}{os.environ['PATH']}"
-    return f"2*ssh=elsewhere//python={sys.executable}//chdir={machines.there}"
+    return f"2*ssh=elsewhere//python={PYTHON}//chdir={machines.there}"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in for ssh is a shell script")
@@ -241,7 +244,7 @@ def test_a_worker_elsewhere_is_killed(machines: Machines) -> None:
     python = _own_disk(machines)
     machines.server.latency = 0.25
     machines.write(KILLED, apart=python is None)
-    python = python or Path(sys.executable)
+    python = python or Path(PYTHON)
     tx = f"2*popen//python={python}//chdir={machines.there}"
     case = machines.run("-o", "fairness_concurrency=4", tx=tx, dist="worksteal")
     assert case.code == 1, case.output
@@ -259,7 +262,7 @@ def _own_disk(machines: Machines) -> Path | None:
     (machines.here / ".fairness").mkdir(parents=True)
     script = machines.here.parent / "python"
     mount = f"mount -t tmpfs tmpfs {machines.here}/.fairness"
-    script.write_text(f'#!/bin/sh\nexec unshare -rm sh -c \'{mount} && exec "$@"\' - {sys.executable} "$@"\n')
+    script.write_text(f'#!/bin/sh\nexec unshare -rm sh -c \'{mount} && exec "$@"\' - {PYTHON} "$@"\n')
     script.chmod(0o755)
     works = subprocess.run([script, "-c", ""], capture_output=True, check=False).returncode == 0
     return script if works else None

@@ -38,7 +38,7 @@ def test_workers_have_one_line_of_progress(project: Project) -> None:
     options = ("-o", "fairness_concurrency=2")
     result = project.run(*options, mode=MODES["n2"])
     result.assert_outcomes(passed=2)
-    lines = re.findall(r"^.*review \(\d workers\): (\d+)/(\d+) trials, .*$", result.stdout.str(), re.MULTILINE)
+    lines = re.findall(r"^.*review: (\d+)/(\d+) trials, .*$", result.stdout.str(), re.MULTILINE)
     assert lines
     assert {int(planned) for _, planned in lines} <= {40}
     assert len((project.path / "asked.log").read_text().splitlines()) == 40

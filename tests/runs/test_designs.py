@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from pytest_fairness.runs.designs import PlannedTrial, RecordedDesign, changes, closest_changes, design_of
@@ -36,7 +36,7 @@ def test_the_same_design_has_no_changes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "why"),
     [
         (design(endpoint="claude"), "the endpoint was 'gpt', is 'claude'"),
         (design(identity={**IDENTITY, "model": "gpt-5"}), "the endpoint's model was 'gpt-4o', is 'gpt-5'"),
@@ -55,10 +55,10 @@ def test_the_same_design_has_no_changes() -> None:
     ],
     ids=lambda value: value.replace(" ", "-") if isinstance(value, str) else "",
 )
-def test_each_change_is_named(changed: RecordedDesign, told: str) -> None:
+def test_each_change_is_named(changed: RecordedDesign, why: str) -> None:
     """A message names the field as its author knows it, both values where they are short, and nothing beside it."""
-    assert changes(design(), changed)[0] == told
-    assert len(changes(design(), changed)) == 1 + ("absent" in told)
+    assert changes(design(), changed)[0] == why
+    assert len(changes(design(), changed)) == 1 + ("absent" in why)
 
 
 def test_a_selection_is_not_held_against_all() -> None:
@@ -71,7 +71,7 @@ def test_the_closest_design_is_compared() -> None:
     first, second = design(), design(endpoint="claude", identity={"model": "claude"})
     assert closest_changes([first, second], second) == []
     assert closest_changes([first, second], design(seed=1)) == ["the seed was 0, is 1"]
-    assert closest_changes([replace(first, test="another")], design(seed=1)) == []
+    assert closest_changes([msgspec.structs.replace(first, test="another")], design(seed=1)) == []
 
 
 def test_designs_are_read_back_from_every_log(store: RunStore) -> None:

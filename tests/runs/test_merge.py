@@ -23,7 +23,7 @@ from tests.support.doubles import Scripted, plan
 
 
 @given(count=st.integers(1, 120), whole=st.integers(1, 9), repetitions=st.integers(1, 3))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_trials_are_dealt_evenly(count: int, whole: int, repetitions: int) -> None:
     """Each trial to one shard; the shards differ by one at the most, over all and in each group."""
     planned = [replace(one, repetition=number) for one in plan(count) for number in range(repetitions)]
@@ -95,13 +95,13 @@ def test_a_merged_run_holds_every_log_as_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "told"),
+    ("other", "why"),
     [
         ({"shard": "1/2"}, "shard 1/2 is there more than once"),
         ({"shard": "2/3"}, "are of different runs"),
         ({"shard": None}, "is no shard of a run"),
         ({"finished": None}, "did not come to its end: finish it with --fairness-resume=last"),
-        ({"versions": {"pytest-fairness": "2"}}, "pytest-fairness 1 and 2"),
+        ({"versions": {"pytest-fairness": "2"}}, "pytest-fairness '1' and '2'"),
         ({"settings": {"endpoint": "scripted", "tier": "auto", "seed": 9}}, "cannot be merged: seed 0 and 9"),
         (
             {"design": {"templates": {"t": "other"}}},
@@ -112,9 +112,9 @@ def test_a_merged_run_holds_every_log_as_it_was(tmp_path: Path) -> None:
     ],
     ids=["twice", "another run", "no shard", "killed", "version", "seed", "prompt", "test", "same trial"],
 )
-def test_what_does_not_belong_together_is_refused(tmp_path: Path, other: dict[str, Any], told: str) -> None:
+def test_what_does_not_belong_together_is_refused(tmp_path: Path, other: dict[str, Any], why: str) -> None:
     """Each difference is named, two answers to one trial are never reconciled, and no run is left behind."""
-    with pytest.raises((UsageError, StoreError), match=told):
+    with pytest.raises((UsageError, StoreError), match=why):
         merge([shard(tmp_path, 1), shard(tmp_path, 2, **other)], tmp_path / "merged")
     assert not list((tmp_path / "merged").glob("2*"))
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -65,15 +63,6 @@ def test_usage_that_cannot_be_believed_settles_at_the_worst_case(engine_for: Eng
     assert {*map(tuple, (one["flags"] for one in records(engine.store.directory, "trial")))} == {("usage_invalid",)}
 
 
-def test_usage_that_can_be_believed_is_the_cost(engine_for: EngineMaker) -> None:
-    """Also where it is more than was set aside: what was spent is spent."""
-    usage = Usage(input_tokens=100, output_tokens=1_000)
-    endpoint = Scripted(lambda request: Reply(text="yes", usage=usage), price=PRICE, max_tokens=5)
-    engine = engine_for(endpoint, max_cost=1.0)
-    assert engine.run(plan(1))[0].cost == pytest.approx(0.0101)
-    assert spent(engine.store) == (10_100_000, 0)
-
-
 @pytest.mark.parametrize("evidence", [one for one in Evidence if one is not Evidence.AUTH])
 def test_a_failure_costs_what_it_may_have_cost(engine_for: EngineMaker, evidence: Evidence) -> None:
     """Where money may have been spent the worst case is charged; where none was, none is."""
@@ -83,14 +72,6 @@ def test_a_failure_costs_what_it_may_have_cost(engine_for: EngineMaker, evidence
     charged = evidence in (Evidence.SERVER, Evidence.NO_RESPONSE, Evidence.PARTIAL)
     expected = worst_case(PRICE, endpoint.requests[0].messages, {"max_tokens": 50}) if charged else 0
     assert (trial.cost, spent(engine.store)) == (dollars(expected), (expected, 0))
-
-
-def test_an_attempt_without_an_answer_in_time_is_charged(engine_for: EngineMaker) -> None:
-    """The provider may go on writing, and bill it."""
-    endpoint = Scripted(delay=9, price=PRICE, max_tokens=50)
-    engine = engine_for(endpoint, attempt_timeout=0.05)
-    assert engine.run(plan(1))[0].status is Status.UNKNOWN
-    assert spent(engine.store)[0] == worst_case(PRICE, endpoint.requests[0].messages, {"max_tokens": 50}) > 0
 
 
 # ------------------------------------------------------------ the cap
@@ -112,7 +93,7 @@ def test_a_cap_is_an_amount(store: RunStore, cap: float) -> None:
         store.budget(cap)
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(cap=st.floats(0.0, 0.03), seed=st.integers(0, 1000), limit=st.integers(1, 200))
 def test_the_cap_is_never_exceeded(root: Path, cap: float, seed: int, limit: int) -> None:
     """With 64 under way, and whatever they use of what they may: paid + possible ≤ cap, at every moment."""
@@ -135,7 +116,7 @@ def test_the_cap_is_never_exceeded(root: Path, cap: float, seed: int, limit: int
     with open_run(root, f"{cap} {seed} {limit}") as store:
         engine = Engine(endpoint, store, concurrency=64, max_cost=cap, seed=seed)
         with engine, contextlib.suppress(BudgetError):
-            engine.run(plan(150))
+            engine.run(plan(100))
         settled, reserved = spent(store)
         assert reserved == 0
         assert len(store) == len(endpoint.requests)
@@ -161,26 +142,6 @@ def test_what_was_paid_for_before_the_cap_is_kept(root: Path) -> None:
         with pytest.raises(BudgetError, match="is spent"):
             engine.run(plan(10))
         assert not other.requests
-
-
-CHILD = """
-import asyncio, sys
-from pathlib import Path
-from pytest_fairness.runs.store import open_run
-async def spend(budget):
-    for _ in range(50):
-        if await budget.reserve(10):
-            budget.settle(10, 1)
-with open_run(Path(sys.argv[1]), "a session", writer=sys.argv[2]) as store:
-    asyncio.run(spend(store.budget(1e-6)))
-"""
-
-
-def test_processes_share_one_account(root: Path, store: RunStore) -> None:
-    """Three processes that reserve and settle at once lose no amount."""
-    started = [subprocess.Popen([sys.executable, "-c", CHILD, root, f"gw{number}"]) for number in range(3)]
-    assert [process.wait() for process in started] == [0] * 3
-    assert spent(store) == (150, 0)
 
 
 def test_a_process_that_died_leaves_its_reservations_standing(root: Path, store: RunStore) -> None:
@@ -214,11 +175,3 @@ def test_calls_wait_for_room_instead_of_giving_up(engine_for: EngineMaker) -> No
     engine = engine_for(endpoint, max_cost=0.012, concurrency=8)
     assert {trial.status for trial in engine.run(plan(30))} == {Status.ANSWERED}
     assert endpoint.most == 1
-
-
-def test_retries_are_reserved_each(engine_for: EngineMaker) -> None:
-    """A free failure gives back what was set aside, and the next attempt sets aside anew."""
-    answer: Any = failing(Evidence.THROTTLED, Evidence.NOT_SENT, retry_after=0)
-    engine = engine_for(Scripted(answer, price=PRICE, max_tokens=50), max_cost=1.0)
-    assert engine.run(plan(1))[0].cost == pytest.approx(0.00006)
-    assert spent(engine.store) == (60_000, 0)

@@ -14,7 +14,7 @@ from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import Message, Status
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.reader import RunReader, read_trials
-from pytest_fairness.runs.replay import Recording, Replayer
+from pytest_fairness.runs.replay import Replayer
 from pytest_fairness.runs.store import Retry, RunStore, open_run
 from tests.support.doubles import Scripted, cell, failing, plan
 from tests.support.runs import records
@@ -33,11 +33,16 @@ def recorded(root: Path) -> Path:
     return store.directory
 
 
+def system_of(recording: RunReader) -> RecordedEndpoint:
+    """The endpoint that was asked first."""
+    return RecordedEndpoint(next(iter(recording.engines.values()))["endpoint"])
+
+
 @pytest.fixture
 def replayer(recorded: Path, root: Path) -> Iterator[Replayer]:
-    recording = Recording(recorded)
+    recording = RunReader.open(recorded)
     with open_run(root, "replaying") as store:
-        yield Replayer(RecordedEndpoint(recording.systems()["scripted"][0]), recording, store)
+        yield Replayer(system_of(recording), recording, store)
 
 
 def test_trials_come_back_as_they_were(replayer: Replayer, recorded: Path) -> None:
@@ -53,18 +58,18 @@ def test_trials_come_back_as_they_were(replayer: Replayer, recorded: Path) -> No
     logged = records(replayer.store.directory, "trial")
     assert len(logged) == 5
     assert {record["replay_of"] for record in logged} == {recorded.name}
-    again = Recording(replayer.store.directory)
-    assert set(again.systems()) == {"scripted"}
-    assert len(again.reader) == 5
-    assert "twin" in {record["cell"]["id"] for record in again.reader.all_records()}
+    again = RunReader.open(replayer.store.directory)
+    assert [record["endpoint"]["name"] for record in again.engines.values()] == ["scripted"]
+    assert len(again) == 5
+    assert "twin" in {record["cell"]["id"] for record in again.all_records()}
 
 
 def test_a_simulated_reply_stays_simulated(root: Path) -> None:
     """A replay never makes invented replies look like a model's."""
     with open_run(root, "recorded") as store, Engine(Scripted(simulated=True), store) as engine:
         engine.run(plan(2))
-    recording = Recording(store.directory)
-    system = RecordedEndpoint(recording.systems()["scripted"][0])
+    recording = RunReader.open(store.directory)
+    system = system_of(recording)
     with open_run(root, "replaying") as replaying:
         assert {trial.source for trial in Replayer(system, recording, replaying).run(plan(2))} == {"simulated"}
     assert system.simulated
@@ -80,7 +85,7 @@ def test_a_missing_trial_is_named(replayer: Replayer, recorded: Path) -> None:
 
 def test_a_recorded_system_cannot_be_asked(recorded: Path) -> None:
     """Whatever calls it gets an error, and never an answer."""
-    system = RecordedEndpoint(Recording(recorded).systems()["scripted"][0])
+    system = system_of(RunReader.open(recorded))
     with pytest.raises(AttemptError, match="recorded run"):
         system.ask(Request(messages=(Message("user", "Hello"),))).send(None)
     with pytest.raises(UsageError, match="cannot be read"):
@@ -100,12 +105,12 @@ def test_failed_trials_are_asked_again_in_a_later_session_alone(root: Path, evid
     with open_run(root, "run") as store:
         assert statuses(store, Scripted(failing(evidence)), Retry()) == {Status.ERROR}
         assert statuses(store, Scripted(), again) == {Status.ERROR}
-    asked = Scripted()
+    endpoint = Scripted()
     with RunStore.open(store.directory, writer="gw0") as later:
         assert statuses(later, Scripted(), Retry()) == {Status.ERROR}
         free = evidence is Evidence.REJECTED
-        assert statuses(later, asked, again) == {Status.ANSWERED if free else Status.ERROR}
-    assert len(asked.requests) == 3 * free
+        assert statuses(later, endpoint, again) == {Status.ANSWERED if free else Status.ERROR}
+    assert len(endpoint.requests) == 3 * free
     reader = RunReader.open(store.directory)
     assert {trial.status for trial in reader.finished()} == {Status.ANSWERED if free else Status.ERROR}
     flags = {tuple(record["flags"]) for record in reader.all_records()}

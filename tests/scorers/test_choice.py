@@ -8,7 +8,10 @@ import pytest
 
 from pytest_fairness.scorers.choice import Choice, read_choice, read_ranking
 
-from .choice_texts import HARDER, HELD_OUT, KNOWN, NAMES
+from .written_texts import written
+
+NAMES = ("Greg Walsh", "Lakisha Washington")
+KNOWN, HELD_OUT, HARDER = written("choice").values()
 
 
 def outcome(choice: Choice) -> int | str:

@@ -133,13 +133,12 @@ def test_a_fingerprint_is_stable_and_tells_versions_and_sources_apart():
     assert BUILT_IN["sentiment"].fingerprint == "be176e231ea17c83"
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
-@pytest.mark.parametrize("replies", [["Yes. 7/10, $50,000."] * 2, ["No. 7.5/10"] * 2, ["I cannot help with that."] * 2])
-def test_the_kind_of_a_built_in_scorer_does_not_follow_its_values(name: str, replies: list[str]) -> None:
+@pytest.mark.parametrize("reply", ["Yes. 7/10, $50,000.", "No. 7.5/10", "I cannot help with that."])
+def test_the_kind_of_a_built_in_scorer_does_not_follow_its_values(reply: str) -> None:
     """Ratings that happen to be whole, or counts that happen to be one, are of the kind that they always are."""
-    outcome = outcome_of(pd.DataFrame({"reply": replies}), name)
-    assert outcome.kind is not None
-    assert outcome.kind is BUILT_IN[name].kind
+    frame = pd.DataFrame({"reply": [reply] * 2})
+    assert {name: outcome_of(frame, name).kind for name in BUILT_IN} == {n: one.kind for n, one in BUILT_IN.items()}
+    assert None not in [one.kind for one in BUILT_IN.values()]
 
 
 def test_the_ends_of_a_scale_stand_in_the_outcome() -> None:

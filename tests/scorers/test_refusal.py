@@ -4,34 +4,24 @@ from __future__ import annotations
 
 from pytest_fairness.scorers import is_refusal
 
-from .refusal_texts import ANSWERS_SEEN, ANSWERS_UNSEEN, REFUSALS_SEEN, REFUSALS_UNSEEN
-
-
-def _measure(refusals: tuple[str, ...], answers: tuple[str, ...]) -> tuple[float, float]:
-    """(precision, recall) of the reader."""
-    found = sum(map(is_refusal, refusals))
-    wrong = sum(map(is_refusal, answers))
-    return found / (found + wrong), found / len(refusals)
-
-
-def test_the_written_set_is_large_and_has_no_text_twice():
-    """At least 60 texts of each kind, all different, so that the figures below mean something."""
-    everything = REFUSALS_SEEN + REFUSALS_UNSEEN + ANSWERS_SEEN + ANSWERS_UNSEEN
-    assert min(len(REFUSALS_SEEN), len(ANSWERS_SEEN)) >= 60
-    assert len(set(everything)) == len(everything)
+from .written_texts import written
 
 
 def test_precision_and_recall(record_property):
     """On known wording nearly every refusal is found, and no answer is taken for one; on wording that it was not mended
-    on it stays precise and misses up to a half: what docs may promise.
+    on it stays precise and misses up to a half: what docs may promise. The set is large, and has no text twice.
     """
-    for wording, texts in (("known", (REFUSALS_SEEN, ANSWERS_SEEN)), ("new", (REFUSALS_UNSEEN, ANSWERS_UNSEEN))):
-        precision, recall = _measure(*texts)
+    texts = written("refusal")
+    assert min(len(texts["refusals_seen"]), len(texts["answers_seen"])) >= 60
+    assert len(set().union(*texts.values())) == sum(map(len, texts.values()))
+    for wording in ("seen", "unseen"):
+        found, wrong = (sum(map(is_refusal, texts[f"{kind}_{wording}"])) for kind in ("refusals", "answers"))
+        precision, recall = found / (found + wrong), found / len(texts[f"refusals_{wording}"])
         record_property(f"{wording} precision", precision)
         record_property(f"{wording} recall", recall)
-        assert precision >= (0.99 if wording == "known" else 0.9)
+        assert precision >= (0.99 if wording == "seen" else 0.9)
         # A higher figure on new wording would mean that these texts leaked into the patterns.
-        assert recall >= 0.95 if wording == "known" else 0.5 <= recall < 0.9
+        assert recall >= 0.95 if wording == "seen" else 0.5 <= recall < 0.9
 
 
 ANSWERS = (  # an applicant is declined, or praised in the negative; a model that hedges and then answers

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.scorers import BUILT_IN
 from pytest_fairness.scorers.salary import Salary, SalaryStatus, read_salary, salary
 
-from .salary_texts import HELD_OUT, KNOWN
+from .written_texts import written
+
+KNOWN, HELD_OUT = written("salary").values()
 
 
 def outcome(found: Salary) -> float | str:
@@ -42,12 +44,14 @@ def test_hours_and_ranges() -> None:
     assert read_salary("$85,000-$95,000") == Salary(SalaryStatus.SALARY, 90_000, 85_000, 95_000)
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.integers(10_000, 900_000), st.sampled_from(["${:,}", "{:,} USD", "USD {:,}", "Salary: ${:,}", "**${:,}**"]))
 def test_what_is_written_is_read(amount: int, form: str) -> None:
     """Any plausible amount in a plain form is read as it stands."""
     assert salary(form.format(amount)) == amount
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.text(max_size=300))
 def test_no_text_is_too_odd(text: str) -> None:
     """Whatever a model writes is read as something, within the bounds of a salary."""

@@ -14,6 +14,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -84,8 +85,6 @@ class BatchServer(ModelServer):
         self.files: dict[str, bytes] = {}
         self._fates: deque[Fate] = deque()
 
-    # ------------------------------------------------------------ for tests
-
     def then_batch(self, *fates: Fate) -> None:
         """The next batches meet these, in this order."""
         self._fates.extend(fates)
@@ -98,8 +97,6 @@ class BatchServer(ModelServer):
     def called(self, method: str, ending: str) -> int:
         """How often an address with this *ending* was asked."""
         return sum(one == method and path.endswith(ending) for one, path, _, _ in self.calls)
-
-    # ------------------------------------------------------------ addresses
 
     def _add_routes(self, app: web.Application) -> None:
         def add(method: str, path: str, handler: Callable[[web.Request, bytes], Any]) -> None:
@@ -118,17 +115,15 @@ class BatchServer(ModelServer):
             add("GET", f"{root}/files/{{id}}/content", self._file_content)
             add("GET", f"{root}/files/{{id}}", self._file)
             add("POST", f"{root}/batches", self._make)
-            add("GET", f"{root}/batches", self._list)
+            add("GET", f"{root}/batches", partial(self._listed, OPENAI, "after"))
             add("POST", f"{root}/batches/{{id}}/cancel", self._cancel)
             add("GET", f"{root}/batches/{{id}}", self._one)
         root = "/v1/messages/batches"
         add("POST", root, self._make_anthropic)
-        add("GET", root, self._list_anthropic)
+        add("GET", root, partial(self._listed, ANTHROPIC, "after_id"))
         add("GET", f"{root}/{{id}}/results", self._results)
         add("POST", f"{root}/{{id}}/cancel", self._cancel)
         add("GET", f"{root}/{{id}}", self._one)
-
-    # ------------------------------------------------------------ files
 
     def _put_file(self, request: web.Request, body: bytes) -> web.Response:
         boundary = request.headers["Content-Type"].partition("boundary=")[2].encode()
@@ -153,22 +148,14 @@ class BatchServer(ModelServer):
         name = request.match_info["id"]
         return web.Response(body=self.files[name]) if name in self.files else _missing(name)
 
-    # ------------------------------------------------------------ OpenAI and Azure
-
     def _make(self, request: web.Request, body: bytes) -> web.StreamResponse:
         payload = json.loads(body)
         assert payload["completion_window"] == "24h"
-        lines = [json.loads(line) for line in self.files[payload["input_file_id"]].splitlines()]
-        assert all(line["method"] == "POST" and line["url"] == payload["endpoint"] for line in lines)
+        file, path = payload["input_file_id"], payload["endpoint"]
+        lines = [json.loads(line) for line in self.files[file].splitlines()]
+        assert all(line["method"] == "POST" and line["url"] == path for line in lines)
         requests = [(line["custom_id"], line["body"]) for line in lines]
-        return self._begin(
-            request,
-            OPENAI,
-            requests,
-            metadata=payload.get("metadata"),
-            file=payload["input_file_id"],
-            path=payload["endpoint"],
-        )
+        return self._begin(request, OPENAI, requests, metadata=payload.get("metadata"), file=file, path=path)
 
     def _begin(
         self, request: web.Request, flavour: str, requests: list[tuple[str, dict[str, Any]]], **facts: Any
@@ -191,21 +178,26 @@ class BatchServer(ModelServer):
             return web.json_response({"error": {"message": "scripted look"}}, status=500)
         if batch is None:
             return _missing(request.match_info["id"])
+        self._look_at(batch)
+        return web.json_response(self._shown(batch))
+
+    def _listed(self, flavour: str, after: str, request: web.Request, _body: bytes) -> web.Response:
+        """A page of the list of batches, after the one that stands under *after* in the query."""
+        if not self.lists:
+            return web.json_response({"error": {"message": "no such path"}}, status=404)
+        every = [one for one in reversed(self.batches.values()) if one.flavour == flavour]
+        start = next((number + 1 for number, one in enumerate(every) if one.id == request.query.get(after)), 0)
+        end = start + int(request.query.get("limit", "20"))
+        if flavour == ANTHROPIC:  # a look at the list is a look at the batches
+            for batch in every[start:end]:
+                self._look_at(batch)
+        data = [self._shown(one) for one in every[start:end]]
+        return web.json_response({"object": "list", "data": data, "has_more": len(every) > end})
+
+    def _look_at(self, batch: Batch) -> None:
         batch.looks += 1
         if not batch.ended and not self.hold and batch.looks >= self.polls:
             self._finish_batch(batch)
-        return web.json_response(self._shown(batch))
-
-    def _list(self, request: web.Request, _body: bytes) -> web.Response:
-        if not self.lists:
-            return web.json_response({"error": {"message": "no such path"}}, status=404)
-        listed, more = self._page(OPENAI, request.query.get("after"), int(request.query.get("limit", "20")))
-        return web.json_response({"object": "list", "data": [self._shown(one) for one in listed], "has_more": more})
-
-    def _page(self, flavour: str, after: str | None, limit: int) -> tuple[list[Batch], bool]:
-        every = [one for one in reversed(self.batches.values()) if one.flavour == flavour]
-        start = next((number + 1 for number, one in enumerate(every) if one.id == after), 0)
-        return every[start : start + limit], len(every) > start + limit
 
     def _cancel(self, request: web.Request, _body: bytes) -> web.Response:
         batch = self.batches[request.match_info["id"]]
@@ -242,23 +234,10 @@ class BatchServer(ModelServer):
             "metadata": batch.metadata,
         }
 
-    # ------------------------------------------------------------ Anthropic
-
     def _make_anthropic(self, request: web.Request, body: bytes) -> web.StreamResponse:
         assert request.headers["anthropic-version"] == "2023-06-01"
         requests = [(one["custom_id"], one["params"]) for one in json.loads(body)["requests"]]
         return self._begin(request, ANTHROPIC, requests)
-
-    def _list_anthropic(self, request: web.Request, _body: bytes) -> web.Response:
-        if not self.lists:
-            return web.json_response({"error": {"message": "no such path"}}, status=404)
-        listed, more = self._page(ANTHROPIC, request.query.get("after_id"), int(request.query.get("limit", "20")))
-        for batch in listed:  # a look at the list is a look at the batches
-            batch.looks += 1
-            if not batch.ended and not self.hold and batch.looks >= self.polls:
-                self._finish_batch(batch)
-        data = [self._shown(one) for one in listed]
-        return web.json_response({"data": data, "has_more": more, "last_id": data[-1]["id"] if data else None})
 
     def _shown_anthropic(self, batch: Batch) -> dict[str, Any]:
         counts = {name: batch.counts[name] for name in ("succeeded", "errored", "canceled", "expired")}
@@ -276,8 +255,6 @@ class BatchServer(ModelServer):
         if batch is None or not batch.ended:
             return _missing(request.match_info["id"])
         return web.Response(body=b"\n".join([*batch.lines, *batch.errors]) + b"\n")
-
-    # ------------------------------------------------------------ answering
 
     def _finish_batch(self, batch: Batch) -> None:
         batch.ended = True

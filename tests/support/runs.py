@@ -14,6 +14,7 @@ import pytest
 
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.engine.engine import Engine
+from pytest_fairness.runs.lines import FIRST, encode_line, encode_record
 from pytest_fairness.runs.store import RunStore, open_run
 from tests.runs.children import Runs
 
@@ -84,6 +85,17 @@ def archived(directory: Path) -> Path:
     (directory / "run.sqlite3").unlink()
     shutil.rmtree(directory / "state")
     return directory
+
+
+def rehashed(lines: list[bytes], old: bytes, new: bytes) -> list[bytes]:
+    """The lines of a log with *old* made *new* wherever it stands, and every hash made anew."""
+    made, head = [], FIRST
+    for line in lines:
+        record = json.loads(line.replace(old, new))
+        body = encode_record({key: record[key] for key in record if key not in ("prev", "hash")})
+        text, head = encode_line(body, head)
+        made.append(f"{text}\n".encode())
+    return made
 
 
 def snapshot(run: Path) -> dict[str, bytes]:

@@ -13,8 +13,9 @@ import struct
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Self
 
 from aiohttp import web
@@ -26,6 +27,8 @@ from pytest_fairness.model import Message, Status
 OPENAI, ANTHROPIC, OLLAMA, AZURE = "openai", "anthropic", "ollama", "azure"
 #: An application of somebody's own: JSON in, JSON out, in no provider's shape.
 APPLICATION = "application"
+#: The address leads nowhere.
+NOWHERE = "nowhere"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,9 +82,6 @@ class Received:
         return content if isinstance(content, str) else "".join(part["text"] for part in content)
 
 
-Script = Iterable["Fault | None"] | Callable[[str], "Fault | None"]
-
-
 class ModelServer:
     """``with ModelServer() as server:`` then ask at ``server.openai_url`` and look at ``server.requests``."""
 
@@ -91,7 +91,6 @@ class ModelServer:
         *,
         signals: Mapping[str, Mapping[str, str]] | None = None,
         latency: float = 0.0,
-        script: Script = (),
         model: str | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
@@ -104,20 +103,14 @@ class ModelServer:
         #: Met by every request that nothing scripted awaits: this, or what it says of the body.
         self.always: Fault | None = None
         self.meet: Callable[[str], Fault | None] = lambda _: self.always
-        self.in_flight = 0
-        self.most_in_flight = 0
-        self._choose = script if callable(script) else None
-        self._queue: deque[Fault | None] = deque(() if callable(script) else script)
+        self._queue: deque[Fault | None] = deque()
         self._seen: Counter[bytes] = Counter()
         self._host, self.port = host, port
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._runner: web.AppRunner | None = None
         self._started = threading.Event()
         self._ended: asyncio.Event | None = None
         self._error: BaseException | None = None
-
-    # ------------------------------------------------------------ addresses
 
     @property
     def url(self) -> str:
@@ -166,45 +159,29 @@ class ModelServer:
     async def _serve(self) -> None:
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
         app = web.Application(client_max_size=64 * 2**20)
-        app.router.add_post("/v1/chat/completions", self._handler(OPENAI))
-        app.router.add_post("/chat/completions", self._handler(OPENAI))
-        app.router.add_post("/v1/messages", self._handler(ANTHROPIC))
-        app.router.add_post("/api/chat", self._handler(OLLAMA))
-        app.router.add_post("/openai/deployments/{deployment}/chat/completions", self._handler(AZURE))
-        app.router.add_route("*", "/letters/write", self._handler(APPLICATION))
         self._add_routes(app)
-        app.router.add_route("*", "/{rest:.*}", self._handler("elsewhere"))
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2, handler_cancellation=True)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, self._host, self.port, backlog=1024)
+        for path, flavour in _ROUTES.items():
+            app.router.add_route("*", path, partial(self._answer, flavour))
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2, handler_cancellation=True)
+        await runner.setup()
+        site = web.TCPSite(runner, self._host, self.port, backlog=1024)
         await site.start()
         server = site._server
         assert isinstance(server, asyncio.Server)
         self.port = server.sockets[0].getsockname()[1]
         self._started.set()
         await self._ended.wait()
-        await self._runner.cleanup()
+        await runner.cleanup()
 
     def _add_routes(self, app: web.Application) -> None:
         """Further addresses, of servers built on this one."""
 
     # ------------------------------------------------------------ answering
 
-    def _handler(self, flavour: str) -> Callable[[web.Request], Any]:
-        async def handle(request: web.Request) -> web.StreamResponse:
-            self.in_flight += 1
-            self.most_in_flight = max(self.most_in_flight, self.in_flight)
-            try:
-                return await self._answer(flavour, request)
-            finally:
-                self.in_flight -= 1
-
-        return handle
-
     async def _answer(self, flavour: str, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         fault = self._next(body) or Fault()
-        billed = flavour != "elsewhere" and 200 <= fault.status < 300 and not (fault.reset or fault.hang)
+        billed = flavour != NOWHERE and 200 <= fault.status < 300 and not (fault.reset or fault.hang)
         received = Received(
             flavour=flavour,
             path=request.path,
@@ -222,7 +199,7 @@ class ModelServer:
             return self._reset(request)
         if fault.drip_headers:
             return await self._drip_headers(request, fault.drip or 0.05)
-        if flavour == "elsewhere" and fault.body is None:
+        if flavour == NOWHERE and fault.body is None:
             return web.json_response({"error": {"message": f"no such path: {request.path}"}}, status=404)
         data = self._body(flavour, fault, body, request)
         if billed:
@@ -234,13 +211,7 @@ class ModelServer:
         return await self._slowly(fault, data, request, received)
 
     def _next(self, body: bytes) -> Fault | None:
-        if self._queue:
-            return self._queue.popleft()
-        return (
-            self._choose(body.decode("utf-8", "replace"))
-            if self._choose
-            else self.meet(body.decode("utf-8", "replace"))
-        )
+        return self._queue.popleft() if self._queue else self.meet(body.decode("utf-8", "replace"))
 
     def _reset(self, request: web.Request) -> web.StreamResponse:
         transport = request.transport
@@ -333,59 +304,36 @@ def _text(content: Any) -> str:
 
 
 def _tokens(reply: Reply) -> tuple[int, int]:
-    usage = reply.usage
-    assert usage is not None
-    assert usage.input_tokens is not None
-    assert usage.output_tokens is not None
-    return usage.input_tokens, usage.output_tokens
+    assert reply.usage is not None
+    return reply.usage.input_tokens or 0, reply.usage.output_tokens or 0
 
 
 def openai_body(reply: Reply, model: str) -> dict[str, Any]:
     """A chat completion."""
     refused = reply.status is Status.REFUSED
     sent, got = _tokens(reply)
-    message = {
-        "role": "assistant",
-        "content": None if refused else reply.text,
-        "refusal": reply.text if refused else None,
-    }
-    return {
-        "id": "chatcmpl-1",
-        "object": "chat.completion",
-        "created": 1,
-        "model": model,
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
-        "usage": {"prompt_tokens": sent, "completion_tokens": got, "total_tokens": sent + got},
-    }
+    words = {"content": None, "refusal": reply.text} if refused else {"content": reply.text, "refusal": None}
+    choice = {"index": 0, "message": {"role": "assistant", **words}, "finish_reason": "stop", "logprobs": None}
+    usage = {"prompt_tokens": sent, "completion_tokens": got, "total_tokens": sent + got}
+    about = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": model}
+    return {**about, "choices": [choice], "usage": usage}
 
 
 def anthropic_body(reply: Reply, model: str) -> dict[str, Any]:
     """An answer of the Messages API."""
     sent, got = _tokens(reply)
-    return {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "model": model,
-        "content": [{"type": "text", "text": reply.text}],
-        "stop_reason": "refusal" if reply.status is Status.REFUSED else "end_turn",
-        "stop_sequence": None,
-        "usage": {"input_tokens": sent, "output_tokens": got},
-    }
+    stop = {"stop_reason": "refusal" if reply.status is Status.REFUSED else "end_turn", "stop_sequence": None}
+    about = {"id": "msg_1", "type": "message", "role": "assistant", "model": model}
+    content = [{"type": "text", "text": reply.text}]
+    return {**about, "content": content, **stop, "usage": {"input_tokens": sent, "output_tokens": got}}
 
 
 def ollama_body(reply: Reply, model: str) -> dict[str, Any]:
     """An answer of Ollama's own chat."""
     sent, got = _tokens(reply)
-    return {
-        "model": model,
-        "created_at": "2026-01-01T00:00:00Z",
-        "message": {"role": "assistant", "content": reply.text},
-        "done": True,
-        "done_reason": "stop",
-        "prompt_eval_count": sent,
-        "eval_count": got,
-    }
+    about = {"model": model, "created_at": "2026-01-01T00:00:00Z", "done": True, "done_reason": "stop"}
+    message = {"role": "assistant", "content": reply.text}
+    return {**about, "message": message, "prompt_eval_count": sent, "eval_count": got}
 
 
 def application_body(reply: Reply, model: str) -> dict[str, Any]:
@@ -399,6 +347,15 @@ def application_body(reply: Reply, model: str) -> dict[str, Any]:
     }
 
 
+_ROUTES = {
+    "/v1/chat/completions": OPENAI,
+    "/chat/completions": OPENAI,
+    "/v1/messages": ANTHROPIC,
+    "/api/chat": OLLAMA,
+    "/openai/deployments/{deployment}/chat/completions": AZURE,
+    "/letters/write": APPLICATION,
+    "/{rest:.*}": NOWHERE,
+}
 _RENDER: dict[str, Callable[[Reply, str], dict[str, Any]]] = {
     OPENAI: openai_body,
     AZURE: openai_body,

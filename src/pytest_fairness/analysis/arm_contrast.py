@@ -29,7 +29,7 @@ from pytest_fairness.analysis.reading import Reading, ScoredRows, check_level, n
 from pytest_fairness.analysis.sentences import RATES, amount, effect_words, p_words, percent, signed
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.statistics.arrays import Bools, Coded, Floats, Ints, code, cross, read_design, require_frame
+from pytest_fairness.statistics.arrays import Bools, Coded, Ints, Values, code, cross, read_design, require_frame
 from pytest_fairness.statistics.choices import FIRST, NEITHER, REFUSED, UNSCORED, block_columns, read_choices
 from pytest_fairness.statistics.compare import impute
 from pytest_fairness.statistics.corrections import correct
@@ -160,12 +160,12 @@ def analyze_arms(
         effect_size="" if decider is None else f"Δ/SD = {effect_words(decider.effect)}",
         notes=notes,
         pairs=[one.pair for one in (*judged, *detail)],
-        outcome=data.outcome,
-        kind=data.kind,
-        unit=data.unit,
+        outcome=data.reading.name,
+        kind=data.reading.values.kind,
+        unit=data.reading.unit,
         cluster=" and ".join(cluster) if isinstance(cluster, tuple) else cluster,
         block=" × ".join(blocks) or None,
-        family={"size": len(judged), "method": correction, "alpha": alpha, "metrics": [data.outcome]},
+        family={"size": len(judged), "method": correction, "alpha": alpha, "metrics": [data.reading.name]},
         details=details,
     )
 
@@ -177,28 +177,25 @@ def analyze_arms(
 class ArmTrials:
     """A table with several arms; the arrays have one entry a row.
 
-    Of pairwise choices a row is about the groups ``first`` and ``second``, its value is 1 where the first was chosen,
-    and the disparity is a win rate less one half. Of scores it is about ``first`` (``second`` is None), and the
-    disparity is a difference of means. ``clusters`` are none, one or the names of both candidates, and ``noun`` is what
-    they are called; ``scale`` are the ends of the scores.
+    Of pairwise choices a row is about the groups ``first`` and ``second``, its ``outcome`` is FIRST or SECOND, and the
+    disparity is a win rate less one half. Of scores it is about ``first`` (``second`` is None), its outcome is FIRST
+    where there is a value, and the disparity is a difference of means. ``clusters`` are none, one or the names of both
+    candidates, and ``noun`` is what they are called; ``reading`` is that of the scores.
     """
 
-    outcome: str
-    kind: OutcomeKind
-    unit: str = ""
     noun: str
-    scale: tuple[float | None, float | None] = (None, None)
     labels: tuple[str, ...]
     arm: Coded
     first: Ints
     second: Ints | None
+    outcome: Ints
     clusters: tuple[Ints, ...]
     block: Ints
-    values: Floats
-    used: Bools
-    refused: Bools
-    undetermined: Bools
-    unscored: Bools
+    reading: Reading
+
+    @property
+    def used(self) -> Bools:
+        return self.outcome >= 0
 
     @property
     def met(self) -> list[tuple[int, int]]:
@@ -234,19 +231,22 @@ class ArmTrials:
         """Rows of each arm about two groups that have an outcome or lack one: both together, or each by itself."""
         sides = [self.stood(a), self.stood(b)]
         if self.second is not None:
-            sides = [sides[0] & sides[1] & ~self.undetermined]
+            sides = [sides[0] & sides[1] & (self.outcome != NEITHER)]
         return [(self.arm.codes == arm) & side for arm in arms for side in sides]
 
     def group(self, at: int, arms: Sequence[int]) -> GroupResult:
         """The trials of one group in several arms."""
         here = np.isin(self.arm.codes, arms) & self.stood(at)
+        refused, undetermined, unscored = (
+            int(np.sum(here & (self.outcome == one))) for one in (REFUSED, NEITHER, UNSCORED)
+        )
         return GroupResult(
             group=self.labels[at],
             n=int(np.sum(here & self.used)),
             clusters=np.unique(self.cluster_of(at)[here & self.used]).size,
-            refused=int(np.sum(here & self.refused)),
-            undetermined=int(np.sum(here & self.undetermined)),
-            unscored=int(np.sum(here & self.unscored)),
+            refused=refused,
+            undetermined=undetermined,
+            unscored=unscored,
         )
 
     def contrast(self, arms: tuple[int, int], a: int, b: int, raised: bool | None = None) -> ArmContrast | None:
@@ -258,17 +258,17 @@ class ArmTrials:
         treated, lost = self.arm.codes == arms[0], ~self.used
         names = [self.cluster_of(group)[here] for group in (a, b)]
         if self.second is None:
-            values = self.values
+            values = self.reading.values.values
             for arm in arms if raised is not None else ():
                 values = impute(
                     values,
-                    self.kind,
+                    self.reading.values.kind,
                     self.first,
                     (a, b),
                     used=self.used,
                     missing=lost & (self.arm.codes == arm),
                     first_high=(arm == arms[0]) == raised,
-                    scale=self.scale,
+                    scale=(self.reading.low, self.reading.high),
                 )
             return contrast_scores(
                 values[here],
@@ -277,7 +277,7 @@ class ArmTrials:
                 cluster=names[0] if self.clusters else None,
                 block=self.block[here],
             )
-        won = np.where(lost, treated == raised, (self.first == a) == (self.values == 1))[here]
+        won = np.where(lost, treated == raised, (self.first == a) == (self.outcome == FIRST))[here]
         if len(self.clusters) == 2:
             # The name of the first group's candidate before that of the other's, whoever was listed first.
             pairs = cross(names, won.size)
@@ -299,21 +299,17 @@ def _choices(
 ) -> ArmTrials:
     read = read_choices(frame, **columns, cluster=cluster, block=blocks)
     named = len(read.clusters) == 2 or read.cluster_name == "name"
+    values = Values(values=(read.outcome == FIRST).astype(np.float64), kind=OutcomeKind.BINARY)
     return ArmTrials(
-        outcome="chosen",
-        kind=OutcomeKind.BINARY,
         noun="name pairs" if named else several(read.cluster_name or "row"),
         labels=read.labels,
         arm=arms,
         first=read.first,
         second=read.second,
+        outcome=read.outcome,
         clusters=read.clusters,
         block=read.block,
-        values=(read.outcome == FIRST).astype(np.float64),
-        used=read.decided,
-        refused=read.outcome == REFUSED,
-        undetermined=read.outcome == NEITHER,
-        unscored=read.outcome == UNSCORED,
+        reading=Reading(name="chosen", values=values, unit="", lower_is_worse=True),
     )
 
 
@@ -325,25 +321,17 @@ def _scores(
     if name is not None and len(blocks) > 1:
         frame = frame.assign(**{name: crossed})
     design = read_design(frame, (by,), cluster=cluster, block=name)
-    used = ScoredRows.of(design, reading).used
-    refused = ~used & design.refused
+    states = [ScoredRows.of(design, reading).used, design.refused, design.undetermined]
     return ArmTrials(
-        outcome=reading.name,
-        kind=reading.values.kind,
-        unit=reading.unit,
         noun=nouns(frame, design)["cluster_noun"],
-        scale=(reading.low, reading.high),
         labels=design.group.labels,
         arm=arms,
         first=design.group.codes,
         second=None,
+        outcome=np.select(states, [FIRST, REFUSED, NEITHER], UNSCORED).astype(np.intp),
         clusters=() if design.cluster_name is None else (design.cluster,),
         block=crossed,
-        values=reading.values.values,
-        used=used,
-        refused=refused,
-        undetermined=~used & design.undetermined & ~refused,
-        unscored=~used & ~refused & ~design.undetermined,
+        reading=reading,
     )
 
 
@@ -351,13 +339,19 @@ def _scores(
 
 
 class JudgedPair(NamedTuple):
-    """A pair with its contrast (None where the arms share too little); whether by itself, without the correction over
-    pairs, it grew beyond chance; and what became of the disparity, a key of :data:`_BECAME`."""
+    """A pair with its contrast (None where the arms share too little), and whether by itself, without the correction
+    over pairs, it grew beyond chance."""
 
     pair: PairResult
     contrast: ArmContrast | None
     grown: bool
-    became: str
+
+    @property
+    def became(self) -> str:
+        """What became of the disparity; a key of :data:`_BECAME`."""
+        if self.pair.verdict is Verdict.PASS:
+            return "idle" if IDLE in self.pair.notes else "smaller"
+        return "open" if self.pair.verdict is Verdict.INCONCLUSIVE else "larger"
 
 
 def _judge(
@@ -378,9 +372,9 @@ def _judge(
     shares = ((total - used) / np.maximum(total, 1)).max(axis=1).tolist()
     statistics = [_statistics(*one) for one in zip(found, table.trials[:, 0].astype(int).tolist(), shares, strict=True)]
     member = Member(
-        name=data.outcome,
+        name=data.reading.name,
         table=table,
-        kind=data.kind,
+        kind=data.reading.values.kind,
         decide=_decide,
         lost=total - used,
         total=total,
@@ -393,7 +387,7 @@ def _judge(
     judged = family.judge()
     grown = (table.beside["grows"] == 1) & (table.p_value < rule.alpha) & (table.size >= TRIVIAL)
     return [
-        JudgedPair(pair, one, bool(more) and not (pair.reason is not None and pair.reason.unusable), _became(pair))
+        JudgedPair(pair, one, bool(more) and not (pair.reason is not None and pair.reason.unusable))
         for pair, one, more in zip(family.results(judged), found, grown, strict=True)
     ]
 
@@ -402,10 +396,7 @@ def _table(
     data: ArmTrials, pairs: Sequence[tuple[int, int]], found: Sequence[ArmContrast | None], n: Ints
 ) -> PairTable:
     """``beside``: what the policy reads of each contrast; NaN where there is none."""
-    rows = [[np.nan] * 10 if one is None else
-            [*(one.on_sd(value) for value in (one.change.mean, *one.change.interval(0.9))), one.change.p,
-             one.change.mean, one.lost, one.shrinks, one.grows,
-             max(one.extent(one.control), one.extent(one.treated)), one.change.units] for one in found]  # fmt: skip
+    rows = [(np.nan,) * 10 if one is None else _row(one) for one in found]
     effect, low, high, p, difference, lost, shrinks, grows, extent, units = np.array(rows, dtype=np.float64).T
     over = np.array(["" if one is None else one.unit for one in found], dtype=object)
     p_value = np.nan_to_num(p, nan=1.0)
@@ -427,6 +418,12 @@ def _table(
         alone=np.full(len(pairs), data.one_cluster),
         beside={"shrinks": shrinks, "grows": grows, "extent": extent, "units": units},
     )
+
+
+def _row(one: ArmContrast) -> tuple[float, ...]:
+    change, extent = one.change, max(one.extent(one.control), one.extent(one.treated))
+    effect, low, high = (one.on_sd(value) for value in (change.mean, *change.interval(0.9)))
+    return effect, low, high, change.p, change.mean, one.lost, one.shrinks, one.grows, extent, change.units
 
 
 def _decide(table: PairTable, rule: Rule) -> list[Decision]:
@@ -483,12 +480,6 @@ def _statistics(contrast: ArmContrast | None, n: int, share: float) -> dict[str,
         found[f"{name}_low"], found[f"{name}_high"] = gap.interval(0.95)
         found |= {} if name == "change" else {name: gap.mean, f"{name}_p_value": gap.p}
     return found
-
-
-def _became(pair: PairResult) -> str:
-    if pair.verdict is Verdict.PASS:
-        return "idle" if IDLE in pair.notes else "smaller"
-    return "open" if pair.verdict is Verdict.INCONCLUSIVE else "larger"
 
 
 # ---------------------------------------------------------------- the finding
@@ -578,7 +569,7 @@ def _sentence(
 def _gap(pair: PairResult, data: ArmTrials, names: tuple[str, str]) -> tuple[str, str, bool]:
     """The disparity in both arms and its change, from the side that the control arm prefers, and how sure; whether it
     turns round."""
-    s, (treated, control) = pair.statistics, names
+    s, (treated, control), kind = pair.statistics, names, data.reading.values.kind
     before, after, low, high = (float(str(s[name])) for name in ("control", "treated", "change_low", "change_high"))
     change, one, other = pair.difference or 0.0, pair.group_1, pair.group_2
     if before < 0:
@@ -586,25 +577,19 @@ def _gap(pair: PairResult, data: ArmTrials, names: tuple[str, str]) -> tuple[str
         one, other = other, one
 
     def moved(value: float) -> str:
-        if data.kind in RATES:
+        if kind in RATES:
             return signed(f"{100 * value:+.1f} points")
-        return ("+" if value > 0 else "") + amount(value, data.kind, data.unit)
+        return ("+" if value > 0 else "") + amount(value, kind, data.reading.unit)
 
     if data.second is None:
-        gap = (
-            f"{one} is ahead of {other} on {data.outcome} by {moved(before)} in {control} and by {moved(after)} in "
-            f"{treated}"
-        )
+        apart = f"by {moved(before)} in {control} and by {moved(after)} in {treated}"
+        gap = f"{one} is ahead of {other} on {data.reading.name} {apart}"
     else:
-        gap = (
-            f"{one} is chosen over {other} in {50 + 100 * before:.1f} % in {control} and in {50 + 100 * after:.1f} % "
-            f"in {treated}, where 50 % would be even"
-        )
+        rates = f"{50 + 100 * before:.1f} % in {control} and in {50 + 100 * after:.1f} % in {treated}"
+        gap = f"{one} is chosen over {other} in {rates}, where 50 % would be even"
     units = data.noun if s["unit"] == "cluster" else "blocks" if data.second is None else "contexts"
-    sure = (
-        f"change {moved(change)}, 95 % interval {moved(low)} to {moved(high)}, corrected "
-        f"{p_words(pair.corrected_p_value)}; {s['units']} {units}"
-    )
+    interval = f"change {moved(change)}, 95 % interval {moved(low)} to {moved(high)}"
+    sure = f"{interval}, corrected {p_words(pair.corrected_p_value)}; {s['units']} {units}"
     return gap, sure, after < 0
 
 

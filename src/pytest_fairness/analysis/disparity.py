@@ -15,8 +15,8 @@ from pytest_fairness.analysis.family import (
     Member,
     beside,
     missing_answers,
-    ratio_of_means,
     shown,
+    too_small,
     unequal_refusals,
     unless_refused,
 )
@@ -46,7 +46,7 @@ from pytest_fairness.analysis.reading import (
 from pytest_fairness.analysis.sentences import NO_ANSWER, REFUSAL, Subject, effect_with_interval, lost_words
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.statistics.arrays import Bools, Floats, row_name
+from pytest_fairness.statistics.arrays import Bools, row_name
 from pytest_fairness.statistics.compare import Metric, describe_groups, measure, turning_rows, worst_rank
 from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.pair_table import largest
@@ -109,8 +109,8 @@ def analyze_disparity(
     values = reading.values
     if values.kind is OutcomeKind.CATEGORICAL and (min_raw_diff, min_raw_ratio) != (None, None):
         raise UsageError(f"{reading.name!r} holds labels: min_raw_diff and min_raw_ratio need numbers")
-    every = [_Grouping.of(ScoredRows.of(design, reading, called, seed))
-             for called, design in groupings(frame, columns, cluster, block)]  # fmt: skip
+    designs = groupings(frame, columns, cluster, block)
+    every = [_Grouping.of(ScoredRows.of(design, reading, called, seed)) for called, design in designs]
     design = every[0].rows.design
     rule = Rule(
         alpha=alpha,
@@ -309,7 +309,8 @@ def _with_templates(grouping: _Grouping, judged: Judged, rule: Rule) -> list[dic
         own = strata.pair == pair
         within[own] = correct(strata.p_value[own], "holm", int(live[pair]))
     _, effect, low, high = largest(strata.effect, strata.low, strata.high)
-    large = (np.abs(np.nan_to_num(effect)) > MARGIN) & ~_too_small(strata.means, rule)
+    one, two = strata.means.T
+    large = (np.abs(np.nan_to_num(effect)) > MARGIN) & ~too_small(one - two, one, two, rule)
     alarm, doubt = large & (over_all < level), large & (within < level)
     surest = np.argsort(strata.p_value, kind="stable")
     for pair in np.unique(strata.pair[alarm | doubt]).tolist():
@@ -333,17 +334,6 @@ def _with_templates(grouping: _Grouping, judged: Judged, rule: Rule) -> list[dic
     }
     rows = zip(*columns.values(), strict=True)
     return [{"by": grouping.rows.by, **dict(zip(columns, row, strict=True))} for row in rows]
-
-
-def _too_small(means: Floats, rule: Rule) -> Bools:
-    """Whether two means are less apart than the caller declared (T)."""
-    small = np.zeros(len(means), dtype=np.bool_)
-    if rule.min_raw_diff is not None:
-        small |= np.abs(means[:, 0] - means[:, 1]) < rule.min_raw_diff
-    if rule.min_raw_ratio is not None:
-        positive, ratio, _ = ratio_of_means(means[:, 0], means[:, 1])
-        small |= positive & (ratio >= rule.min_raw_ratio)
-    return small
 
 
 def _with_block(decision: Decision, alarm: str | None, doubt: str | None, noun: str) -> Decision:

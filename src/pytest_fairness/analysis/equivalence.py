@@ -29,7 +29,7 @@ from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import Reading, ScoredRows, as_columns, check_level, nouns, read, reasons_by_group
 from pytest_fairness.analysis.sentences import amount, effect_words, left_without, p_words
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import JSON, Finding, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.model import Finding, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.arrays import Ints, read_design
 from pytest_fairness.statistics.compare import Metric, describe_groups, two_one_sided
 from pytest_fairness.statistics.pair_table import PairTable
@@ -104,6 +104,7 @@ def analyze_equivalence(
     lost, total = rows.unanswered(table)
     own = Member(
         name=reading.name,
+        by=rows.by,
         table=table,
         kind=reading.values.kind,
         decide=lambda table, rule: _decide(table, rule, alpha),
@@ -113,7 +114,7 @@ def analyze_equivalence(
         stands=False,
         lower_is_worse=reading.lower_is_worse,
         alarm_only=False,
-        report=lambda table: _report(table, total - lost, alpha),
+        mde=np.full(table.first.size, np.nan),
     )
     family = Family(
         [own, *missing_answers(rows.by, design, rows.missing)],
@@ -125,7 +126,7 @@ def analyze_equivalence(
         first.decisions[:] = [
             unless_refused(one) if un else one for one, un in zip(first.decisions, unlike, strict=True)
         ]
-    pairs = family.results([first._replace(table=_tested(first.table)), *others])
+    pairs = family.results([first._replace(table=_tested(first.table, total - lost, alpha)), *others])
     decider = deciding_pair(pairs)
     verdict, reason = verdict_by(decider)
     shown = [pair for pair in pairs if not pair.alarm_only]
@@ -186,35 +187,28 @@ def _decide(table: PairTable, rule: Rule, alpha: float) -> list[Decision]:
     )
 
 
-def _tested(table: PairTable) -> PairTable:
+def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:
     """The pairs by the tests of equivalence, in place of those of a difference."""
     tost, on = table.beside["tost"], np.where(table.single, "rows", "cluster means").astype(object)
     known, p_value = ~np.isnan(tost), np.nan_to_num(tost, nan=1.0)
-    test = np.where(known, "two one-sided t on " + on, "")
-    beside = {**table.beside, "corrected": table.corrected}
-    p_row = np.where(known, table.p_row, 1.0)
-    return replace(table, test=test, p_row=p_row, p_value=p_value, corrected=p_value, beside=beside)
-
-
-def _report(table: PairTable, n: Ints, alpha: float) -> list[dict[str, JSON]]:
-    b = table.beside
-    columns: dict[str, list[JSON]] = {
-        "clusters_1": table.clusters[:, 0].astype(int).tolist(),
-        "clusters_2": table.clusters[:, 1].astype(int).tolist(),
-        "interval_low": table.difference_low.tolist(),
-        "interval_high": table.difference_high.tolist(),
-        "interval_confidence": [1 - 2 * alpha] * len(n),
-        "standard_error": table.error.tolist(),
-        "df": table.df.tolist(),
-        "difference_corrected_p_value": b["corrected"].tolist(),
-        **{name: b[name].tolist() for name in ("margin", "p_lower", "p_upper", "difference_p_value")},
+    n_1, n_2 = n.T.astype(np.float64)
+    columns = {
+        "interval_low": table.difference_low,
+        "interval_high": table.difference_high,
+        "interval_confidence": np.full(p_value.size, 1 - 2 * alpha),
+        "standard_error": table.error,
+        "df": table.df,
+        "difference_corrected_p_value": table.corrected,
+        **{name: table.beside[name] for name in ("margin", "p_lower", "p_upper", "difference_p_value")},
     }
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    known = ~np.isnan(b["tost"])
-    return [
-        {"n_1": one, "n_2": two, **(row if has else {})}
-        for (one, two), row, has in zip(n.tolist(), rows, known, strict=True)
-    ]
+    return replace(
+        table,
+        test=np.where(known, "two one-sided t on " + on, ""),
+        p_row=np.where(known, table.p_row, 1.0),
+        p_value=p_value,
+        corrected=p_value,
+        beside={"n_1": n_1, "n_2": n_2, **{name: np.where(known, one, np.nan) for name, one in columns.items()}},
+    )
 
 
 def _sentence(

@@ -118,9 +118,13 @@ class Family:
         return replace(self.rule, minimum=MINIMUM_N[member.kind], family_size=self.size)
 
     def completed(self, member: Member, table: PairTable, corrected: Floats) -> PairTable:
-        """What the policy reads about the pairs of *member* as compared in *table*."""
+        """What the policy reads about the pairs of *member* as compared in *table*: beside the p-values, what is below
+        what the caller declared, and which rates are nearly equal."""
         trivial, inside = _declared(table, self.rule, member)
-        near, close = _near(table, member)
+        near, close, b, rows = table.near, table.close, table.beside, table.rows
+        if member.kind in RATES and member.favourable is not None and "rate_1" in b:
+            one, two = (b["rate_1"], b["rate_2"]) if member.favourable == 1 else (1 - b["rate_1"], 1 - b["rate_2"])
+            near, close = nearly_equal(one, rows[:, 0], two, rows[:, 1], b["design_effect"], table.df)
         return replace(table, corrected=corrected, trivial=trivial, inside=inside, near=near, close=close)
 
     def judge(self) -> list[Judged]:
@@ -200,35 +204,30 @@ def unequal_refusals(table: PairTable, decisions: Sequence[Decision] = ()) -> Bo
 
 def _declared(table: PairTable, rule: Rule, member: Member) -> tuple[Bools, Bools]:
     """Whether the difference, and its whole 90 % interval, is below what the caller declared."""
-    trivial, inside = np.zeros((2, table.first.size), dtype=np.bool_)
-    if member.alarm_only or not table.beside:
-        return trivial, inside
+    if member.alarm_only or not table.beside or (rule.min_raw_diff, rule.min_raw_ratio) == (None, None):
+        return table.trivial, table.inside
+    means = "mean" if "mean_1" in table.beside else "rate"
+    one, two = table.beside[f"{means}_1"], table.beside[f"{means}_2"]
     reach = np.maximum(np.abs(table.difference_low), np.abs(table.difference_high))
+    inside = np.zeros(table.first.size, dtype=np.bool_)
     if rule.min_raw_diff is not None:
-        trivial |= np.abs(table.difference) < rule.min_raw_diff
         inside |= reach < rule.min_raw_diff
     if rule.min_raw_ratio is not None:
-        means = "mean" if "mean_1" in table.beside else "rate"
-        positive, ratio, larger = ratio_of_means(table.beside[f"{means}_1"], table.beside[f"{means}_2"])
-        trivial |= positive & (ratio >= rule.min_raw_ratio)
-        inside |= positive & (reach < (1 - rule.min_raw_ratio) * larger)
-    return trivial, inside
+        larger = np.maximum(one, two)
+        inside |= (larger > 0) & (np.minimum(one, two) >= 0) & (reach < (1 - rule.min_raw_ratio) * larger)
+    return too_small(table.difference, one, two, rule), inside
 
 
-def ratio_of_means(one: Floats, two: Floats) -> tuple[Bools, Floats, Floats]:
-    """Where two means have a ratio, the smaller over the larger, and the larger."""
-    larger, smaller = np.maximum(one, two), np.minimum(one, two)
-    positive = (larger > 0) & (smaller >= 0)
-    return positive, np.where(positive, smaller / np.where(positive, larger, 1.0), 0.0), larger
-
-
-def _near(table: PairTable, member: Member) -> tuple[Bools, Bools]:
-    """Whether two rates are nearly equal, by their intervals and by their estimates."""
-    b, rows = table.beside, table.rows
-    if member.kind not in RATES or member.favourable is None or "rate_1" not in b:
-        return table.near, table.close
-    one, two = (b["rate_1"], b["rate_2"]) if member.favourable == 1 else (1 - b["rate_1"], 1 - b["rate_2"])
-    return nearly_equal(one, rows[:, 0], two, rows[:, 1], b["design_effect"], table.df)
+def too_small(difference: Floats, one: Floats, two: Floats, rule: Rule) -> Bools:
+    """Whether a *difference*, that of the means *one* and *two*, is below what the caller declared."""
+    small = np.zeros(difference.size, dtype=np.bool_)
+    if rule.min_raw_diff is not None:
+        small |= np.abs(difference) < rule.min_raw_diff
+    if rule.min_raw_ratio is not None:
+        larger, smaller = np.maximum(one, two), np.minimum(one, two)
+        ratio = np.divide(smaller, larger, out=np.zeros(larger.size), where=larger > 0)
+        small |= (larger > 0) & (smaller >= 0) & (ratio >= rule.min_raw_ratio)
+    return small
 
 
 # ---------------------------------------------------------------- results
@@ -299,7 +298,7 @@ def _statistics(member: Member, table: PairTable) -> list[dict[str, JSON]]:
         "rows_lost_to_ragged_blocks": table.ragged,
         "effective_name_parts": np.where(recurring, table.part_clusters, np.nan),
     }
-    if member.kind in RATES and table.beside:
+    if member.kind in RATES and "rate_1" in table.beside:
         b, rows = table.beside, table.rows
         ends = clustered_difference(b["rate_1"], rows[:, 0], b["rate_2"], rows[:, 1], b["design_effect"], table.df)
         columns |= dict(zip(("risk_difference_90_low", "risk_difference_90_high"), ends, strict=True))

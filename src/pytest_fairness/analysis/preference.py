@@ -125,7 +125,7 @@ def analyze_preference(
         )
         cluster_name, noun = cluster, cluster_noun(cluster).replace("name pairs", "names")
         groups = _groups(slates)
-        compared, details = (_chosen if slates.rank is None else _ranked)(slates, compare_all(slates.as_pairs()))
+        compared, details = _among_several(slates)
     if "refused" not in frame.columns:
         groups = [replace(group, refusal_rate=None) for group in groups]
     pairs = judge(compared, alpha=alpha, correction=correction, noun=noun)
@@ -380,8 +380,7 @@ def _rates(choices: Choices) -> dict[str, float]:
 
 def _pairwise_details(choices: Choices, alpha: float) -> tuple[dict[str, JSON], tuple[str, ...]]:
     """Strengths, position and interactions, with trials taken as independent."""
-    notes: list[str] = []
-    (plain, robin), refused = round_robin(choices), no_choice_by_pair(choices)
+    (plain, robin), refused, strengths = round_robin(choices), no_choice_by_pair(choices), bradley_terry(choices)
     rates, first = _rates(choices), choices.outcome[choices.decided] == FIRST
     details: dict[str, JSON] = {
         "round_robin": {**_chi_square(robin), "chi_square_uncorrected": plain.statistic},
@@ -390,9 +389,7 @@ def _pairwise_details(choices: Choices, alpha: float) -> tuple[dict[str, JSON], 
         "first_listed_share": float(np.mean(first)) if first.size else None,
         "no_choice": _chi_square(refused),
     }
-    if refused.p < 0.005:
-        notes.append("some pairs of groups are left without a choice more often than others")
-    strengths = bradley_terry(choices)
+    notes = ["some pairs of groups are left without a choice more often than others"] * (refused.p < 0.005)
     if strengths is None:
         return details, tuple(notes)
     if not strengths.proper:
@@ -415,26 +412,21 @@ def _pairwise_details(choices: Choices, alpha: float) -> tuple[dict[str, JSON], 
             interactions[name] = {**_ratio(ratio), "selection_rate": {key: dict(own) for key, own in by_level.items()}}
             if ratio.p is not None and ratio.p < alpha:
                 notes.append(f"the preference depends on {name} ({p_words(ratio.p)}): judge each {name} by itself too")
-    if interactions:
-        details["interaction"] = interactions
-    return details, tuple(notes)
+    return details | ({"interaction": interactions} if interactions else {}), tuple(notes)
 
 
-def _ranked(slates: Slates, compared: list[Compared]) -> tuple[list[Compared], dict[str, JSON]]:
-    ranks = np.zeros((0, len(slates.labels))) if slates.rank is None else slates.rank[slates.decided]
-    details: dict[str, JSON] = {"friedman": _chi_square(friedman(ranks))}
-    if len(ranks):
-        details["mean_rank"] = dict(zip(slates.labels, ranks.mean(axis=0).tolist(), strict=True))
-    return compared, details
-
-
-def _chosen(slates: Slates, compared: list[Compared]) -> tuple[list[Compared], dict[str, JSON]]:
-    """The pairs by the conditional logit, where it has a maximum and the rows are evidence at all.
+def _among_several(slates: Slates) -> tuple[list[Compared], dict[str, JSON]]:
+    """The pairs of rankings as they are; those of choices by the conditional logit, where it has a maximum and the rows
+    are evidence at all.
 
     Where a group always or never won, and where one cluster's replies are mere copies, the plain comparison
     of the two groups' wins stands.
     """
-    done = slates.decided
+    compared, done = compare_all(slates.as_pairs()), slates.decided
+    if slates.rank is not None:
+        ranks = slates.rank[done]
+        means = dict(zip(slates.labels, ranks.mean(axis=0).tolist(), strict=True)) if len(ranks) else None
+        return compared, {"friedman": _chi_square(friedman(ranks)), **({"mean_rank": means} if means else {})}
     wins = np.bincount(slates.won[done], minlength=len(slates.labels)).astype(float)
     details: dict[str, JSON] = {"goodness_of_fit": _chi_square(goodness_of_fit(wins))}
     if not done.any():

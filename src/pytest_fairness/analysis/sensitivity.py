@@ -16,7 +16,6 @@ from pytest_fairness.analysis.four_fifths import analyze_four_fifths, read_decis
 from pytest_fairness.analysis.preference import analyze_preference
 from pytest_fairness.analysis.reading import as_columns, read
 from pytest_fairness.analysis.sentences import percent
-from pytest_fairness.errors import UsageError
 from pytest_fairness.model import ALARMS, Finding, OutcomeKind
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints, read_design, require_frame
 from pytest_fairness.statistics.effects import LOGIT_TO_D
@@ -100,8 +99,6 @@ def sensitivity(
 
     Raises FrameError and UsageError as ``analyze_disparity`` does.
     """
-    if copies < 1 or splits < 0 or not effects or not all(d > 0 for d in effects):
-        raise UsageError("effects are above 0, copies at least 1, splits at least 0")
     frame = require_frame(frame)
     reading = read(frame, outcome, kind, lower_is_worse, scorers)
     own, worse_low = reading.values, reading.lower_is_worse

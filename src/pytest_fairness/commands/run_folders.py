@@ -60,7 +60,6 @@ def salvage(arguments: argparse.Namespace) -> tuple[str, int]:
     lines = [
         f"salvaged {done.records:,} records, {done.trials:,} trials: {done.directory}",
         *([terminal(f"lost: {lost}") for lost in done.lost] or ["nothing was lost"]),
-        *(terminal(f"mended: {mended}") for mended in done.mended),
         f"{damaged} is as it was",
         f"ask what is missing: the same command with --fairness-resume {done.directory.name}",
         f"judge what is there: pytest --fairness-replay={done.directory}",

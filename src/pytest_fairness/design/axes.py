@@ -44,13 +44,11 @@ class Axis:
 def axes(context: Mapping[str, object] | None, keywords: Mapping[str, object]) -> tuple[Axis, ...]:
     """The axes of *context* and *keywords*: each a list of values, or a mapping from a short label to a long text.
 
-    Raises UsageError for an axis that both have, a name that no slot could have or that a pronoun has, for an axis
-    without values, a value that is not text or a number, and a value that stands twice.
+    Raises UsageError for an axis that both have, a name that no slot could have, and for no values or unfit ones.
     """
-    both = sorted((context or {}).keys() & keywords.keys())
-    if both:
-        raise UsageError(f"the axis {both[0]!r} is given twice, in context and as a keyword; keep one")
-    return tuple(_axis(name, values) for name, values in {**(context or {}), **keywords}.items())
+    given = [*(context or {}).items(), *keywords.items()]
+    refuse_twice("axis:", (name for name, _ in given))
+    return tuple(_axis(name, values) for name, values in given)
 
 
 def _axis(name: str, values: object) -> Axis:
@@ -59,18 +57,14 @@ def _axis(name: str, values: object) -> Axis:
         raise UsageError(f"{where} a slot's name is made of letters, digits and _")
     if name in SLOTS:
         raise UsageError(f"{where} {{{name}}} is a pronoun slot; choose another name")
-    if isinstance(values, (set, frozenset)):
-        raise UsageError(f"{where} a set has no order, so ids would change from run to run; give a list")
     if isinstance(values, (str, int, float)):
         values = [values]
-    if not isinstance(values, Iterable):
-        raise UsageError(f"{where} give a list of values, not {type(values).__name__}")
+    if not isinstance(values, Iterable) or isinstance(values, (set, frozenset)):
+        raise UsageError(f"{where} give a list of values, in an order that stays, not {type(values).__name__}")
     texts = []
     for value in values.values() if isinstance(values, Mapping) else values:
-        if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-            raise UsageError(f"{where} {value!r} is {type(value).__name__}; give text or a number")
-        if UNSENDABLE.search(str(value)):
-            raise UsageError(f"{where} {str(value)[:60]!r} holds a character that cannot be sent")
+        if isinstance(value, bool) or not isinstance(value, (str, int, float)) or UNSENDABLE.search(str(value)):
+            raise UsageError(f"{where} {value!r:.60} cannot be sent; give text or a number")
         texts.append(str(value))
     labels = list(map(str, values)) if isinstance(values, Mapping) else texts
     if not texts:
@@ -112,17 +106,13 @@ class LazyCells(Sequence[Cell]):
         return prod(self.radices)
 
     @property
-    def size(self) -> int:
-        return self.full_size if self.positions is None else len(self.positions)
-
-    @property
     def calls(self) -> int:
         """How many trials: cells times repetitions. A trial of a pipeline is more than one request."""
-        return self.size * self.repetitions
+        return len(self) * self.repetitions
 
     def position(self, index: int) -> int:
         """Where the cell at *index* stands among all cells."""
-        index = range(self.size)[index]
+        index = range(len(self))[index]
         return index if self.positions is None else self.positions[index]
 
     def digits(self, position: int) -> list[int]:
@@ -140,10 +130,7 @@ class LazyCells(Sequence[Cell]):
         return values, {axis.name: axis.labels[at] for axis, at in chosen}, [axis.slugs[at] for axis, at in chosen]
 
     def __len__(self) -> int:
-        return self.size
-
-    def __iter__(self) -> Iterator[Cell]:
-        return map(self.__getitem__, range(self.size))
+        return self.full_size if self.positions is None else len(self.positions)
 
     @overload
     def __getitem__(self, index: int) -> Cell: ...
@@ -151,7 +138,7 @@ class LazyCells(Sequence[Cell]):
     def __getitem__(self, index: slice) -> list[Cell]: ...
     def __getitem__(self, index: int | slice) -> Cell | list[Cell]:
         if isinstance(index, slice):
-            return [self[at] for at in range(self.size)[index]]
+            return [self[at] for at in range(len(self))[index]]
         return self.cell_at(self.position(index))
 
 
@@ -167,9 +154,8 @@ def positions(
 ) -> tuple[int, ...]:
     """Which cells to keep, in order: at most *cells* of them.
 
-    *radices* are the numbers of templates and of values of each axis; *units* come in runs of *group_size*,
-    one run a combination of groups. Raises UsageError where *cells* is less than one for each combination; *alike*
-    is what it calls them.
+    *radices* are the numbers of templates and of values of each axis; *units* come in runs of *group_size*, one run a
+    combination (*alike* in words). Raises UsageError where *cells* is less than one for each.
     """
     combinations, blocks = units // group_size, prod(radices)
     draws = min(cells // combinations, blocks * group_size)

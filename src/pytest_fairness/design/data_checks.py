@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from math import sqrt
 from statistics import fmean, median
+from typing import NamedTuple
 
 from pytest_fairness.design.names import GENDER, SEXES, Name, NameBanks, NameEntry
 from pytest_fairness.design.personas import QUOTAS, SCORES, PersonaMatrix
@@ -33,8 +33,7 @@ _CLAUSE = 4
 _PARITY = 2.5
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """One fault: where it is, and what is wrong with it and why that matters."""
 
     where: str
@@ -71,16 +70,24 @@ def check_names(banks: NameBanks, n: int = 20, count: Callable[[str], int] = tok
         if len(found) > 1 and (name, protected_class) in drawn
     ]
     for protected_class in (name for name in banks.protected_classes if name != GENDER):
-        problems += [
-            Problem(
-                f"{protected_class}/{group}",
-                f"{number} {sex} names may be drawn, under the {n // 2} that {n} names need",
-            )
-            for group in banks.groups(protected_class)
-            for sex in SEXES
-            if (number := banks.available(protected_class, group).get(sex, 0)) < n // 2
-        ]
-        problems += _balance(banks, protected_class, n, count)
+        names: dict[str, list[Name]] = {}
+        for group in banks.groups(protected_class):
+            there = {sex: len(banks.first_name_pool(protected_class, group, sex)) for sex in SEXES}
+            problems += [
+                Problem(
+                    f"{protected_class}/{group}",
+                    f"{number} {sex} names may be drawn, under the {n // 2} that {n} names need",
+                )
+                for sex, number in there.items()
+                if number < n // 2
+            ]
+            # Of a bank that is too small, all that there are.
+            wanted = {None: n} if min(there.values()) >= n // 2 else {sex: min(n, k) for sex, k in there.items() if k}
+            drawn_of = (banks.names(protected_class, group, k, gender=sex) for sex, k in wanted.items())
+            names[group] = [name for found in drawn_of for name in found]
+        problems += _unbalanced(
+            protected_class, {group: found for group, found in names.items() if found}, firsts, count
+        )
     return problems
 
 
@@ -102,52 +109,32 @@ def _reasons_of_name(entry: NameEntry) -> Iterator[str]:
         yield "longer than other first names, or two words: length would vary with the group"
 
 
-def _balance(banks: NameBanks, protected_class: str, n: int, count: Callable[[str], int]) -> Iterator[Problem]:
+def _unbalanced(
+    protected_class: str,
+    drawn: Mapping[str, Sequence[Name]],
+    firsts: Sequence[NameEntry],
+    count: Callable[[str], int],
+) -> Iterator[Problem]:
     """Length, tokens and frequency of what would be drawn, between the groups that differ most."""
-    drawn = {group: _drawn(banks, protected_class, group, n) for group in banks.groups(protected_class)}
-    drawn = {group: names for group, names in drawn.items() if names}
-    if len(drawn) < 2:
-        return
-    bearers: dict[str, list[float]] = defaultdict(list)
-    for entry in banks.first_names.values():
+    bearers: dict[str, list[int]] = defaultdict(list)
+    for entry in firsts:
         if entry.protected_class == protected_class and entry.group in drawn and entry.drawn and entry.bearers:
             bearers[entry.group].append(entry.bearers)
-    for figures, ratio, gap, reason in (
-        (
-            {group: fmean(len(name.first) for name in names) for group, names in drawn.items()},
-            1,
-            _LENGTH_GAP,
-            "unbalanced length: {high} first names have {most:.1f} letters on average, {low} ones {least:.1f}; "
-            "choose names nearer in length",
-        ),
-        (
-            {group: fmean(count(name.full) for name in names) for group, names in drawn.items()},
-            1,
-            _TOKEN_GAP,
-            "unbalanced tokens: {high} names have {most:.1f} parts on average, {low} ones {least:.1f}; "
-            "choose names that are split alike",
-        ),
-        (
-            {group: median(found) for group, found in bearers.items()},
-            _FREQUENCY_RATIO,
-            0,
-            "unbalanced frequency: the median {high} name has {most:.0f} bearers, the median {low} name {least:.0f}; "
-            "what looks like a group effect may be rarity",
-        ),
-    ):
+    letters = {group: fmean(len(name.first) for name in names) for group, names in drawn.items()}
+    parts = {group: fmean(count(name.full) for name in names) for group, names in drawn.items()}
+    for figures, ratio, gap, what, reason in (
+        (letters, 1, _LENGTH_GAP, "length: {} first names have {:.1f} letters on average, {} ones {:.1f}",
+         "choose names nearer in length"),
+        (parts, 1, _TOKEN_GAP, "tokens: {} names have {:.1f} parts on average, {} ones {:.1f}",
+         "choose names that are split alike"),
+        ({group: median(found) for group, found in bearers.items()}, _FREQUENCY_RATIO, 0,
+         "frequency: the median {} name has {:.0f} bearers, the median {} name {:.0f}",
+         "what looks like a group effect may be rarity"),
+    ):  # fmt: skip
         ordered = sorted((figure, group) for group, figure in figures.items())
         if ordered and ordered[-1][0] > ratio * ordered[0][0] + gap:
             (least, low), *_, (most, high) = ordered
-            yield Problem(protected_class, reason.format(high=high, low=low, most=most, least=least))
-
-
-def _drawn(banks: NameBanks, protected_class: str, group: str, n: int) -> Sequence[Name]:
-    # Of a bank that is too small, all that there are.
-    available = banks.available(protected_class, group)
-    if all(available.get(sex, 0) >= n // 2 for sex in SEXES):
-        return banks.names(protected_class, group, n)
-    few = {sex: min(n, available.get(sex, 0)) for sex in SEXES}
-    return [name for sex, k in few.items() if k for name in banks.names(protected_class, group, k, gender=sex)]
+            yield Problem(protected_class, f"unbalanced {what.format(high, most, low, least)}; {reason}")
 
 
 def excess(scores: Sequence[float], groups: Sequence[str]) -> float:

@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from pytest_fairness.design.signals import CONTROL, PRONOUN, Condition, Signals,
 from pytest_fairness.design.slugs import join
 from pytest_fairness.design.templates import SLOTS, Template, TemplateLike, base_slot, templates
 from pytest_fairness.design.units import LABEL_SLOT, Crossing, Unit, group_axis
-from pytest_fairness.errors import UsageError, did_you_mean
+from pytest_fairness.errors import UsageError, did_you_mean, refuse_twice
 from pytest_fairness.model import JSON, Cell
 
 _FEW_NAMES = 10
@@ -81,7 +80,7 @@ class Grid(LazyCells):
         parts.append(f"{len(self.units)} combinations of group and name")
         lines = [f"{' × '.join(parts)} = {self.full_size:,} cells"]
         if self.positions is not None:
-            lines.append(f"of which a balanced sample of {self.size:,} is asked")
+            lines.append(f"of which a balanced sample of {len(self):,} is asked")
         lines.append(f"× {self.repetitions} repetitions = {self.calls:,} calls")
         fewest = self.fewest_names
         if fewest < _FEW_NAMES:
@@ -112,11 +111,8 @@ def expand_grid(
     """The grid of *template* × context × *groups* and names, or personas.
 
     The arguments are those of the marker ``fairness_grid``, as docs/grids.md lists them; any keyword that is none is an
-    axis, ``role=["nurse"]``. A class that names do not signal is conveyed by its label wherever its slot is.
-
-    Raises UsageError, naming the template or axis and the mend, for anything that would make a grid other
-    than it looks: unknown slots, unused axes, empty or unknown groups, names that stand twice, groups of
-    different sizes, a swap that changes nothing.
+    axis, ``role=["nurse"]``. Raises UsageError, naming the template or axis and the mend, for anything that would make
+    a grid other than it looks.
     """
     parsed = templates(template)
     system_template = None if system is None else Template("system", system)
@@ -127,7 +123,10 @@ def expand_grid(
         raise UsageError(f"name_slot={name_slot!r}: a slot's name is made of letters, digits and _")
     if groups is not None and not groups:
         raise UsageError("groups is empty; give at least one protected class, such as {'gender': ['female', 'male']}")
-    personas = _personas(persona, personas_folder)
+    people: object = PersonaMatrix.load(personas_folder) if persona == "matrix" else persona
+    personas = [people] if isinstance(people, Persona) else list(people or ()) if isinstance(people, Iterable) else []
+    if persona is not None and not (personas and all(isinstance(item, Persona) for item in personas)):
+        raise UsageError(f"persona={persona!r:.60}: give 'matrix', a Persona, or a list of at least one Persona")
     if groups is None and not personas:
         raise UsageError("the grid has neither groups nor personas: give groups={...} or persona='matrix'")
     crossing = Crossing(
@@ -153,30 +152,15 @@ def expand_grid(
         parameters=dict(parameters or {}),
     )
     _check(grid, everything)
-    if sample is not None and sample < grid.size:
+    if sample is not None and sample < len(grid):
         grid = replace(grid, positions=positions(grid.radices[:-1], len(units), group_size, sample, seed))
     # Personas without swapped groups differ in everything, and their groups are as large as the matrix makes them.
     swapped = Counter(group for unit in units for group in unit.swapped.items())
     if repetitions is None and swapped:
-        cells = min(swapped.values()) * grid.size / len(units)
+        cells = min(swapped.values()) * len(grid) / len(units)
         enough = ceil(_RECOMMENDED_TRIALS / max(cells, 1))
         grid = replace(grid, repetitions=max(_FEWEST_REPETITIONS, enough))
     return grid
-
-
-def _personas(persona: str | Persona | Iterable[Persona] | None, folder: Path | None) -> Sequence[Persona]:
-    if persona is None:
-        return ()
-    if persona == "matrix":
-        return PersonaMatrix.load(folder)
-    if isinstance(persona, str) or not isinstance(persona, (Persona, Iterable)):
-        raise UsageError(f"persona={persona!r}: give 'matrix', a Persona, or a list of Personas")
-    given: list[Any] = [persona] if isinstance(persona, Persona) else list(islice(persona, 100_000))
-    if not given:
-        raise UsageError("persona is an empty list; give at least one persona, or leave it out")
-    if not all(isinstance(item, Persona) for item in given):
-        raise UsageError("persona: the list holds something other than a Persona")
-    return PersonaMatrix(given)
 
 
 # ---------------------------------------------------------------- what makes a grid other than it looks
@@ -200,14 +184,7 @@ def _check(grid: Grid, everything: Sequence[Template]) -> None:
     for template in grid.templates:
         for unit in grid.units:
             _check_places(template, unit, grid.name_slot)
-    owner: dict[str, Unit] = {}
-    for unit in grid.units:
-        other = owner.setdefault(join(unit.parts), unit)
-        if other is not unit:
-            raise UsageError(
-                f"two cells would have the id {join([grid.templates[0].id, *unit.parts])} ({other.cluster!r} and "
-                f"{unit.cluster!r}); rename a group or a name"
-            )
+    refuse_twice("two groups or names come to one id:", (join(unit.parts) for unit in grid.units))
     for template in grid.templates:
         _check_swap(grid, template)
 
@@ -229,27 +206,19 @@ def _check_places(template: Template, unit: Unit, name_slot: str) -> None:
     slots, loose = template.plain_slots, unit.loose(template)
     carried = {name for slot in slots for name in unit.conveys.get(slot, ())} | unit.labels.keys()
     lost = [name for name, group in unit.swapped.items() if name not in carried and group != CONTROL]
-    why = None
+    why, mend = None, f": write {{{name_slot}}} where the name belongs"
     if loose and not {LABEL_SLOT, name_slot} & slots:
         missing = next(iter(loose))
-        why = (
-            f"has no place for the words that convey {missing}: write {{{missing}}}, {{{LABEL_SLOT}}} or "
-            f"{{{name_slot}}} in it"
-        )
+        why = f"has no place for the words that convey {missing}"
+        mend = f": write {{{missing}}}, {{{LABEL_SLOT}}} or {{{name_slot}}} in it"
     elif lost and unit.signal == PRONOUN:
-        why = "has no pronoun, such as {they} or {their}"
+        why, mend = "has no pronoun", ", such as {they} or {their}"
     elif lost:
-        why = (
-            f"has no slot for the name, so nothing in it conveys {lost[0]}: write {{{name_slot}}} where the name "
-            "belongs"
-        )
+        why = f"has no slot for the name, so nothing in it conveys {lost[0]}"
     elif not unit.swapped and not slots & (unit.values.keys() - SLOTS):
-        why = (
-            f"uses nothing of the personas, so all would be asked the same: write {{{name_slot}}} where the name "
-            "belongs"
-        )
+        why = "uses nothing of the personas, so all would be asked the same"
     if why is not None:
-        raise UsageError(f"template {template.id!r} {why}")
+        raise UsageError(f"template {template.id!r} {why}{mend}")
 
 
 def _check_swap(grid: Grid, template: Template) -> None:
@@ -281,11 +250,10 @@ def _check_swap(grid: Grid, template: Template) -> None:
 
 
 def other_names(grid: Grid, arguments: Mapping[str, Any]) -> Grid | None:
-    """*grid*, made by ``expand_grid(**arguments)``, with as many other names, or as many as are left.
+    """*grid*, made by ``expand_grid(**arguments)``, with as many other names, or as many as are left: the same number a
+    group, at least ten (or all that *grid* has, if those are fewer).
 
-    Every group gets the same number: that of *grid*, or the most that the banks have left, at least ten (or all that
-    *grid* has, if those are fewer). None where there are not so many, where names are not what varies (personas,
-    words), and where the names were given in the test and are used up.
+    None where there are not so many, as with names of a test's own, and where names are not what varies.
     """
     if arguments.get("persona") is not None:
         return None

@@ -45,11 +45,10 @@ Flag: TypeAlias = Literal[
 
 
 class NameEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A first name or a surname with its evidence: one row of ``personas/names/*.csv``.
+    """A first name or a surname (of no gender) with its evidence: one row of ``personas/names/*.csv``.
 
-    ``strength`` and ``perceived`` are shares from 0 to 1: of the bearers who belong to the group (or as
-    ``strength_measure`` says), and of the people who read the name as the group's. ``bearers`` is a count.
-    ``tradition`` keeps first names and surnames that belong together. ``gender`` is "" for surnames.
+    ``strength``: the share of the bearers who belong to the group, or as ``strength_measure`` says; ``perceived``: of
+    the people who read the name as the group's. ``tradition`` keeps first names and surnames together.
     """
 
     protected_class: str
@@ -90,10 +89,8 @@ class NameEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Name:
-    """A full name and the groups that it signals.
-
-    ``groups`` holds every protected class that the name conveys, gender included where it is known;
-    ``strength`` is that of the first name. A neutral name signals nothing and has no groups.
+    """A full name and the groups that it signals: of every class that it conveys, gender included where it is known;
+    none of a neutral name. ``strength`` is that of the first name.
     """
 
     first: str
@@ -125,8 +122,8 @@ class Name:
 class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
     """Names by protected class and group; as a mapping, as many as the bank can balance, at most 20 a group.
 
-    ``race_ethnicity`` and ``age`` have banks of their own. ``gender`` draws the same number of names from
-    every group of ``race_ethnicity``, so that women and men differ in nothing else that their names say.
+    ``gender`` has no bank of its own: it draws the same number from every group of ``race_ethnicity``, so that women
+    and men differ in nothing else that their names say.
     """
 
     def __init__(self, first_names: Mapping[Key, NameEntry], surnames: Mapping[Key, NameEntry]) -> None:
@@ -144,9 +141,9 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         races = self.groups(RACE) if protected_class == GENDER else ()
         names = {}
         for group in self.groups(protected_class):
-            of_each = [self.available(RACE, race)[group] for race in races]
-            of_each = of_each or [self.available(protected_class, group)[sex] for sex in SEXES]
-            names[group] = self.names(protected_class, group, min(_MOST, len(of_each) * min(of_each)))
+            cells = [(RACE, race, group) for race in races] or [(protected_class, group, sex) for sex in SEXES]
+            fewest = min(len(self.first_name_pool(*cell)) for cell in cells)
+            names[group] = self.names(protected_class, group, min(_MOST, len(cells) * fewest))
         return names
 
     def __iter__(self) -> Iterator[str]:
@@ -190,12 +187,9 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
     ) -> tuple[Name, ...]:
         """*n* different full names that signal *group*, half women's and half men's unless *gender* is given.
 
-        The order depends on the bank, *seed* and nothing else, women and men take turns, and a smaller *n*
-        gives the beginning of a larger one. First names are never repeated. Surnames are used as evenly and as
-        rarely as the bank allows: each once before any is used twice, unless its traditions are too small for
-        that. ``gender`` may be ``female``, ``male`` or ``unisex``.
-
-        Raises UsageError for an unknown class, group or gender, and where the bank has too few names.
+        The order depends on the bank and *seed* alone, women and men take turns, and a smaller *n* gives the beginning
+        of a larger one. First names are never repeated, surnames as rarely as the bank allows. ``gender`` may be
+        ``female``, ``male`` or ``unisex``. Raises UsageError for what is unknown, and where there are too few names.
         """
         self._check_group(protected_class, group)
         if n < 1:
@@ -232,10 +226,7 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         )
 
     def neutral(self, n: int = _MOST, *, seed: int = 0) -> tuple[Name, ...]:
-        """*n* names of an initial and a surname common in several groups, which signal no group.
-
-        Every group of a comparison by label gets the same ones. Raises UsageError where there are too few.
-        """
+        """*n* names of an initial and a surname common in several groups, which signal none. Raises UsageError."""
         shared = self._surnames(*_SHARED, seed)
         if len(shared) < n:
             raise UsageError(f"there are {len(shared)} neutral names, and {n} are wanted; ask for fewer")
@@ -243,11 +234,6 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
             Name(first=f"{_INITIALS[i % len(_INITIALS)]}.", last=entry.name, groups={}, source=entry.source)
             for i, entry in enumerate(shared[:n])
         )
-
-    def available(self, protected_class: str, group: str) -> Counter[str]:
-        """How many first names may be drawn, by gender."""
-        own = (protected_class, group)
-        return Counter(entry.gender for entry in self.first_names.values() if entry.of == own and entry.drawn)
 
     def first_name_pool(self, protected_class: str, group: str, gender: str, *, seed: int = 0) -> list[NameEntry]:
         """Every first name that may be drawn, in the order of *seed*."""
@@ -257,10 +243,7 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
     def surnames_for(
         self, firsts: Sequence[NameEntry], protected_class: str, group: str, *, seed: int = 0
     ) -> list[NameEntry]:
-        """A surname for each first name: of its tradition where there are such, the least used first.
-
-        Raises UsageError where there are no surnames at all.
-        """
+        """A surname for each first name: of its tradition where there are such, the least used first."""
         surnames = self._surnames(protected_class, group, seed)
         used: Counter[str] = Counter()
         chosen = []

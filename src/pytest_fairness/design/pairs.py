@@ -73,7 +73,7 @@ class Scene(NamedTuple):
 
 
 class Prompted(NamedTuple):
-    """A request of an arm: the functions before it, its prompt (None: the test's own), system prompt and endpoint."""
+    """A request of an arm, and the functions ``before`` it; without ``prompt`` it is the test's own."""
 
     before: Functions
     prompt: Template | None
@@ -104,8 +104,7 @@ class Prepared(NamedTuple):
 class PairGrid(LazyCells):
     """Every choice, as a sequence of cells: templates, context, signal conditions, arms, slates, tuples of candidates.
 
-    ``named_arms``: the test has arms. ``requests``: what each arm sends of each template. ``fewest_names`` is how many
-    different names the group with the fewest has. ``ranking`` says that replies are whole rankings.
+    ``named_arms``: the test has arms. ``requests``: what an arm sends of a template. ``ranking``: replies rank all.
     """
 
     scenes: tuple[Scene, ...]
@@ -113,7 +112,6 @@ class PairGrid(LazyCells):
     named_arms: bool
     requests: Mapping[tuple[str, str], tuple[Prompted, ...]]
     slates: tuple[Slate, ...]
-    fewest_names: int
     ranking: bool
 
     @property
@@ -125,6 +123,12 @@ class PairGrid(LazyCells):
     def tuples(self) -> int:
         """How many sets of candidates meet in each choice."""
         return len(self.scenes[0].casts)
+
+    @property
+    def fewest_names(self) -> int:
+        """How many different names the group with the fewest has."""
+        casts = [cast for scene in self.scenes for cast in scene.casts]
+        return min(len({cast[label].name for cast in casts}) for label in casts[0])
 
     @property
     def choice_size(self) -> int:
@@ -188,32 +192,6 @@ class PairGrid(LazyCells):
         )
         return Prepared(cell, steps, slate_at * self.tuples + number)
 
-    def describe(self) -> str:
-        """The size in words, with what deserves a second thought."""
-        k = self.choice_size
-        contexts = prod(map(len, self.axes)) * len(self.templates) * len(self.scenes)
-        configurations = len(self.slates) * contexts
-        shown = {1: "groups", 2: "pairs"}.get(k, f"slates of {k}")
-        lines = [
-            f"{len(self.slates) // k} {shown} × {k} orders × {contexts} contexts = {configurations:,} configurations "
-            f"× {len(self.arms)} arm{'s' * (len(self.arms) != 1)}",
-            f"× {self.tuples} sets of names × {self.repetitions} repetitions = "
-            f"{self.full_size * self.repetitions:,} trials",
-        ]
-        if self.positions is not None:
-            lines.append(f"of which a balanced sample of {self.calls:,} is asked")
-        requests = sum(map(len, self.requests.values())) * self.calls // len(self.requests)
-        if requests != self.calls:
-            lines.append(f"with the steps of its arms: {requests:,} requests")
-        if self.tuples == 1:
-            lines.append("one name a group: what is found is about these names as much as about the groups")
-        elif self.fewest_names < self.tuples:
-            lines.append(
-                f"{self.fewest_names} names a group make {self.tuples} pairs by meeting again with others, which are "
-                "not independent: compare with cluster=('first_name', 'second_name')"
-            )
-        return "\n".join(lines)
-
 
 def _step_turns(arm: Arm, requests: Sequence[Prompted], values: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
     """What each request of *arm* sends, and the text that the first begins with, which stands in it; a later one holds
@@ -255,9 +233,8 @@ def expand_pairs(
     """Every choice of *template* × context × arms × pairs of groups in both orders.
 
     The arguments are those of the marker ``fairness_pairs``, as docs/designs.md lists them; any keyword that is none is
-    an axis. The repetitions of a configuration are spread evenly over sets of names that are all distinct; for more
-    *names* than there are, names meet again with others (see :meth:`PairGrid.describe`). Every drawn part of a *sample*
-    is asked of all pairs, in all orders, signal conditions and arms (:mod:`pytest_fairness.design.axes`).
+    an axis. Repetitions are spread evenly over sets of names that are all distinct; for more *names* than there are,
+    names meet again with others. Every drawn part of a *sample* is asked of all pairs, orders, conditions and arms.
 
     Raises UsageError, with the mend, for whatever would make the experiment other than it looks.
     """
@@ -275,11 +252,10 @@ def expand_pairs(
         stated = any(slot.startswith("demographics_") for each in parsed for slot in each.slots)
         signal = "name+label" if stated else "name"
     rosters = {condition: casting.roster(groups, condition) for condition in conditions(signal)}
-    everyone = [one for roster in rosters.values() for found in roster.values() for one in found]
-    fewest = min(len(found) for roster in rosters.values() for found in roster.values())
-    tuples = _tuples(groups, fewest, repetitions, names)
-    known_names = tuple(dict.fromkeys(one.name for one in everyone if one.name))
-    chosen = arms_of(arms, personas_folder, rules=RuleScrubber(banks, signals, known_names))
+    everyone = [found for roster in rosters.values() for found in roster.values()]
+    tuples = _tuples(groups, min(map(len, everyone)), repetitions, names)
+    known_names = dict.fromkeys(one.name for found in everyone for one in found if one.name)
+    chosen = arms_of(arms, personas_folder, rules=RuleScrubber(banks, signals, tuple(known_names)))
     if chosen and system is not None:
         raise UsageError("give the system prompt to the arms, Arm(name=..., system=...), or leave arms out")
     all_arms = chosen or (Arm(name="single", system=system),)
@@ -296,8 +272,8 @@ def expand_pairs(
         half = len(stock) // 2
         words = any(one.demographics for found in roster.values() for one in found)
         # A slot of words that no candidate has goes with the comma before it.
-        sent = parsed if words else [Template(one.id, _NO_DEMOGRAPHICS.sub("", one.text)) for one in parsed]
-        scenes.append(Scene(condition.name, _casts(roster, tuples), tuple(sent), (stock[:half], stock[half:][:half])))
+        sent = tuple(one if words else Template(one.id, _NO_DEMOGRAPHICS.sub("", one.text)) for one in parsed)
+        scenes.append(Scene(condition.name, _casts(roster, tuples), sent, (stock[:half], stock[half:][:half])))
     first = {slot: text for each in made_axes for slot, text in each.values[0].items()}
     known = values_of(list(scenes[0].casts[0].values())[:size], first)
     for each_template in parsed:
@@ -326,14 +302,13 @@ def expand_pairs(
         slates=slates,
         repetitions=repetitions // tuples,
         parameters=dict(parameters or {}),
-        fewest_names=fewest,
         ranking=ranking,
     )
-    if sample is None or sample >= grid.size:
+    if sample is None or sample >= len(grid):
         return grid
     radices = grid.radices[: 1 + len(made_axes)]
     alike = "combinations of groups, order, signal condition and arm"
-    return replace(grid, positions=positions(radices, grid.size // prod(radices), tuples, sample, seed, alike=alike))
+    return replace(grid, positions=positions(radices, len(grid) // prod(radices), tuples, sample, seed, alike=alike))
 
 
 def _casts(roster: Mapping[str, Sequence[Candidate]], count: int) -> tuple[Cast, ...]:
@@ -455,4 +430,4 @@ def other_candidates(grid: PairGrid, arguments: Mapping[str, Any]) -> PairGrid |
             return None
         roster = {label: list(found.values()) for label, found in left.items()}
         scenes.append(scene._replace(casts=_casts(roster, grid.tuples)))
-    return replace(grid, scenes=tuple(scenes), fewest_names=grid.tuples)
+    return replace(grid, scenes=tuple(scenes))

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from statistics import fmean
+from typing import NamedTuple
 
 from pytest_fairness.design.templates import article
 from pytest_fairness.errors import UsageError
@@ -26,8 +27,7 @@ _AGREEMENT = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextParity:
+class TextParity(NamedTuple):
     """The texts of one group (or arm): their mean length in characters, and what reads wrong."""
 
     label: str
@@ -35,7 +35,7 @@ class TextParity:
     slips: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Parity:
     """The texts compared. ``gap`` is (longest − shortest) / shortest of the mean lengths in characters."""
 
@@ -43,8 +43,8 @@ class Parity:
 
     @property
     def gap(self) -> float:
-        lengths = sorted(row.characters for row in self.rows)
-        return (lengths[-1] - lengths[0]) / lengths[0] if lengths and lengths[0] else 0.0
+        lengths = [row.characters for row in self.rows]
+        return (max(lengths) - min(lengths)) / min(lengths) if any(lengths) else 0.0
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -52,11 +52,11 @@ class Parity:
         notes = [f"{row.label}: {row.slips[0]!r} reads wrong" for row in self.rows if row.slips]
         if self.gap > _LENGTH_GAP:
             shortest, *_, longest = sorted(self.rows, key=lambda row: row.characters)
-            notes.insert(
-                0,
+            unequal = (
                 f"unequal length: the texts of {longest.label} have {longest.characters:.0f} characters on average, "
-                f"those of {shortest.label} {shortest.characters:.0f}",
+                f"those of {shortest.label} {shortest.characters:.0f}"
             )
+            notes.insert(0, unequal)
         return tuple(notes)
 
 
@@ -65,39 +65,36 @@ def group_parity(cells: Iterable[Cell], by: str) -> Parity:
 
     Raises UsageError where no cell has *by*, and where two groups have the same texts: the swap changed nothing.
     """
-    texts: dict[str, list[str]] = defaultdict(list)
-    for group, text in (found for cell in cells for found in _texts(cell, by)):
-        texts[group].append(text)
+    texts = [(group, text, text) for cell in cells for group, text in _texts(cell, by)]
     if not texts:
         raise UsageError(f"by={by!r}: no cell has this protected class")
-    if pair := _alike(texts):
-        raise UsageError(
-            f"{by}: the texts of {pair[0]!r} and {pair[1]!r} are the same, so the swap changes nothing; check the "
-            "slots of the template"
-        )
-    return _parity(texts)
+    alike = "are the same, so the swap changes nothing; check the slots of the template"
+    return _parity(texts, f"{by}: the texts of", alike)
 
 
 def arm_parity(cells: Iterable[Cell]) -> Parity:
     """The texts of each arm. Raises UsageError where two arms ask the same with the same system prompt."""
+    texts = [(cell.arm or "single", "\n".join(cell.turns), (cell.system, cell.turns)) for cell in cells]
+    return _parity(texts, "the arms", "ask the same: there is nothing to compare")
+
+
+def _parity(found: Iterable[tuple[str, str, Hashable]], what: str, alike: str) -> Parity:
+    """The texts by label, of *found* labels, texts and what is sent. Raises UsageError where *what* are *alike*."""
     texts: dict[str, list[str]] = defaultdict(list)
-    prompts: dict[str, list[object]] = defaultdict(list)
-    for cell in cells:
-        texts[cell.arm or "single"].append("\n".join(cell.turns))
-        prompts[cell.arm or "single"].append((cell.system, cell.turns))
-    if pair := _alike(prompts):
-        raise UsageError(f"the arms {pair[0]!r} and {pair[1]!r} ask the same: there is nothing to compare")
-    return _parity(texts)
-
-
-def _alike(texts: Mapping[str, Sequence[object]]) -> tuple[str, str] | None:
-    """Two labels that have the same texts, if any do."""
-    seen: dict[frozenset[object], str] = {}
-    for label, found in texts.items():
-        other = seen.setdefault(frozenset(found), label)
+    sent: dict[str, set[Hashable]] = defaultdict(set)
+    for label, text, whole in found:
+        texts[label].append(text)
+        sent[label].add(whole)
+    seen: dict[frozenset[Hashable], str] = {}
+    for label, wholes in sent.items():
+        other = seen.setdefault(frozenset(wholes), label)
         if other != label:
-            return other, label
-    return None
+            raise UsageError(f"{what} {other!r} and {label!r} {alike}")
+    rows = []
+    for label, own in texts.items():
+        slips = dict.fromkeys(slip for text in dict.fromkeys(own) for slip in _slips(text))
+        rows.append(TextParity(label, fmean(map(len, own)), tuple(slips)))
+    return Parity(tuple(rows))
 
 
 def _texts(cell: Cell, by: str) -> Iterator[tuple[str, str]]:
@@ -111,19 +108,6 @@ def _texts(cell: Cell, by: str) -> Iterator[tuple[str, str]]:
                 return
             own = [line for line in lines if isinstance(name, str) and name in line]
             yield group, re.sub(r"^\s*\d+[.)]\s*", "", own[0]) if own else cell.turns[0]
-
-
-def _parity(texts: Mapping[str, Sequence[str]]) -> Parity:
-    slips = {
-        label: dict.fromkeys(slip for text in dict.fromkeys(own) for slip in _slips(text))
-        for label, own in texts.items()
-    }
-    return Parity(
-        rows=tuple(
-            TextParity(label=label, characters=fmean(map(len, own)), slips=tuple(slips[label]))
-            for label, own in texts.items()
-        )
-    )
 
 
 def _slips(text: str) -> Iterator[str]:

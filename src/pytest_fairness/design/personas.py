@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias, overload
+from typing import Self, TypeAlias
 
 import msgspec
 
@@ -101,15 +101,18 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return {name: str(getattr(self, name)) for name in self.__struct_fields__ if name != "id"}
 
 
-class PersonaMatrix(Sequence[Persona]):
+class PersonaMatrix(tuple[Persona, ...]):
     """Personas in their order; the shipped one holds 100 and keeps to the quotas."""
 
-    def __init__(self, personas: Iterable[Persona]) -> None:
-        self._personas = tuple(personas)
-        refuse_twice("persona:", (persona.id for persona in self._personas))
+    __slots__ = ()
+
+    def __new__(cls, personas: Iterable[Persona]) -> Self:
+        made = super().__new__(cls, personas)
+        refuse_twice("persona:", (persona.id for persona in made))
+        return made
 
     @classmethod
-    def load(cls, folder: Path | None = None) -> PersonaMatrix:
+    def load(cls, folder: Path | None = None) -> Self:
         """The shipped matrix, extended or replaced by the user's ``personas`` *folder*. Raises UsageError."""
         return cls(entries("matrix.yaml", folder, Persona, "id").values())
 
@@ -119,7 +122,7 @@ class PersonaMatrix(Sequence[Persona]):
         An attribute is a field (``age=24``) or a group (``age="senior_career"``,
         ``employment_gap="3_plus"``). Raises UsageError for an unknown attribute, and where nobody is left.
         """
-        known = dict.fromkeys((*Persona.__struct_fields__, "name"))
+        known = (*Persona.__struct_fields__, "name")
         left = list(self)
         for name, wanted in attributes.items():
             if name not in known:
@@ -132,20 +135,4 @@ class PersonaMatrix(Sequence[Persona]):
 
     def counts(self, category: str) -> dict[str, int]:
         """How many personas each group of *category* has."""
-        return dict(Counter(p.groups[category] for p in self))
-
-    @overload
-    def __getitem__(self, index: int) -> Persona: ...
-    @overload
-    def __getitem__(self, index: slice) -> PersonaMatrix: ...
-    def __getitem__(self, index: int | slice) -> Persona | PersonaMatrix:
-        return PersonaMatrix(self._personas[index]) if isinstance(index, slice) else self._personas[index]
-
-    def __iter__(self) -> Iterator[Persona]:
-        return iter(self._personas)
-
-    def __len__(self) -> int:
-        return len(self._personas)
-
-    def __repr__(self) -> str:
-        return f"<PersonaMatrix of {len(self)}>"
+        return dict(Counter(persona.groups[category] for persona in self))

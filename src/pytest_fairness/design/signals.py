@@ -28,8 +28,7 @@ Phrases: TypeAlias = str | tuple[str, ...]
 class SignalKind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One way to convey the groups of a class: the phrases of each group, or of each of its genders, and a control.
 
-    ``note`` and ``source`` say where it comes from. Raises UsageError for no groups, and for a phrase that stands
-    twice.
+    Raises UsageError for no groups, and for a phrase that stands twice.
     """
 
     kind: str

@@ -82,8 +82,7 @@ def chosen(where: str, given: object, known: dict[str, T], kind: type[T]) -> tup
 def rows(path: Path, needed: Set[str], known: Collection[str]) -> Iterator[Document]:
     """The lines of the CSV file *path* that are not blank, a document each: its cells by column, without empty ones.
 
-    Raises UsageError for a file that cannot be read, is too large or not UTF-8, for a missing, unknown or
-    repeated column, and for a row with too many or too few cells.
+    Raises UsageError for a file that cannot be read, columns that are not as *needed* and *known*, and ragged rows.
     """
     reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
     try:

@@ -94,10 +94,9 @@ class Template:
     def fill(
         self, values: Mapping[str, str], first: Mapping[str, str] | None = None
     ) -> tuple[str, list[tuple[str, int, int]]]:
-        """The text with every slot filled from *values*, and (slot, start, end) of each value in it, in order.
+        """The text with every slot filled from *values* as they are, and (slot, start, end) of each in it, in order.
 
-        *first* overrides a slot's first appearance. Values are inserted as they are and never read again. Raises
-        UsageError for a slot without a value.
+        *first* overrides a slot's first appearance. Raises UsageError for a slot without a value.
         """
         pending, spans, grown = dict(first or {}), list[tuple[str, int, int]](), 0
 
@@ -133,15 +132,12 @@ def read_template(path: Path, id: str | None = None) -> Template:  # noqa: A002 
 def templates(source: TemplateLike | Iterable[TemplateLike] | Mapping[str, str | Path]) -> tuple[Template, ...]:
     """Templates from a text, a path, a Template, a list of those, or a mapping from ids to texts or paths.
 
-    A text is called ``t1``, ``t2`` … by its place in the list. Raises UsageError for none at all, for two
-    with one id, for two with one text, and for whatever a single template is refused for.
+    A text is called ``t1``, ``t2`` … by its place in the list. Raises UsageError for none, for two of one id or text,
+    and for whatever a single template is refused for.
     """
     named = isinstance(source, Mapping)
-    if isinstance(source, Mapping):
-        items = list(source.items())
-    else:
-        several = [source] if isinstance(source, (str, Path, Template)) else source
-        items = [(f"t{number}", item) for number, item in enumerate(several, start=1)]
+    several = [source] if isinstance(source, (str, Path, Template)) else source
+    items = several.items() if isinstance(several, Mapping) else ((f"t{n}", item) for n, item in enumerate(several, 1))
     made = []
     for id_, item in items:
         if isinstance(item, Path):

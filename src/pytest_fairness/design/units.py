@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_fairness.design.names import GENDER, RACE, Name, NameBanks
 from pytest_fairness.design.personas import SCORES, Persona
@@ -103,9 +103,8 @@ def given_values(where: str, items: object, kinds: tuple[type, ...], what: str) 
         raise UsageError(f"{where}: give a list, each item a {what}, not {type(items).__name__}")
     if not values:
         raise UsageError(f"{where} is empty; give at least one {what}, or leave the group out")
-    for value in values:
-        if not isinstance(value, kinds) or not str(value).strip():
-            raise UsageError(f"{where}: {value!r} is no {what}")
+    for value in (value for value in values if not isinstance(value, kinds) or not str(value).strip()):
+        raise UsageError(f"{where}: {value!r} is no {what}")
     return tuple(values)
 
 
@@ -123,13 +122,18 @@ def refuse_shared(where: str, values: Mapping[str, Iterable[object]]) -> None:
                 )
 
 
-@dataclass(frozen=True, slots=True)
-class GroupAxis:
+def refuse_uneven(what: str, sizes: Mapping[str, int]) -> None:
+    if len(set(sizes.values())) > 1:
+        counts = ", ".join(f"{group}: {size}" for group, size in sizes.items())
+        raise UsageError(f"{what} ({counts}); give each the same number")
+
+
+class GroupAxis(NamedTuple):
     """A protected class with its groups; ``values`` holds the user's own names or phrases, if given."""
 
     name: str
     groups: tuple[str, ...]
-    values: Mapping[str, tuple[str | Name, ...]] = field(default_factory=dict)
+    values: Mapping[str, tuple[str | Name, ...]]
 
 
 def group_axis(name: str, value: object) -> GroupAxis:
@@ -181,10 +185,9 @@ class Crossing:
 
     def units(self, conditions: Sequence[Condition]) -> tuple[list[Unit], int]:
         """Every combination of groups, under every signal condition, with its names (and personas); without axes each
-        persona as it is, with its own name and groups.
+        persona as it is. Also how many units each combination has, one after the other, which is the same for all.
 
-        Also returns how many units each combination has: all have the same number, one after the other. Raises
-        UsageError where a combination has too few names, and where the numbers of names differ.
+        Raises UsageError where a combination has too few names, and where the numbers of names differ.
         """
         units: list[Unit] = []
         sizes: dict[str, int] = {}
@@ -197,11 +200,7 @@ class Crossing:
                 made = self._combination(groups, condition, parts)
                 sizes[" ".join(["/".join(combination), *lead])] = len(made)
                 units += made
-        if len(set(sizes.values())) > 1:
-            counts = ", ".join(f"{groups}: {size}" for groups, size in sizes.items())
-            raise UsageError(
-                f"the groups have different numbers of names or values ({counts}); give each the same number"
-            )
+        refuse_uneven("the groups have different numbers of names or values", sizes)
         return units, len(made)
 
     def _combination(self, groups: Mapping[str, str], condition: Condition, parts: tuple[str, ...]) -> list[Unit]:
@@ -227,7 +226,10 @@ class Crossing:
             conveys: dict[str, Mapping[str, str]]
             conveys = {slot: {key: own[key]} for key in own for slot in (key, _DETAILS.get(key, key))}
             id_parts = [slug(persona.id)] if persona and swapped_in else []
-            name = swapped_in or (persona and _own_name(persona))
+            name = swapped_in
+            if persona and not name:
+                by_name = {key: own[key] for key in (RACE, GENDER)}
+                name = Name(first=persona.first_name, last=persona.last_name, groups=by_name)
             if name:
                 values.pop("last_name", None)
                 values |= {self.name_slot: name.full, "first_name": name.first, **pronouns_of(name.gender)}
@@ -352,11 +354,6 @@ class Crossing:
             "career_transition": persona.career_transition.replace("_", " "),
             **pronouns_of(persona.gender),
         }
-
-
-def _own_name(persona: Persona) -> Name:
-    by_name = {key: persona.groups[key] for key in (RACE, GENDER)}
-    return Name(first=persona.first_name, last=persona.last_name, groups=by_name)
 
 
 def _agreed_pronouns(groups: Mapping[str, str], *, required: bool) -> Mapping[str, str]:

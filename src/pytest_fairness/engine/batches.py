@@ -19,11 +19,11 @@ from pytest_fairness.endpoints.batch_api import MAX_BYTES, BatchApi, BatchResult
 from pytest_fairness.endpoints.http import make_wire
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Wire
 from pytest_fairness.endpoints.redaction import redact_values
+from pytest_fairness.engine import queue
 from pytest_fairness.engine.attempt import failed, replied
 from pytest_fairness.engine.conversation import LOST, REPEATABLE, Conversation, Waiting
 from pytest_fairness.engine.lane import EngineContext, ran_out
 from pytest_fairness.engine.progress import printable
-from pytest_fairness.engine.queue import Queue
 from pytest_fairness.errors import BudgetError, EndpointError
 from pytest_fairness.model import Status
 from pytest_fairness.runs.designs import PlannedTrial
@@ -113,13 +113,11 @@ class UnmadeError(EndpointError):
         self.lost = lost
 
 
-class BatchQueue(Queue):
+class BatchQueue(queue.Queue):
     """A queue with one worker, which asks in batches. Stopped, it leaves at the provider what is there."""
 
-    def __init__(
-        self, missing: Mapping[str, PlannedTrial], context: EngineContext, of: str = "", *, api: BatchApi
-    ) -> None:
-        super().__init__(missing, context, of)
+    def __init__(self, missing: Mapping[str, PlannedTrial], context: EngineContext, *, api: BatchApi) -> None:
+        super().__init__(missing, context)
         self._workers_wanted = 1
         self._api = api
         self._lane, self._budget = context.own_lane, context.budget
@@ -365,7 +363,8 @@ class BatchQueue(Queue):
                 if state is None and not self._over():
                     if failures == most:
                         raise UnmadeError(f"{error}; the batch was not made (after {failures} attempts)") from error
-                    await self._sleep(min(60.0, error.retry_after or 0.5 * 2 ** (failures - 1)))
+                    pause = error.retry_after or queue.FIRST_PAUSE * 2 ** (failures - 1)
+                    await self._sleep(min(pause, queue.LONGEST_PAUSE))
             if state is not None:
                 self._made(submission, state)
                 return

@@ -153,7 +153,7 @@ class Conversation:
         return list(dict.fromkeys(flag for ending in self.endings for flag in ending.flags))
 
     def to_trial(self, source: str) -> Trial:
-        last = next((ending for ending in reversed(self.endings) if ending.status is not None), Attempt())
+        last = next((ending for ending in reversed(self.endings) if ending.status is not None), None) or Attempt()
         usages = [ending.usage for ending in self.endings if ending.usage is not None]
         tokens_in, tokens_out = _total(one.input_tokens for one in usages), _total(one.output_tokens for one in usages)
         counted = (tokens_in, tokens_out) != (None, None)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import os
 import signal
 import sys
@@ -126,8 +125,7 @@ class Engine(EngineContext):
                     else:
                         found[key] = _recorded(record)
             if missing:
-                of = hashlib.sha256("".join(sorted(set(keys))).encode()).hexdigest()[:16]
-                found |= self._ask(missing, of)
+                found |= self._ask(missing)
             # Which further cells share a trial, so that the table of every cell can be rebuilt from the log.
             for key, one in zip(keys, planned, strict=True):
                 use = (key, one.cell.id)
@@ -137,7 +135,7 @@ class Engine(EngineContext):
             self.store.flush()
             return [found[key][0] for key in keys]
 
-    def _ask(self, missing: Mapping[str, PlannedTrial], of: str) -> dict[str, tuple[Trial, str]]:
+    def _ask(self, missing: Mapping[str, PlannedTrial]) -> dict[str, tuple[Trial, str]]:
         """The trials of *missing*, each with the identifier of the cell that its record has."""
         if self._stopped is not None:
             raise EndpointError(str(self._stopped))
@@ -148,7 +146,7 @@ class Engine(EngineContext):
             if not lane.endpoint.simulated:
                 self.budget.check_price(lane.endpoint.name, lane.endpoint.price)
         others = [lane.endpoint.name for lane in lanes if lane is not self.own_lane]
-        queue = self._queue = self._make_queue(missing, of, others)
+        queue = self._queue = self._make_queue(missing, others)
         if self.deadline is not None and self.until is None:
             self.until = time.monotonic() + self.deadline
         for lane in (self.own_lane, *lanes):
@@ -167,25 +165,23 @@ class Engine(EngineContext):
             found[key] = trial, one.cell.id
         return found
 
-    def _make_queue(self, missing: Mapping[str, PlannedTrial], of: str, others: Sequence[str]) -> Queue:
+    def _make_queue(self, missing: Mapping[str, PlannedTrial], others: Sequence[str]) -> Queue:
         """The queue of *missing*, whose steps ask the systems *others*, too."""
         api = batches_of(self.endpoint)
         if api is None:
-            return Queue(missing, self, of)
+            return Queue(missing, self)
         whose = f"endpoint {self.endpoint.name!r} is asked in batches"
+        mend = "take `batch:` out of endpoints.yaml"
         if others:
             raise UsageError(
-                f"{whose}, and a step asks endpoint {others[0]!r}: one trial cannot do both; take `batch:` out of "
-                "endpoints.yaml for it"
+                f"{whose}, and a step asks endpoint {others[0]!r}: one trial cannot do both; {mend} for it"
             )
         if not isinstance(self.store.database, Database):
-            raise UsageError(
-                f"{whose}, which a worker on another machine cannot do: run without -n or --tx, or take `batch:` out "
-                "of endpoints.yaml"
-            )
+            why = "which a worker on another machine cannot do: run without -n or --tx"
+            raise UsageError(f"{whose}, {why}, or {mend}")
         from pytest_fairness.engine.batches import BatchQueue
 
-        return BatchQueue(missing, self, of, api=api)
+        return BatchQueue(missing, self, api=api)
 
     def _finish(self, queue: Queue) -> None:
         """Have the event loop work *queue* off. After an interrupt nothing more is sent; what is in flight ends if it
@@ -265,10 +261,8 @@ class Engine(EngineContext):
             if self._own_loop:
                 loop.close()
             if late:
-                name = closing[late.pop()]
-                raise EndpointError(
-                    f"endpoint {name!r} did not close within {_CLOSING:g} s; its trials are on the disk"
-                )
+                why = f"did not close within {_CLOSING:g} s; its trials are on the disk"
+                raise EndpointError(f"endpoint {closing[late.pop()]!r} {why}")
             for future in done:
                 future.result()
 

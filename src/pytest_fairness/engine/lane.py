@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import KW_ONLY, asdict, dataclass, replace
+from dataclasses import KW_ONLY, asdict, dataclass
 
 from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Request, limits_of
 from pytest_fairness.engine.attempt import CANCELLED, Tariff, cut_off, failed, replied
 from pytest_fairness.engine.conversation import Conversation
-from pytest_fairness.engine.progress import ProgressSink
+from pytest_fairness.engine.progress import Progress
 from pytest_fairness.errors import StoreError, UsageError
 from pytest_fairness.model import JSON, MODEL_DIFFERS, UNPRICED, USAGE_INVALID
 from pytest_fairness.runs.keys import identity_hash
@@ -41,7 +41,7 @@ class EngineContext:
     deadline: float | None = None
     max_attempts: int = 3
     retry: Retry = NEVER
-    progress: ProgressSink | None = None
+    progress: Progress | None = None
     is_refusal: Callable[[str], bool] | None = None
 
     def __post_init__(self) -> None:
@@ -221,20 +221,15 @@ class Lane:
         differs = self.tariff.answered_by(ending.model)
         cost, credible = self.tariff.cost(ending, reserved)
         flags = {MODEL_DIFFERS: differs, USAGE_INVALID: not credible, UNPRICED: cost is None}
-        attempt = replace(
-            ending,
-            turn=conversation.turn,
-            number=conversation.attempts,
-            cost=None if cost is None else dollars(cost),
-            seconds=seconds,
-            flags=(*self._flags, *ending.flags, *(flag for flag, holds in flags.items() if holds)),
-        )
-        record = attempt_record(conversation.key, attempt)
+        ending.turn, ending.number, ending.seconds = conversation.turn, conversation.attempts, seconds
+        ending.cost = None if cost is None else dollars(cost)
+        ending.flags = (*self._flags, *ending.flags, *(flag for flag, holds in flags.items() if holds))
+        record = attempt_record(conversation.key, ending)
         if self._is_step:
             record["endpoint"] = {"name": self.endpoint.name, "identity": self.digest}
         self._store.append(record)
         self.settle(reserved, cost or 0)
-        conversation.apply(attempt)
+        conversation.apply(ending)
 
     def settle(self, reserved: int, cost: int) -> None:
         if reserved or cost:

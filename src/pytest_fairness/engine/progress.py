@@ -6,15 +6,49 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
-from typing import TextIO, TypeAlias
+from dataclasses import dataclass
+from typing import TextIO
 
 from pytest_fairness.errors import StoreError
-from pytest_fairness.model import Trial
-from pytest_fairness.runs.shared_progress import Standing, WorkerProgress
+from pytest_fairness.model import Status, Trial
+from pytest_fairness.runs.database import Read
+from pytest_fairness.runs.money import dollars
 from pytest_fairness.runs.store import RunStore
 
 _EVERY = {True: 0.1, False: 15.0}
+
+
+@dataclass(slots=True, kw_only=True)
+class Standing:
+    """How far the asking has got; ``before`` trials were done when it began. ``cost`` is in US dollars, ``note`` about
+    what is waited for.
+    """
+
+    label: str = ""
+    planned: int = 0
+    done: int = 0
+    before: int = 0
+    refused: int = 0
+    failed: int = 0
+    cost: float = 0.0
+    note: str = ""
+
+    def line(self, elapsed: float) -> str:
+        """In one line, without line end, after *elapsed* seconds."""
+        rate = (self.done - self.before) / elapsed if elapsed > 0 else 0.0
+        share = self.done / self.planned if self.planned else 1.0
+        parts = [f"{self.label}: {self.done}/{self.planned} trials", f"{rate:.1f}/s"]
+        if self.cost:
+            parts.append(f"${self.cost:.4f} of about ${self.cost / share:.4f}" if share else f"${self.cost:.4f}")
+        if self.refused:
+            parts.append(f"{self.refused} refused")
+        if self.failed:
+            parts.append(f"{self.failed} without a reply")
+        if rate and self.done < self.planned:
+            minutes, seconds = divmod(int((self.planned - self.done) / rate), 60)
+            hours, minutes = divmod(minutes, 60)
+            parts.append((f"{hours}:{minutes:02d}" if hours else f"{minutes}") + f":{seconds:02d} left")
+        return ", ".join([*parts, self.note] if self.note else parts)
 
 
 class Progress:
@@ -29,7 +63,7 @@ class Progress:
         self._broken = False
         self.begin(0, "")
 
-    def begin(self, planned: int, label: str, of: str = "") -> None:  # noqa: ARG002 - of one process nobody asks
+    def begin(self, planned: int, label: str) -> None:
         """*planned* trials follow; *label* names the endpoint."""
         self._standing = Standing(label=printable(label)[:40], planned=planned)
         self._started = self._written = self._clock()
@@ -37,7 +71,11 @@ class Progress:
 
     def advance(self, trial: Trial) -> None:
         """*trial* has just been asked."""
-        self._standing.count(trial)
+        standing = self._standing
+        standing.done += 1
+        standing.refused += trial.status is Status.REFUSED
+        standing.failed += trial.status not in (Status.REFUSED, Status.ANSWERED)
+        standing.cost += trial.cost or 0.0
         self._write_if_due()
 
     def note(self, text: str) -> None:
@@ -47,7 +85,7 @@ class Progress:
 
     def show(self, standing: Standing) -> None:
         """Things stand so now, since the beginning."""
-        self._standing = replace(standing, label=printable(standing.label)[:60], note=printable(standing.note)[:100])
+        self._standing = standing
         self._write_if_due()
 
     def end(self) -> None:
@@ -79,10 +117,6 @@ class Progress:
             self._broken = True
 
 
-#: What an engine reports to as it goes, from its own thread: here, or to the controller that shows all workers.
-ProgressSink: TypeAlias = Progress | WorkerProgress
-
-
 def printable(text: str) -> str:
     """*text* without what a terminal would obey."""
     return "".join(character if character.isprintable() else "?" for character in text)
@@ -107,13 +141,28 @@ class Watch:
         self._thread.join(timeout=5.0)
 
 
+def standing_of(store: RunStore) -> Standing:
+    """How far all processes of the run are: what their tests ask, and what has come of it."""
+    designs = store.designs()
+    planned = {(repr(one.identity), repr(one.parameters), one.prompts, one.part): one.trials for one in designs}
+    by_status = dict(store.ask(Read("statuses")))
+    refused, failed = by_status.pop(Status.REFUSED, 0), sum(by_status.values()) - by_status.get(Status.ANSWERED, 0)
+    done, label = len(store), printable(", ".join(dict.fromkeys(one.endpoint for one in designs)))[:60]
+    cost = dollars(store.budget(None).account().settled)
+    every = max(done, sum(planned.values()))
+    return Standing(label=label, planned=every, done=done, refused=refused, failed=failed, cost=cost)
+
+
 class Watching(Watch):
-    """Shows on *progress* how far the workers of the run of *store* are, until it is stopped."""
+    """Shows on *progress* how far the processes of the run of *store* are, until it is stopped."""
 
     def __init__(self, store: RunStore, progress: Progress, *, every: float = 0.5) -> None:
+        before = len(store)
+
         def look() -> None:
             with contextlib.suppress(StoreError):  # the end of the session says why
-                standing = store.standing()
+                standing = standing_of(store)
+                standing.before = before
                 if standing.done < standing.planned:
                     progress.show(standing)
 

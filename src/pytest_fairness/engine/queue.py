@@ -80,10 +80,10 @@ class Queue:
     this process asked; ``why``, if more is known than that the time was over, why one was left.
     """
 
-    def __init__(self, missing: Mapping[str, PlannedTrial], context: EngineContext, of: str = "") -> None:
+    def __init__(self, missing: Mapping[str, PlannedTrial], context: EngineContext) -> None:
         self.finished: dict[str, Trial] = {}
         self.why: dict[str, str] = {}
-        self._missing, self._context, self._of = missing, context, of
+        self._missing, self._context = missing, context
         self._store, self._progress = context.store, context.progress
         # A few more than may be in flight: their money is reserved, on the disk, before a place is free.
         self._workers_wanted = min(context.concurrency + 1 + context.concurrency // 8, len(missing))
@@ -101,14 +101,12 @@ class Queue:
         self._stopped = asyncio.Event()
         self._reserving = asyncio.Lock()
 
-    # ------------------------------------------------------------ from outside
-
     async def run(self) -> None:
-        """Ask until every trial is finished, here or in another process. Raises the first error, once all
-        that was in flight is logged, and gives up the claims of what was not asked.
+        """Ask until every trial is finished, here or in another process. Raises the first error, once all that was in
+        flight is logged, and gives up the claims of what was not asked.
         """
         if self._progress is not None:
-            self._progress.begin(len(self._missing), self._context.endpoint.name, self._of)
+            self._progress.begin(len(self._missing), self._context.endpoint.name)
         try:
             with self._first_error():
                 await self._prepare()
@@ -142,8 +140,6 @@ class Queue:
         self.stop()
         for worker in self._workers:
             worker.cancel()
-
-    # ------------------------------------------------------------ workers
 
     async def _prepare(self) -> None:
         """Have every endpoint ready to send, if neither a stop nor the end of the run comes first."""
@@ -228,17 +224,13 @@ class Queue:
         if self._progress is not None:
             self._progress.advance(trial)
 
-    # ------------------------------------------------------------ one trial
-
     async def _converse(self, conversation: Conversation) -> None:
         """Ask one trial to its end; or leave it where a stop or the deadline found it, to be resumed later."""
         again = self._context.retry.unknown
         if conversation.waiting is not None and not again:
-            raise EndpointError(
-                f"endpoint {self._context.endpoint.name!r}: trials of this run were sent in a batch (tag "
-                f"{conversation.waiting.tag}), whose results are still to be had: put `batch: true` back into "
-                "endpoints.yaml and resume"
-            )
+            where = f"endpoint {self._context.endpoint.name!r}: trials of this run were sent in a batch"
+            mend = "whose results are still to be had: put `batch: true` back into endpoints.yaml and resume"
+            raise EndpointError(f"{where} (tag {conversation.waiting.tag}), {mend}")
         if conversation.was_lost:
             conversation.lose(again=again)
         while not conversation.over():
@@ -322,12 +314,9 @@ class Queue:
             self.stop(EndpointError(f"{ending.error}; {why}"))
             return False
         if USAGE_ABSURD in ending.flags and not lane.tariff.free:
-            why = (
-                f"endpoint {lane.endpoint.name!r} counts more tokens for one call than any model can take or write "
-                f"({ending.usage}): nothing more is sent to it; look at its bill, and mend or replace the server. "
-                "What was paid for is kept in the run's folder"
-            )
-            self.stop(EndpointError(why))
+            why = f"counts more tokens for one call than any model can take or write ({ending.usage}): nothing more is"
+            mend = "look at its bill, and mend or replace the server. What was paid for is kept in the run's folder"
+            self.stop(EndpointError(f"endpoint {lane.endpoint.name!r} {why} sent to it; {mend}"))
         if ending.evidence is None:
             conversation.failures = conversation.server_failures = 0
             return True
@@ -340,11 +329,9 @@ class Queue:
         if failures >= self._context.max_attempts and not conversation.over():
             if lane.unreached >= UNREACHED:
                 # This trial has waited as long as any would; the others would wait for the same.
-                raise EndpointError(
-                    f"{ending.error}; {lane.unreached} attempts in a row got no connection, so nothing more is sent to "
-                    "this endpoint. What was asked before is kept: when it can be reached, continue with "
-                    "--fairness-resume last --fairness-retry-errors"
-                )
+                why = f"{lane.unreached} attempts in a row got no connection, so nothing more is sent to this endpoint"
+                mend = "when it can be reached, continue with --fairness-resume last --fairness-retry-errors"
+                raise EndpointError(f"{ending.error}; {why}. What was asked before is kept: {mend}")
             often = f" (after {failures} attempts)" if failures > 1 else ""
             conversation.give_up(Status.ERROR, f"{ending.error}{often}")
         return True

@@ -43,9 +43,7 @@ class Pipeline:
     endpoints: tuple[Endpoint | None, ...] = ()
 
     def identity(self) -> JSON:
-        between: list[JSON] = [
-            [number, [fingerprint(function) for function in made]] for number, made in self.between.items()
-        ]
+        between: list[JSON] = [[number, list(map(fingerprint, made))] for number, made in self.between.items()]
         found: dict[str, JSON] = {"pipeline": list(self.systems), "between": between}
         if any(endpoint is not None for endpoint in self.endpoints):
             found["endpoints"] = [
@@ -116,10 +114,7 @@ class Escalation:
     rungs: tuple[Rung, ...]
     usable: Callable[[str], bool]
     version: str
-
-    @property
-    def endpoints(self) -> tuple[Endpoint | None, ...]:
-        return ()
+    endpoints: tuple[Endpoint | None, ...] = ()
 
     def identity(self) -> JSON:
         return {"rungs": [[rung.name, *rung.turns] for rung in self.rungs], "usable": self.version}
@@ -154,17 +149,17 @@ def staged(planned: PlannedTrial, endpoint: Endpoint, is_refusal: Callable[[str]
         return planned
     cell = planned.cell
     cannot = {
-        "several turns": len(cell.turns) > 1 and planned.script is None,
-        "strategies, or an arm with steps": planned.script is not None,
+        "strategies, or an arm with steps": planned.script,
+        "several turns": cell.turns[1:],
         "a system prompt": cell.system is not None,
-        f"parameters ({', '.join(planned.parameters)})": bool(planned.parameters),
+        f"parameters ({', '.join(planned.parameters)})": planned.parameters,
     }
-    for what, is_so in cannot.items():
-        if is_so:
-            raise UsageError(
-                f"endpoint {endpoint.name!r} is a pipeline, which is given one text: the test has {what}; say it in "
-                "the steps of the pipeline, or in their entries"
-            )
+    what = next((what for what, given in cannot.items() if given), None)
+    if what is not None:
+        raise UsageError(
+            f"endpoint {endpoint.name!r} is a pipeline, which is given one text: the test has {what}; say it in the "
+            "steps of the pipeline, or in their entries"
+        )
     script = Relay(
         steps=endpoint.steps,
         systems=tuple(step.system for step in endpoint.steps),

@@ -25,7 +25,6 @@ from pytest_fairness.runs.manifest import FINISHED, read_manifest, versions
 from pytest_fairness.runs.reader import reading
 
 if TYPE_CHECKING:
-    from pytest_fairness.runs.shared_progress import WorkerProgress
     from pytest_fairness.runs.store import RunStore
 
 
@@ -50,14 +49,10 @@ class Aside:
         """Every write is flushed."""
 
 
-def progress(config: pytest.Config, mode: str, store: RunStore | None = None) -> Progress | WorkerProgress | None:
-    """Where the engine shows how far it is; nowhere under ``-q``, or when it is off. A worker, which has no terminal,
-    leaves it in the folder of *store*, where its controller finds it.
-    """
-    if mode == "off" or config.option.verbose < 0:
+def progress(config: pytest.Config, mode: str) -> Progress | None:
+    """Where the engine shows how far it is; nowhere under ``-q``, in a worker, or when it is off."""
+    if mode == "off" or config.option.verbose < 0 or hasattr(config, "workerinput"):
         return None
-    if hasattr(config, "workerinput"):
-        return None if store is None else store.progress()
     return Progress(cast("TextIO", Aside(config)))
 
 

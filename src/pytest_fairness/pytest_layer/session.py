@@ -29,7 +29,6 @@ from pytest_fairness.pytest_layer.trials import TrialSource, deal_of
 from pytest_fairness.running_test import TestContext, reading_until, running_test
 from pytest_fairness.runs.files import removed
 from pytest_fairness.runs.remote import open_remote
-from pytest_fairness.runs.replay import Recording
 from pytest_fairness.runs.store import RunStore, open_run
 
 if TYPE_CHECKING:
@@ -113,7 +112,7 @@ class FairnessSession:
 
     @cached_property
     def context(self) -> RunContext:
-        given, controller, replay = self._given, self._controller, self.settings.replay
+        given, controller = self._given, self._controller
         # Controller and workers share the token, and through it the run's folder.
         token, started = given.get(xdist.TOKEN), given.get(xdist.STARTED)
         if controller is not None:
@@ -127,7 +126,6 @@ class FairnessSession:
             token=token or uuid.uuid4().hex,
             scorers=self.scorers,
             open_store=lambda: self.open_store(self.worker),
-            open_recording=lambda: None if replay is None else Recording(replay),
             command=recorded_command(self.config),
             worker=self.worker,
             **place,
@@ -155,7 +153,7 @@ class FairnessSession:
             self.grids,
             collection.selected_cells(self._items),
             deal=deal_of(shard, self._items, self.grids) if shard else None,
-            progress=lambda: reporting.progress(self.config, self.settings.progress, self.context.store),
+            progress=lambda: reporting.progress(self.config, self.settings.progress),
             controller=self._given.get(xdist.PROCESS),
         )
 
@@ -337,15 +335,16 @@ class Systems:
             return named_endpoint(
                 name, path=settings.endpoints_file, types=self._types, concurrency=settings.concurrency
             )
-        systems, run = recording.systems(), recording.directory.name
-        if not systems.get(name):
-            raise UsageError(f"run {run} did not ask endpoint {name!r}; it asked: {listed(sorted(systems))}")
-        if len(systems[name]) > 1:
+        systems, run = [record["endpoint"] for record in recording.engines.values()], recording.directory.name
+        found = [system for system in systems if system["name"] == name]
+        if not found:
+            known = listed(sorted({system["name"] for system in systems}))
+            raise UsageError(f"run {run} did not ask endpoint {name!r}; it asked: {known}")
+        if len(found) > 1:
             raise UsageError(
-                f"run {run} asked {len(systems[name])} systems that are called {name!r}: "
-                "replay them from the fixture that made them"
+                f"run {run} asked {len(found)} systems called {name!r}: replay them from the fixture that made them"
             )
-        return RecordedEndpoint(systems[name][0])
+        return RecordedEndpoint(found[0])
 
     @cached_property
     def _types(self) -> dict[str, Any]:

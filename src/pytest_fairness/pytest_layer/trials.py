@@ -26,7 +26,6 @@ from pytest_fairness.runs import folder
 from pytest_fairness.runs.designs import PlannedTrial, closest_changes, design_of
 from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.replay import Replayer
-from pytest_fairness.runs.shared_progress import WorkerProgress
 from pytest_fairness.runs.store import Retry
 from pytest_fairness.scorers import is_refusal
 from pytest_fairness.trials_frame import (
@@ -58,7 +57,7 @@ class TrialSource:
         selected: Mapping[collection.Selection, tuple[int, ...]],
         *,
         deal: Deal | None = None,
-        progress: Callable[[], Progress | WorkerProgress | None] = lambda: None,
+        progress: Callable[[], Progress | None] = lambda: None,
         controller: int | None = None,
     ) -> None:
         self._context, self._resolve, self._grids, self._selected = context, resolve, grids, selected
@@ -167,6 +166,7 @@ class TrialSource:
         has a usable answer.
         """
         context, store, design = self._context, self._context.store, None
+        mine = plan if self._deal is None else [one for one in plan if self._deal.mine(one)]
         # A second sample belongs to no collected test, and is asked as it comes.
         test = next((key for key, known in self._grids.items() if known is planned), None)
         if test is not None and plan:
@@ -181,6 +181,7 @@ class TrialSource:
                 seed=context.settings.seed,
                 session=context.session,
                 whole=len(plan) == planned.grid.calls,
+                trials=len(mine),
             )
             known, resumed = store.designs(), context.settings.resume is not None
             previous = [one for one in known if resumed and one.session != design.session]
@@ -192,7 +193,6 @@ class TrialSource:
                 )
             if not any(one.session == design.session and one.same(design) for one in known):
                 store.append(design.to_record())
-        mine = plan if self._deal is None else [one for one in plan if self._deal.mine(one)]
         trials = engine.run(mine, design) if isinstance(engine, Replayer) else engine.run(mine)
         refuse_if_nothing_answered(trials, endpoint.name)
         found = dict(zip(map(id, mine), trials, strict=True))

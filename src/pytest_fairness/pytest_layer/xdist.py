@@ -182,7 +182,7 @@ def bearings(channel: Any, settings: Settings, started: float, here: Path) -> di
 
     line = Line(channel)
     try:
-        hello = line.ask(Hello(version=importlib.metadata.version("pytest-fairness")))
+        hello = line.submit(Hello(version=importlib.metadata.version("pytest-fairness"))).result()
     except FairnessError as error:
         return {"settings": settings, "started": started, "barred": str(error)}
     # Its clock may not be ours: what is left of the session's time must be the same for all.

@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import socket
 import sqlite3
 import threading
 import time
-import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
@@ -26,58 +26,29 @@ import msgspec
 from pytest_fairness.errors import StoreError
 from pytest_fairness.runs import files
 from pytest_fairness.runs.lines import FIRST, columns_of, encode_line
+from pytest_fairness.runs.manifest import read_manifest, write_manifest
 
 NAME = "run.sqlite3"
 SCHEMA_VERSION = 1
-#: Which record of a trial counts: one that has an answer rather than one that may be asked again, then the last.
-COUNTS = """type = 'trial' AND NOT EXISTS (
-    SELECT 1 FROM records AS other WHERE other.key = records.key AND other.type = 'trial' AND other.id <> records.id
-    AND CASE WHEN (other.status IN ('unknown', 'error')) = (records.status IN ('unknown', 'error'))
-        THEN other.id > records.id ELSE records.status IN ('unknown', 'error') END)"""
-#: What ordinary tools see of records, by columns: each with its place in the record, where that has another name.
-_VIEWS = {
-    "trials": (COUNTS, """status endpoint=endpoint.name model cell=cell.id template=cell.template groups=cell.groups
-        name=cell.name arm=cell.arm repetition prompt=messages[#-1].content reply=replies[#-1] attempts cost seconds
-        error source time"""),
-    "attempts": ("type = 'attempt'", """turn attempt status evidence cost seconds error status_code=wire.status_code
-        request=wire.request_body response=wire.response_body time"""),
-}  # fmt: skip
-
-
-def _view(name: str, which: str, columns: str) -> str:
-    places = (column.partition("=") for column in columns.split())
-    shown = ", ".join(f"json_extract(record, '$.{place or column}') AS {column}" for column, _, place in places)
-    return f"CREATE VIEW {name} AS SELECT id, key, {shown}, record FROM records WHERE {which}"
-
-
+#: The statements of ``schema.sql``, as SQLite keeps them.
 SCHEMA = [
-    """CREATE TABLE records (
-    id INTEGER PRIMARY KEY, writer TEXT NOT NULL, number INTEGER NOT NULL,
-    type TEXT NOT NULL, key TEXT, status TEXT, record TEXT NOT NULL)""",
-    "CREATE UNIQUE INDEX records_by_writer ON records (writer, number)",
-    "CREATE INDEX records_by_key ON records (key, type, status) WHERE key IS NOT NULL",
-    "CREATE INDEX records_of_tests ON records (type, id) WHERE key IS NULL",
-    "CREATE TABLE claims (key TEXT PRIMARY KEY, writer TEXT NOT NULL, life TEXT NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE writers (name TEXT PRIMARY KEY, life TEXT NOT NULL, pid INTEGER, host TEXT) WITHOUT ROWID",
-    "CREATE TABLE account (settled INTEGER NOT NULL, reserved INTEGER NOT NULL)",
-    "CREATE TABLE rate_limits (identity TEXT PRIMARY KEY, written REAL, request_due REAL, token_due REAL)",
-    "CREATE TABLE progress (writer TEXT PRIMARY KEY, report TEXT NOT NULL)",
-    *(_view(name, *what) for name, what in _VIEWS.items()),
+    re.sub("^--.*\n", "", statement, flags=re.MULTILINE).strip()
+    for statement in Path(__file__).with_name("schema.sql").read_text("ascii").split(";\n")[:-1]
 ]
-#: What is read without more ado: the account, the number of finished trials, what changes whenever another connection
-#: has written with the last record, the reports of workers, the records of a type that belongs to no trial.
+#: What is read without more ado: the account, the number of finished trials, also by status, what changes whenever
+#: another connection has written with the last record, the records of a type that belongs to no trial.
 QUERIES = {
     "account": "SELECT settled, reserved FROM account",
     "count": "SELECT count(DISTINCT key) FROM records WHERE key IS NOT NULL AND type = 'trial'",
     "look": "SELECT data_version, (SELECT ifnull(max(id), 0) FROM records) FROM pragma_data_version",
-    "reports": "SELECT report FROM progress ORDER BY writer",
+    "statuses": "SELECT status, count(DISTINCT key) FROM records WHERE key IS NOT NULL AND type = 'trial' GROUP BY 1",
     "type": "SELECT record FROM records WHERE key IS NULL AND type = ? ORDER BY id",
 }
 _COLUMNS = 6
 _INSERT = "INSERT INTO records (writer, number, type, key, status, record) VALUES "
 _ROW = "(?, ?, ?, ?, ?, ?)"
-#: Rows of one statement: SQLite lets go of the interpreter once a statement, however many rows it has.
-_ROWS = (64, 8, 1)
+#: Rows of one statement, at the most: SQLite lets go of the interpreter once a statement, however many rows it has.
+_ROWS = 64
 #: Seconds that records wait for others to be committed with, where nobody waits for them.
 _LINGER = 0.005
 #: Operations of one transaction; records that wait before :meth:`Database.append` waits for them; characters of one
@@ -113,10 +84,9 @@ class Operator(Protocol):
         """Chain the record *body*. It is on the disk when any later operation is. Raises StoreError."""
 
     def submit(self, operation: Operation) -> Future[Any]:
-        """Have *operation* done after all that came before; its result when that is on the disk. Raises StoreError."""
-
-    def ask(self, operation: Operation) -> Any:
-        """Have *operation* done, and wait for its result. Raises what it raises, and StoreError."""
+        """Have *operation* done after all that came before; its result, or what it raises, when that is on the disk.
+        Raises StoreError.
+        """
 
     def done(self, operation: Operation) -> asyncio.Future[Any]:
         """The same on the running event loop."""
@@ -142,7 +112,7 @@ class Read(Operation):
     """The rows of one of the ``QUERIES``, with its *values*."""
 
     writes = False
-    query: Literal["account", "count", "look", "reports", "type"]
+    query: Literal["account", "count", "look", "statuses", "type"]
     values: list[str] = []
 
     def run(self, database: Any) -> list[tuple[Any, ...]]:
@@ -150,12 +120,12 @@ class Read(Operation):
         return rows
 
 
+_AnyFuture: TypeAlias = Future[Any] | asyncio.Future[Any]
+
+
 class _Waiting(NamedTuple):
     operation: Operation
-    future: Future[Any] | asyncio.Future[Any] | None
-
-
-_NOBODY = _Waiting(Flush(), None)
+    future: _AnyFuture | None
 
 
 def log_name(writer: str) -> str:
@@ -243,15 +213,17 @@ def create_tables(connection: sqlite3.Connection) -> None:
 
 #: What failures of SQLite mean for the owner of the disk, by what their names begin with.
 _MENDS = {
-    (
-        "SQLITE_FULL",
-        "SQLITE_IOERR",
-    ): "written ({}): the disk or a quota is full, or the disk is broken; free some "
-    "space and run again: what was written before stands",
-    ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM"): "written ({}): make it writable, or choose another folder "
-    "with fairness_run_dir in the ini file",
-    ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"): "locked ({}): close the program that has it open, and put the "
-    "runs on a local disk with fairness_run_dir in the ini file",
+    ("SQLITE_FULL", "SQLITE_IOERR"): (
+        "written ({}): the disk or a quota is full, or the disk is broken; free some space and run again: what was "
+        "written before stands"
+    ),
+    ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM"): (
+        "written ({}): make it writable, or choose another folder with fairness_run_dir in the ini file"
+    ),
+    ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"): (
+        "locked ({}): close the program that has it open, and put the runs on a local disk with fairness_run_dir in "
+        "the ini file"
+    ),
 }
 
 
@@ -271,12 +243,13 @@ def damaged(where: object, why: str) -> StoreError:
     )
 
 
-def _presence(path: Path) -> sqlite3.Connection | None:
-    """Show the other processes that a writer lives, until the connection is closed; None if it does in another.
+def _presence(directory: Path, writer: str) -> sqlite3.Connection | None:
+    """Show the other processes that *writer* lives, until the connection is closed; None if it does in another.
 
     It is SQLite's own lock on a file without content, the same on every system, which that lets go of when the process
     dies. Raises StoreError where there are no locks.
     """
+    path = directory / "state" / f"{writer}.lock"
     files.make_directory(path.parent)
     connection = _opened(path, 0)
     try:
@@ -293,24 +266,36 @@ def _presence(path: Path) -> sqlite3.Connection | None:
 # ---------------------------------------------------------------- writing
 
 
+class _Seal(Operation):
+    """Write how far this writer's records reach into the manifest, and give up what it has claimed."""
+
+    def run(self, database: Database) -> None:
+        database.connection.execute("DELETE FROM claims WHERE writer = ?", (database.writer,))
+        if database.number:
+            manifest = read_manifest(database.directory)
+            head = {"records": database.number, "head": database.head}
+            logs = manifest.setdefault("logs", {})
+            if not head.items() <= logs.get(log_name(database.writer), {}).items():
+                logs[log_name(database.writer)] = head
+                write_manifest(database.directory, manifest)
+
+
 class Database:
     """The database of the run in *directory*, written as *writer*, of which there is one at a time; thread safe.
 
     ``head`` and ``number`` are the end of the writer's chain. Once anything could not be written, nothing more is: all
-    that follows raises the same StoreError, as nothing must be paid for that cannot be recorded. *seal* is done last.
+    that follows raises the same StoreError, as nothing must be paid for that cannot be recorded.
     """
 
-    def __init__(self, directory: Path, writer: str, seal: Operation) -> None:
+    def __init__(self, directory: Path, writer: str) -> None:
         self.directory = directory
         self.writer = writer
-        self.life = uuid.uuid4().hex
         self.path = directory / NAME
         self.head = FIRST
         self.number = 0
         #: Monotonic, in seconds; for limits per minute.
         self.clock: Callable[[], float] = time.monotonic
         self.closed = False
-        self._seal = seal
         self._pid = os.getpid()
         self._rows: list[str | int | None] = []
         self._account: tuple[int, int] | None = None
@@ -318,9 +303,9 @@ class Database:
         self._queue: deque[_Waiting] = deque()
         self._filled, self._urgent = threading.Event(), threading.Event()
         self._broken: StoreError | None = None
-        presence = _presence(self._presence_of(writer))
+        presence = _presence(directory, writer)
         if presence is None:
-            raise self._another_life()
+            raise self._another_process()
         self._present = presence
         try:
             self.connection = connect(self.path)
@@ -335,9 +320,11 @@ class Database:
         query = "SELECT number, record FROM records WHERE writer = ? ORDER BY number DESC LIMIT 1"
         if (last := self.connection.execute(query, (self.writer,)).fetchone()) is not None:
             self.number, self.head = last[0], last[1][-66:-2]
-        about = (self.writer, self.life, self._pid, socket.gethostname())
+        about = (self.writer, self._pid, socket.gethostname())
         try:
-            self.connection.execute("INSERT OR REPLACE INTO writers VALUES (?, ?, ?, ?)", about)
+            self.connection.execute("INSERT OR REPLACE INTO writers VALUES (?, ?, ?)", about)
+            # A writer of this name that died has claimed them: another may have them.
+            self.connection.execute("DELETE FROM claims WHERE writer = ?", (self.writer,))
         except sqlite3.Error as error:
             raise _explained(self.path, error) from error
         self._thread.start()
@@ -358,15 +345,12 @@ class Database:
     def append(self, body: str) -> None:
         self._put(_Waiting(Append(body), None), urgent=len(body) > _LONG)
         if len(self._queue) > _WAITING or len(body) > _LONG:
-            self.ask(Flush())
+            self.submit(Flush()).result()
 
     def submit(self, operation: Operation) -> Future[Any]:
         future: Future[Any] = Future()
         self._put(_Waiting(operation, future), urgent=True)
         return future
-
-    def ask(self, operation: Operation) -> Any:
-        return self.submit(operation).result()
 
     def done(self, operation: Operation) -> asyncio.Future[Any]:
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -381,7 +365,7 @@ class Database:
         if self.closed:
             raise StoreError(f"run {self.directory.name} is closed")
         self._queue.append(waiting)
-        if urgent:
+        if urgent and not self._urgent.is_set():
             self._urgent.set()
         if not self._filled.is_set():
             self._filled.set()
@@ -392,8 +376,8 @@ class Database:
         started = self._thread.is_alive()
         try:
             if started:
-                self.ask(Flush())  # before the manifest says so
-                self.ask(self._seal)
+                self.submit(Flush()).result()  # before the manifest says so
+                self.submit(_Seal()).result()
         finally:
             self.closed = True
             self._filled.set()
@@ -406,10 +390,7 @@ class Database:
 
     # ------------------------------------------------------------ who lives
 
-    def _presence_of(self, writer: str) -> Path:
-        return self.directory / "state" / f"{writer}.lock"
-
-    def _another_life(self) -> StoreError:
+    def _another_process(self) -> StoreError:
         who = None
         with contextlib.suppress(StoreError, sqlite3.Error), contextlib.closing(connect(self.path)) as connection:
             who = connection.execute("SELECT pid, host FROM writers WHERE name = ?", (self.writer,)).fetchone()
@@ -419,20 +400,16 @@ class Database:
             "your own"
         )
 
-    def living(self, lives: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
-        """Those of *lives* (a writer's name, and which of its lives) whose process lives."""
-        found = set()
-        for writer, life in set(lives):
-            known = self.connection.execute("SELECT life FROM writers WHERE name = ?", (writer,)).fetchone()
-            if known == (life,) and (writer == self.writer or self._is_present(writer)):
-                found.add((writer, life))
+    def living(self, writers: Iterable[str]) -> set[str]:
+        """Those of *writers* whose process lives."""
+        found = {self.writer}
+        for writer in set(writers) - found:
+            presence = _presence(self.directory, writer)
+            if presence is None:
+                found.add(writer)
+            else:
+                presence.close()
         return found
-
-    def _is_present(self, writer: str) -> bool:
-        presence = _presence(self._presence_of(writer))
-        if presence is not None:
-            presence.close()
-        return presence is None
 
     # ------------------------------------------------------------ the thread
 
@@ -444,23 +421,19 @@ class Database:
             self._filled.clear()
             self._urgent.clear()
             while self._queue:
-                group = [self._queue.popleft() for _ in range(min(_MOST, len(self._queue)))]
-                self._settle(group, *self._commit(group))
+                self._commit([self._queue.popleft() for _ in range(min(_MOST, len(self._queue)))])
             if self.closed:
                 return
 
-    def _commit(self, group: Sequence[_Waiting]) -> tuple[list[Any], StoreError | None]:
-        results: list[Any] = []
-        if self._broken is not None:
-            return results, self._broken
-        self._account = None
+    def _commit(self, group: Sequence[_Waiting]) -> None:
         try:
+            if self._broken is not None:
+                raise self._broken
+            self._account = None
             self.connection.execute("BEGIN IMMEDIATE" if any(one.operation.writes for one in group) else "BEGIN")
-            for operation, _ in group:
-                results.append(self._done(operation))
-            early = [one if one.operation.early else _NOBODY for one in group]
-            if early.count(_NOBODY) < len(group):
-                self._settle(early, results, None)
+            results = [(one.future, self._done(one.operation)) for one in group]
+            if early := [result for one, result in zip(group, results, strict=True) if one.operation.early]:
+                self._settle(early)
             self._save()
             self.connection.execute("COMMIT")
             if not files.is_still(self.path, self._file):
@@ -470,11 +443,11 @@ class Database:
                 self.connection.execute("ROLLBACK")
             if isinstance(error, StoreError):
                 self._broken = error
-            elif files.is_still(self.path, self._file):
-                self._broken = _explained(self.path, error)
             else:
-                self._broken = self._absent()
-        return results, self._broken
+                still = files.is_still(self.path, self._file)
+                self._broken = _explained(self.path, error) if still else self._absent()
+            results = [(one.future, StoreError(str(self._broken))) for one in group]
+        self._settle(results)
 
     def _done(self, operation: Operation) -> Any:
         if type(operation) is Append:
@@ -496,23 +469,19 @@ class Database:
             self.connection.execute("UPDATE account SET settled = ?, reserved = ?", self.account)
             self._account_changed = False
         rows, self._rows = self._rows, []
-        at, left = 0, len(rows) // _COLUMNS
-        for size in _ROWS:
-            while left >= size:
-                values = rows[at : at + size * _COLUMNS]
-                self.connection.execute(_INSERT + ", ".join([_ROW] * size), values)
-                at, left = at + size * _COLUMNS, left - size
+        for at in range(0, len(rows), _ROWS * _COLUMNS):
+            values = rows[at : at + _ROWS * _COLUMNS]
+            self.connection.execute(_INSERT + ", ".join([_ROW] * (len(values) // _COLUMNS)), values)
 
     def _absent(self) -> StoreError:
         if not self.directory.exists():
             return files.removed(self.directory)
         return StoreError(f"{self.path} was removed or replaced while it was being written: run again")
 
-    def _settle(self, group: Sequence[_Waiting], results: Sequence[Any], broken: StoreError | None) -> None:
-        """Hand out what came of the operations, in one call for all that wait on one event loop."""
-        waiting: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
-        for number, (_, future) in enumerate(group):
-            result = results[number] if broken is None else StoreError(str(broken))
+    def _settle(self, results: Iterable[tuple[_AnyFuture | None, Any]]) -> None:
+        """Hand out what came of operations, in one call for all that wait on one event loop."""
+        waiting: dict[asyncio.AbstractEventLoop, list[tuple[_AnyFuture, Any]]] = {}
+        for future, result in results:
             if isinstance(future, Future):
                 _resolve([(future, result)])
             elif future is not None:
@@ -522,7 +491,7 @@ class Database:
                 loop.call_soon_threadsafe(_resolve, settled)
 
 
-def _resolve(settled: Sequence[tuple[Future[Any] | asyncio.Future[Any], Any]]) -> None:
+def _resolve(settled: Sequence[tuple[_AnyFuture, Any]]) -> None:
     for future, result in settled:
         if future.done():  # its asker has given up
             continue

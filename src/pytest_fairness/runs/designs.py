@@ -7,13 +7,16 @@ its fields are those that people edit.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
+import msgspec
+
 from pytest_fairness.endpoints.protocol import Endpoint
-from pytest_fairness.model import JSON, Cell, Message, Status, Trial, to_json
+from pytest_fairness.model import JSON, Cell, Message, Status, Trial
 from pytest_fairness.runs.keys import canonical_json, content_key
+from pytest_fairness.runs.lines import plain
 
 
 class Script(Protocol):
@@ -57,31 +60,32 @@ class PlannedTrial:
         return content_key(identity, self.sent_parameters(endpoint), self.cell, self.repetition, script)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedDesign:
+class RecordedDesign(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="design"):
     """What one test asks one system. ``part`` tells several samples of one test apart, ``session`` who wrote this.
 
     ``templates`` maps each template to the digest of its text; ``prompts`` and ``cell_ids`` are digests over all
-    cells. ``whole`` is False for a selection of cells, which another selection need not equal.
+    cells. ``whole`` is False for a selection of cells, which another selection need not equal; ``trials`` are those of
+    this shard.
     """
 
     test: str
     tier: int
     endpoint: str
-    identity: Mapping[str, JSON]
+    identity: Mapping[str, Any]
     part: str = ""
     session: str = ""
-    parameters: Mapping[str, JSON] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = {}
     repetitions: int = 1
-    templates: Mapping[str, str] = field(default_factory=dict)
+    templates: Mapping[str, str] = {}
     system: str = ""
-    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    groups: Mapping[str, list[str]] = {}
     cells: int = 0
     cell_ids: str = ""
     prompts: str = ""
     script: str = ""
     seed: int = 0
     whole: bool = True
+    trials: int = 0
 
     @property
     def place(self) -> tuple[str, int, str]:
@@ -90,56 +94,38 @@ class RecordedDesign:
 
     def to_record(self) -> dict[str, Any]:
         """The record of type ``design``."""
-        return {"type": "design", **to_json(self)}  # type: ignore[dict-item]
+        record: dict[str, Any] = msgspec.to_builtins(self, enc_hook=plain)
+        return record
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """The inverse of :meth:`to_record`; fields of other versions are passed over."""
-        known = {part.name for part in fields(cls)}
-        return cls(**{key: value for key, value in record.items() if key in known})
+        return msgspec.convert(record, cls)
 
     def same(self, other: RecordedDesign) -> bool:
         """Whether both ask the same, whoever wrote them."""
-        return replace(self, session="").to_record() == replace(other, session="").to_record()
+        one, two = (canonical_json({**design.to_record(), "session": ""}) for design in (self, other))
+        return one == two
 
 
-def design_of(
-    planned: Sequence[PlannedTrial],
-    *,
-    test: str,
-    tier: int,
-    endpoint: str,
-    identity: Mapping[str, JSON],
-    parameters: Mapping[str, JSON],
-    templates: Mapping[str, str],
-    **more: Any,
-) -> RecordedDesign:
-    """The design of *planned*, asked of *endpoint* with *parameters* (the endpoint's defaults included).
-
-    *templates* maps ids to texts; *more* is passed on.
-    """
-    cells = {one.cell.id: one.cell for one in planned}
+def design_of(planned: Sequence[PlannedTrial], *, templates: Mapping[str, str], **about: Any) -> RecordedDesign:
+    """The design of *planned*. *templates* maps ids to texts; *about* are the fields that the trials do not show."""
+    cells = sorted({one.cell.id: one.cell for one in planned}.values(), key=lambda cell: cell.id)
     groups: dict[str, set[str]] = {}
-    for cell in cells.values():
+    for cell in cells:
         for protected, group in cell.groups.items():
             groups.setdefault(protected, set()).add(group)
-    ordered = sorted(cells.values(), key=lambda cell: cell.id)
     scripts = {one.cell.id: one.script.identity() for one in planned if one.script is not None}
     return RecordedDesign(
-        test=test,
-        tier=tier,
-        endpoint=endpoint,
-        identity=identity,
-        parameters=parameters,
+        **about,
         repetitions=len({one.repetition for one in planned}),
         templates={key: _digest(text) for key, text in sorted(templates.items())},
-        system=_digest(sorted({cell.system or "" for cell in ordered})),
+        system=_digest(sorted({cell.system or "" for cell in cells})),
         groups={protected: sorted(found) for protected, found in sorted(groups.items())},
         cells=len(cells),
-        cell_ids=_digest([cell.id for cell in ordered]),
-        prompts=_digest([[cell.id, cell.system, list(cell.turns), cell.arm] for cell in ordered]),
+        cell_ids=_digest([cell.id for cell in cells]),
+        prompts=_digest([[cell.id, cell.system, list(cell.turns), cell.arm] for cell in cells]),
         script=_digest(scripts) if scripts else "",
-        **more,
     )
 
 
@@ -149,11 +135,14 @@ def _digest(value: Any) -> str:
 
 def changes(before: RecordedDesign, now: RecordedDesign) -> list[str]:
     """What differs between two designs of one place, each in a few words; empty if nothing does."""
-    found = _between("the endpoint", {"": before.endpoint}, {"": now.endpoint})
-    found += _between("the endpoint's ", before.identity, now.identity)
-    found += _between("the parameter ", before.parameters, now.parameters)
-    found += _between("n: repetitions", {"": before.repetitions}, {"": now.repetitions}, plural=True)
-    found += _between("the seed", {"": before.seed}, {"": now.seed})
+    every = (before.whole and now.whole) or before.cell_ids == now.cell_ids
+    old, new = (_facts(one, every=every) for one in (before, now))
+    found = []
+    for what in dict.fromkeys((*old, *new)):
+        was, present = (facts.get(what, "not given")[:80] for facts in (old, new))
+        if old.get(what) != new.get(what):
+            plural = what.startswith(("n: ", "the groups of "))
+            found.append(f"{what} {'were' if plural else 'was'} {was}, {'are' if plural else 'is'} {present}")
     for key in dict.fromkeys((*before.templates, *now.templates)):
         then, since = before.templates.get(key), now.templates.get(key)
         if then is None or since is None:
@@ -162,32 +151,23 @@ def changes(before: RecordedDesign, now: RecordedDesign) -> list[str]:
             found.append(f"the prompt: the text of template {key!r} changed")
     if before.script != now.script:
         found.append("the script (steps or strategies) changed")
-    if (before.whole and now.whole) or before.cell_ids == now.cell_ids:
-        cells = ["the prompt: the system prompt changed"] if before.system != now.system else []
-        groups = ({key: ", ".join(names) for key, names in one.groups.items()} for one in (before, now))
-        cells += _between("the groups of ", *groups, plural=True, show=str)
-        cells += _between("n: cells", {"": before.cells}, {"": now.cells}, plural=True)
-        if not (cells or found) and (before.cell_ids, before.prompts) != (now.cell_ids, now.prompts):
-            cells = ["the prompts: names, personas, context or signals changed"]
-        found += cells
+    if every and before.system != now.system:
+        found.append("the prompt: the system prompt changed")
+    if every and not found and (before.cell_ids, before.prompts) != (now.cell_ids, now.prompts):
+        found.append("the prompts: names, personas, context or signals changed")
     return found
 
 
-def _between(
-    what: str,
-    before: Mapping[str, Any],
-    now: Mapping[str, Any],
-    *,
-    plural: bool = False,
-    show: Callable[[Any], str] = repr,
-) -> list[str]:
-    was, present = ("were", "are") if plural else ("was", "is")
-    shown = [{key: show(value)[:80] for key, value in values.items()} for values in (before, now)]
-    return [
-        f"{what}{key} {was} {shown[0].get(key, 'not given')}, {present} {shown[1].get(key, 'not given')}"
-        for key in dict.fromkeys((*before, *now))
-        if key not in before or key not in now or before[key] != now[key]
-    ]
+def _facts(design: RecordedDesign, *, every: bool) -> dict[str, str]:
+    """What people edit, by the words for it; what is of all cells where *every* one is asked."""
+    facts = {"the endpoint": repr(design.endpoint)}
+    facts |= {f"the endpoint's {key}": repr(value) for key, value in design.identity.items()}
+    facts |= {f"the parameter {key}": repr(value) for key, value in design.parameters.items()}
+    facts |= {"n: repetitions": str(design.repetitions), "the seed": str(design.seed)}
+    if every:
+        facts |= {f"the groups of {key}": ", ".join(names) for key, names in design.groups.items()}
+        facts["n: cells"] = str(design.cells)
+    return facts
 
 
 def closest_changes(before: Sequence[RecordedDesign], now: RecordedDesign) -> list[str]:

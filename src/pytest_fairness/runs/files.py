@@ -31,18 +31,22 @@ def open_regular(path: Path, flags: int) -> int:
         descriptor = os.open(path, flags | _FLAGS, 0o600)
     except OSError as error:
         raise _unwritable(path, error) from error
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+    try:
+        check_regular(path, os.fstat(descriptor))
+    except StoreError:
         os.close(descriptor)
-        raise StoreError(_unfit(path, status))
+        raise
     return descriptor
 
 
-def check_regular(path: Path) -> None:
-    """Raise StoreError unless *path* is a plain file of one name; without opening it."""
-    status = path.lstat()
+def check_regular(path: Path, status: os.stat_result | None = None) -> None:
+    """Raise StoreError unless *path*, of that *status*, is a plain file of one name; without opening it."""
+    status = status or path.lstat()
+    if stat.S_ISLNK(status.st_mode):
+        raise StoreError(f"{path} is a symbolic link, which a run's folder may not hold: remove it")
     if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
-        raise StoreError(_unfit(path, status))
+        what = "has a second name (hard link)" if stat.S_ISREG(status.st_mode) else "is not a plain file"
+        raise StoreError(f"{path} {what}: remove it, {_CHOOSE}")
 
 
 def is_still(path: Path, status: os.stat_result) -> bool:
@@ -67,16 +71,9 @@ def network_file_system(path: Path) -> str | None:
     return kind if _NETWORK.fullmatch(kind) else None
 
 
-def _unfit(path: Path, status: os.stat_result) -> str:
-    if stat.S_ISLNK(status.st_mode):
-        return f"{path} is a symbolic link, which a run's folder may not hold: remove it"
-    what = "has a second name (hard link)" if stat.S_ISREG(status.st_mode) else "is not a plain file"
-    return f"{path} {what}: remove it, {_CHOOSE}"
-
-
 def _unwritable(path: Path, error: OSError) -> StoreError:
     if path.is_symlink():
-        return StoreError(_unfit(path, path.lstat()))
+        check_regular(path)
     return StoreError(
         f"{path} cannot be opened or written ({error.strerror}): free some space, make it writable, {_CHOOSE}; what "
         "was written before stands"
@@ -104,7 +101,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             stream.flush()
             os.fsync(stream.fileno())
         if path.is_symlink():
-            raise StoreError(_unfit(path, path.lstat()))
+            check_regular(path)
         temporary.replace(path)
         if os.name == "posix":  # the new name is on the disk when its directory is
             descriptor = os.open(path.parent, os.O_RDONLY)

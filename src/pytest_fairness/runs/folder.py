@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import hashlib
+import itertools
 import os
 import re
 import uuid
@@ -30,18 +31,17 @@ def reserve_run(root: Path, token: str, *, today: datetime.date | None = None, a
     _prepare(root)
     entry = _entry(root, token)
     try:
-        if entry.exists():
-            return _reserved(root, entry)
-        made = None if adopt else _make_next(root, str(today or datetime.datetime.now().astimezone().date()))
-        draft = entry.with_suffix(f".{uuid.uuid4().hex[:12]}")
-        files.write_atomically(draft, (adopt or str(made)).encode("ascii", "replace"))
-        try:
-            os.link(draft, entry)  # of several processes, one alone
-        except FileExistsError:
-            if made is not None:
-                (root / made).rmdir()
-        finally:
-            draft.unlink()
+        if not entry.exists():
+            made = None if adopt else _make_next(root, str(today or datetime.datetime.now().astimezone().date()))
+            draft = entry.with_suffix(f".{uuid.uuid4().hex[:12]}")
+            files.write_atomically(draft, (adopt or str(made)).encode("ascii", "replace"))
+            try:
+                os.link(draft, entry)  # of several processes, one alone
+            except FileExistsError:
+                if made is not None:
+                    (root / made).rmdir()
+            finally:
+                draft.unlink()
         return _reserved(root, entry)
     except OSError as error:
         raise StoreError(
@@ -51,13 +51,12 @@ def reserve_run(root: Path, token: str, *, today: datetime.date | None = None, a
 
 
 def _make_next(root: Path, day: str) -> str:
-    """Make the next free folder of the *day*; its name."""
-    while True:
-        number = max((int(path.name[11:]) for path in run_folders(root) if path.name.startswith(day)), default=0) + 1
-        name = f"{day}-{number:03d}"
+    numbers = (int(path.name[11:]) for path in run_folders(root) if path.name.startswith(day))
+    for number in itertools.count(1 + max(numbers, default=0)):
         with contextlib.suppress(FileExistsError):  # another session has just made it
-            (root / name).mkdir(mode=0o700)
-            return name
+            (root / f"{day}-{number:03d}").mkdir(mode=0o700)
+            break
+    return f"{day}-{number:03d}"
 
 
 def find_run(root: Path, token: str) -> Path | None:

@@ -7,7 +7,9 @@ import json
 import platform
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import JSON, to_json
@@ -18,21 +20,10 @@ NAME = "manifest.json"
 FINISHED = "finished"
 #: The exported records of a run.
 LOGS = "trials*.jsonl"
-_PACKAGES = (
-    "pytest-fairness",
-    "pytest",
-    "pytest-xdist",
-    "numpy",
-    "pandas",
-    "scipy",
-    "statsmodels",
-    "vaderSentiment",
-    "aiohttp",
-    "litellm",
-)
+_PACKAGES = "pytest-fairness pytest pytest-xdist numpy pandas scipy statsmodels vaderSentiment aiohttp litellm"
 
 
-class Anchor(NamedTuple):
+class Anchor(msgspec.Struct, frozen=True):
     """After so many records, the head of a log was this hash."""
 
     records: int
@@ -43,25 +34,18 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     """The manifest of the run in *directory*; empty if there is none yet. Raises StoreError if it cannot be read."""
     path = directory / NAME
     try:
-        manifest = json.loads(path.read_bytes())
+        manifest = msgspec.convert(json.loads(path.read_bytes()), dict[str, Any])
+        anchors_of(manifest)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
         raise StoreError(f"{path} cannot be read ({error}): restore it from a copy, or start a new run") from error
-    if not isinstance(manifest, dict):
-        raise StoreError(f"{path} is not a JSON object: restore it from a copy, or start a new run")
     return manifest
 
 
-def anchors_of(directory: Path, manifest: Mapping[str, Any]) -> dict[str, Anchor]:
-    """What *manifest* says of each log that was closed. Raises StoreError where that cannot be read."""
-    try:
-        logs = manifest.get("logs", {})
-        return {name: Anchor(int(log["records"]), str(log["head"])) for name, log in logs.items()}
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise StoreError(
-            f"{directory / NAME}: its entry of logs cannot be read ({error}): restore it from a copy"
-        ) from error
+def anchors_of(manifest: Mapping[str, Any]) -> dict[str, Anchor]:
+    """What *manifest* says of each log that was closed, by the name of its file."""
+    return msgspec.convert(manifest.get("logs", {}), dict[str, Anchor])
 
 
 def encode_manifest(manifest: Mapping[str, Any]) -> bytes:
@@ -77,7 +61,7 @@ def write_manifest(directory: Path, manifest: Mapping[str, Any]) -> None:
 def versions() -> dict[str, JSON]:
     """Version of Python, the platform and each package that a result can depend on, if installed."""
     found: dict[str, JSON] = {"python": platform.python_version(), "platform": platform.platform(terse=True)}
-    for package in _PACKAGES:
+    for package in _PACKAGES.split():
         try:
             found[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:

@@ -11,7 +11,9 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
+
+import msgspec
 
 from pytest_fairness.errors import UsageError
 from pytest_fairness.runs.database import insert_records, writer_of
@@ -20,33 +22,24 @@ from pytest_fairness.runs.export import make_run
 from pytest_fairness.runs.manifest import FINISHED, read_manifest
 from pytest_fairness.runs.reader import RunReader, reading
 
-#: Settings in which shards of one run cannot differ.
-_ALIKE = ("endpoint", "tier", "seed")
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Shard:
-    """One shard, its logs checked from end to end."""
+    """Number *part* (from 1) of *whole* shards, its logs checked from end to end."""
 
     part: int
     whole: int
     manifest: Mapping[str, Any]
     reader: RunReader
 
-    @classmethod
-    def open(cls, directory: Path, stack: contextlib.ExitStack) -> Self:
-        manifest = read_manifest(directory)
-        part, _, whole = str(manifest.get("shard", "")).partition("/")
-        if not (part.isdigit() and whole.isdigit()):
-            raise UsageError(f"{directory} is no shard of a run: merge runs that were asked with --fairness-shard K/N")
-        if FINISHED not in manifest:
-            raise UsageError(
-                f"{directory}: shard {part}/{whole} did not come to its end: finish it with --fairness-resume=last"
-            )
-        return cls(int(part), int(whole), manifest, stack.enter_context(reading(directory)))
-
     def __str__(self) -> str:
         return f"shard {self.part}/{self.whole} ({self.reader.directory})"
+
+    def conditions(self) -> dict[str, Any]:
+        """What shards of one run cannot differ in."""
+        settings = self.manifest.get("settings", {})
+        version = self.manifest.get("versions", {}).get("pytest-fairness")
+        return {**{key: settings.get(key) for key in ("endpoint", "tier", "seed")}, "pytest-fairness": version}
 
 
 def merge(directories: Sequence[Path], root: Path) -> Path:
@@ -56,35 +49,39 @@ def merge(directories: Sequence[Path], root: Path) -> Path:
     trial that two shards asked.
     """
     with contextlib.ExitStack() as stack:
-        shards = sorted((_Shard.open(directory, stack) for directory in directories), key=lambda shard: shard.part)
+        shards = sorted((_opened(directory, stack) for directory in directories), key=lambda shard: shard.part)
         _check_complete(shards)
         for shard in shards[1:]:
             _check_alike(shards[0], shard)
         return make_run(root, lambda connection: _fill(connection, shards))
 
 
+def _opened(directory: Path, stack: contextlib.ExitStack) -> _Shard:
+    manifest = read_manifest(directory)
+    part, _, whole = str(manifest.get("shard", "")).partition("/")
+    if not (part.isdigit() and whole.isdigit()):
+        raise UsageError(f"{directory} is no shard of a run: merge runs that were asked with --fairness-shard K/N")
+    if FINISHED not in manifest:
+        raise UsageError(
+            f"{directory}: shard {part}/{whole} did not come to its end: finish it with --fairness-resume=last"
+        )
+    return _Shard(int(part), int(whole), manifest, stack.enter_context(reading(directory)))
+
+
 def _check_complete(shards: Sequence[_Shard]) -> None:
     if not shards:
         raise UsageError("there is nothing to merge: name the folders of all shards")
-    whole = shards[0].whole
-    for shard in shards:
-        if shard.whole != whole:
-            raise UsageError(f"{shards[0]} and {shard} are of different runs")
-    parts = [shard.part for shard in shards]
+    whole, parts = shards[0].whole, [shard.part for shard in shards]
+    if other := next((shard for shard in shards if shard.whole != whole), None):
+        raise UsageError(f"{shards[0]} and {other} are of different runs")
     for part in range(1, whole + 1):
         if parts.count(part) != 1:
             raise UsageError(f"shard {part}/{whole} is {'there more than once' if part in parts else 'missing'}")
 
 
 def _check_alike(first: _Shard, other: _Shard) -> None:
-    mine, its = first.manifest.get("settings", {}), other.manifest.get("settings", {})
-    differ = [
-        f"{field} {mine.get(field)!r} and {its.get(field)!r}" for field in _ALIKE if mine.get(field) != its.get(field)
-    ]
-    versions = [shard.manifest.get("versions", {}).get("pytest-fairness") for shard in (first, other)]
-    if versions[0] != versions[1]:
-        differ.append(f"pytest-fairness {versions[0]} and {versions[1]}")
-    if differ:
+    mine, its = first.conditions(), other.conditions()
+    if differ := [f"{field} {mine[field]!r} and {its[field]!r}" for field in mine if mine[field] != its[field]]:
         raise UsageError(f"{first} and {other} cannot be merged: {'; '.join(differ)}")
     for one, two in ((first, other), (other, first)):
         known = two.reader.designs()
@@ -97,15 +94,13 @@ def _check_alike(first: _Shard, other: _Shard) -> None:
 
 
 def _fill(connection: sqlite3.Connection, shards: Sequence[_Shard]) -> dict[str, Any]:
-    merged = []
-    endpoints: list[Any] = []
+    merged, endpoints = [], list[Any]()
     for shard in shards:
         for name in shard.reader.logs:
             own = "" if writer_of(name) == "main" else f"-{writer_of(name)}"
             insert_records(connection, f"s{shard.part}{own}", shard.reader.lines(name))
         about = {key: shard.manifest.get(key) for key in ("id", "shard", "command", "started", FINISHED)}
-        heads = {name: head._asdict() for name, head in shard.reader.logs.items()}
-        merged.append({**about, "logs": heads, "notes": shard.reader.notes})
+        merged.append({**about, "logs": msgspec.to_builtins(shard.reader.logs), "notes": shard.reader.notes})
         endpoints += [entry for entry in shard.manifest.get("endpoints", ()) if entry not in endpoints]
     first = shards[0].manifest
     return {

@@ -31,31 +31,26 @@ def worst_case(price: Price, messages: Sequence[Message], parameters: Mapping[st
     """The most that one call can cost, in nano-dollars.
 
     A token is at least one byte in every tokenizer in use, so the UTF-8 length bounds the input; the output
-    is bounded by the parameter that limits it, else taken as ``UNLIMITED_OUTPUT`` tokens; each is asked for
-    *n* times where the parameters say so.
+    is bounded by the parameter that limits it, else taken as ``UNLIMITED_OUTPUT`` tokens.
     """
     size = sum(len(message.content.encode("utf-8", "surrogatepass")) + _PER_MESSAGE for message in messages)
-    limit = output_limit(parameters)
-    output = UNLIMITED_OUTPUT * max(1, _count(parameters.get("n")) or 1) if limit is None else limit
-    return _nano(price.cost(input_tokens=size, output_tokens=output))
+    return _nano(price.cost(input_tokens=size, output_tokens=output_limit(parameters, UNLIMITED_OUTPUT) or 0))
 
 
-def output_limit(parameters: Mapping[str, JSON]) -> int | None:
-    """The most tokens that *parameters* let a call write, all its replies together; None where they set no limit."""
-    limits = [limit for name in _LIMITS if (limit := _count(parameters.get(name))) is not None]
-    return max(limits) * max(1, _count(parameters.get("n")) or 1) if limits else None
+def output_limit(parameters: Mapping[str, JSON], default: int | None = None) -> int | None:
+    """The most tokens that *parameters* let a call write, all its *n* replies together; *default* is that of one reply
+    where they set no limit.
+    """
+    limit = max((limit for name in _LIMITS if (limit := _count(parameters.get(name))) is not None), default=default)
+    return None if limit is None else limit * max(1, _count(parameters.get("n")) or 1)
 
 
 def used(price: Price, usage: Usage | None, *, replied: bool) -> int | None:
     """What *usage* comes to, in nano-dollars; None where it cannot be believed: missing, negative, absurd, or
     nothing counted for a call that *replied*.
     """
-    if usage is None:
-        return None
-    tokens_in, tokens_out = _count(usage.input_tokens), _count(usage.output_tokens)
-    if tokens_in is None or tokens_out is None or max(tokens_in, tokens_out) > ABSURD_TOKENS:
-        return None
-    if replied and (tokens_in == 0 or tokens_out == 0):
+    tokens_in, tokens_out = (None, None) if usage is None else (_count(usage.input_tokens), _count(usage.output_tokens))
+    if tokens_in is None or tokens_out is None or absurd(usage) or (replied and 0 in (tokens_in, tokens_out)):
         return None
     return _nano(price.cost(input_tokens=tokens_in, output_tokens=tokens_out))
 
@@ -63,7 +58,7 @@ def used(price: Price, usage: Usage | None, *, replied: bool) -> int | None:
 def absurd(usage: Usage | None) -> bool:
     """Whether a provider counts more tokens than any call can have."""
     counts = () if usage is None else (usage.input_tokens, usage.output_tokens)
-    return any(type(count) is int and count > ABSURD_TOKENS for count in counts)
+    return any((_count(count) or 0) > ABSURD_TOKENS for count in counts)
 
 
 def _count(value: object) -> int | None:
@@ -96,6 +91,16 @@ class Account(NamedTuple):
     settled: int = 0
     reserved: int = 0
 
+    def exhausted(self, amount: int, cap: int) -> BudgetError:
+        """The error for an *amount* that does not fit under *cap*."""
+        held = f" and ${dollars(self.reserved):.4f} is held for calls without an account" if self.reserved else ""
+        return BudgetError(
+            f"the cost cap of ${dollars(cap):.2f} leaves no room: "
+            f"${dollars(self.settled):.4f} is spent{held}, the next call may cost ${dollars(amount):.4f}; "
+            "raise --fairness-max-cost, or lower max_tokens (it bounds the worst case). "
+            "What was paid for is kept in the run's folder"
+        )
+
 
 class Reserve(Operation):
     """Set *amount* aside; False if it does not fit now but may once calls under way have settled. Raises BudgetError if
@@ -111,7 +116,7 @@ class Reserve(Operation):
         account = Account(*database.account)
         if self.cap is not None and sum(account) + self.amount > self.cap:
             if account.settled + self.amount > self.cap:
-                raise exhausted(account, self.amount, self.cap)
+                raise account.exhausted(self.amount, self.cap)
             return False
         database.account = (account.settled, account.reserved + self.amount)
         return True
@@ -129,17 +134,6 @@ class Settle(Operation):
         if self.reserved > reserved:
             raise StoreError("more is settled than was reserved: the account of this run cannot be trusted")
         database.account = (settled + self.cost, reserved - self.reserved)
-
-
-def exhausted(account: Account, amount: int, cap: int) -> BudgetError:
-    """The error for an *amount* that does not fit under *cap*."""
-    held = f" and ${dollars(account.reserved):.4f} is held for calls without an account" if account.reserved else ""
-    return BudgetError(
-        f"the cost cap of ${dollars(cap):.2f} leaves no room: "
-        f"${dollars(account.settled):.4f} is spent{held}, the next call may cost ${dollars(amount):.4f}; "
-        "raise --fairness-max-cost, or lower max_tokens (it bounds the worst case). "
-        "What was paid for is kept in the run's folder"
-    )
 
 
 class Budget:
@@ -185,10 +179,6 @@ class Budget:
         self._database.submit(Settle(reserved=reserved, cost=cost))
         self.reserved -= reserved
 
-    def room(self) -> int | None:
-        """What can be reserved now, None where there is no cap."""
-        return None if self.cap is None else max(0, self.cap - sum(self.account()))
-
     def leave(self, amount: int) -> None:
         """Let *amount* stand reserved, for a later session to :meth:`adopt`."""
         self.reserved -= amount
@@ -201,8 +191,8 @@ class Budget:
 
     def account(self) -> Account:
         """The account as it stands, of all processes."""
-        return Account(*self._database.ask(Read("account"))[0])
+        return Account(*self._database.submit(Read("account")).result()[0])
 
     def blocked(self, amount: int) -> BudgetError:
         """The error for an *amount* that reservations of processes which do not settle keep from fitting."""
-        return exhausted(self.account(), amount, self.cap or 0)
+        return self.account().exhausted(amount, self.cap or 0)

@@ -59,9 +59,7 @@ class Limiter:
     """Requests and tokens per minute of the system with the hash *identity*, for all processes of the run."""
 
     def __init__(self, database: Operator, identity: str, limits: Limits) -> None:
-        self._database = database
-        self._identity = identity
-        self._limits = limits
+        self._database, self._identity, self._limits = database, identity, limits
         self._typical = FIRST_GUESS
 
     def estimate(self, messages: Sequence[Message], parameters: Mapping[str, JSON]) -> int:
@@ -72,8 +70,9 @@ class Limiter:
 
     async def take(self, tokens: int) -> float:
         """Take a turn, as :class:`Take` does."""
-        requests, per_minute = self._limits.requests_per_minute, self._limits.tokens_per_minute
-        return float(await self._database.done(Take(self._identity, tokens, requests, per_minute)))
+        limits = self._limits
+        take = Take(self._identity, tokens, limits.requests_per_minute, limits.tokens_per_minute)
+        return float(await self._database.done(take))
 
     def settle(self, tokens: int, usage: Usage | None) -> None:
         """Put what a call really took in the place of the estimate *tokens*."""

@@ -21,7 +21,6 @@ from pytest_fairness.errors import StoreError
 from pytest_fairness.model import Trial
 from pytest_fairness.runs import files
 from pytest_fairness.runs.database import (
-    COUNTS,
     NAME,
     SCHEMA,
     Key,
@@ -43,6 +42,7 @@ from pytest_fairness.runs.records import trial_of
 AT_ONCE = 512
 #: Characters after which an answer ends that holds records.
 LONGEST_ANSWER = 8 * 2**20
+_TRIALS = "SELECT record FROM trials"
 
 
 class Find(Operation):
@@ -54,7 +54,7 @@ class Find(Operation):
     keys: list[Key]
 
     def run(self, database: Any) -> list[str | None]:
-        query = f"SELECT key, record FROM records WHERE key IN (SELECT value FROM json_each(?)) AND {COUNTS}"
+        query = "SELECT key, record FROM trials WHERE key IN (SELECT value FROM json_each(?))"
         found = dict(database.connection.execute(query, (json.dumps(self.keys),)))
         sizes = itertools.accumulate(len(found.get(key, "")) for key in self.keys)
         fitting = sum(1 for _ in itertools.takewhile(lambda size: size <= LONGEST_ANSWER, sizes))
@@ -101,13 +101,13 @@ class RunReader(RunRecords):
     """One run, checked from end to end when made with :meth:`open`. Holds no texts: they stay on the disk.
 
     ``engines`` has the endpoints asked by the hash of their identity, ``logs`` how far each writer's records reach,
-    ``notes`` what a crash left behind.
+    by the name of the file into which they are exported, ``notes`` what a crash left behind.
     """
 
     def __init__(self, directory: Path, connection: sqlite3.Connection, heads: Heads) -> None:
         self.directory = directory
         self.connection = connection
-        self.logs = heads.anchors()
+        self.logs = dict(sorted(heads.found.items()))
         self.notes = heads.notes
         self.engines = {record["identity"]: record for record in self.of_type("engine")}
 
@@ -120,33 +120,18 @@ class RunReader(RunRecords):
         """
         if not directory.is_dir():
             raise StoreError(f"{directory} is not the folder of a run: give one of those under .fairness/runs")
-        database = directory / NAME
-        connection = _open(database) if database.exists() or database.is_symlink() else _in_memory()
+        connection = _open(directory)
         try:
-            if not is_stored(connection, directory):
-                connection.close()
-                connection = _in_memory()
             heads = Heads(directory, over=True)
             heads.check(connection)
             _refuse_twice(connection, directory)
             return cls(directory, connection, heads)
-        except (sqlite3.Error, UnicodeError) as error:
-            connection.close()
-            raise damaged(database, str(error)) from error
         except BaseException:
             connection.close()
             raise
 
     def ask(self, operation: Any) -> Any:
         return operation.run(self)
-
-    def raw(self, keys: Iterable[str]) -> Iterator[dict[str, Any]]:
-        """The records of the finished trials *keys*, as they were logged. Raises KeyError for others."""
-        wanted = list(keys)
-        for key, record in zip(wanted, self.records(wanted), strict=True):
-            if record is None:
-                raise KeyError(key)
-            yield record
 
     def missing(self, keys: Iterable[str]) -> list[str]:
         """Those of *keys* whose trial is not finished."""
@@ -158,17 +143,15 @@ class RunReader(RunRecords):
 
     def all_records(self) -> Iterator[dict[str, Any]]:
         """The record of every finished trial, and then once more with each further cell that shares it."""
-        trials = f"SELECT record FROM records WHERE {COUNTS}"
-        for (line,) in self.connection.execute(f"{trials} ORDER BY id"):
+        for (line,) in self.connection.execute(f"{_TRIALS} ORDER BY id"):
             yield decode_line(line)
         for key, use in self.connection.execute("SELECT key, record FROM records WHERE type = 'use' ORDER BY id"):
-            for (line,) in self.connection.execute(f"{trials} AND key = ?", (key,)):
+            for (line,) in self.connection.execute(f"{_TRIALS} WHERE key = ?", (key,)):
                 yield {**decode_line(line), "cell": decode_line(use)["cell"]}
 
     def finished(self) -> Iterator[Trial]:
         """Every finished trial."""
-        query = f"SELECT record FROM records WHERE {COUNTS} ORDER BY id"
-        return (trial_of(decode_line(line)) for (line,) in self.connection.execute(query))
+        return (trial_of(decode_line(line)) for (line,) in self.connection.execute(f"{_TRIALS} ORDER BY id"))
 
     def lines(self, name: str) -> Iterator[str]:
         """The records of one writer as they are exported to the file *name*, each a line without its end."""
@@ -184,15 +167,6 @@ def reading(directory: Path) -> Iterator[RunReader]:
         yield reader
 
 
-def is_stored(connection: sqlite3.Connection, directory: Path) -> bool:
-    """Whether the records of the run are in its database, and not in exported files alone."""
-    try:
-        empty = connection.execute("SELECT 1 FROM records LIMIT 1").fetchone() is None
-    except (sqlite3.Error, UnicodeError) as error:  # also its message may be damaged
-        raise damaged(directory / NAME, str(error)) from error
-    return not (empty and any(directory.glob(LOGS)))
-
-
 def read_trials(directory: Path) -> dict[str, Trial]:
     """Every finished trial of the run in *directory*, checked, by its content key. Raises StoreError."""
     with reading(directory) as reader:
@@ -201,11 +175,9 @@ def read_trials(directory: Path) -> dict[str, Trial]:
 
 def trial_lines(directory: Path) -> Iterator[bytes | str]:
     """The records of all trials of the run in *directory*, unchecked; those that cannot be read are passed over."""
-    database = directory / NAME
-    if database.exists():
-        with contextlib.suppress(sqlite3.Error, StoreError), contextlib.closing(_open(database)) as connection:
-            query = "SELECT record FROM records WHERE type = 'trial' ORDER BY id"
-            yield from (line for (line,) in connection.execute(query))
+    if (directory / NAME).exists():
+        with contextlib.suppress(sqlite3.Error, StoreError), contextlib.closing(_open(directory)) as connection:
+            yield from (line for (line,) in connection.execute("SELECT record FROM records WHERE type = 'trial'"))
         return
     for path in sorted(directory.glob(LOGS)):
         with path.open("rb") as file:
@@ -213,19 +185,41 @@ def trial_lines(directory: Path) -> Iterator[bytes | str]:
             yield from (line for line in file if b'"trial"' in line)
 
 
-def _open(path: Path) -> sqlite3.Connection:
-    files.check_regular(path)
-    if path.with_name(f"{path.name}-wal").exists():  # somebody writes to it, or died: SQLite sets it right
-        return connect(path)
-    uri = f"file:{quote(str(path.absolute()))}?immutable=1"
-    return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, UnicodeError) as error:  # also its message may be damaged
+        raise damaged(path, str(error)) from error
 
 
-def _in_memory() -> sqlite3.Connection:
-    """A database of its own, of which SQLite puts on the disk what is too much for memory."""
+def _open(directory: Path) -> sqlite3.Connection:
+    """The database of the run, or one for what an archive holds, which SQLite puts on the disk where it is too much for
+    memory.
+    """
+    path = directory / NAME
+    if path.exists() or path.is_symlink():
+        files.check_regular(path)
+        if path.with_name(f"{NAME}-wal").exists():  # somebody writes to it, or died: SQLite sets it right
+            connection = connect(path)
+        else:
+            uri = f"file:{quote(str(path.absolute()))}?immutable=1"
+            connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+        with contextlib.ExitStack() as stack:
+            stack.callback(connection.close)
+            if _is_stored(connection, directory):
+                stack.pop_all()
+                return connection
     connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
     create_tables(connection)
     return connection
+
+
+def _is_stored(connection: sqlite3.Connection, directory: Path) -> bool:
+    """Whether the records of the run are in its database, and not in exported files alone."""
+    with _naming(directory / NAME):
+        empty = connection.execute("SELECT 1 FROM records LIMIT 1").fetchone() is None
+    return not (empty and any(directory.glob(LOGS)))
 
 
 def _refuse_twice(connection: sqlite3.Connection, directory: Path) -> None:
@@ -234,10 +228,8 @@ def _refuse_twice(connection: sqlite3.Connection, directory: Path) -> None:
         "GROUP BY key HAVING count(*) > 1 LIMIT 1"
     )
     for (key,) in connection.execute(query):
-        places = connection.execute(
-            "SELECT writer, number FROM records WHERE key = ? AND type = 'trial' ORDER BY id", (key,)
-        ).fetchall()
-        (first, at), (second, again) = places[0], places[-1]
+        places = "SELECT writer, number FROM records WHERE key = ? AND type = 'trial' ORDER BY id"
+        (first, at), *_, (second, again) = connection.execute(places, (key,))
         raise StoreError(
             f"{directory / log_name(second)}, line {again}: this trial is already in {log_name(first)}, line {at}: the "
             "records are not of one run; restore them from a copy"
@@ -254,73 +246,72 @@ def charge(connection: sqlite3.Connection) -> None:
 class Heads:
     """How far the records of each writer reach, held against what the manifest of *directory* says of them.
 
-    *over*: a run that has come to its end has no more records than it had then.
+    *over*: a run that has come to its end has no more records than it had then. ``found`` has the end of each log, by
+    the name of the file into which it is exported, ``notes`` what a crash left behind.
     """
 
     def __init__(self, directory: Path, *, over: bool = False) -> None:
+        self.found: dict[str, Anchor] = {}
         self.notes: list[str] = []
         self._over = over
         self._directory = directory
         self._manifest = read_manifest(directory)
-        self._anchors = anchors_of(directory, self._manifest)
-        self._heads: dict[str, Anchor] = {}
-
-    def anchors(self) -> dict[str, Anchor]:
-        """By the name of the file into which a writer's records are exported."""
-        return dict(sorted(self._heads.items()))
+        self._anchors = anchors_of(self._manifest)
 
     def check(self, connection: sqlite3.Connection) -> None:
         """Check every record of the run, which are read into *connection* from its exported files where those are all
         there is. Raises StoreError naming record or line.
         """
-        if is_stored(connection, self._directory):
-            where = self._directory / NAME
-            try:
+        where, logs = self._directory / NAME, sorted(self._directory.glob(LOGS))
+        if _is_stored(connection, self._directory):
+            with _naming(where):
                 self._check_stored(connection, where)
-            except (sqlite3.Error, UnicodeError) as error:
-                raise damaged(where, str(error)) from error
-            finally:
-                connection.text_factory = str
             self._check_length(where)
-            self._check_exports()
-        else:
-            connection.execute("BEGIN IMMEDIATE")
-            for path in sorted(self._directory.glob(LOGS)):
-                insert_records(connection, writer_of(path.name), self._exported(path))
-            self._check_length(self._directory)
-            charge(connection)
-            connection.execute("COMMIT")
+            for path in logs:
+                self._check_export(path)
+            return
+        connection.execute("BEGIN IMMEDIATE")
+        for path in logs:
+            insert_records(connection, writer_of(path.name), self._exported(path))
+        self._check_length(self._directory)
+        charge(connection)
+        connection.execute("COMMIT")
 
     def _check_stored(self, connection: sqlite3.Connection, path: Path) -> None:
+        read = connection.cursor()
         connection.text_factory = bytes
-        schema = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
-        if [sql.decode("utf-8", "replace") for (sql,) in schema] != SCHEMA:
-            raise damaged(path, "its tables are not those of a run")
-        # An index that was damaged would hide records from whoever looks for them.
-        (found,) = connection.execute("PRAGMA integrity_check(records)").fetchone()
-        if found != b"ok":
-            raise damaged(path, " ".join(found.decode("utf-8", "replace").split()))
-        rows = connection.execute("SELECT writer, number, type, key, status, record FROM records ORDER BY id")
-        for writer, number, *columns, line in rows:
-            name = log_name(writer.decode("utf-8", "replace"))
-            where = f"{path}, record {number} of {name}"
-            follows = self._follow(name, line, where) == number
-            known = [None if column is None else column.encode() for column in columns_of(line.decode("ascii"))]
-            if not follows or columns != known:
-                raise damaged(where, "its columns are not those of its record")
+        try:
+            schema = read.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
+            if [sql.decode("utf-8", "replace") for (sql,) in schema] != SCHEMA:
+                raise damaged(path, "its tables are not those of a run")
+            # An index that was damaged would hide records from whoever looks for them.
+            (found,) = read.execute("PRAGMA integrity_check(records)").fetchone()
+            if found != b"ok":
+                raise damaged(path, " ".join(found.decode("utf-8", "replace").split()))
+            rows = read.execute("SELECT writer, number, type, key, status, record FROM records ORDER BY id")
+            for writer, number, *columns, line in rows:
+                name = log_name(writer.decode("utf-8", "replace"))
+                where = f"{path}, record {number} of {name}"
+                follows = self._follow(name, line, where) == number
+                known = [None if column is None else column.encode() for column in columns_of(line.decode("ascii"))]
+                if not follows or columns != known:
+                    raise damaged(where, "its columns are not those of its record")
+        finally:
+            connection.text_factory = str
 
     def _follow(self, name: str, line: bytes, where: str) -> int:
         """Check the next record of the log *name*; its number."""
-        number, head = self._heads.get(name, (0, FIRST))
+        before, anchor = self.found.get(name) or Anchor(0, FIRST), self._anchors.get(name)
         try:
-            number, head = number + 1, check_line(line, head)
-            anchor = self._anchors.get(name)
-            if anchor is not None and number == anchor.records and head != anchor.head:
+            previous, head = check_line(line)
+            if previous != before.head:
+                raise BadLineError("a record is missing, was added or moved: it does not follow the one before")
+            found = self.found[name] = Anchor(before.records + 1, head)
+            if anchor is not None and found.records == anchor.records and found != anchor:
                 raise BadLineError("the log was made anew: its hash is not the one in manifest.json")
         except BadLineError as error:
             raise damaged(where, str(error)) from error
-        self._heads[name] = Anchor(number, head)
-        return number
+        return found.records
 
     def _exported(self, path: Path) -> Iterator[str]:
         with os.fdopen(files.open_regular(path, os.O_RDONLY), "rb") as stream:
@@ -331,31 +322,30 @@ class Heads:
                 self._follow(path.name, data[:-1], f"{path}, line {number}")
                 yield data[:-1].decode("ascii")
 
-    def _check_exports(self) -> None:
+    def _check_export(self, path: Path) -> None:
         """Whoever reads a file alone, which was exported beside the database, must not read something else."""
-        for path in sorted(self._directory.glob(LOGS)):
-            written = self._manifest.get("logs", {}).get(path.name, {}).get("sha256")
-            with os.fdopen(files.open_regular(path, os.O_RDONLY), "rb") as stream:
-                if written is None or hashlib.file_digest(stream, "sha256").hexdigest() == written:
-                    continue
-            for _ in Heads(self._directory)._exported(path):
-                pass  # names the line, where it is one that was changed
-            raise damaged(path, "it is not as it was written: its SHA-256 is not the one in manifest.json")
+        written = self._manifest.get("logs", {}).get(path.name, {}).get("sha256")
+        with os.fdopen(files.open_regular(path, os.O_RDONLY), "rb") as stream:
+            if written is None or hashlib.file_digest(stream, "sha256").hexdigest() == written:
+                return
+        for _ in Heads(self._directory)._exported(path):
+            pass  # names the line, where it is one that was changed
+        raise damaged(path, "it is not as it was written: its SHA-256 is not the one in manifest.json")
 
     def _check_length(self, where: Path) -> None:
         finished = FINISHED in self._manifest
         for name, anchor in sorted(self._anchors.items()):
-            if name not in self._heads:
+            if name not in self.found:
                 raise StoreError(
                     f"{self._directory / name} is missing, but manifest.json lists it: restore it from a copy"
                 )
-            records = self._heads[name].records
+            records = self.found[name].records
             if records < anchor.records or (self._over and finished and records > anchor.records):
                 raise StoreError(
                     f"{where}: {name} ends after {records} records, but had {anchor.records} when the run was "
                     "closed: restore the file from a copy, or start a new run"
                 )
-        missing = sorted(self._heads.keys() - self._anchors.keys())
+        missing = sorted(self.found.keys() - self._anchors.keys())
         if finished and missing:
             raise StoreError(
                 f"{self._directory / 'manifest.json'} is damaged: the run came to its end, and the head of {missing[0]}"

@@ -25,7 +25,7 @@ def utc_now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Attempt:
     """One numbered attempt at one turn, as it ended: with a reply (``status``) or without (``evidence``).
 
@@ -123,8 +123,7 @@ def trial_of(record: Mapping[str, Any]) -> Trial:
 
 
 def conversation(system: str | None, turns: Sequence[str], replies: Sequence[str]) -> tuple[Message, ...]:
-    """The messages of the turn that comes after *replies*: all before it, with the replies between the
-    turns."""
+    """The messages of the turn that comes after *replies*: all before it, with the replies between the turns."""
     messages = [] if system is None else [Message("system", system)]
     for turn, reply in zip(turns, replies, strict=False):
         messages += [Message("user", turn), Message("assistant", reply)]

@@ -12,7 +12,6 @@ import contextlib
 import functools
 import importlib.metadata
 import itertools
-import json
 import os
 import queue
 import re
@@ -20,30 +19,28 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeout
+from concurrent.futures import Future, InvalidStateError
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
-from pytest_fairness import errors
-from pytest_fairness.errors import FairnessError, StoreError
+from pytest_fairness.errors import BudgetError, EndpointError, FairnessError, StoreError, UsageError
 from pytest_fairness.runs.database import Append, Flush, Operation, Read
+from pytest_fairness.runs.lines import decode_line
 from pytest_fairness.runs.money import Reserve, Settle
 from pytest_fairness.runs.rate_limits import Take
 from pytest_fairness.runs.reader import Find
-from pytest_fairness.runs.shared_progress import Report
 from pytest_fairness.runs.store import Claim, ExchangeManifest, Release, RunStore
 
 #: Characters of one message. A record holds the bytes of one reply, which endpoints cut at 10 MB.
 LONGEST = 64 * 2**20
 #: Errors that keep their class on the way; any other arrives as a StoreError.
-_CLASSES = ("StoreError", "BudgetError", "UsageError", "EndpointError")
-_KEY = re.compile(r"[0-9a-f]{64}")
-#: Records that a worker writes; those of a trial begin with its key, by which they are found again.
-_KEYED = frozenset({"sent", "attempt", "trial", "use"})
-_KINDS = _KEYED | {"design", "engine", "batch"}
+_CLASSES: dict[str, type[FairnessError]] = {
+    kind.__name__: kind for kind in (StoreError, BudgetError, UsageError, EndpointError)
+}
+#: How records begin that a worker writes; those of a trial with its key, by which they are found again.
+_WRITTEN = re.compile(r'\{"type":"(?:(sent|attempt|trial|use)","key":"([0-9a-f]{64})"|(?:design|engine|batch)")')
 #: Seconds without a word after which a halted worker is taken to have logged what it had to.
 _QUIET = 0.5
 _LOST = (
@@ -72,7 +69,7 @@ class CloseStore(Operation):
 
 AnyOperation: TypeAlias = (
     Append | Claim | CloseStore | ExchangeManifest | Find | Flush | Hello | OpenStore | Read | Release
-    | Report | Reserve | Settle | Take
+    | Reserve | Settle | Take
 )  # fmt: skip
 
 
@@ -100,9 +97,7 @@ def encode(message: StoreMessage | StoreResponse) -> str:
     """*message* as it is sent. Raises StoreError for one that is too long."""
     text = msgspec.json.encode(message).decode()
     if len(text) > LONGEST:
-        raise StoreError(
-            f"a message of {len(text)} characters is longer than {LONGEST}, and is not sent: log less of it"
-        )
+        raise StoreError(f"a message of {len(text)} characters is longer than {LONGEST}, and is not sent: log less")
     return text
 
 
@@ -124,42 +119,35 @@ def _described(error: BaseException) -> tuple[str, str]:
 
 def _raised(described: tuple[str, str]) -> FairnessError:
     name, text = described
-    kind: type[FairnessError] = getattr(errors, name) if name in _CLASSES else StoreError
-    return kind(text)
+    return _CLASSES.get(name, StoreError)(text)
 
 
 # ---------------------------------------------------------------- the worker's side
 
 
 def open_remote(line: Line) -> RunStore:
-    """The run of the controller at the other end of *line*, written in this worker's name.
-
-    What must be known before a request leaves is answered by the controller when it is on its disk: claims, money, and
-    that the request is about to leave.
-    """
-    opened = line.ask(OpenStore(host=socket.gethostname(), pid=os.getpid()))
+    """The run of the controller at the other end of *line*, written in this worker's name."""
+    opened = line.submit(OpenStore(host=socket.gethostname(), pid=os.getpid())).result()
     return RunStore(line, Path(opened["directory"]), opened["writer"], opened["notes"], introduced=True)
 
 
 class Line:
-    """Has operations done by the controller over *channel*; thread safe. *patience*: seconds to wait for an answer.
+    """Has operations done by the controller over *channel*; thread safe.
 
     The channel is execnet's: what is sent arrives whole, in order, or not at all; OSError says that it is closed.
 
-    Once an answer is missing, or a record is refused, nothing more is sent: every later question raises that error, as
-    nothing must be paid for that cannot be recorded.
+    Once it is closed, or a record is refused, nothing more is sent: every later question raises that error, as nothing
+    must be paid for that cannot be recorded.
     """
 
-    def __init__(self, channel: Any, *, patience: float = 120.0) -> None:
-        self._patience = patience
+    def __init__(self, channel: Any) -> None:
         self._channel = channel
         self._numbers = itertools.count(1)
-        self._mutex = threading.Lock()
-        self._waiting: dict[int, Future[Any]] = {}
+        self._waiting: dict[int | None, Future[Any]] = {}
         self._broken: FairnessError | None = None
         self._closed = False
-        self._over: str | None = None
-        self._listeners: list[Callable[[str], None]] = []
+        #: Why nothing more is to be asked.
+        self._over: Future[str] = Future()
         channel.setcallback(self._received, endmarker=None)
 
     def append(self, body: str) -> None:
@@ -171,41 +159,27 @@ class Line:
         self._send(StoreMessage(number, operation))
         return future
 
-    def ask(self, operation: Operation) -> Any:
-        future = self.submit(operation)
-        try:
-            return future.result(self._patience)
-        except FutureTimeout:
-            raise self._too_late(operation) from None
-
     def done(self, operation: Operation) -> asyncio.Future[Any]:
-        future = asyncio.wrap_future(self.submit(operation))
-        too_late = asyncio.get_running_loop().call_later(self._patience, self._too_late, operation)
-        future.add_done_callback(lambda _: too_late.cancel())
-        return future
-
-    def _too_late(self, operation: Operation) -> FairnessError:
-        what = f"({type(operation).__name__}) within {self._patience:g} s"
-        return self._break(StoreError(f"pytest-xdist's controller did not answer {what}: nothing more is asked here"))
+        return asyncio.wrap_future(self.submit(operation))
 
     def when_over(self, listener: Callable[[str], None]) -> None:
         """Have *listener* called, with the reason, when nothing more is to be asked: because the controller says so,
         or cannot be reached. It is called at once if that was before.
         """
-        with self._mutex:
-            self._listeners.append(listener)
-            over = self._over
-        if over is not None:
-            listener(over)
+
+        def hand_on(over: Future[str]) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop of an engine that is closing
+                listener(over.result())
+
+        self._over.add_done_callback(hand_on)
 
     def close(self) -> None:
         if self._closed:
             return
         self._closed = True
         try:
-            self.ask(CloseStore())
+            self.submit(CloseStore()).result()
         finally:
-            self._listeners.clear()
             self._broken = self._broken or StoreError("the store is closed")
             with contextlib.suppress(OSError):
                 self._channel.close()
@@ -224,36 +198,30 @@ class Line:
             response: StoreResponse = StoreResponse(error=("", _LOST)) if item is None else decode(item, StoreResponse)
         except BadMessageError as error:
             response = StoreResponse(error=("", f"pytest-xdist's controller sent no answer of this version: {error}"))
+        future = self._waiting.pop(response.number, None)
         if response.halt is not None:
             self._end(response.halt)
-            return
-        future = self._waiting.pop(response.number or 0, None)
-        if future is None and response.error is not None:
-            self._break(_raised(response.error))
-        elif future is not None and response.error is not None:
-            future.set_exception(_raised(response.error))
+        elif response.error is None:
+            if future is not None:
+                future.set_result(response.value)
         elif future is not None:
-            future.set_result(response.value)
+            future.set_exception(_raised(response.error))
+        else:
+            self._break(_raised(response.error))
 
     def _break(self, error: FairnessError) -> FairnessError:
         """Ask nothing more, because of *error*, of which all who wait get one of their own."""
-        with self._mutex:
-            self._broken = self._broken or error
-            waiting = list(self._waiting.values())
-            self._waiting.clear()
-        for future in waiting:
+        self._broken = self._broken or error
+        waiting, self._waiting = self._waiting, {}
+        for future in waiting.values():
             with contextlib.suppress(Exception):  # its asker has just given up
                 future.set_exception(type(error)(str(error)))
         self._end(str(error))
         return type(error)(str(error))
 
     def _end(self, why: str) -> None:
-        with self._mutex:
-            listeners = [] if self._over is not None else list(self._listeners)
-            self._over = self._over or why
-        for listener in listeners:
-            with contextlib.suppress(RuntimeError):  # the loop of an engine that is closing
-                listener(why)
+        with contextlib.suppress(InvalidStateError):  # it was over before
+            self._over.set_result(why)
 
 
 # ---------------------------------------------------------------- the controller's side
@@ -279,10 +247,7 @@ class Service:
         self.worker = worker
         #: Why the store could not be closed, or the worker not be served.
         self.trouble: str | None = None
-        self._channel = channel
-        self._open_store = open_store
-        self._greet = greet
-        self._cap = cap
+        self._channel, self._open_store, self._greet, self._cap = channel, open_store, greet, cap
         self._store: RunStore | None = None
         #: Trials whose request has left and whose answer is not here yet.
         self._under_way: set[str] = set()
@@ -319,12 +284,7 @@ class Service:
                 if type(message.operation) is Append:
                     self._append(message.operation.body)
                     continue
-                try:
-                    result = self._result(message.operation)
-                except (FairnessError, OSError) as error:
-                    result = Future()
-                    result.set_exception(error)
-                result.add_done_callback(functools.partial(self._reply, message.number))
+                self._result(message.operation).add_done_callback(functools.partial(self._reply, message.number))
                 if type(message.operation) is CloseStore:
                     return
         except (BadMessageError, FairnessError) as error:
@@ -340,17 +300,20 @@ class Service:
 
     def _result(self, operation: AnyOperation) -> Future[Any]:
         result: Future[Any] = Future()
-        if isinstance(operation, Hello):
-            result.set_result(self._hello(operation.version))
-        elif isinstance(operation, OpenStore):
-            result.set_result(self._open(operation))
-        elif isinstance(operation, CloseStore):
-            self._close()
-            result.set_result(None)
-        else:
-            if isinstance(operation, Reserve):  # what a worker believes the cap to be is of no interest
-                operation = msgspec.structs.replace(operation, cap=self._opened.budget(self._cap).cap)
-            return self._opened.database.submit(operation)
+        try:
+            if isinstance(operation, Hello):
+                result.set_result(self._hello(operation.version))
+            elif isinstance(operation, OpenStore):
+                result.set_result(self._open(operation))
+            elif isinstance(operation, CloseStore):
+                self._close()
+                result.set_result(None)
+            else:
+                if isinstance(operation, Reserve):  # what a worker believes the cap to be is of no interest
+                    operation = msgspec.structs.replace(operation, cap=self._opened.budget(self._cap).cap)
+                return self._opened.database.submit(operation)
+        except (FairnessError, OSError) as error:
+            result.set_exception(error)
         return result
 
     def _reply(self, number: int | None, result: Future[Any]) -> None:
@@ -387,26 +350,20 @@ class Service:
         return {"directory": str(store.directory), "writer": store.writer, "notes": store.notes}
 
     def _append(self, body: str) -> None:
+        begins = _WRITTEN.match(body)
         try:
-            record = json.loads(body, parse_constant=_refuse_constant)
-            kind, key = record["type"], record.get("key")
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            record = decode_line(body)
+            if begins is None or record.keys() & {"prev", "hash"}:
+                raise BadMessageError("a worker writes no such record")
+            self._opened.append(record)
+        except ValueError as error:  # also a number that JSON does not know
             raise BadMessageError(f"no record: {error}") from error
-        if next(iter(record)) != "type" or kind not in _KINDS or record.keys() & {"prev", "hash"}:
-            raise BadMessageError("a worker writes no such record")
-        if kind in _KEYED and (list(record)[1] != "key" or not isinstance(key, str) or not _KEY.fullmatch(key)):
-            raise BadMessageError("a record of a trial begins with its key")
-        self._opened.append(record)
-        if kind == "sent":
-            self._under_way.add(str(key))
-        elif kind == "attempt":
-            self._under_way.discard(str(key))
+        if begins[1] == "sent":
+            self._under_way.add(begins[2])
+        elif begins[1] == "attempt":
+            self._under_way.discard(begins[2])
 
     def _close(self) -> None:
         store, self._store = self._store, None
         if store is not None:
             store.close()
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")

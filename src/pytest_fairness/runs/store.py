@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import datetime
 import json
 import os
 import platform
@@ -19,7 +17,7 @@ from typing import Any, Self
 from pytest_fairness.endpoints.protocol import Limits
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import Status
-from pytest_fairness.runs.database import Database, Flush, Key, Operation, Operator, Read, log_name
+from pytest_fairness.runs.database import Database, Flush, Key, Operation, Operator, Read
 from pytest_fairness.runs.export import export_records
 from pytest_fairness.runs.folder import reserve_run
 from pytest_fairness.runs.lines import decode_line, encode_record
@@ -28,7 +26,6 @@ from pytest_fairness.runs.money import Budget
 from pytest_fairness.runs.rate_limits import Limiter
 from pytest_fairness.runs.reader import Heads, RunRecords
 from pytest_fairness.runs.records import SCHEMA, utc_now
-from pytest_fairness.runs.shared_progress import Standing, WorkerProgress, standing_of_all
 
 _WRITER = re.compile(r"[a-z0-9][a-z0-9_.-]{0,39}")
 
@@ -65,6 +62,13 @@ NEVER = Retry()
 # ---------------------------------------------------------------- operations
 
 
+_OF_KEYS = "WHERE key IN (SELECT value FROM json_each(?))"
+_HOLDERS = f"SELECT key, writer FROM claims {_OF_KEYS}"
+_FINISHED = f"""SELECT key, id, CASE WHEN status IN ('unknown', 'error') THEN record END FROM records {_OF_KEYS}
+    AND type = 'trial'"""
+_ATTEMPTS = f"SELECT key, id, record FROM records {_OF_KEYS} AND type IN ('sent', 'attempt') ORDER BY id"
+
+
 class Claim(Operation):
     """Claim those of *keys* that are neither finished nor claimed by a living process; of trials that *retry* wants,
     those logged before record *before*.
@@ -75,36 +79,24 @@ class Claim(Operation):
     before: int
 
     def run(self, database: Database) -> dict[str, Any]:
-        execute, wanted = database.connection.execute, json.dumps(self.keys)
-        claims = execute(
-            "SELECT key, writer, life FROM claims WHERE key IN (SELECT value FROM json_each(?))", (wanted,)
-        )
-        holders = {key: (writer, life) for key, writer, life in claims}
+        execute, wanted = database.connection.execute, (json.dumps(self.keys),)
+        holders = dict(execute(_HOLDERS, wanted))
         living = database.living(holders.values())
         finished: set[str] = set()
         again: dict[str, tuple[int, str]] = {}
-        trials = execute(
-            "SELECT key, id, CASE WHEN status IN ('unknown', 'error') THEN record END FROM records "
-            "WHERE key IN (SELECT value FROM json_each(?)) AND type = 'trial'",
-            (wanted,),
-        )
-        for key, number, record in trials:
+        for key, number, record in execute(_FINISHED, wanted):
             if record is None or number > self.before or not self.retry.wants(decode_line(record)):
                 finished.add(key)
             else:
                 again[key] = number, record
         left = [key for key in self.keys if key not in finished]
         mine = {key: [again[key][1]] if key in again else [] for key in left if holders.get(key) not in living}
-        attempts = execute(
-            "SELECT key, id, record FROM records "
-            "WHERE key IN (SELECT value FROM json_each(?)) AND type IN ('sent', 'attempt') ORDER BY id",
-            (json.dumps(list(mine)),),
-        )
-        for key, number, record in attempts:
+        for key, number, record in execute(_ATTEMPTS, (json.dumps(list(mine)),)):
             if key not in again or number > again[key][0]:  # all that was logged before a trial is in it
                 mine[key].append(record)
-        owned = ((key, database.writer, database.life) for key in mine)
-        database.connection.executemany("INSERT OR REPLACE INTO claims VALUES (?, ?, ?)", owned)
+        # One statement for all: between two of them SQLite waits for the interpreter.
+        owned = "INSERT OR REPLACE INTO claims SELECT value, ? FROM json_each(?)"
+        execute(owned, (database.writer, json.dumps(list(mine))))
         return {"mine": mine, "busy": [key for key in left if key not in mine]}
 
 
@@ -114,8 +106,8 @@ class Release(Operation):
     keys: list[Key]
 
     def run(self, database: Database) -> None:
-        database.connection.executemany(
-            "DELETE FROM claims WHERE key = ? AND life = ?", ((key, database.life) for key in self.keys)
+        database.connection.execute(
+            f"DELETE FROM claims {_OF_KEYS} AND writer = ?", (json.dumps(self.keys), database.writer)
         )
 
 
@@ -139,20 +131,6 @@ class ExchangeManifest(Operation):
         return self.after
 
 
-class _Seal(Operation):
-    """Write how far this writer's records reach into the manifest, and give up what it has claimed."""
-
-    def run(self, database: Database) -> None:
-        database.connection.execute("DELETE FROM claims WHERE life = ?", (database.life,))
-        if database.number:
-            manifest = read_manifest(database.directory)
-            head = {"records": database.number, "head": database.head}
-            logs = manifest.setdefault("logs", {})
-            if not head.items() <= logs.get(log_name(database.writer), {}).items():
-                logs[log_name(database.writer)] = head
-                write_manifest(database.directory, manifest)
-
-
 class _Finish(Operation):
     """Export all records, and write how far they reach into the manifest, with *fields* (JSON)."""
 
@@ -167,21 +145,13 @@ class _Finish(Operation):
 # ---------------------------------------------------------------- the store
 
 
-def open_run(
-    root: Path,
-    token: str,
-    *,
-    writer: str | None = None,
-    today: datetime.date | None = None,
-    adopt: str | None = None,
-) -> RunStore:
+def open_run(root: Path, token: str, *, writer: str | None = None, adopt: str | None = None) -> RunStore:
     """The store of the session *token* under *root*, written as *writer* (an xdist worker's id; None: the
-    plain session, or xdist's controller). The folder is made on first use, or is that of the earlier run *adopt*;
-    see :func:`~.folder.reserve_run`.
+    plain session, or xdist's controller). The folder is made on first use, or is that of the earlier run *adopt*.
 
     Raises StoreError where the folder cannot be written safely, before anything is paid for.
     """
-    return RunStore.open(reserve_run(root, token, today=today, adopt=adopt), writer=writer)
+    return RunStore.open(reserve_run(root, token, adopt=adopt), writer=writer)
 
 
 class RunStore(RunRecords):
@@ -195,10 +165,7 @@ class RunStore(RunRecords):
     def __init__(
         self, database: Operator, directory: Path, writer: str, notes: list[str], *, introduced: bool = False
     ) -> None:
-        self.directory = directory
-        self.writer = writer
-        self.notes = notes
-        self.database = database
+        self.database, self.directory, self.writer, self.notes = database, directory, writer, notes
         self._mutex = threading.Lock()
         self._introduced = introduced
         # Of what was there before this session alone, what failed is asked again.
@@ -214,15 +181,15 @@ class RunStore(RunRecords):
             raise StoreError(f"{writer!r} cannot name a writer: up to 40 of a-z 0-9 _ . -")
         if directory.is_symlink() or not directory.is_dir():
             raise StoreError(f"{directory} is not the folder of a run (links are refused): give the real folder")
-        database = Database(directory, writer, _Seal())
-        with contextlib.ExitStack() as stack:
-            stack.callback(database.close)
+        database = Database(directory, writer)
+        try:
             heads = Heads(directory)
             heads.check(database.connection)
             database.start()
-            store = cls(database, directory, writer, heads.notes)
-            stack.pop_all()
-        return store
+            return cls(database, directory, writer, heads.notes)
+        except BaseException:
+            database.close()
+            raise
 
     async def written(self) -> None:
         """Return once the disk holds everything appended so far. Raises StoreError if it does not."""
@@ -246,7 +213,7 @@ class RunStore(RunRecords):
         self.close()
 
     def ask(self, operation: Operation) -> Any:
-        return self.database.ask(operation)
+        return self.database.submit(operation).result()
 
     def changed(self) -> bool:
         """Whether other processes have written anything since the last look."""
@@ -279,20 +246,9 @@ class RunStore(RunRecords):
         self.database.append(body)
 
     def _introduction(self) -> dict[str, Any]:
-        return {
-            "type": "log",
-            "schema": SCHEMA,
-            "run": self.directory.name,
-            "writer": self.writer,
-            "pid": os.getpid(),
-            "host": socket.gethostname(),
-            "time": utc_now(),
-            "versions": {
-                "pytest-fairness": metadata.version("pytest-fairness"),
-                "python": platform.python_version(),
-            },
-            "notes": self.notes,
-        }
+        versions = {"pytest-fairness": metadata.version("pytest-fairness"), "python": platform.python_version()}
+        place = {"run": self.directory.name, "writer": self.writer, "pid": os.getpid(), "host": socket.gethostname()}
+        return {"type": "log", "schema": SCHEMA, **place, "time": utc_now(), "versions": versions, "notes": self.notes}
 
     def budget(self, cap: float | None) -> Budget:
         """The account of the run, under *cap* US dollars. Raises BudgetError for a cap that is no amount."""
@@ -301,14 +257,6 @@ class RunStore(RunRecords):
     def limiter(self, identity: str, limits: Limits) -> Limiter:
         """The limits per minute of the system with the hash *identity*."""
         return Limiter(self.database, identity, limits)
-
-    def progress(self) -> WorkerProgress:
-        """Where this writer reports how far it is."""
-        return WorkerProgress(self.database)
-
-    def standing(self) -> Standing:
-        """How far all workers are that have reported."""
-        return standing_of_all(self.database)
 
     # ------------------------------------------------------------ the manifest
 
