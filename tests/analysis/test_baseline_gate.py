@@ -48,6 +48,17 @@ def test_constant_drop_and_margin(drop, verdict):
         assert (finding.pairs[0].p_value, finding.pairs[0].effect) == (1, 0)
 
 
+def test_the_better_of_two_families_counts_twice_and_the_margins_are_those_of_the_scale():
+    """On a scale of its own a tenth and three tenths of the SD between the approved personas."""
+    old, new = (summary(np.array(scores) / 20) for scores in (OLD, NEW))
+    finding = compare_baseline(old, new)
+    (pair,) = finding.pairs
+    families = [pair.statistics[f"{family}_corrected_p_value"] for family in ("raw", "clipped")]
+    assert pair.corrected_p_value == pytest.approx(2 * min(families))
+    sd = np.std(np.array(OLD) / 20, ddof=1)
+    assert finding.details["margins"] == pytest.approx({"overall": 0.1 * sd, "category": 0.3 * sd})
+
+
 def test_category_margin_is_wider():
     """A category that drops by 2 or by 3 is within its 3 points, by 3.5 it is not; the sentence names it."""
     old = summary([90.0] * 40, {"gender=female": range(8)})

@@ -39,24 +39,19 @@ def test_what_takes_more(harder, easier):
 
 
 def test_a_name_bank_of_fixed_size():
-    """With ten names templates make up for it, as few as will do; with three names nothing does."""
+    """With ten names templates make up for it, as few as will do; with three names nothing does. One name is a label,
+    which is said."""
     plan = plan_sample(groups=4, effect=0.5, names=10)
     assert (plan.names, plan.power >= 0.8) == (10, True)
     with pytest.raises(UsageError, match=r"5000 templates find d = 0\.3 in \d+ % of pairs only"):
         plan_sample(groups=4, effect=0.3, names=3)
-
-
-def test_one_name_is_a_label():
-    """The result is about that name, which is said."""
     assert "capped at FLAG" in plan_sample(names=1).notes[0]
 
 
 def test_minimum_sample_sizes_hold():
     """A yes/no outcome is planned with at least 50 trials a group and ten names, whatever the effect."""
     plan = plan_sample("binary", effect=3.0, templates=1, repetitions=2)
-    assert plan.calls_per_group >= 50
-    assert plan.names >= 10
-    assert plan.kind is OutcomeKind.BINARY
+    assert (plan.calls_per_group >= 50, plan.names >= 10, plan.kind) == (True, True, OutcomeKind.BINARY)
 
 
 def test_a_design_that_cannot_pass_says_what_would():

@@ -212,7 +212,7 @@ def _imprecise(table: PairTable, at: int, rule: Rule, notes: tuple[str, ...] = (
 def _alike(table: PairTable, at: int, rule: Rule) -> Decision:
     now, noun = units(table, at, rule)
     noun = "replies that differ" if table.single[at] else noun
-    if now < RECOMMENDED_CLUSTERS and not table.own_rows:
+    if now < RECOMMENDED_CLUSTERS:
         needs = f"at least {RECOMMENDED_CLUSTERS} {noun} a group (now {now})"
         return undecided(Reason.PRECISION, needs, "every outcome is the same, which so few cannot make more of")
     return Decision(Verdict.PASS, notes=(saturated(now, noun),))
