@@ -151,6 +151,16 @@ def test_rare_answers_of_names_are_not_counted_row_by_row():
     assert named.p_row < named.statistics["fisher_p_value"]
 
 
+def test_two_names_in_each_of_five_templates_that_say_the_same_are_no_certainty():
+    """One fair pair of sixteen does so: eight degrees of freedom, of which the templates cost four."""
+    frame = pd.DataFrame(
+        [(g, f"{g}{t}", f"t{t}", r, 2.0 * t + (g == "a")) for g in "ab" for t in range(5) for r in range(8)],
+        columns=["group", "name", "template", "repetition", "outcome"],
+    )
+    (pair,) = analyze_disparity(frame, "outcome", "group", kind="numeric").pairs
+    assert (pair.statistics["df"], pair.p_cluster) == (pytest.approx(4), pytest.approx(2**-4))
+
+
 def test_an_infinite_effect_has_no_finite_end():
     """And nothing that is no number, whatever its error and degrees of freedom."""
     errors, df = np.array([0.1, np.inf, np.nan]), np.array([9.0, 0.0, 9.0])
