@@ -39,12 +39,12 @@ def names(grid):
 def test_as_many_names_as_before_and_none_of_them_again(arguments):
     """In the same places, where the grid is a sample."""
     grid, fresh = other(**arguments)
-    assert (fresh.size, fresh.repetitions, fresh.positions) == (grid.size, grid.repetitions, grid.positions)
+    assert (len(fresh), fresh.repetitions, fresh.positions) == (len(grid), grid.repetitions, grid.positions)
     assert not names(grid) & names(fresh)
     (varied,) = arguments.get("groups", RACE)
     assert [cell.groups[varied] for cell in fresh] == [cell.groups[varied] for cell in grid]
     assert [cell.template for cell in fresh] == [cell.template for cell in grid]
-    assert len({cell.id for cell in [*grid, *fresh]}) == 2 * grid.size
+    assert len({cell.id for cell in [*grid, *fresh]}) == 2 * len(grid)
 
 
 def test_where_fewer_names_are_left_every_group_gets_those():

@@ -47,7 +47,7 @@ class Background:
                 pytest.fail(f"never came to be: {what}\n{self.process.communicate()[0].decode()}")
             time.sleep(0.02)
 
-    def until_asked(self, count: int) -> None:
+    def until_received(self, count: int) -> None:
         """Wait until the server has received *count* requests."""
         self.until(lambda: len(self.project.server.requests) >= count, f"{count} requests")
 

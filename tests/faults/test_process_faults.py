@@ -112,7 +112,7 @@ def test_f23_a_signal_ends_the_session(project: Project, number: signal.Signals)
     project.write(MANY)
     project.server.latency = 0.1
     session = Background(project)
-    session.until_asked(16)
+    session.until_received(16)
     session.press(number)
     pressed = len(project.server.requests)
     case = session.end(deadline=10)
@@ -129,7 +129,7 @@ def test_f23_interrupted_twice(project: Project) -> None:
     project.write(MANY)
     project.server.always = Fault(hang=True)
     session = Background(project)
-    session.until_asked(CONCURRENCY)
+    session.until_received(CONCURRENCY)
     session.press(signal.SIGINT)
     time.sleep(0.2)
     session.press(signal.SIGINT)
@@ -148,7 +148,7 @@ def test_f23_f55_workers_are_interrupted(project: Project, whom: str) -> None:
     project.write(MANY)
     project.server.latency = 0.05
     session = Background(project, "-n2")
-    session.until_asked(16)
+    session.until_received(16)
     signalled = time.monotonic()
     (session.press if whom == "everybody" else session.process.send_signal)(signal.SIGINT)
     case = session.end(deadline=15)
@@ -192,7 +192,7 @@ def test_f25_the_controller_is_killed(project: Project) -> None:
     project.write(MANY)
     project.server.latency = 0.1
     session = Background(project, "-n2")
-    session.until_asked(16)
+    session.until_received(16)
     session.process.kill()
     killed = time.monotonic()
     session.process.communicate(timeout=30)
@@ -294,9 +294,9 @@ def test_beside_a_loop_of_its_own(trials):
 
 @pytest.fixture
 def within(request):
-    async def asked_within_a_loop():
+    async def drawn_within_a_loop():
         return request.getfixturevalue("trials")
-    return asyncio.run(asked_within_a_loop())
+    return asyncio.run(drawn_within_a_loop())
 
 @GRID
 def test_a_loop_around(within, trials):

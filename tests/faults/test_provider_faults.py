@@ -576,15 +576,15 @@ def test_f19_what_goes_through_litellm_is_one_request_an_attempt(ask: Ask, serve
     check(outcome.case, oracles=BUT_THE_BYTES)
 
 
-SURROUNDED = (
-    SUITE
-    + """
+SURROUNDED = """
+import os, pytest
 
-def test_nothing_was_loaded():
-    import os
+@pytest.mark.fairness_grid(
+    template="Write of {name}.", groups={"race_ethnicity": ["white", "black"]}, names=2, repetitions=3)
+def test_nothing_was_loaded(trials):
+    assert set(trials["status"]) == {"answered"}
     assert "STRAY" not in os.environ
 """
-)
 
 
 @pytest.mark.parametrize("route", ["direct", LITELLM])
@@ -605,7 +605,7 @@ def test_f20_stray_settings(project: Project, monkeypatch: pytest.MonkeyPatch, r
         case = project.run(apart=route == LITELLM)  # whose import reads such a file
         assert case.code == 0, case.output
         assert stray.requests == []
-    assert len(case.ledger) == TRIALS
+    assert len(case.ledger) == 12
     assert KEY in json.dumps(dict(case.ledger[0].headers))
     identity = case.of("engine")[0]["endpoint"]["identity"]
     assert identity["base_url"].startswith(project.server.url)

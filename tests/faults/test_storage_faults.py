@@ -7,12 +7,14 @@ tests/runs/test_database.py, the folder of a run in test_folder.py, salvaging in
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime
 import json
 import os
 import resource
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -26,7 +28,6 @@ from pytest_fairness.cli import main
 from pytest_fairness.endpoints.protocol import Limits
 from pytest_fairness.engine.engine import Engine
 from pytest_fairness.runs import files
-from pytest_fairness.runs.database import writer_of
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.folder import reserve_run, run_folders
 from pytest_fairness.runs.lines import columns_of
@@ -457,13 +458,12 @@ def test_of_its_own():
 """.replace("{{", "{").replace("}}", "}")  # fmt: skip
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2", "--dist=loadfile")], ids=["plain", "n2"])
-def test_f56_the_run_goes_between_two_tests(project: Project, workers: tuple[str, ...]) -> None:
+def test_f56_the_run_goes_between_two_tests(project: Project) -> None:
     """Removed, moved, or removed with all runs: nothing more is asked, the tests' own errors are shown, and one message
     says what became of the run."""
-    for how in ("removed",) if workers else ("moved", "removed with all runs"):
+    for how in ("removed", "moved", "removed with all runs"):
         project.write(GOES.replace("HOW", repr(how)))
-        case = project.run(*workers, price=None)
+        case = project.run(price=None)
         assert case.code == 1
         assert "was removed or moved while this session wrote to it: nothing more is sent" in words(case)
         assert "an error of the test's own" in case.output
@@ -479,7 +479,7 @@ def test_f56_the_run_goes_while_it_asks(project: Project) -> None:
     project.write(SUITE.replace("repetitions=1", "repetitions=20"))
     project.server.latency = 0.05
     session = Background(project, "-n2")
-    session.until_asked(30)
+    session.until_received(30)
     run = newest_run(project.path)
     assert run is not None
     run.rename(project.path / "elsewhere")
@@ -503,22 +503,21 @@ def test_f56_the_run_goes_after_the_last_test(project: Project) -> None:
 # ---------------------------------------------------------------- F57: heads that were taken out of the manifest
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["plain", "n2"])
-def test_f57_a_finished_run_without_its_heads_is_damaged(project: Project, workers: tuple[str, ...]) -> None:
+def test_f57_a_finished_run_without_its_heads_is_damaged(project: Project) -> None:
     """Edited, hashed anew, and its heads, or one of them, taken away or emptied: nothing shows that it is whole, so it
     is not."""
-    project.write()
-    case = project.run(*workers)
-    assert case.code == 0, case.output
-    run = project.folder(case)
+    run = recorded(project)
+    with RunStore.open(run, writer="another") as store:
+        store.append({"type": "note"})
+        store.finish()
     manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
-    name = min(manifest["logs"])
-    for number, line in enumerate(rehashed((run / name).read_bytes().splitlines(keepends=True), *EDIT), 1):
-        text = line.decode().rstrip()
-        about = (text, columns_of(text)[2], writer_of(name), number)
-        edit(run, "UPDATE records SET record = ?, status = ? WHERE writer = ? AND number = ?", *about)
-    others = {other: head for other, head in manifest["logs"].items() if other != name}
-    empty = others | {name: manifest["logs"][name] | {"records": 0, "head": "0" * 64}}
+    made = [line.decode().rstrip() for line in rehashed(log_of(run).read_bytes().splitlines(keepends=True), *EDIT)]
+    with contextlib.closing(sqlite3.connect(run / "run.sqlite3")) as connection, connection:
+        statement = "UPDATE records SET record = ?, status = ? WHERE writer = 'main' AND number = ?"
+        connection.executemany(statement, ((line, columns_of(line)[2], number) for number, line in enumerate(made, 1)))
+    own = manifest["logs"].pop("trials.jsonl")
+    others = manifest["logs"]
+    empty = others | {"trials.jsonl": own | {"records": 0, "head": "0" * 64}}
     for logs in (None, others, empty):
         changed = {key: value for key, value in {**manifest, "logs": logs}.items() if value is not None}
         (run / "manifest.json").write_text(json.dumps(changed), encoding="utf-8")

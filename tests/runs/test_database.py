@@ -10,7 +10,6 @@ import sqlite3
 import stat
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -149,18 +148,6 @@ def test_a_forked_child_writes_nothing(store: RunStore) -> None:
     note(store, "")
 
 
-def test_an_operation_raises_for_its_asker_alone(store: RunStore) -> None:
-    """The store goes on."""
-
-    class Wrong(database.Operation):
-        def run(self, database: database.Database) -> Any:
-            raise KeyError("mine")
-
-    with pytest.raises(KeyError, match="mine"):
-        store.ask(Wrong())
-    note(store, "")
-
-
 # ------------------------------------------------------------ damaged
 
 DAMAGES = {
@@ -194,16 +181,6 @@ def test_damage_is_named(root: Path, damage: str) -> None:
     (directory / "run.sqlite3").write_bytes(whole)
     assert texts_of(directory) == ["one", "two", "three"]
     RunStore.open(directory).close()
-
-
-def test_a_database_cut_off_is_damaged(root: Path) -> None:
-    """At the beginning of a page or within one; none of its records are taken."""
-    directory = written(root, "one", "two", "three")
-    for size in (9000, 4096, 100, 5, 0):
-        os.truncate(directory / "run.sqlite3", size)
-        for opened in (RunReader.open, RunStore.open):
-            with pytest.raises(StoreError):
-                opened(directory)
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

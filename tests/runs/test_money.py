@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -144,26 +142,6 @@ def test_what_was_paid_for_before_the_cap_is_kept(root: Path) -> None:
         with pytest.raises(BudgetError, match="is spent"):
             engine.run(plan(10))
         assert not other.requests
-
-
-CHILD = """
-import asyncio, sys
-from pathlib import Path
-from pytest_fairness.runs.store import open_run
-async def spend(budget):
-    for _ in range(50):
-        if await budget.reserve(10):
-            budget.settle(10, 1)
-with open_run(Path(sys.argv[1]), "a session", writer=sys.argv[2]) as store:
-    asyncio.run(spend(store.budget(1e-6)))
-"""
-
-
-def test_processes_share_one_account(root: Path, store: RunStore) -> None:
-    """Three processes that reserve and settle at once lose no amount."""
-    started = [subprocess.Popen([sys.executable, "-c", CHILD, root, f"gw{number}"]) for number in range(3)]
-    assert [process.wait() for process in started] == [0] * 3
-    assert spent(store) == (150, 0)
 
 
 def test_a_process_that_died_leaves_its_reservations_standing(root: Path, store: RunStore) -> None:

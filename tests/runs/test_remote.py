@@ -21,9 +21,8 @@ from pytest_fairness.engine.engine import Engine
 from pytest_fairness.errors import BudgetError, EndpointError, FairnessError, StoreError, UsageError
 from pytest_fairness.model import Usage
 from pytest_fairness.runs import remote
-from pytest_fairness.runs.database import Append, Database, Flush
+from pytest_fairness.runs.database import Database, Flush
 from pytest_fairness.runs.folder import reserve_run
-from pytest_fairness.runs.lines import encode_record
 from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.money import Settle
 from pytest_fairness.runs.reader import RunReader, read_trials
@@ -32,7 +31,6 @@ from pytest_fairness.runs.remote import (
     Hello,
     Line,
     Service,
-    StoreMessage,
     StoreResponse,
     open_remote,
 )
@@ -348,13 +346,6 @@ def test_too_long(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # ------------------------------------------------------------ messages
-
-
-@given(st.text(st.characters(exclude_categories=())))
-def test_any_text_arrives(text: str) -> None:
-    """Whatever a record can hold, lone surrogates included, is the same on the other side."""
-    sent = remote.encode(StoreMessage(None, Append(encode_record({"type": "note", "text": text}))))
-    assert json.loads(remote.decode(sent, StoreMessage).operation.body)["text"] == text
 
 
 @given(st.binary() | st.text() | st.integers() | st.none())

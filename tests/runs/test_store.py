@@ -106,19 +106,6 @@ def test_an_answer_counts_before_an_unknown(root: Path, first: str) -> None:
     assert read_trials(one.directory) == {KEYS[0]: trial}
 
 
-def test_very_many_claims(root: Path) -> None:
-    """Some of trials that are long finished: those of the living hold, the others are free."""
-    many = [f"{number:064x}" for number in range(5_000)]
-    with open_run(root, "t", writer="gw0") as one:
-        for key in many[:20]:
-            finish(one, key)
-        one.claim(many)
-        with open_run(root, "t", writer="gw1") as other:
-            assert other.claim(many).busy == many[20:]
-    with open_run(root, "t", writer="gw1") as other:
-        assert list(other.claim(many).mine) == many[20:]
-
-
 # ------------------------------------------------------------ the manifest, and reading back
 
 
@@ -201,13 +188,3 @@ def test_an_archive_is_resumed(root: Path) -> None:
         finish(again, KEYS[1])
     assert len(read_trials(directory)) == 2
     assert records(directory, "log")[1]["notes"] == reader.notes
-
-
-def test_a_trial_in_two_logs_is_an_error(root: Path) -> None:
-    """Two answers to one trial cannot be of one run: somebody has put logs together."""
-    with open_run(root, "t", writer="gw0") as one, open_run(root, "t", writer="gw1") as other:
-        finish(one, KEYS[0])
-        one.flush()
-        finish(other, KEYS[0], reply="no")
-    with pytest.raises(StoreError, match=r"trials-gw1\.jsonl, line 2: this trial is already in trials-gw0\.jsonl"):
-        RunReader.open(one.directory)

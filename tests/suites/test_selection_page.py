@@ -52,12 +52,12 @@ def whole():
         sets=6, repetitions=6,
     )  # fmt: skip
     found = results_of(three)
-    return Record(found, scrubbers=results_of(scrubbed(clean, sets=4)).scrubbers)
+    return Record(found, scrubbers=results_of(scrubbed(clean, sets=2)).scrubbers)
 
 
-@pytest.fixture
-def page(tmp_path, whole):
-    return Page(write(tmp_path, whole))
+@pytest.fixture(scope="module")
+def page(tmp_path_factory, whole):
+    return Page(write(tmp_path_factory.mktemp("run"), whole))
 
 
 def test_every_picture_has_a_title_a_description_and_its_table(page):
@@ -143,7 +143,7 @@ def test_a_page_of_hostile_text_is_inert(tmp_path, whole):
         assert character not in text
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.characters(), min_size=1, max_size=60))
 def test_any_name_of_a_group_leaves_the_page_well_formed(tmp_path, whole, name):
     """The page parses into our own elements whatever a group or an arm is called."""

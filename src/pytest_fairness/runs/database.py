@@ -120,12 +120,12 @@ class Read(Operation):
         return rows
 
 
+_AnyFuture: TypeAlias = Future[Any] | asyncio.Future[Any]
+
+
 class _Waiting(NamedTuple):
     operation: Operation
-    future: Future[Any] | asyncio.Future[Any] | None
-
-
-_NOBODY = _Waiting(Flush(), None)
+    future: _AnyFuture | None
 
 
 def log_name(writer: str) -> str:
@@ -421,23 +421,19 @@ class Database:
             self._filled.clear()
             self._urgent.clear()
             while self._queue:
-                group = [self._queue.popleft() for _ in range(min(_MOST, len(self._queue)))]
-                self._settle(group, *self._commit(group))
+                self._commit([self._queue.popleft() for _ in range(min(_MOST, len(self._queue)))])
             if self.closed:
                 return
 
-    def _commit(self, group: Sequence[_Waiting]) -> tuple[list[Any], StoreError | None]:
-        results: list[Any] = []
-        if self._broken is not None:
-            return results, self._broken
-        self._account = None
+    def _commit(self, group: Sequence[_Waiting]) -> None:
         try:
+            if self._broken is not None:
+                raise self._broken
+            self._account = None
             self.connection.execute("BEGIN IMMEDIATE" if any(one.operation.writes for one in group) else "BEGIN")
-            for operation, _ in group:
-                results.append(self._done(operation))
-            early = [one if one.operation.early else _NOBODY for one in group]
-            if early.count(_NOBODY) < len(group):
-                self._settle(early, results, None)
+            results = [(one.future, self._done(one.operation)) for one in group]
+            if early := [result for one, result in zip(group, results, strict=True) if one.operation.early]:
+                self._settle(early)
             self._save()
             self.connection.execute("COMMIT")
             if not files.is_still(self.path, self._file):
@@ -447,11 +443,11 @@ class Database:
                 self.connection.execute("ROLLBACK")
             if isinstance(error, StoreError):
                 self._broken = error
-            elif files.is_still(self.path, self._file):
-                self._broken = _explained(self.path, error)
             else:
-                self._broken = self._absent()
-        return results, self._broken
+                still = files.is_still(self.path, self._file)
+                self._broken = _explained(self.path, error) if still else self._absent()
+            results = [(one.future, StoreError(str(self._broken))) for one in group]
+        self._settle(results)
 
     def _done(self, operation: Operation) -> Any:
         if type(operation) is Append:
@@ -482,11 +478,10 @@ class Database:
             return files.removed(self.directory)
         return StoreError(f"{self.path} was removed or replaced while it was being written: run again")
 
-    def _settle(self, group: Sequence[_Waiting], results: Sequence[Any], broken: StoreError | None) -> None:
-        """Hand out what came of the operations, in one call for all that wait on one event loop."""
-        waiting: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
-        for number, (_, future) in enumerate(group):
-            result = results[number] if broken is None else StoreError(str(broken))
+    def _settle(self, results: Iterable[tuple[_AnyFuture | None, Any]]) -> None:
+        """Hand out what came of operations, in one call for all that wait on one event loop."""
+        waiting: dict[asyncio.AbstractEventLoop, list[tuple[_AnyFuture, Any]]] = {}
+        for future, result in results:
             if isinstance(future, Future):
                 _resolve([(future, result)])
             elif future is not None:
@@ -496,7 +491,7 @@ class Database:
                 loop.call_soon_threadsafe(_resolve, settled)
 
 
-def _resolve(settled: Sequence[tuple[Future[Any] | asyncio.Future[Any], Any]]) -> None:
+def _resolve(settled: Sequence[tuple[_AnyFuture, Any]]) -> None:
     for future, result in settled:
         if future.done():  # its asker has given up
             continue

@@ -19,7 +19,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -143,11 +143,11 @@ class Line:
     def __init__(self, channel: Any) -> None:
         self._channel = channel
         self._numbers = itertools.count(1)
-        self._mutex = threading.Lock()
         self._waiting: dict[int | None, Future[Any]] = {}
         self._broken: FairnessError | None = None
-        self._closed, self._over = False, ""
-        self._listeners: list[Callable[[str], None]] = []
+        self._closed = False
+        #: Why nothing more is to be asked.
+        self._over: Future[str] = Future()
         channel.setcallback(self._received, endmarker=None)
 
     def append(self, body: str) -> None:
@@ -166,11 +166,12 @@ class Line:
         """Have *listener* called, with the reason, when nothing more is to be asked: because the controller says so,
         or cannot be reached. It is called at once if that was before.
         """
-        with self._mutex:
-            self._listeners.append(listener)
-            over = self._over
-        if over:
-            listener(over)
+
+        def hand_on(over: Future[str]) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop of an engine that is closing
+                listener(over.result())
+
+        self._over.add_done_callback(hand_on)
 
     def close(self) -> None:
         if self._closed:
@@ -179,7 +180,6 @@ class Line:
         try:
             self.submit(CloseStore()).result()
         finally:
-            self._listeners.clear()
             self._broken = self._broken or StoreError("the store is closed")
             with contextlib.suppress(OSError):
                 self._channel.close()
@@ -211,9 +211,8 @@ class Line:
 
     def _break(self, error: FairnessError) -> FairnessError:
         """Ask nothing more, because of *error*, of which all who wait get one of their own."""
-        with self._mutex:
-            self._broken = self._broken or error
-            waiting, self._waiting = self._waiting, {}
+        self._broken = self._broken or error
+        waiting, self._waiting = self._waiting, {}
         for future in waiting.values():
             with contextlib.suppress(Exception):  # its asker has just given up
                 future.set_exception(type(error)(str(error)))
@@ -221,12 +220,8 @@ class Line:
         return type(error)(str(error))
 
     def _end(self, why: str) -> None:
-        with self._mutex:
-            listeners = [] if self._over else list(self._listeners)
-            self._over = self._over or why
-        for listener in listeners:
-            with contextlib.suppress(RuntimeError):  # the loop of an engine that is closing
-                listener(why)
+        with contextlib.suppress(InvalidStateError):  # it was over before
+            self._over.set_result(why)
 
 
 # ---------------------------------------------------------------- the controller's side
