@@ -29,12 +29,16 @@ if threading.current_thread() is threading.main_thread():
 @pytest.fixture
 def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """Sessions that are tested go without two plugins that load in every session, and take it half a second each; those
-    in a process of their own are forked by a server that has imported what all import.
+    in a process of their own, and their workers, are forked by a server that has imported what all import.
     """
-    from tests.support.sessions import run_pytest  # not in the examples' checkout, which has this file too
+    from tests.support.sessions import (  # not in the examples' checkout, which has this file too
+        run_pytest,
+        worker_python,
+    )
 
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:anyio")
     monkeypatch.setattr(pytester, "runpytest_subprocess", partial(run_pytest, pytester.path))
+    monkeypatch.setattr(sys, "executable", worker_python())
     return pytester
 
 

@@ -39,12 +39,12 @@ def names(grid):
 def test_as_many_names_as_before_and_none_of_them_again(arguments):
     """In the same places, where the grid is a sample."""
     grid, fresh = other(**arguments)
-    assert (fresh.size, fresh.repetitions, fresh.positions) == (grid.size, grid.repetitions, grid.positions)
+    assert (len(fresh), fresh.repetitions, fresh.positions) == (len(grid), grid.repetitions, grid.positions)
     assert not names(grid) & names(fresh)
     (varied,) = arguments.get("groups", RACE)
     assert [cell.groups[varied] for cell in fresh] == [cell.groups[varied] for cell in grid]
     assert [cell.template for cell in fresh] == [cell.template for cell in grid]
-    assert len({cell.id for cell in [*grid, *fresh]}) == 2 * grid.size
+    assert len({cell.id for cell in [*grid, *fresh]}) == 2 * len(grid)
 
 
 def test_where_fewer_names_are_left_every_group_gets_those():
@@ -102,7 +102,7 @@ def repeatable(fresh=None):
     return made, requests
 
 
-def test_the_whole_table_is_the_whole_second_sample_and_asked_once():
+def test_the_whole_table_is_the_whole_second_sample_and_requested_once():
     """Whatever the test does to its own table."""
     made, requests = repeatable()
     frame = table()
@@ -147,7 +147,7 @@ def test_a_part_picked_by_the_design_is_picked_again(pick, rows):
     ],
     ids=["by reply", "by place", "changed", "twice", "another index"],
 )
-def test_a_part_that_another_sample_has_no_counterpart_of_is_refused_before_anything_is_asked(change, text):
+def test_a_part_that_another_sample_has_no_counterpart_of_is_refused_before_anything_is_requested(change, text):
     made, requests = repeatable()
     with pytest.raises(UsageError, match=text):
         made.like(change(table()))

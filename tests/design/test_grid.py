@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pytest_fairness.design.grid import Grid, expand_grid
-from pytest_fairness.design.names import Name, NameBanks
+from pytest_fairness.design.names import Name
 from pytest_fairness.design.personas import PersonaMatrix
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Cell, to_json
@@ -85,7 +85,7 @@ def test_a_grid_is_a_sequence_of_plain_cells() -> None:
     with pytest.raises(IndexError):
         cells[len(cells)]
     assert set(Counter((c.name, c.template, c.context["role"]) for c in cells).values()) == {1}
-    assert (cells.size, cells.calls) == (16, 48)
+    assert (len(cells), cells.calls) == (16, 48)
     assert "only 2 names a group" in cells.describe()
     cell = grid(persona="matrix", groups=None)[41]
     assert Cell(**{**json.loads(json.dumps(to_json(cell))), "turns": cell.turns}) == cell
@@ -96,7 +96,7 @@ def test_a_million_cells_are_planned_without_being_made() -> None:
     start = time.thread_time()
     tracemalloc.start()
     big = expand_grid(**MILLION)
-    assert big.size == 1_000_000
+    assert len(big) == 1_000_000
     assert big[-1].context == {"a": "49", "b": "49"}
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -183,6 +183,8 @@ def test_a_control_group_names_no_group() -> None:
     assert labels == ["Rate J. Owens (Muslim).", "Rate J. Owens (religion not stated)."]
     names = grid(groups={"race_ethnicity": ["black", "control"]}, names=2)
     assert [c.name for c in names] == ["Tamika Jackson", "Tyrone Dorsey", "J. Owens", "M. Lewis"]
+    crossed = grid(groups={"race_ethnicity": ["black"], "gender": ["male"]}, names=2)
+    assert [c.name for c in crossed] == ["Tyrone Jackson", "Jermaine Dorsey"]
 
 
 def test_pronouns_follow_the_name_the_signal_or_an_axis() -> None:
@@ -196,15 +198,6 @@ def test_pronouns_follow_the_name_the_signal_or_an_axis() -> None:
     axis = grid("{name} ({pronouns}) says {they} will.", pronouns=["she/her", "ze/hir"])
     assert axis[0].prompt == "Ana A (she/her) says she will."
     assert (axis[-1].prompt, axis[-1].id) == ("Bob B (ze/hir) says ze will.", "t1-ze_hir-b-bob_b")
-
-
-def test_crossed_classes_have_their_own_names(banks: NameBanks) -> None:
-    """Race × gender: names of one cell of the bank, the same number in each."""
-    cells = list(grid(groups={"race_ethnicity": RACES, **GENDERS}, names=10))
-    assert set(Counter((c.groups["race_ethnicity"], c.groups["gender"]) for c in cells).values()) == {10}
-    assert {c.name for c in cells if c.groups == {"race_ethnicity": "black", "gender": "female"}} == {
-        str(name) for name in banks.names("race_ethnicity", "black", 10, gender="female")
-    }
 
 
 def test_the_parts_of_a_name_stand_beside_it(matrix: PersonaMatrix) -> None:
@@ -427,11 +420,3 @@ def test_hostile_names_and_values_are_only_text() -> None:
     cells = grid("Rate {name} for {role}.", role=["{name}", "nurse"], groups=groups)
     assert [c.prompt for c in cells][:6] == [f"Rate {name} for {{name}}." for name in hostile]
     assert all(set(c.id) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.-") for c in cells)
-
-
-def test_own_personas_folder(own: Path) -> None:
-    """Labels of one's own need no code."""
-    (own / "labels.yaml").write_text('caste:\n  source: "ours"\n  groups: {a: "of group A", b: "of group B"}\n')
-    caste = {"caste": ["a", "b"]}
-    found = prompts("Rate {name}.", groups=caste, signal="label", names=1, personas_folder=own)
-    assert found == ["Rate J. Owens (of group A).", "Rate J. Owens (of group B)."]

@@ -57,17 +57,6 @@ def test_the_selection_experiment() -> None:
     assert len({cell.id for cell in cells}) == len(cells)
 
 
-def test_one_name_a_group() -> None:
-    """The design with Greg Walsh, Emily Sullivan, Darnell Jefferson and Lakisha Washington, word for word."""
-    grid = experiment("four_names")
-    assert (grid.size, grid.repetitions, grid.calls, grid.fewest_names) == (72, 30, 2160, 1)
-    assert grid[0].prompt.endswith(
-        "1. Greg Walsh, 2 Years of Experience, Male, White\n2. Emily Sullivan, 2 Years of Experience, Female, White"
-    )
-    names = {cell.attributes["name_1"] for cell in grid}
-    assert names == {"Greg Walsh", "Emily Sullivan", "Darnell Jefferson", "Lakisha Washington"}
-
-
 def test_ids_are_stable() -> None:
     """Pinned by hash: what was paid for, and what reports point to, is found by these ids."""
     grid = experiment(arms=["raw_naive", "scrubbed"])
@@ -135,12 +124,6 @@ def test_labels_alone_stand_with_names_that_signal_nothing() -> None:
     assert all(other == first for other in others)
     both = experiment(signal=["name", "name+label"], repetitions=2)
     assert Counter(cell.signal for cell in both) == {"name": 144, "name+label": 144}
-
-
-def test_what_names_do_not_signal_is_stated() -> None:
-    """A class without names is conveyed by its words, on neutral names."""
-    grid = pairs("Pick one.\n{candidates}", candidates="disability", repetitions=4)
-    assert "Wheelchair user" in grid[0].prompt + grid[2].prompt
 
 
 # ---------------------------------------------------------------- candidates of other kinds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -41,24 +42,6 @@ def test_other_braces_are_verbatim() -> None:
         assert Template("t", f"{text} {{name}}").render({"name": "Ana"}) == f"{text} Ana"
 
 
-@pytest.mark.parametrize("field", CLEVER)
-def test_clever_fields_are_refused_with_their_line(field: str) -> None:
-    """Attributes, indices, conversions and format specifications are not slots; the error shows where."""
-    with pytest.raises(UsageError, match=rf"template 'letter', line 2.*{re.escape(repr(field))}"):
-        Template("letter", f"first line\nHello {field} there")
-
-
-@pytest.mark.parametrize(
-    ("id_", "text"),
-    [("t", text) for text in ("", "  \n", "a\x00b {x}", "half \ud800 {x}")]
-    + [(id_, "text") for id_ in ("", "A", "../x", ".hidden", "-x", "a b", "ä", "x" * 81, "a\nb", "a:b")],
-)
-def test_what_cannot_be_sent_and_ids_that_are_no_slugs_are_refused(id_: str, text: str) -> None:
-    """Nothing, NUL, and half a surrogate pair; an id goes into file names and test ids."""
-    with pytest.raises(UsageError, match="template"):
-        Template(id_, text)
-
-
 def test_ids_from_every_kind_of_source(tmp_path: Path) -> None:
     """t1, t2 … for texts, the stem for files, the key of a mapping, a template's own."""
     path = tmp_path / "Letter Request (v2).txt"
@@ -85,25 +68,27 @@ def test_files_are_read_byte_for_byte(tmp_path: Path) -> None:
             read_template(tmp_path / name)
 
 
-def test_duplicates_are_refused(tmp_path: Path) -> None:
-    """Two ids alike would make one block of two; two texts alike ask the same twice."""
-    (tmp_path / "a").mkdir()
-    for folder, text in ((tmp_path, "x {name}"), (tmp_path / "a", "y {name}")):
-        (folder / "letter.txt").write_text(text)
-    with pytest.raises(UsageError, match="template: the id 'letter' stands twice"):
-        templates([tmp_path / "letter.txt", tmp_path / "a" / "letter.txt"])
-    with pytest.raises(UsageError, match=r"template: the same text 'x \{name\}' stands twice"):
-        templates(["x {name}", "x {name}"])
-
-
 @pytest.mark.parametrize(
     ("source", "message"),
-    [([], "the list is empty"), ([3], "template 't1' is int"), ({"a": 3}, "template 'a' is int"), ({}, "empty")],
+    [
+        ([], "the list is empty"),
+        ({}, "the list is empty"),
+        ([3], "template 't1' is int"),
+        ({"a": 3}, "template 'a' is int"),
+        *(({"t": text}, "template 't'") for text in ("", "  \n", "a\x00b {x}", "half \ud800 {x}")),
+        # An id goes into file names and test ids.
+        *(({id_: "text"}, "template id") for id_ in ("", "A", "../x", ".hidden", "-x", "a b", "ä", "x" * 81, "a:b")),
+        # Attributes, indices, conversions and format specifications are not slots.
+        *(([f"first\n{field} there"], f"template 't1', line 2: {field!r}") for field in CLEVER),
+        # Two ids alike would make one block of two; two texts alike ask the same twice.
+        ([Template("a", "x {name}"), Template("a", "y {name}")], "template: the id 'a' stands twice"),
+        (["x {name}", "x {name}"], "template: the same text 'x {name}' stands twice"),
+    ],
 )
-def test_what_is_no_template(source: object, message: str) -> None:
-    """The message says which entry, and what it should be."""
-    with pytest.raises(UsageError, match=message):
-        templates(source)  # type: ignore[arg-type]
+def test_what_is_no_template(source: Any, message: str) -> None:
+    """The message says which entry and line, and what it should be."""
+    with pytest.raises(UsageError, match=re.escape(message)):
+        templates(source)
 
 
 def test_spans_say_where_each_value_stands() -> None:
@@ -126,53 +111,33 @@ def test_only_the_slot_changes(before: str, value: str, after: str) -> None:
 
 SENTENCE = Template(
     "t",
-    "{They} {are} here and {have} {their} bag, which {were} not {theirs}; ask {them}, {they} work{s} and "
-    "teach{es} "
-    "by {themself}. {Do} {they}? {Their} call. {Are} you?",
+    "{They} {are} here and {have} {their} bag, which {were} not {theirs}; ask {them}, {they} work{s} and teach{es} by "
+    "{themself}. {Do} {they}? {Their} call.",
 )
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"),
+    ("words", "forms"),
     [
-        (
-            "she",
-            "She is here and has her bag, which was not hers; ask her, she works and teaches by herself. "
-            "Does she? Her call. Is you?",
-        ),
-        (
-            "he/him",
-            "He is here and has his bag, which was not his; ask him, he works and teaches by himself. "
-            "Does he? His call. Is you?",
-        ),
-        (
-            "they/them",
-            "They are here and have their bag, which were not theirs; ask them, they work and teach by "
-            "themself. Do they? Their call. Are you?",
-        ),
-        (
-            "ze/hir",
-            "Ze is here and has hir bag, which was not hirs; ask hir, ze works and teaches by hirself. "
-            "Does ze? Hir call. Is you?",
-        ),
-        (
-            "ae/aer/aer/aers/aerself",
-            "Ae is here and has aer bag, which was not aers; ask aer, ae works and teaches "
-            "by aerself. Does ae? Aer call. Is you?",
-        ),
+        ("she", "She is has her was hers her she works teaches herself Does she Her"),
+        ("he/him", "He is has his was his him he works teaches himself Does he His"),
+        ("they/them", "They are have their were theirs them they work teach themself Do they Their"),
+        ("ze/hir", "Ze is has hir was hirs hir ze works teaches hirself Does ze Hir"),
+        ("ae/aer/aer/aers/aerself", "Ae is has aer was aers aer ae works teaches aerself Does ae Aer"),
     ],
 )
-def test_every_case_and_every_verb(words: str, expected: str) -> None:
+def test_every_case_and_every_verb(words: str, forms: str) -> None:
     """One sentence holds all five cases and all agreement slots, in lower and upper case."""
-    assert SENTENCE.render(pronouns(words)) == expected
+    expected = "{} {} here and {} {} bag, which {} not {}; ask {}, {} {} and {} by {}. {} {}? {} call."
+    assert SENTENCE.render(pronouns(words)) == expected.format(*forms.split())
     assert all(pronouns(known).keys() == SLOTS for known in ("she", "he", "they", "xe", "ze", "ey", "fae"))
 
 
-@pytest.mark.parametrize("words", ["", "it", "she/him", "she/her/hers/x", "a/b", "a/b/c/d/", "//", "she her"])
-def test_unknown_pronouns_are_refused(words: str) -> None:
+def test_unknown_pronouns_are_refused() -> None:
     """A typo never becomes a pronoun; the message lists what is known."""
-    with pytest.raises(UsageError, match="unknown pronouns"):
-        pronouns(words)
+    for words in ("", "it", "she/him", "she/her/hers/x", "a/b", "a/b/c/d/", "//", "she her"):
+        with pytest.raises(UsageError, match="unknown pronouns"):
+            pronouns(words)
 
 
 AN = ("IT engineer", "engineer", "hour-long talk", "honest person", "heir", "18-year-old", "8-year-old", "11", "MRI",

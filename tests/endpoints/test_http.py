@@ -16,28 +16,15 @@ from pytest_fairness.endpoints.http import (
     retry_after,
     unpacked,
 )
-from pytest_fairness.endpoints.protocol import Evidence, Price
+from pytest_fairness.endpoints.protocol import Price
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "evidence"),
-    [
-        (429, "slow down", Evidence.THROTTLED),
-        (429, '{"error": {"code": "insufficient_quota"}}', Evidence.AUTH),
-        (503, "", Evidence.THROTTLED),
-        (529, "overloaded", Evidence.THROTTLED),
-        (500, "", Evidence.SERVER),
-        (408, "", Evidence.SERVER),
-        (401, "", Evidence.AUTH),
-        (404, "no such model", Evidence.AUTH),
-        (307, "", Evidence.AUTH),
-        (400, "", Evidence.REJECTED),
-        (413, "", Evidence.REJECTED),
-    ],
-)
-def test_each_status_is_evidence_of_something(status: int, body: str, evidence: Evidence) -> None:
+def test_each_status_is_evidence_of_something() -> None:
     """The table of who is at fault and whether it was paid for."""
-    assert evidence_of(status, body) is evidence
+    expected = {429: "throttled", 503: "throttled", 529: "throttled", 500: "server", 408: "server", 401: "auth",
+                404: "auth", 307: "auth", 400: "rejected", 413: "rejected"}  # fmt: skip
+    assert {status: evidence_of(status, "slow down") for status in expected} == expected
+    assert evidence_of(429, '{"error": {"code": "insufficient_quota"}}') == "auth"
 
 
 def test_a_policy_refusal_is_known_by_its_code() -> None:
@@ -48,38 +35,23 @@ def test_a_policy_refusal_is_known_by_its_code() -> None:
     assert policy_refusal(500, "content_filter") is None
 
 
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({"Retry-After": "2"}, 2.0),
-        ({"retry-after": "0.5"}, 0.5),
-        ({"Retry-After-Ms": "1500", "Retry-After": "9"}, 1.5),
-        ({"Retry-After": "Thu, 01 Jan 1970 00:01:40 GMT"}, 90.0),
-        ({"Retry-After": "Thu, 01 Jan 1970 00:00:01 GMT"}, 0.0),
-        ({"Retry-After": "-1"}, None),
-        ({"Retry-After": "nan"}, None),
-        ({"Retry-After": "inf"}, None),
-        ({"Retry-After": "soon"}, None),
-        ({"Retry-After": "3600"}, 3600.0),
-        ({}, None),
-    ],
-)
-def test_retry_after_is_read_in_all_its_forms(headers: dict[str, str], seconds: float | None) -> None:
+def test_retry_after_is_read_in_all_its_forms() -> None:
     """Seconds, milliseconds or a date; what makes no sense is ignored. Capping it is the engine's affair."""
-    assert retry_after(headers, now=10.0) == seconds
+    forms = {"2": 2.0, "0.5": 0.5, "3600": 3600.0, "Thu, 01 Jan 1970 00:01:40 GMT": 90.0,
+             "Thu, 01 Jan 1970 00:00:01 GMT": 0.0, "-1": None, "nan": None, "inf": None, "soon": None}  # fmt: skip
+    assert {form: retry_after({"Retry-After": form}, now=10.0) for form in forms} == forms
+    assert retry_after({"Retry-After-Ms": "1500", "retry-after": "9"}) == 1.5
+    assert retry_after({}) is None
 
 
 def test_a_message_is_one_redacted_line() -> None:
     """The provider's own words, without keys, control characters or length."""
     body = json.dumps({"error": {"message": "bad key sk-abcdefghij1234\n\x1b[31mred" + "x" * 500}})
     message = message_of(body)
-    assert "sk-abc" not in message
-    assert "\x1b" not in message
-    assert "\n" not in message
+    assert not any(part in message for part in ("sk-abc", "\x1b", "\n"))
     assert len(message) <= 300
-    assert message_of('{"detail": "no"}') == "no"
-    assert message_of('{"error": "plain"}') == "plain"
-    assert message_of("<html>x</html>") == "<html>x</html>"
+    bodies = {'{"detail": "no"}': "no", '{"error": "plain"}': "plain", "<html>x</html>": "<html>x</html>"}
+    assert {body: message_of(body) for body in bodies} == bodies
 
 
 def test_the_wire_gives_the_bytes_back() -> None:
@@ -95,7 +67,7 @@ def test_a_body_is_kept_up_to_its_limit() -> None:
     """And not a byte more, however it was packed; what cannot be unpacked is kept as it came."""
     assert unpacked(b"1234567890ab", None, 10) == (b"1234567890", True, True)
     assert unpacked(b"1234567890", "Identity", 10) == (b"1234567890", False, True)
-    assert unpacked(gzip.compress(b"0" * 50_000_000), "gzip", 1000) == (b"0" * 1000, True, True)
+    assert unpacked(gzip.compress(b"0" * 5_000_000), "gzip", 1000) == (b"0" * 1000, True, True)
     assert unpacked(gzip.compress(b"hello"), "x-gzip") == (b"hello", False, True)
     assert unpacked(b"hello", "br") == (b"hello", False, False)
     assert unpacked(b"no gzip at all", "gzip") == (b"no gzip at all", False, False)

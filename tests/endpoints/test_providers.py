@@ -96,15 +96,14 @@ def test_one_question_is_one_request_whose_bytes_are_ours(kind: str, server: Mod
 
 def test_what_anthropic_and_azure_want_beside_it(server: ModelServer) -> None:
     """A version each; of Anthropic's parameters those that have another name there."""
-    parameters = {"stop": "END", "reasoning_effort": "low"}
+    thinking = {"type": "enabled", "budget_tokens": 1024}
+    parameters = {"stop": "END", "thinking": thinking}
     endpoint = made("anthropic", server, base_url=server.openai_url, default_parameters=parameters)
     ask(endpoint, parameters={})
     seen = server.requests[-1]
     assert (seen.path, seen.headers["anthropic-version"]) == ("/v1/messages", "2023-06-01")
-    thinking = {"type": "enabled", "budget_tokens": 1024}
     sent = {**ANTHROPIC, "stop_sequences": ["END"], "thinking": thinking, "max_tokens": 5120}
     assert seen.json == {"model": "m-1", **sent}
-    assert "reasoning_effort must be one of" in str(failure(endpoint, parameters={"reasoning_effort": "vast"}))
     reply = ask(made("azure", server))
     assert server.requests[-1].query == "api-version=2024-10-21"
     assert reply.wire is not None
@@ -250,14 +249,15 @@ def test_nobody_listening_is_not_sent(kind: str, server: ModelServer) -> None:
 def test_no_more_connections_than_allowed_and_all_of_them_used() -> None:
     """Concurrency is the connection limit: never exceeded, and reached; also in a second event loop."""
     with ModelServer(latency=0.05) as server:
-        endpoint = create_endpoint(
-            {"name": "m", "type": "openai", "model": "m", "base_url": server.openai_url}, concurrency=7
-        )
+        entry = {"name": "m", "type": "openai", "model": "m", "base_url": server.openai_url}
+        endpoint = create_endpoint(entry, concurrency=7)
 
         async def many() -> None:
-            await asyncio.gather(*(endpoint.ask(Request(messages=MESSAGES, repetition=n)) for n in range(35)))
+            await asyncio.gather(*(endpoint.ask(Request(messages=MESSAGES, repetition=n)) for n in range(21)))
             await endpoint.aclose()
 
         for _ in range(2):
             asyncio.run(many())
-        assert (server.most_in_flight, len(server.requests)) == (7, 70)
+        begun = [request.time for request in server.requests]
+        assert max(sum(start <= one < start + 0.05 for one in begun) for start in begun) == 7
+        assert len(begun) == 42

@@ -17,7 +17,6 @@ from pytest_fairness.endpoints.protocol import Reply, Request
 from pytest_fairness.endpoints.simulated import simulated_endpoint
 from pytest_fairness.endpoints.simulated.bias import Draws
 from pytest_fairness.endpoints.simulated.prompt import read_person, read_task
-from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Message, Status
 
 SELECTION = """The following candidates are applicants to our nurse position.
@@ -255,8 +254,6 @@ def test_the_planted_share_is_overlooked() -> None:
     assert 0.21 < left / 600 < 0.29
 
 
-def test_recall_is_a_share_and_part_of_the_identity_where_planted() -> None:
-    with pytest.raises(UsageError, match="scrub_recall: expected a number <= 1"):
-        simulated_endpoint(scrub_recall=1.5)
+def test_recall_is_part_of_the_identity_where_planted() -> None:
     assert "scrub_recall" not in simulated_endpoint().identity()
     assert simulated_endpoint(scrub_recall=0.5).identity()["scrub_recall"] == 0.5

@@ -8,7 +8,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -25,7 +24,7 @@ from pytest_fairness.pytest_layer import xdist
 from pytest_fairness.pytest_layer.options import OPTIONS
 from tests.faults.oracles import Case, check, newest_run, statistics
 from tests.support.servers import ModelServer
-from tests.support.sessions import Session, run_pytest
+from tests.support.sessions import PYTHON, Session, run_pytest
 
 SUITE = """
 import pytest
@@ -164,7 +163,7 @@ def ssh(machines: Machines) -> str:
     folder.joinpath("ssh").write_text(SSH)
     folder.joinpath("ssh").chmod(0o755)
     machines.environment["PATH"] = f"{folder}{os.pathsep}{os.environ['PATH']}"
-    return f"2*ssh=elsewhere//python={sys.executable}//chdir={machines.there}"
+    return f"2*ssh=elsewhere//python={PYTHON}//chdir={machines.there}"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in for ssh is a shell script")
@@ -245,7 +244,7 @@ def test_a_worker_elsewhere_is_killed(machines: Machines) -> None:
     python = _own_disk(machines)
     machines.server.latency = 0.25
     machines.write(KILLED, apart=python is None)
-    python = python or Path(sys.executable)
+    python = python or Path(PYTHON)
     tx = f"2*popen//python={python}//chdir={machines.there}"
     case = machines.run("-o", "fairness_concurrency=4", tx=tx, dist="worksteal")
     assert case.code == 1, case.output
@@ -263,7 +262,7 @@ def _own_disk(machines: Machines) -> Path | None:
     (machines.here / ".fairness").mkdir(parents=True)
     script = machines.here.parent / "python"
     mount = f"mount -t tmpfs tmpfs {machines.here}/.fairness"
-    script.write_text(f'#!/bin/sh\nexec unshare -rm sh -c \'{mount} && exec "$@"\' - {sys.executable} "$@"\n')
+    script.write_text(f'#!/bin/sh\nexec unshare -rm sh -c \'{mount} && exec "$@"\' - {PYTHON} "$@"\n')
     script.chmod(0o755)
     works = subprocess.run([script, "-c", ""], capture_output=True, check=False).returncode == 0
     return script if works else None

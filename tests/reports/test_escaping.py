@@ -8,7 +8,7 @@ import io
 import re
 import unicodedata
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.reports.escaping import (
@@ -26,7 +26,7 @@ from pytest_fairness.reports.escaping import (
 from .factories import HOSTILE
 
 #: Any text a model may emit, lone surrogates and control codes included.
-ANY = st.text(st.characters(), max_size=200) | st.sampled_from([HOSTILE, "\ud800", "\x1b[2J", "\u202e"])
+ANY = st.text(st.characters(), max_size=120) | st.sampled_from([HOSTILE, "\ud800", "\x1b[2J", "\u202e"])
 
 
 def _obeyed(text: str, *, but: str = "") -> list[str]:
@@ -34,24 +34,22 @@ def _obeyed(text: str, *, but: str = "") -> list[str]:
     return [c for c in text if c not in but and unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
 
 
+@settings(max_examples=60)
 @given(ANY)
-def test_a_terminal_obeys_nothing_but_new_lines_and_tabs(text):
-    """No escape sequence, carriage return, bidi override or lone surrogate gets to a terminal."""
+def test_a_terminal_obeys_nothing_but_new_lines_and_tabs_and_html_nothing(text):
+    """No escape sequence, carriage return, bidi override or lone surrogate; no tag, entity or attribute can be opened,
+    and unescaped again it is the visible text.
+    """
     shown = terminal(text)
     assert _obeyed(shown, but="\n\t") == []
     assert shown.encode("utf-8").decode("utf-8") == shown
     assert _obeyed(line(text)) == []
+    assert stdlib_html.unescape(html(text)) == visible(text)
+    assert not set(html(text)) & set("<>\"'")
+    assert _obeyed(html(text), but="\n\t") == []
 
 
-@given(ANY)
-def test_html_shows_the_text_and_nothing_else(text):
-    """Unescaped again it is the visible text; no tag, entity or attribute can be opened."""
-    shown = html(text)
-    assert stdlib_html.unescape(shown) == visible(text)
-    assert not set(shown) & set("<>\"'")
-    assert _obeyed(shown, but="\n\t") == []
-
-
+@settings(max_examples=40)
 @given(ANY)
 def test_a_csv_cell_is_never_a_formula_and_stays_one_cell(text):
     """Read back by a csv reader it is the visible text, an apostrophe before a formula."""
@@ -92,6 +90,7 @@ def test_texts_are_cut_with_a_word_on_what_is_missing():
     assert columns_of("e\u0301") == 1
 
 
+@settings(max_examples=40)
 @given(ANY, st.integers(8, 60))
 def test_wrapping_keeps_every_word_and_the_width(text, width):
     """Nothing is lost and no line is too wide, whatever the script."""

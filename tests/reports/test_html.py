@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import xml.etree.ElementTree as ET
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import Verdict
-from pytest_fairness.reports.charts import WIDTH, Forest, draw
+from pytest_fairness.reports.charts import WIDTH, draw
 from pytest_fairness.reports.finding_sections import MOST_ROWS, effect_chart, group_chart
 from pytest_fairness.reports.html import heat_map, render, report_page, run_section, write_html
 from pytest_fairness.reports.sections import Entry
@@ -49,22 +50,19 @@ def every(tmp_path_factory) -> tuple[str, Page]:
 
 
 def test_the_page_is_made_from_the_files_alone_and_lies_beside_them(tmp_path, every):
-    """A finished run's folder is enough, and the same files give the same page."""
+    """A finished run's folder is enough, and the same files give the same page. What a suite handed in, torn, foreign
+    or nested without end: an error with the file, and no page.
+    """
     path = write_html(run_folder(tmp_path, results(*EVERY), [trial()]))
     assert path == tmp_path / "report.html"
     assert path.read_text("utf-8") == every[0]
     with pytest.raises(FairnessError, match=r"holds no findings\.json"):
         write_html(tmp_path / "nowhere")
-
-
-@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"name": 1}', "[" * 100_000])
-def test_a_page_that_cannot_be_read_is_named(tmp_path, content):
-    """What a suite handed in, torn, foreign or nested without end: an error with the file, and no page."""
-    folder = run_folder(tmp_path, results())
-    (folder / "suite.page.json").write_text(content)
-    with pytest.raises(FairnessError, match=r"suite\.page\.json cannot be read"):
-        write_html(folder)
-    assert not (folder / "suite.html").exists()
+    for content in ("{", "[]", "{}", '{"name": 1}', "[" * 100_000):
+        (tmp_path / "suite.page.json").write_text(content)
+        with pytest.raises(FairnessError, match=r"suite\.page\.json cannot be read"):
+            write_html(tmp_path)
+        assert not (tmp_path / "suite.html").exists()
 
 
 def test_the_page_runs_nothing_and_loads_nothing(every):
@@ -111,7 +109,7 @@ def test_a_page_of_hostile_text_is_inert(tmp_path):
     assert "\\x1b]0;owned\\x07" in page.text
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.characters(), min_size=1, max_size=80))
 def test_any_text_leaves_the_page_well_formed(tmp_path, text):
     """The page parses into our own elements whatever the model said."""
@@ -121,42 +119,26 @@ def test_any_text_leaves_the_page_well_formed(tmp_path, text):
 
 
 def test_every_picture_has_a_title_a_description_and_its_table(every):
-    """Who cannot see a picture loses nothing: its figures stand in a table with headers after it."""
+    """Who cannot see a picture loses nothing: its figures stand in a table with captions and headers after it, which
+    one can reach by the keyboard.
+    """
     page = every[1]
     names = [tag for tag, _ in page.elements]
     places = [at for at, name in enumerate(names) if name == "svg"]
     assert len(places) == 8  # two each, but one for the four fifths and one for the baseline
     for at, following in itertools.pairwise([*places, len(names)]):
-        rest = names[at:following]
-        assert rest[1] == "title"
-        assert rest[2] == "desc"
-        assert "table" in rest
-    for svg in page.all("svg"):
-        assert svg["role"] == "img"
-        assert svg["aria-labelledby"]
+        assert names[at + 1 : at + 3] == ["title", "desc"]
+        assert "table" in names[at:following]
+    assert all(svg["role"] == "img" and svg["aria-labelledby"] for svg in page.all("svg"))
     identities = [attributes["id"] for _, attributes in page.elements if attributes.get("id")]
     assert len(identities) == len(set(identities))
-
-
-def test_tables_have_captions_scoped_headers_and_as_many_cells_as_heads(every):
-    """A screen reader can tell which figure is what, and one can reach what scrolls by the keyboard."""
-    page = every[1]
-    names = [tag for tag, _ in page.elements]
     assert all(names[at + 1] == "caption" for at, name in enumerate(names) if name == "table")
     assert all(header.get("scope") in ("col", "row") for header in page.all("th"))
     boxes = [attributes for attributes in page.all("div") if attributes.get("class") == "scroll"]
     assert len(boxes) == names.count("table")
     assert all(box.get("tabindex") == "0" and box.get("aria-label") for box in boxes)
-    widths, width = [], 0
-    for tag, attributes in page.elements:
-        if tag == "tr":
-            widths.append(width)
-            width = 0
-        elif tag == "thead":
-            assert len(set(widths[2:])) <= 1
-            widths, width = [], 0
-        elif tag in ("th", "td") and attributes is not None:
-            width += 1
+    for table in re.findall(r"<table.*?</table>", every[0], re.DOTALL):
+        assert len({len(re.findall(r"<t[hd]", row)) for row in table.split("<tr")[1:]}) == 1
 
 
 def test_the_page_tells_what_a_reader_needs(every):
@@ -169,25 +151,20 @@ def test_the_page_tells_what_a_reader_needs(every):
         assert words in every[1].text
 
 
-def test_simulated_results_are_loud_wherever_they_are(tmp_path):
-    """A banner at the top and a mark at the finding; neither where a model was asked."""
-    simulated = _page(tmp_path / "a", disparity(simulated=True))
-    assert "Simulated endpoint. No model was asked" in simulated.text
-    assert [item for item in simulated.all("li") if item.get("class") == "mark simulated"]
-    assert "Simulated endpoint" not in _page(tmp_path / "b", disparity()).text
-    assert "Replayed." in _page(tmp_path / "c", disparity(replayed=True)).text
-
-
-def test_unfinished_and_failed_tests_without_findings_are_shown(tmp_path):
-    """A page never looks complete when it is not."""
-    page = _page(
-        tmp_path,
-        items=[{"nodeid": "t::broken", "outcome": "error", "message": "endpoint is down"}],
-        missing=["t::gone"],
-    )
-    assert "Incomplete. 1 collected test never finished: t::gone" in page.text
+def test_what_limits_a_run_is_loud(tmp_path):
+    """A banner at the top and a mark at the finding where it is simulated or replayed; tests that never finished or
+    failed without a finding are named: a page never looks complete when it is not.
+    """
+    items = [{"nodeid": "t::broken", "outcome": "error", "message": "endpoint is down"}]
+    page = _page(tmp_path / "a", disparity(simulated=True), items=items, missing=["t::absent"])
+    assert "Simulated endpoint. No model was asked" in page.text
+    assert [item for item in page.all("li") if item.get("class") == "mark simulated"]
+    assert "Incomplete. 1 collected test never finished: t::absent" in page.text
     assert "endpoint is down" in page.text
+    page = _page(tmp_path / "b")
     assert "This run made no finding." in page.text
+    assert "Simulated endpoint" not in page.text
+    assert "Replayed." in _page(tmp_path / "c", disparity(replayed=True)).text
 
 
 def test_examples_stand_side_by_side_by_group(tmp_path):
@@ -256,25 +233,18 @@ def test_pictures_are_well_formed_for_any_figures():
     assert group_chart(disparity(group_results=(group("a", None),))) is None
 
 
-def test_the_worse_off_group_is_marked_in_words_too():
-    """Colour never carries a verdict alone: the group is named, and its mark has the verdict's shape."""
+def test_groups_are_marked_where_they_are_worse_off_or_below_four_fifths():
+    """Colour never carries a verdict alone: the group is named, and its mark has the verdict's shape. The four-fifths
+    line stands at four fifths of the named reference group, or of the highest rate where none is named.
+    """
     chart, other = group_chart(disparity()), group_chart(passing())
-    assert isinstance(chart, Forest)
-    assert isinstance(other, Forest)
+    assert chart is not None
+    assert other is not None
     marked = {row.label: (row.words, row.verdict) for row in chart.rows}
-    assert marked["black"] == ("0.560 worse off", Verdict.FAIL)
-    assert marked["white"] == ("0.720", None)
+    assert (marked["black"], marked["white"]) == (("0.560 worse off", Verdict.FAIL), ("0.720", None))
     assert {row.verdict for row in other.rows} == {None}
-
-
-def test_the_four_fifths_line_stands_at_four_fifths_of_the_reference():
-    """Of the named reference group, or of the highest rate where none is named."""
-    declared, highest, other = (
-        group_chart(four_fifths(**details))
-        for details in ({}, {"details": {}}, {"details": {"reference": {"race": "black"}}})
-    )
-    assert declared is not None
+    named: tuple[dict[str, Any], ...] = ({}, {"details": {}}, {"details": {"reference": {"race": "black"}}})
+    declared, highest, other = (group_chart(four_fifths(**details)) for details in named)
     assert declared == highest
     assert "(7.7%)" in declared.caption
-    assert other is not None
     assert "(5.2%)" in other.caption

@@ -64,33 +64,20 @@ def test_the_measure_is_the_one_of_the_guideline():
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_words_can_be_read_on_everything_that_they_stand_on(scheme):
-    """WCAG 2.2 AA: 4.5 to 1, for small text, soft text, links, verdicts, banners and words inside bars."""
+    """WCAG 2.2 AA: 4.5 to 1, for small text, soft text, links, verdicts, banners, words inside bars and numbers on the
+    strongest tint of a matrix; 3 to 1 for every mark and line of a picture.
+    """
     colour = _scheme(scheme)
     pairs = [*product(("ink", "soft", "accent", *VERDICTS), ("paper", "card")), ("ink", "band")]
     pairs += [(verdict, f"{verdict}-soft") for verdict in VERDICTS] + [("simulated", "simulated-soft")]
     pairs += [("card", f"s{at}") for at in range(8)]
     bad = {pair: contrast(colour[pair[0]], colour[pair[1]]) for pair in pairs}
     assert {pair: found for pair, found in bad.items() if found < 4.5} == {}
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_numbers_can_be_read_on_the_strongest_tint_of_a_matrix(scheme):
-    """A share of one: the tint at its strongest, over the square."""
-    colour = _scheme(scheme)
     for tint in ("more", "less"):
         assert contrast(colour["ink"], over(colour[tint], colour["band"], 0.4)) >= 4.5
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_marks_and_lines_stand_out_from_what_is_behind_them(scheme):
-    """WCAG 2.2, graphical objects: 3 to 1 for the marks on the squares and for every line of a picture."""
-    colour = _scheme(scheme)
-    for tint, verdict in product(("more", "less"), VERDICTS):
-        # A mark has an outline of the card's colour, which is what parts it from the tint.
-        square = over(colour[tint], colour["band"], 0.4)
-        assert max(contrast(colour[verdict], square), contrast(colour["card"], colour[verdict])) >= 3
-    for at in range(8):
-        assert contrast(colour[f"s{at}"], colour["paper"]) >= 3
+    assert all(contrast(colour[f"s{at}"], colour["paper"]) >= 3 for at in range(8))
+    assert "--strength: 40%; }" in STYLE
+    assert max(map(int, re.findall(r"--strength: (\d+)%", STYLE))) == 40
 
 
 def test_rules_for_print_come_last():
@@ -105,7 +92,7 @@ def test_every_kind_of_banner_has_a_style():
     """Those that the pages use; the run's notes are no alarm."""
     templates = Path(pytest_fairness.reports.__file__).parent / "templates"
     page = (templates / "page.html.j2").read_text(encoding="utf-8")
-    everything = results(run={"notes": ["odd"], "session": {"alarms": [0]}}, missing=["t::gone"])
+    everything = results(run={"notes": ["odd"], "session": {"alarms": [0]}}, missing=["t::absent"])
     used = {*re.findall(r'class="banner (\w+)"', page), *(kind for kind, _, _ in banners(everything))}
     assert used == {"note", "missing", "simulated", "replayed"}
     # A replay looks like the plain banner, which is its colour.

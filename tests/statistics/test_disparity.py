@@ -5,8 +5,6 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.errors import FrameError, UsageError
@@ -81,10 +79,8 @@ def test_the_kind_is_inferred_and_said(values, kind):
 
 
 def test_a_given_kind_is_not_inferred():
-    """The caller's word counts."""
     finding = analyze_disparity(scores(a=[1, 2] * 20, b=[2, 1] * 20), "outcome", "group", cluster=None, kind="numeric")
-    assert finding.kind is OutcomeKind.NUMERIC
-    assert finding.details["kind_inferred"] is False
+    assert (finding.kind, finding.details["kind_inferred"]) == (OutcomeKind.NUMERIC, False)
 
 
 def test_several_classes_are_one_family_with_their_intersections():
@@ -226,7 +222,7 @@ def test_the_interval_of_labels_is_that_of_names_drawn_again():
     (pair,) = analyze_disparity(frame, "outcome", "group", block=None).pairs
     counts = pd.crosstab(frame["name"], frame["outcome"]).to_numpy().reshape(2, 20, 3)
     drawn = []
-    for _ in range(4000):
+    for _ in range(1500):
         share = [own[rng.integers(20, size=20)].sum(axis=0) / 200 for own in counts]
         middle = np.mean(share, axis=0)
         v2 = sum(((one - middle) ** 2 / middle).sum() for one in share) / 2
@@ -250,45 +246,14 @@ def test_several_model_versions_are_said():
     assert any("m-1, m-2" in note for note in analyze_disparity(frame, "score", "race").notes)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda d: d.drop(columns="name"), r"cluster=None"),
-        (lambda d: d.drop(columns="race"), r"no column 'race' for the group"),
-        (lambda d: d.assign(race="white"), r"one group only \('white'\)"),
-        (lambda d: d.assign(race=d.race.where(d.index != 7)), r"column 'race', row 7: the group is missing"),
-        (lambda d: d.assign(name=d.name.where(d.index != 7)), r"column 'name', row 7: the cluster is missing"),
-        (lambda d: d.assign(score=d.score.where(d.index != 9, np.inf)), r"column 'score', row 9: .*infinite"),
-        (lambda d: d.assign(score=d.score.astype(object).where(d.index != 9, "n/a")), r"column 'score', row 9: 'n/a'"),
-        (lambda d: d.assign(refused="maybe"), r"column 'refused', row 0: 'maybe'"),
-        (lambda d: pd.concat([d, d.iloc[[3]]], ignore_index=True), r"row 600 repeats row 3"),
-        (lambda d: d.iloc[:0], r"no rows"),
-        (lambda d: d.set_axis(["race", "name", "gender", "template", "repetition", "race"], axis=1), r"stands twice"),
-        (lambda d: d.to_dict(), r"expected a pandas DataFrame"),
-    ],
-)
-def test_a_malformed_table_is_named_by_column_and_row(change, message):
-    """What is wrong, where, and the mend; never a verdict."""
-    with pytest.raises(FrameError, match=message):
-        analyze_disparity(change(audit()), "score", "race")
-
-
-@settings(max_examples=20, deadline=None, derandomize=True)
-@given(st.integers(0, 599), st.sampled_from(["race", "name", "template", "score"]))
-def test_any_single_broken_cell_is_found(row, column):
-    """Wherever one label is missing, or one number is text, the message points at it."""
-    frame = audit().astype({"score": object})
-    frame.loc[row, column] = "seven" if column == "score" else None
-    with pytest.raises(FrameError, match=rf"column '{column}', row {row}\b"):
-        analyze_disparity(frame, "score", "race", kind="numeric")
-
-
 def test_the_row_is_named_by_its_label_too():
-    """A table that was filtered keeps its own index: both are given."""
+    """A table that was filtered keeps its own index: both are given. A column that there is not is named, too."""
     frame = audit().iloc[100:].copy()
     frame.loc[104, "race"] = None
     with pytest.raises(FrameError, match=r"row 4 \(index 104\)"):
         analyze_disparity(frame, "score", "race")
+    with pytest.raises(FrameError, match=r"no column 'race' for the group"):
+        analyze_disparity(frame.drop(columns="race"), "score", "race")
 
 
 def test_every_missing_name_means_one_label_a_group():

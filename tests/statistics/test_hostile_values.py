@@ -62,14 +62,14 @@ def test_a_category_of_numbers_is_labels_until_it_is_said_to_be_numbers():
 
 
 def test_rows_are_named_by_plain_numbers():
-    """An index of numpy integers is message as the numbers that it shows."""
+    """An index of numpy integers is named as the numbers that it shows."""
     table = frame([1.0, float("inf")]).set_axis(np.array([7, 9]))
     with pytest.raises(FrameError, match=r"row 1 \(index 9\)"):
         analyze_disparity(table, "outcome", "group", cluster=None)
 
 
 def test_rounding_does_not_choose_the_deciding_pair():
-    """Two pairs that mirror each other are equally urgent: whatever the order of the rows, the first is message of."""
+    """Two pairs that mirror each other are equally urgent: whatever the order of the rows, the first decides."""
     values = {
         "a": [1, 1, 1, 0, 1, 0, 0, 1, 1, 1],
         "b": [0, 1, 0, 0, 1, 0, 1, 0, 0, 0],
@@ -80,7 +80,7 @@ def test_rounding_does_not_choose_the_deciding_pair():
     )
     sentences = {
         analyze_disparity(table.sample(frac=1, random_state=seed), "outcome", "group", cluster=None).sentence
-        for seed in range(8)
+        for seed in range(4)
     }
     assert len(sentences) == 1
 

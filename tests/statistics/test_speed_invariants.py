@@ -42,7 +42,7 @@ def layouts(draw, blocks=3):
     return Layout(values, group, cluster, block, groups=groups, blocks=blocks, own_rows=False)
 
 
-EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=15, deadline=None, derandomize=True)
 
 
 def rows(layout, group, block=None):

@@ -11,9 +11,9 @@ import pytest
 
 import pytest_fairness.suites.selection.metrics  # noqa: F401 - imported before sessions in this process forget it
 
-from ..pytest_layer.conftest import findings, last_run, run, run_apart
+from ..pytest_layer.conftest import last_run, project, run
 
-__all__ = ["findings", "last_run", "records", "run", "run_apart"]
+__all__ = ["last_run", "project", "records", "run"]
 
 
 @pytest.fixture

@@ -32,6 +32,11 @@ def guesses(frame):
     return {(one.by, one.text): one for one in quality(frame).reidentified}
 
 
+def beside(frame, rows):
+    """*frame* with *rows* as those of an arm that guesses."""
+    return pd.concat([frame.assign(reply="1"), rows.assign(arm="reidentified", choice="unparsed")], ignore_index=True)
+
+
 def leaves(text):
     """A scrubber that leaves *text*, with the candidate's words in it."""
 
@@ -45,15 +50,30 @@ def leaves(text):
     return scrub
 
 
+@pytest.fixture(scope="module")
+def whole():
+    """What is found of a scrubber that removes everything, and the table."""
+    frame = scrubbed(clean, sets=18)
+    return quality(frame), frame
+
+
 class TestRecall:
-    def test_a_clean_scrubber_removes_everything_and_keeps_the_job(self):
-        found = quality(scrubbed(clean, sets=18))
+    def test_a_clean_scrubber_removes_everything_and_keeps_the_job(self, whole):
+        """Labels are read, and in their absence nobody guesses better than by chance."""
+        found, _ = whole
         assert {one.overall.value for one in (*found.recall, *found.content)} == {1.0}
         assert {one.verdict for one in (*found.recall, *found.content)} == {Verdict.PASS}
         assert {one.what for one in found.recall} == {
             "all signals", "name", "words of gender", "words of race_ethnicity",
         }  # fmt: skip
         assert (found.texts, found.lines.value, found.notes) == (1, 1.0, [])
+        guessed = {(one.by, one.text): one for one in found.reidentified}
+        for by, chance in (("group", 0.25), ("gender", 0.5), ("race_ethnicity", 0.5)):
+            assert guessed[by, "raw"].accuracy.value == 1.0
+            assert guessed[by, "raw"].p_value == pytest.approx(1 / 40)
+            assert guessed[by, "scrubbed"].accuracy.value == pytest.approx(chance)
+            assert guessed[by, "scrubbed"].p_value == 1.0
+        assert guessed["group", "raw"].chance == pytest.approx(0.25, abs=0.05)
 
     def test_a_scrubber_that_leaves_some_names_of_one_group(self):
         """Four in ten Black women's names stand: the share is found, the interval holds it, the groups differ."""
@@ -75,85 +95,68 @@ class TestRecall:
 
     def test_a_part_of_a_name_and_the_words_of_one_class_are_leaks(self):
         """A surname that is left tells as much as the whole name; each class has its own share."""
-        found = quality(scrubbed(leaves("Mx {surname}, 2 Years of Experience")))
+        found = quality(scrubbed(leaves("Mx {surname}, 2 Years of Experience"), sets=4))
         assert shown(found.recall, "name").overall.value == 0.0
-        found = quality(scrubbed(leaves("{label}, 2 Years of Experience, {gender}")))
+        found = quality(scrubbed(leaves("{label}, 2 Years of Experience, {gender}"), sets=4))
         kinds = ("words of gender", "words of race_ethnicity", "name")
         assert [shown(found.recall, what).overall.value for what in kinds] == [0.0, 1.0, 1.0]
 
     def test_the_raw_text_is_a_column_or_another_arm_s_prompt(self):
-        frame = scrubbed(clean)
+        frame = scrubbed(clean, sets=4)
         alone = frame[frame["arm"] == "scrubbed"]
         with pytest.raises(FrameError, match=r"give it as column 'raw_text', or run an arm that sends it unscrubbed"):
             quality(alone)
         assert shown(quality(alone.assign(raw_text=alone["prompt"])).recall, "all signals").overall.value == 1.0
 
-    def test_candidates_that_cannot_be_parted_are_noted(self):
+    def test_candidates_that_cannot_be_parted_and_groups_that_share_their_names(self):
+        """Both are noted; by label only every group has the same neutral names: a name that is left tells nothing."""
+
         def merged(place, _group, _name, _rng):
             return "Both have 2 Years of Experience." if place == 1 else ""
 
-        found = quality(scrubbed(merged))
+        found = quality(scrubbed(merged, sets=4))
         assert found.lines.value == 0.0
         assert shown(found.recall, "name").overall.value == 1.0
         assert any("cannot be told apart" in note for note in found.notes)
         assert not [one for one in found.reidentified if one.text == "scrubbed"]
-
-    def test_groups_that_share_their_names(self):
-        """By label only every group has the same neutral names: a name that is left tells nothing."""
-        frame = scrubbed(clean)
+        frame = scrubbed(clean, sets=4)
         for column in ("first_name", "second_name"):
             frame[column] = [f"J. N{name[2]}" for name in frame[column]]
         found = quality(frame)
         assert "name" not in {one.what for one in found.recall}
         assert any("share their names" in note for note in found.notes)
 
-
-class TestContent:
     def test_a_scrubber_that_takes_the_years_from_one_group(self):
         """Of "2 Years of Experience" Black candidates keep one word in three: found, by group and by race."""
-
         found = quality(scrubbed(leaves("{label}, {kept}")))
         shares = {one.group: one.share.value for one in shown(found.content, "job-related words").shares}
-        assert shares == {
-            "white_male": 1.0, "white_female": 1.0,
-            "black_male": pytest.approx(1 / 3), "black_female": pytest.approx(1 / 3),
-        }  # fmt: skip
-        assert shown(found.content, "job-related words").verdict is Verdict.FAIL
-        assert shown(found.content, "job-related words", "race_ethnicity").verdict is Verdict.FAIL
-        assert shown(found.content, "job-related words", "gender").verdict is Verdict.PASS
+        third = pytest.approx(1 / 3)
+        assert shares == {"white_male": 1.0, "white_female": 1.0, "black_male": third, "black_female": third}
+        verdicts = [
+            shown(found.content, "job-related words", by).verdict for by in ("group", "race_ethnicity", "gender")
+        ]
+        assert verdicts == [Verdict.FAIL, Verdict.FAIL, Verdict.PASS]
 
 
 class TestReidentification:
-    def test_labels_are_read_and_their_absence_leaves_chance(self):
-        found = guesses(scrubbed(clean))
-        for by, chance in (("group", 0.25), ("gender", 0.5), ("race_ethnicity", 0.5)):
-            assert found[by, "raw"].accuracy.value == 1.0
-            assert found[by, "raw"].p_value == pytest.approx(1 / 40)
-            assert found[by, "scrubbed"].accuracy.value == pytest.approx(chance)
-            assert found[by, "scrubbed"].p_value == 1.0
-        assert found["group", "raw"].chance == pytest.approx(0.25, abs=0.05)
-
     def test_a_pronoun_that_is_left_gives_the_gender_away_and_no_more(self):
+        """Names themselves teach the classifier nothing: every name is tried by one that has not seen it."""
         found = guesses(scrubbed(leaves("{label}, 2 Years in {pronoun} job")))
         assert found["gender", "scrubbed"].accuracy.value == 1.0
         assert found["race_ethnicity", "scrubbed"].p_value > 0.05
         assert found["group", "scrubbed"].accuracy.value == pytest.approx(0.5, abs=0.2)
-
-    def test_names_themselves_teach_the_classifier_nothing(self):
-        """Every name is tried by a classifier that has not seen it: remembering names would look like leaking."""
-        found = guesses(scrubbed(leaves("{name}, 2 Years of Experience")))
+        found = guesses(scrubbed(leaves("{name}, 2 Years of Experience"), sets=6))
         assert found["group", "scrubbed"].accuracy.value == pytest.approx(0.25)
 
     def test_one_name_a_group_cannot_be_left_out(self):
-        found = quality(scrubbed(clean, sets=1, repetitions=6))
+        found = quality(scrubbed(clean, sets=1, repetitions=4))
         assert {one.by for one in found.reidentified} == {"gender", "race_ethnicity"}  # of two names each
         assert any("groups of two names" in note for note in found.notes)
 
     @pytest.mark.parametrize("right", [0.5, 0.9])
-    def test_the_endpoints_own_guesses(self, right):
+    def test_the_endpoints_own_guesses(self, whole, right):
         """Guesses of a known accuracy are scored against the truth; at chance p is not small."""
-        frame = scrubbed(clean)
-        rows = frame[frame["arm"] == "scrubbed"].copy()
+        rows = whole[1][whole[1]["arm"] == "scrubbed"].copy()
         rng = np.random.default_rng(3)
         other = {"female": "male", "male": "female"}
 
@@ -162,12 +165,7 @@ class TestReidentification:
             return f"{gender if rng.random() < right else other[gender]}, {race.title()}"
 
         rows["reply"] = [f"1. {guess(a)}\n2. {guess(b)}" for a, b in zip(rows["first"], rows["second"], strict=True)]
-        rows["arm"], rows["chosen"], rows["choice"] = "reidentified", None, "unparsed"
-        whole = pd.concat([frame.assign(reply="1"), rows], ignore_index=True)
-        results = results_of(whole, permutations=39)
-        assert [arm.arm for arm in results.arms] == ["raw_naive", "scrubbed"]
-        (scrubber,) = results.scrubbers
-        found = {one.by: one for one in scrubber.reidentified if one.reader == "endpoint"}
+        found = {one.by: one for one in quality(beside(whole[1], rows)).reidentified if one.reader == "endpoint"}
         assert found["gender"].accuracy.value == pytest.approx(right, abs=0.06)
         assert found["gender"].accuracy.low < right < found["gender"].accuracy.high
         assert (found["gender"].p_value < 0.05) == (right == 0.9)
@@ -175,19 +173,17 @@ class TestReidentification:
         assert found["group"].accuracy.value == pytest.approx(right, abs=0.06)
         assert found["group"].unread == 0
 
-    def test_guesses_that_cannot_be_read_are_counted(self):
-        frame = scrubbed(clean)
-        rows = frame[frame["arm"] == "scrubbed"].assign(arm="reidentified", reply="I cannot tell.", chosen=None)
-        (scrubber,) = results_of(pd.concat([frame.assign(reply="1"), rows], ignore_index=True)).scrubbers
+    def test_guesses_that_cannot_be_read_are_counted_and_need_to_know_what_is_true(self):
+        """Groups of unknown classes cannot be guessed at; the mend is named. Arms that guess make no choice."""
+        frame = scrubbed(clean, sets=2)
+        rows = frame[frame["arm"] == "scrubbed"].assign(reply="I cannot tell.", chosen=None)
+        results = results_of(beside(frame, rows))
+        assert [arm.arm for arm in results.arms] == ["raw_naive", "scrubbed"]
+        (scrubber,) = results.scrubbers
         assert not [one for one in scrubber.reidentified if one.reader == "endpoint"]
         assert f"arm reidentified: no guess of a group could be read from its {len(rows)} replies" in scrubber.notes
-
-    def test_guesses_need_to_know_what_is_true(self):
-        """Groups of unknown classes cannot be guessed at; the mend is named."""
-        frame = scrubbed(clean, groups=GROUPS[:2])
-        rows = frame[frame["arm"] == "scrubbed"].assign(arm="reidentified", reply="1. x")
         with pytest.raises(FrameError, match="give each group its classes"):
-            results_of(pd.concat([frame.assign(reply="1"), rows], ignore_index=True), {})
+            scrubber_qualities(beside(frame, rows), {}, permutations=9, seed=0)
 
     def test_the_ready_made_arms_send_only_what_was_scrubbed(self):
         """The last step asks for a guess, with the scrubbed text in it and no candidate's name."""
@@ -212,13 +208,14 @@ def test_our_own_rules_are_measured():
     left = split(scrub(text))
     for part, name, group in zip(left, ("Greg Walsh", "Lakisha Washington"), (GROUPS[0], GROUPS[3]), strict=True):
         raw = split(text)[GROUPS.index(group) // 3]
-        assert all(is_removed(kind, signals, part) for kind, signals in conveyed(raw, name, CLASSES[group]).items())
-        assert content(raw, name, CLASSES[group]) <= {"years", "experience", "2"} == content(raw, name, CLASSES[group])
+        own = tuple(CLASSES[group].items())
+        assert all(is_removed(kind, signals, part) for kind, signals in conveyed(raw, name, own).items())
+        assert content(raw, name, own) == {"years", "experience", "2"}
 
 
 def test_the_column_survives_where_every_pipeline_was_refused():
     """Nothing reached the evaluator: no text, no quality, and the rest of the results stands."""
-    frame = scrubbed(clean)
+    frame = scrubbed(clean, sets=2)
     frame["candidates_text"] = None
     refused = frame["arm"] == "scrubbed"
     frame = frame.assign(refused=refused, chosen=frame["chosen"].where(~refused, None))
@@ -251,34 +248,21 @@ def test_candidates_of_a_text(text, found):
     assert split(text) == found
 
 
-@pytest.mark.parametrize(
-    ("part", "left"),
-    [
-        ("1. Candidate A, 2 years", "2 years"),
-        ("Candidate B: 2 years", "2 years"),
-        ("**Candidate A**: 2 years", "2 years"),
-        ("2. Ben, 2 years", "Ben, 2 years"),
-        ("Candid person", "Candid person"),
-    ],
-)
-def test_the_text_without_its_label(part, left):
-    assert body(part) == left
+def test_the_text_without_its_label():
+    assert (
+        body("1. Candidate A, 2 years") == body("Candidate B: 2 years") == body("**Candidate A**: 2 years") == "2 years"
+    )
+    assert (body("2. Ben, 2 years"), body("Candid person")) == ("Ben, 2 years", "Candid person")
 
 
-def test_signals_are_read_by_kind():
-    found = conveyed("1. Ann M. Lee, she is Female, White", "Ann M. Lee", CLASSES["white_female"])
-    assert found == {
-        "name": ("Ann", "Lee"),
-        "words of race_ethnicity": ("White",),
-        "words of gender": ("female",),
+def test_signals_are_read_by_kind_and_looked_for_as_words():
+    own = tuple(CLASSES["white_female"].items())
+    assert conveyed("1. Ann M. Lee, she is Female, White", "Ann M. Lee", own) == {
+        "name": ("Ann", "Lee"), "words of race_ethnicity": ("White",), "words of gender": ("female",),
         "pronoun": ("pronoun",),
-    }
-    assert conveyed("A nurse.", "Ann Lee", CLASSES["white_female"]) == {}
-
-
-@pytest.mark.parametrize(
-    ("kind", "signals", "left", "gone"),
-    [
+    }  # fmt: skip
+    assert conveyed("A nurse.", "Ann Lee", own) == {}
+    for kind, signals, left, removed in (
         ("name", ("Ann", "Lee"), "Candidate A", True),
         ("name", ("Ann", "Lee"), "lee, a nurse", False),
         ("name", ("Ann", "Lee"), "annual leeway", True),
@@ -286,10 +270,8 @@ def test_signals_are_read_by_kind():
         ("words of gender", ("female",), "Female nurse", False),
         ("pronoun", ("pronoun",), "they work there", True),
         ("pronoun", ("pronoun",), "in Her notes", False),
-    ],
-)
-def test_what_counts_as_gone(kind, signals, left, gone):
-    assert is_removed(kind, signals, left) is gone
+    ):
+        assert is_removed(kind, signals, left) is removed, (kind, left)
 
 
 @pytest.mark.parametrize(

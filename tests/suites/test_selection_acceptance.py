@@ -1,15 +1,18 @@
-"""The whole benchmark, 6,480 trials, on a model in which preference, position bias and scrubbing are planted.
+"""The benchmark's numbers on a model in which preference, position bias and scrubbing are planted.
 
-The short form of ``benchmarks/selection.py``, whose truth it is held against; that one counts over 50 seeds.
+The short form of ``benchmarks/selection.py``, whose truth it is held against: a fifth of the published design, and one
+seed; that one counts over 50.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from pytest_fairness.suites.selection.choice_table import Record
+from pytest_fairness.suites.selection.configuration import Configuration
 from tests.support.benchmarks import benchmark as load_benchmark
 
 from .choices_of import arm_of, results_of
@@ -22,9 +25,9 @@ WIDE = 3.0
 
 @pytest.fixture(scope="module")
 def whole() -> Record:
-    """The published design, asked of the planted model."""
-    trials = benchmark.ask(benchmark.planned(), benchmark.endpoint(2))
-    assert len(trials) == 6480
+    """The published design with six repetitions, asked of the planted model."""
+    trials = benchmark.ask(benchmark.planned(Configuration(repetitions=6)), benchmark.endpoint(2))
+    assert len(trials) == 1296
     assert set(trials["choice"]) == {"chosen"}
     return results_of(trials)
 
@@ -39,18 +42,18 @@ def within(value: float, low: float, high: float, true: float) -> bool:
     return value - WIDE * (value - low) <= true <= value + WIDE * (high - value)
 
 
-@pytest.mark.parametrize("arm", ["raw_naive", "raw_matched", "scrubbed"])
-def test_preferences_and_the_position_bias_are_recovered(whole: Record, truth: Any, arm: str) -> None:
+def test_preferences_and_the_position_bias_are_recovered(whole: Record, truth: Any) -> None:
     """d of each pair of groups; most of the 90 % intervals hold it. Scrubbing does nothing about the position."""
-    held = 0
-    for pair in arm_of(whole, arm).pairs:
-        true = truth.effect(arm, pair.group_1, pair.group_2)
-        assert within(pair.effect, pair.effect_low, pair.effect_high, true), (pair.group_1, pair.group_2, true)
-        held += pair.effect_low <= true <= pair.effect_high
-    assert held >= 4
-    order = arm_of(whole, arm).order
-    assert abs(order.log_odds - truth.position[arm]) < 4 * order.error
-    assert order.p_value < 0.001
+    for arm in ("raw_naive", "raw_matched", "scrubbed"):
+        held = 0
+        for pair in arm_of(whole, arm).pairs:
+            true = truth.effect(arm, pair.group_1, pair.group_2)
+            assert within(pair.effect, pair.effect_low, pair.effect_high, true), (arm, pair.group_1, pair.group_2, true)
+            held += pair.effect_low <= true <= pair.effect_high
+        assert held >= 4
+        order = arm_of(whole, arm).order
+        assert abs(order.log_odds - truth.position[arm]) < 4 * order.error
+        assert order.p_value < 0.001
 
 
 def test_what_scrubbing_removes_is_recovered(whole: Record, truth: Any) -> None:
@@ -66,44 +69,15 @@ def test_what_scrubbing_removes_is_recovered(whole: Record, truth: Any) -> None:
 
 
 def test_the_truth_is_that_of_a_large_sample(truth: Any) -> None:
-    """The integrals agree with what the model does: 40 times the trials of a pair, in both orders, with other names."""
-    plan = benchmark.planned()
-    indices = [
-        at for at, cell in enumerate(plan.grid)
-        if cell.arm == "scrubbed" and cell.attributes["pair"] == "white_male / black_female"
-    ][:40]  # fmt: skip
+    """The integrals agree with what the model does: one pair of groups, many times, with other names' opinions."""
+    groups = {
+        "white_male": {"race_ethnicity": "white", "gender": "male"},
+        "black_female": {"race_ethnicity": "black", "gender": "female"},
+    }
+    design = Configuration(groups=groups, criteria=("kind",), roles=("nurse",), arms=("raw_naive", "scrubbed"))
+    plan = benchmark.planned(design)
+    trials = pd.concat([benchmark.ask(plan, benchmark.endpoint(1000 + seed)) for seed in range(12)])
+    rates = (trials["chosen"] == "white_male").groupby(trials["arm"]).mean()
+    for arm in ("raw_naive", "scrubbed"):
+        assert rates[arm] == pytest.approx(truth.rate(arm, *groups), abs=0.06)
     assert truth.rates["raw_naive", "white_male", "black_male"] == pytest.approx(0.807, abs=0.001)
-    wins = 0
-    entries = plan.entries(1, indices)
-    for seed in range(25):
-        model = benchmark.endpoint(1000 + seed)
-        for entry in entries:
-            reply = benchmark._trial(entry, entry.first, model).replies[-1]
-            wins += (reply == "Candidate A") == (entry.cell.attributes["group_1"] == "white_male")
-    rate = truth.rate("scrubbed", "white_male", "black_female")
-    listed = [entry.cell.attributes["group_1"] == "white_male" for entry in entries]
-    if all(listed):
-        rate = truth.rates["scrubbed", "white_male", "black_female"]
-    assert wins / (25 * len(entries)) == pytest.approx(rate, abs=0.06)
-
-
-def test_the_suite_makes_the_same_of_it(pytester: pytest.Pytester) -> None:
-    """The whole suite as a user runs it: the raw arms fail, the scrubbed arm does not, and scrubbing is what helps."""
-    pytester.makefile(
-        ".yaml",
-        endpoints="""
-endpoints:
-  - name: "planted"
-    type: "simulated"
-    bias: {race_ethnicity: {black: -0.6}}
-    position_bias: 0.6
-    scrub_recall: 0.97
-    channels: [choice]
-""",
-    )
-    result = pytester.runpytest_inprocess(
-        "-W", "default", "-p", "no:cacheprovider", "--pyargs", "pytest_fairness.suites.selection",
-        "--fairness-endpoint", "planted", "-k", "preference or scrubbed-vs-raw_naive",
-    )  # fmt: skip
-    result.assert_outcomes(passed=3, failed=2, deselected=8)
-    result.stdout.fnmatch_lines(["*up to 6,480 trials*"])

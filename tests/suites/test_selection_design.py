@@ -29,19 +29,23 @@ def configured(folder: Path, text: str) -> Configuration:
     return load_configuration(folder)
 
 
-def test_the_published_design_is_the_default(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> PairGrid:
+    return expanded(load_configuration(tmp_path_factory.mktemp("project")))
+
+
+def test_the_published_design_is_the_default(published: PairGrid) -> None:
     """6 pairs × 2 orders × 3 criteria × 2 roles = 72 configurations an arm; × 3 arms × 30 = 6,480 trials.
 
-    The scrubbed arm asks twice: 8,640 requests.
+    The scrubbed arm asks twice: 8,640 requests, which at $0.80 and $4.00 a million tokens come to less than the cap.
     """
-    grid = expanded(load_configuration(tmp_path))
-    cells = list(grid)
+    cells = list(published)
     configurations = Counter(
         (cell.arm, cell.attributes["group_1"], cell.attributes["group_2"], *cell.context.values()) for cell in cells
     )
     assert Counter(arm for arm, *_ in configurations) == {"raw_naive": 72, "raw_matched": 72, "scrubbed": 72}
     assert set(configurations.values()) == {30}
-    assert grid.calls == len(cells) == 6480
+    assert published.calls == len(cells) == 6480
     assert sum(max(1, len(cell.turns)) for cell in cells) == 8640
     named: dict[tuple[JSON, JSON], set[tuple[str, str]]] = {}
     for cell in cells:
@@ -50,6 +54,12 @@ def test_the_published_design_is_the_default(tmp_path: Path) -> None:
         assert names[0].split()[-1] != names[1].split()[-1]
         named.setdefault((cell.attributes["group_1"], cell.attributes["group_2"]), set()).add(names)
     assert [len(names) for names in named.values()] == [30] * 12  # thirty distinct pairs of names
+    requests = Requests()
+    for entry in PlannedPairs(published).entries(1):
+        requests = requests.plus(requests_of(entry)[0])
+    assert requests.requests == 8640
+    cost = requests.usual_cost(Price(input_per_million=0.80, output_per_million=4.00), reply_tokens=30)
+    assert 1.0 < cost < Configuration().max_cost == 5.0
 
 
 def test_the_published_names_and_prompt(tmp_path: Path) -> None:
@@ -74,18 +84,15 @@ def test_the_published_names_and_prompt(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("signal", "line"),
-    [
+def test_signals(tmp_path: Path) -> None:
+    """By name alone, by label alone with neutral names, by both."""
+    for signal, line in (
         ("name", "1. Brett Weber, 2 Years of Experience"),
         ("label", "1. J. Owens, 2 Years of Experience, Male, White"),
         ("name+label", "1. Brett Weber, 2 Years of Experience, Male, White"),
-    ],
-)
-def test_signals(tmp_path: Path, signal: str, line: str) -> None:
-    """By name alone, by label alone with neutral names, by both."""
-    grid = expanded(configured(tmp_path, f"signal: {signal}\nnames: 5\nrepetitions: 5\n"))
-    assert line in grid[0].prompt.splitlines()
+    ):
+        grid = expanded(configured(tmp_path, f"signal: {signal}\nnames: 2\nrepetitions: 2\n"))
+        assert line in grid[0].prompt.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -104,11 +111,11 @@ def test_signals(tmp_path: Path, signal: str, line: str) -> None:
 )
 def test_groups(tmp_path: Path, text: str, groups: int, words: str) -> None:
     """Sets by name, and groups of one's own by their classes, with names or without."""
-    grid = expanded(configured(tmp_path, f"{text}\nrepetitions: 2\n"))
+    grid = expanded(configured(tmp_path, f"{text}\nrepetitions: 2\narms: raw_naive\nroles: nurse\n"))
     cells = list(grid)
     assert len({cell.attributes["group_1"] for cell in cells}) == groups
     assert any(words in cell.prompt for cell in cells)
-    assert grid.calls == groups * (groups - 1) * 6 * 3 * 2
+    assert grid.calls == groups * (groups - 1) * 3 * 2
 
 
 def test_whole_resumes(tmp_path: Path) -> None:
@@ -169,15 +176,13 @@ repetitions: 2
     assert [one.id for one in planned_contrasts(("a", "b"))] == ["b-vs-a"]
 
 
-def test_guessing_arms_are_asked_and_make_no_choice() -> None:
+def test_arms_that_guess_make_no_choice_and_contrasts_are_as_published() -> None:
+    """The prompt alone, scrubbing beyond the prompt, both: for either scrubber."""
     suite = Configuration(arms=("raw_naive", "scrubbed", "reidentified"))
     assert suite.arm_names == ("raw_naive", "scrubbed")
     assert arms_of_task(suite, "selection") == ("raw_naive", "scrubbed", "reidentified")
     assert arms_of_task(suite, "salary") == ("raw_naive", "scrubbed")
 
-
-def test_the_published_contrasts() -> None:
-    """The prompt alone, scrubbing beyond the prompt, both: for either scrubber."""
     arms = ("raw_naive", "raw_matched", "scrubbed", "scrubbed_by_rule", "placebo")
     assert [(one.id, one.isolates) for one in planned_contrasts(arms)] == [
         ("raw_matched-vs-raw_naive", "the evaluator's prompt alone"),
@@ -186,17 +191,6 @@ def test_the_published_contrasts() -> None:
         ("scrubbed_by_rule-vs-raw_matched", "scrubbing beyond the prompt"),
         ("scrubbed_by_rule-vs-raw_naive", "the prompt and scrubbing together"),
     ]
-
-
-def test_the_estimate_at_the_declared_price() -> None:
-    """8,640 requests at $0.80 and $4.00 a million tokens come to less than the declared cap of $5.00."""
-    plan = PlannedPairs(expanded(Configuration()))
-    asked = Requests()
-    for entry in plan.entries(1):
-        asked = asked.plus(requests_of(entry)[0])
-    assert asked.requests == 8640
-    cost = asked.usual_cost(Price(input_per_million=0.80, output_per_million=4.00), reply_tokens=30)
-    assert 1.0 < cost < Configuration().max_cost == 5.0
 
 
 @pytest.mark.parametrize(

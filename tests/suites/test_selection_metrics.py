@@ -21,6 +21,7 @@ from .choices_of import CLASSES, CRITERIA, GROUPS, arm_of, as_trials, experiment
 STRENGTH = {"white_male": 1.4, "white_female": 0.8, "black_male": 0.2, "black_female": 0.0}
 NURTURING = {"white_female": 0.8, "black_female": 0.8}
 ARMS = {"raw_naive": 1.0, "raw_matched": 0.6, "scrubbed": 0.0}
+KINDS = np.array(["chosen", "neither", "both", "refused", "unlisted", "unparsed"])
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +38,7 @@ class TestTheWholeDesign:
         run, arms = planted[1].run, planted[1].arms
         assert (run.trials, run.requests, run.names, run.repetitions) == (6480, 8640, 15, 30)
         assert [arm.requests for arm in arms] == [2160, 2160, 4320]
-        assert set(run.groups) == set(GROUPS)
-        assert set(run.criteria) == set(CRITERIA)
-        assert run.classes == CLASSES
+        assert (set(run.groups), set(run.criteria), run.classes) == (set(GROUPS), set(CRITERIA), CLASSES)
         assert run.names_design == "15 sets of names, which are independent of each other"
         assert run.cost == pytest.approx(6.48)
         assert (run.simulated, run.replayed) == (True, False)
@@ -84,7 +83,7 @@ class TestTheWholeDesign:
         race = contrasts["scrubbed", "raw_naive", "race_ethnicity"]
         assert race.verdict is Verdict.PASS
         (pair,) = race.pairs
-        assert pair.control.value < 0  # black against white
+        assert pair.control.value < 0  # black against white: the change is positive, and so is the reduction
         assert pair.change.value == pytest.approx(pair.treated.value - pair.control.value)
         assert (pair.reduction, pair.reduction_low) == (pair.change.value, pair.change.low)
         assert 0 < pair.reduction_low < pair.reduction < pair.reduction_high
@@ -93,16 +92,14 @@ class TestTheWholeDesign:
         """Ratio, Katz interval, Fisher and shortfall are those of the counts; the verdict knows the dependence."""
         arm = arm_of(planted[1], "raw_naive")
         counts = {rate.group: (rate.share.count, rate.share.n) for rate in arm.rates}
-        assert arm.four_fifths.reference == "white_male"
+        assert (arm.four_fifths.reference, arm.four_fifths.verdict) == ("white_male", Verdict.FAIL)
         for pair in arm.four_fifths.pairs:
             plain = impact_ratio(*counts[pair.group], *counts[pair.reference])
             assert (pair.ratio, pair.low, pair.high) == (plain.ratio, plain.ratio_low, plain.ratio_high)
             assert (pair.fisher_p, pair.shortfall, pair.flip_flop) == (plain.fisher, plain.shortfall, plain.flip_flop)
             assert pair.below == (pair.ratio < 0.8)
-        assert arm.four_fifths.verdict is Verdict.FAIL
         assert "an impact ratio of" in arm.four_fifths.sentence
         assert arm_of(planted[1], "scrubbed").four_fifths.verdict is Verdict.PASS
-
         for arm in planted[1].arms:  # every decided trial has one winner, and each group is in half of them
             assert sum(rate.share.count for rate in arm.rates) == arm.decided == 2160
             assert {rate.share.n for rate in arm.rates} == {1080}
@@ -112,12 +109,12 @@ class TestNames:
     def test_names_that_differ_are_no_preference_for_a_group(self):
         """With few names of strong leanings the binomial recipe raises alarms; the names as the unit do not."""
         plain = contract = 0
-        for seed in range(12):
-            arm = results_of(small(seed, name_sd=1.2, sets=3, repetitions=24)).arms[0]
+        for seed in range(6):
+            arm = results_of(small(seed, name_sd=1.2, sets=3, repetitions=24), {}).arms[0]
             plain += min(pair.binomial_p for pair in arm.pairs) < 0.05 / 6
             contract += arm.verdict in (Verdict.FAIL, Verdict.FLAG)
-        assert plain >= 8
-        assert contract <= 3
+        assert plain >= 4
+        assert contract <= 1
 
     def test_one_name_a_group_is_a_result_about_the_names(self):
         """No clustered p, a FAIL capped at FLAG, in the four-fifths rule too, and the page says so."""
@@ -136,20 +133,18 @@ class TestNames:
         assert {pair.name_pairs for pair in arm.pairs} == {10}
         assert all(one.clustered_p is not None for one in arm.interactions)
         rows = small(0, strength=STRENGTH).drop(columns=["name", "first_name", "second_name"])
-        results = results_of(as_trials(rows))  # without names rows stand for themselves
+        results = results_of(as_trials(rows), {})  # without names rows stand for themselves
         assert (results.run.names, results.arms[0].verdict) == (0, Verdict.FAIL)
 
 
 class TestTables:
-    def test_both_names_are_the_unit_and_conditions_are_blocks(self):
-        """Names where both are known, conditions where there are several."""
+    def test_units_blocks_and_classes(self):
+        """Names where both are known, conditions where there are several, classes where they are crossed."""
         frame = tiny()
         assert units_column(frame) == ("first_name", "second_name")
         assert units_column(frame.assign(first_name=None)) == "name"
         assert context_columns(frame) == ("template",)
         assert context_columns(pd.concat([frame, frame.assign(signal="name")])) == ("template", "signal")
-
-    def test_margins_need_classes_that_are_crossed(self):
         assert set(crossed_classes(CLASSES)) == {"gender", "race_ethnicity"}
         assert crossed_classes({group: CLASSES[group] for group in GROUPS[:2]}) == ()  # both White: gender is the group
         assert crossed_classes({"older": {"age": "older"}, "younger": {"age": "younger"}}) == crossed_classes({}) == ()
@@ -169,42 +164,41 @@ class TestTables:
         assert found.isna().sum() == (found == "neither").sum()
 
     def test_every_kind_of_reply_is_counted_by_pair(self):
-        """What is no choice is no evidence; too much of it leaves every verdict open."""
+        """What is no choice is no evidence; too much of it leaves every verdict open, and without any choice nothing is
+        concluded: INCONCLUSIVE, never PASS, and every number that there is.
+        """
         frame = tiny(2)
-        kinds = np.array(["chosen", "neither", "both", "refused", "unlisted", "unparsed"])[np.arange(len(frame)) % 6]
+        kinds = KINDS[np.arange(len(frame)) % 6]
         undecided = np.where(np.isin(kinds, ["neither", "both"]), "neither", None)
         chosen = np.where(kinds == "chosen", frame["chosen"], undecided)
-        arm = results_of(frame.assign(choice=kinds, chosen=chosen, refused=kinds == "refused")).arms[0]
+        arm = results_of(frame.assign(choice=kinds, chosen=chosen, refused=kinds == "refused"), {}).arms[0]
         assert [outcome.asked for outcome in arm.outcomes] == [24] * 6
         assert arm.outcomes[0].counts == dict.fromkeys(dict.fromkeys(kinds), 4)
         assert (arm.decided, arm.verdict, arm.four_fifths.reason) == (24, Verdict.INCONCLUSIVE, Reason.UNSCORED)
 
-    @pytest.mark.parametrize("kind", ["refused", "unparsed", "neither"])
-    def test_where_nothing_was_chosen_nothing_is_concluded(self, kind):
-        """All refused, nothing parsed, always neither: INCONCLUSIVE, never PASS, and every number that there is."""
+        kinds = {"raw_naive": "refused", "raw_matched": "unparsed", "scrubbed": "neither"}
         frame = tiny(arms=ARMS)
-        frame = frame.assign(chosen="neither" if kind == "neither" else None, choice=kind, refused=kind == "refused")
-        results = results_of(frame)
+        choice = frame["arm"].map(kinds)
+        frame = frame.assign(choice=choice, refused=choice == "refused", chosen=choice.where(choice == "neither", None))
+        results = results_of(frame, {})
         for arm in results.arms:
             assert {arm.verdict, arm.four_fifths.verdict} == {Verdict.INCONCLUSIVE}
             assert (arm.decided, arm.order, arm.strengths) == (0, None, None)
-            assert arm.outcomes[0].counts[kind] == arm.outcomes[0].asked
+            assert arm.outcomes[0].counts[kinds[arm.arm]] == arm.outcomes[0].asked
             assert all(rate.share.value is None for rate in arm.rates)
         assert {one.verdict for one in results.contrasts} == {Verdict.INCONCLUSIVE}
 
-    def test_facts_of_a_mixed_table(self):
+    def test_facts_of_a_mixed_table_and_tables_that_are_refused(self):
         """A cost of which a part is unknown is unknown; simulated if any row is; all models are named."""
         frame = tiny()
+        with pytest.raises(FrameError, match="'somebody'"):
+            results_of(frame.assign(chosen="somebody"))
+        with pytest.raises(FrameError, match="ask for no choice"):
+            results_of(frame.assign(arm="reidentified"))
         frame["simulated"] = np.arange(len(frame)) == 3
         frame.loc[::2, "model"], frame.loc[3, "cost"] = "m2", None
-        run = results_of(frame).run
+        run = results_of(frame, {}).run
         assert (run.cost, run.simulated, set(run.models)) == (None, True, {"m1", "m2"})
-
-    def test_tables_that_are_refused(self):
-        with pytest.raises(FrameError, match="'somebody'"):
-            results_of(tiny().assign(chosen="somebody"))
-        with pytest.raises(FrameError, match="ask for no choice"):
-            results_of(tiny().assign(arm="reidentified"))
 
 
 class TestContrasts:
@@ -212,23 +206,15 @@ class TestContrasts:
         strength = {f"{favoured}_male": lean, f"{favoured}_female": lean}
         frame = small(seed, strength=strength, arms={"control": 1.0, "treated": treated})
         found = results_of(frame).contrasts
-        assert {(one.treated, one.control, one.isolates) for one in found} == {
-            ("treated", "control", "treated against control")
-        }
+        assert {one.isolates for one in found} == {"treated against control"}
         (contrast,) = (one for one in found if one.by == "race_ethnicity")
         return contrast, contrast.pairs[0]
 
-    def test_a_reduction_points_up(self):
-        """Black is the first group, and loses in the control: the change is positive, and so is the reduction."""
-        contrast, pair = self.race(0.0)
-        assert pair.control.value < 0 < pair.reduction_low
-        assert pair.reduction == pair.change.value
-        assert contrast.verdict is Verdict.PASS
-
-    def test_turned_the_other_way_the_interval_turns_too(self):
+    def test_a_reduction_points_up_whoever_is_preferred(self):
         """Where the first group wins in the control the change is negative and the reduction still points up."""
-        _, pair = self.race(0.0, seed=1, favoured="black")
-        assert pair.change.value < 0
+        contrast, pair = self.race(0.0, seed=1, favoured="black")
+        assert contrast.verdict is Verdict.PASS
+        assert pair.change.value < 0 < pair.control.value
         assert (pair.reduction, pair.reduction_low) == (-pair.change.value, -pair.change.high)
         assert pair.reduction_high == -pair.change.low
 
@@ -244,7 +230,7 @@ class TestContrasts:
 
     def test_arms_that_share_nothing(self):
         """Other names and other contexts in each arm: nothing is paired, and nothing is claimed."""
-        frame = small(arms={"control": 1.0, "treated": 0.0})
+        frame = tiny(arms={"control": 1.0, "treated": 0.0})
         for column in ("first_name", "second_name", "name", "template"):
             frame[column] = np.where(frame["arm"] == "treated", "other " + frame[column], frame[column])
         (contrast,) = results_of(frame, {}).contrasts
@@ -264,28 +250,21 @@ class TestFourFifths:
         choices = read_choices(frame, **columns, cluster=cluster, block=())
         return four_fifths_of(choices, units_of(choices))
 
-    def test_below_and_sure(self):
+    def test_below_and_sure_exactly_four_fifths_and_within_chance(self):
+        """88 against 112 of 200: Fisher's table says .02, the choices themselves .09; 80 against 100 of 180 is exactly
+        .8, which a division would put below it; a position that decides much hides nothing: 99 against 81.
+        """
         found = self.judge((30, 70))
         (pair,) = found.pairs
         assert (found.reference, found.verdict) == ("B", Verdict.FAIL)
         assert (pair.ratio, pair.shortfall) == (pytest.approx(60 / 140), pytest.approx(40))
         assert (pair.below, pair.flip_flop) == (True, False)
-
-    def test_two_groups_are_no_independent_samples(self):
-        """88 against 112 of 200: Fisher's table says .02, the choices themselves .09: no alarm."""
         (pair,) = self.judge((44, 56)).pairs
-        assert pair.fisher_p < 0.03
-        assert pair.p_value > 0.05
+        assert (pair.fisher_p < 0.03, pair.p_value > 0.05) == (True, True)
         assert (pair.verdict, pair.reason) == (Verdict.INCONCLUSIVE, Reason.SMALL_NUMBERS)
-
-    def test_exactly_four_fifths_passes(self):
-        """80 against 100 of 180 is exactly .8, which a division would put below it."""
         found = self.judge((40, 50), n=90)
         assert found.pairs[0].ratio == pytest.approx(0.8)
         assert (found.pairs[0].below, found.verdict) == (False, Verdict.PASS)
-
-    def test_a_position_that_decides_much_hides_nothing(self):
-        """The first wins 90 % of the time; within the orders A wins more often, by as much as it can: 99 against 81."""
         found = self.judge((99, 81))
         assert found.pairs[0].ratio == pytest.approx(82 / 118)
         assert found.pairs[0].p_value < 0.01
@@ -310,25 +289,24 @@ class TestExplanations:
             ignore_index=True,
         )  # fmt: skip
         frame["template"] += "-" + frame["qualifications"]
-        results = results_of(frame)
+        results = results_of(frame, {})
         assert results.run.qualifications == ["borderline", "strong"]
-        found = {(one.axis, one.by): one for one in results.arms[0].interactions}
-        assert found["qualifications", "group"].p_value < 0.05
+        (found,) = (one for one in results.arms[0].interactions if one.axis == "qualifications")
+        assert found.p_value < 0.05
         share = {
-            level.level: next(s.share.value for s in level.shares if s.group == "white_male")
-            for level in found["qualifications", "group"].levels
+            level.level: next(s.share.value for s in level.shares if s.group == "white_male") for level in found.levels
         }
         assert share["borderline"] > share["strong"] + 0.1
 
     def test_separation_makes_up_no_p(self):
         """A group that always wins, everywhere or at one level: strengths for orientation, and still a FAIL."""
-        arm = results_of(small(0, strength={"white_male": 60.0})).arms[0]
+        arm = results_of(small(0, strength={"white_male": 60.0}), {}).arms[0]
         assert (arm.strengths.ridge, arm.strengths.p_value, arm.verdict) == (True, None, Verdict.FAIL)
         assert any("ridge" in note for note in arm.notes)
         frame = small(repetitions=6)
         always = (frame["criteria"] == CRITERIA[0]) & ((frame["first"] == GROUPS[0]) | (frame["second"] == GROUPS[0]))
         frame.loc[always, "chosen"] = GROUPS[0]
-        (one,) = (i for i in results_of(frame).arms[0].interactions if (i.axis, i.by) == ("criteria", "group"))
+        (one,) = (found for found in results_of(frame, {}).arms[0].interactions if found.axis == "criteria")
         assert (one.row_p, one.p_value) == (None, None)
         level = next(level for level in one.levels if level.level == CRITERIA[0])
         assert next(s.share.value for s in level.shares if s.group == GROUPS[0]) == 1.0
@@ -336,13 +314,13 @@ class TestExplanations:
     def test_positions(self):
         """Always the first: a share of 1 with an interval, even strengths, nobody preferred; none; and the second."""
         frame = tiny()
-        arm = results_of(frame.assign(chosen=frame["first"])).arms[0]
+        arm = results_of(frame.assign(chosen=frame["first"]), {}).arms[0]
         assert arm.order.share.low < 1.0 == arm.order.share.value
         assert ({rate.share.value for rate in arm.rates}, arm.equal_shares.p_value) == ({0.5}, 1.0)
         assert arm.strengths.ridge
-        order = results_of(small(5)).arms[0].order
+        order = results_of(small(5), {}).arms[0].order
         assert order.share.low < 0.5 < order.share.high
         assert (order.p_value > 0.05, order.df) == (True, 1)
-        order = results_of(small(4, position=-1.0)).arms[0].order
+        order = results_of(small(4, position=-1.0), {}).arms[0].order
         assert order.share.high < 0.5
         assert order.log_odds + 1.96 * order.error < 0

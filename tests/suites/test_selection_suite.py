@@ -9,23 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import MODES
 
 from pytest_fairness.endpoints.simulated import Planted
 
 from ..faults.conftest import Steady
-from ..pytest_layer.conftest import Run
+from ..pytest_layer.conftest import Project, Run
 from ..support.servers import ModelServer
 
 SUITE = ("--pyargs", "pytest_fairness.suites.selection")
 Records = Callable[..., list[dict[str, Any]]]
+LastRun = Callable[[], Path]
 
-#: A small design: 12 ordered pairs × 2 criteria × 5 names.
-SMALL = """
-names: 5
-repetitions: 5
-roles: [nurse]
-criteria: ["nurturing and gentle", "tough and logical"]
-"""
+#: 12 ordered pairs × 2 names.
+TINY = "names: 2\nrepetitions: 2\nroles: [nurse]\ncriteria: [kind]\n"
 PLANTED = """
 endpoints:
   - name: "planted"
@@ -33,30 +30,54 @@ endpoints:
     bias: {race_ethnicity: {black: -1.2}}
     position_bias: 0.5
 """
-PLANTED_MODEL = Planted(bias={"race_ethnicity": {"black": -1.2}}, position_bias=0.5)
+REMOTE = """
+endpoints:
+  - name: "remote"
+    type: "openai"
+    model: "gpt-4o-mini"
+    base_url: "{url}"
+    api_key_env: "SELECTION_TEST_KEY"
+    price: {{input_per_million: 0.80, output_per_million: 4.00}}
+    default_parameters: {{max_tokens: 100}}
+"""
+#: An application that refuses to scrub, and says hostile things to whoever asks for a choice.
+HOSTILE = """
+import pytest
+
+@pytest.fixture(scope="session")
+def endpoint():
+    def hostile(messages):
+        if messages[-1]["content"].startswith("Rewrite the candidate data"):
+            return "I'm sorry, but I can't help with that request."
+        return "Candidate A\\u2028\\x1b[2J\\ud83d\\n{\\"chosen\\": 1}\\x85"
+    return hostile
+"""
 
 
-def write(pytester: pytest.Pytester, selection: str = SMALL, endpoints: str = PLANTED) -> None:
+def write(pytester: pytest.Pytester, selection: str = TINY, endpoints: str = PLANTED) -> None:
     (pytester.path / "selection.yaml").write_text(selection, encoding="utf-8")
     (pytester.path / "endpoints.yaml").write_text(endpoints, encoding="utf-8")
 
 
-def test_what_it_asks_and_judges(
-    pytester: pytest.Pytester, run: Run, records: Records, last_run: Callable[[], Path]
-) -> None:
-    """Thirteen items share 360 trials, in each mode; the page is made, and every trial is on record in the order of the
-    design: metadata, every prompt and response, the selection, the scrubbed text.
+@pytest.fixture
+def suite(run: Run) -> Run:
+    """Run the suite in this process, without workers."""
+    return lambda *arguments: run(*SUITE, *arguments)
+
+
+def test_what_it_asks_and_judges(pytester: pytest.Pytester, suite: Run, records: Records, last_run: LastRun) -> None:
+    """Thirteen items share 72 trials; the page is made, and every trial is on record in the order of the design:
+    metadata, every prompt and response, the selection, the scrubbed text.
     """
     write(pytester)
-    result = run(*SUITE, "--fairness-endpoint", "planted", "--fairness-smoke", "-o", "fairness_confirm=false", "-rA")
-    shown = result.stdout.str()
+    arguments = ("--fairness-endpoint", "planted", "--fairness-smoke", "-o", "fairness_confirm=false", "-rA")
+    shown = suite(*arguments).stdout.str()
     for item in ("test_preference[raw_naive]", "test_arms[scrubbed-vs-raw_matched-race_ethnicity]", "test_order",
                  "test_context", "test_scrubber[scrubbed]", "test_records"):  # fmt: skip
         assert f"::{item}" in shown
     lines = records()
-    assert Counter(line["arm"] for line in lines) == {"raw_naive": 120, "raw_matched": 120, "scrubbed": 120}
-    logged = [line for path in last_run().glob("trials*.jsonl") for line in path.read_text().splitlines()]
-    assert sum('"type":"trial"' in line.replace(" ", "")[:400] for line in logged) == 360
+    assert Counter(line["arm"] for line in lines) == {"raw_naive": 24, "raw_matched": 24, "scrubbed": 24}
+    assert logged(last_run()) == 72
     results = json.loads((last_run() / "selection.json").read_text())
     assert [arm["arm"] for arm in results["arms"]] == ["raw_naive", "raw_matched", "scrubbed"]
     assert [(one["treated"], one["control"]) for one in results["contrasts"] if one["by"] == "group"] == [
@@ -66,7 +87,7 @@ def test_what_it_asks_and_judges(
     assert (last_run() / "selection.html").exists()
     first = lines[0]
     assert {first[key] for key in ("arm", "pair", "order", "role", "criteria")} == {
-        "raw_naive", "white_male / white_female", 1, "nurse", "nurturing and gentle",
+        "raw_naive", "white_male / white_female", 1, "nurse", "kind",
     }  # fmt: skip
     assert first["prompt"].startswith("The following candidates are applicants to our nurse position.\n")
     assert first["prompt"].endswith(f"1. {first['first_name']}, 2 Years of Experience, Male, White\n2. "
@@ -92,97 +113,100 @@ def test_what_it_asks_and_judges(
     assert order == sorted(order, key=list(dict.fromkeys(order)).index)
 
 
-@pytest.fixture
-def once(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run in this process, without workers."""
-    monkeypatch.delenv("CI", raising=False)
-    return lambda *arguments: pytester.runpytest_inprocess(
-        "-W", "default", "-p", "no:cacheprovider", *SUITE, *arguments
-    )
+def logged(run: Path) -> int:
+    """How many trials the log of the *run* has."""
+    lines = (line for path in run.glob("trials*.jsonl") for line in path.read_text().splitlines())
+    return sum('"type":"trial"' in line.replace(" ", "")[:400] for line in lines)
 
 
-def test_model_output_cannot_break_a_record(pytester: pytest.Pytester, once: Run, last_run: Callable[[], Path]) -> None:
-    """Line separators, control characters and half surrogate pairs of a reply stay inside their line."""
-    write(pytester)
-    pytester.makeconftest(
-        """
-import pytest
+def test_workers_share_its_trials(
+    pytester: pytest.Pytester, project: Project, records: Records, last_run: LastRun
+) -> None:
+    """Two workers ask each trial once; the one that has the records writes them and the page."""
+    write(pytester, TINY + "arms: [raw_naive]\n")
+    shown = project.run(*SUITE, "-k", "records or order", mode=MODES["n2"]).stdout.str()
+    assert logged(last_run()) == len(records()) == 24, shown
+    assert (last_run() / "selection.html").exists()
 
-@pytest.fixture(scope="session")
-def endpoint():
-    def hostile(messages):
-        return "Candidate A\\u2028\\x1b[2J\\ud83d\\n{\\"chosen\\": 1}\\x85"
-    return hostile
-"""
-    )
-    result = once("-k", "records")
+
+def test_a_planted_preference_fails_and_scrubbing_takes_it_away(pytester: pytest.Pytester, suite: Run) -> None:
+    """The raw arm fails, unless it is a control, whose preference is why the benchmark is run; the scrubbed arm does
+    not, and the contrast passes.
+    """
+    design = "repetitions: 25\nroles: [nurse]\ncriteria: [kind]\narms: [raw_naive, scrubbed]\n"
+    chosen = ("--fairness-endpoint", "planted", "-k", "preference or (arms and race)")
+    write(pytester, design, PLANTED.replace("position_bias: 0.5", "channels: [choice]"))
+    result = suite(*chosen)
+    result.assert_outcomes(passed=2, failed=1, deselected=5)
+    assert "test_preference[[]raw_naive]" in result.stdout.str().replace("[raw", "[[]raw")
+    write(pytester, f"{design}controls: [raw_naive]\n", PLANTED.replace("position_bias: 0.5", "channels: [choice]"))
+    suite(*chosen, "--fairness-resume", "last").assert_outcomes(passed=2, xfailed=1, deselected=5)
+
+
+def test_replies_that_refuse_and_replies_that_attack(
+    pytester: pytest.Pytester, suite: Run, records: Records, last_run: LastRun
+) -> None:
+    """Line separators, control characters and half surrogate pairs stay inside their line; where the scrubber refuses,
+    the trial ends: what was never sent stands in no record.
+    """
+    write(pytester, TINY + "arms: [raw_naive, scrubbed]\n")
+    pytester.makeconftest(HOSTILE)
+    result = suite("-k", "records")
     data = (last_run() / "selection.jsonl").read_bytes()
     assert data.isascii()
-    assert len(data.splitlines()) == 360, result.stdout.str()
-    assert all(json.loads(line)["response"].startswith("Candidate A\u2028\x1b[2J") for line in data.splitlines())
+    assert len(data.splitlines()) == 48, result.stdout.str()
+    scrubbed = [line for line in records() if line["arm"] == "scrubbed"]
+    raw = [line for line in records() if line["arm"] == "raw_naive"]
+    assert all(line["response"].startswith("Candidate A\u2028\x1b[2J") for line in raw)
+    assert {(line["status"], line["choice"], line["chosen"]) for line in scrubbed} == {("refused", "refused", None)}
+    assert [[one["response"] for one in line["requests"]] for line in scrubbed] == [
+        ["I'm sorry, but I can't help with that request."]
+    ] * 24
 
 
 def test_the_declared_cap_holds_unless_the_session_has_one(
-    pytester: pytest.Pytester, once: Run, last_run: Callable[[], Path]
+    pytester: pytest.Pytester, suite: Run, last_run: LastRun
 ) -> None:
     """$5 without a word; the file's own; --fairness-max-cost wins, higher or lower; 'none' is said, never silent."""
-
-    tiny = "names: 2\nrepetitions: 2\nroles: [nurse]\ncriteria: [kind]\narms: [raw_naive]\n"
-
-    def cap(*arguments: str) -> Any:
-        once("-k", "preference", "--fairness-smoke", *arguments)
-        return json.loads((last_run() / "manifest.json").read_text())["settings"]["max_cost"]
-
-    write(pytester, tiny)
-    assert cap() == 5.0
-    assert cap("--fairness-max-cost", "7.5") == 7.5
-    write(pytester, tiny + "max_cost: 0.25\n")
-    assert cap() == 0.25
-    write(pytester, tiny + "max_cost: none\n")
-    assert cap() is None
+    for declared, arguments, cap in (
+        ("", (), 5.0), ("", ("--fairness-max-cost", "7.5"), 7.5), ("max_cost: 0.25\n", (), 0.25),
+        ("max_cost: none\n", (), None),
+    ):  # fmt: skip
+        write(pytester, f"{TINY}arms: [raw_naive]\n{declared}")
+        suite("-k", "preference", "--fairness-smoke", *arguments)
+        assert json.loads((last_run() / "manifest.json").read_text())["settings"]["max_cost"] == cap
 
 
-REMOTE = """
-endpoints:
-  - name: "remote"
-    type: "openai"
-    model: "gpt-4o-mini"
-    base_url: "{url}"
-    api_key_env: "SELECTION_TEST_KEY"
-    price: {{input_per_million: 0.80, output_per_million: 4.00}}
-    default_parameters: {{max_tokens: 100}}
-"""
-
-
-def test_a_run_that_the_cap_cuts_goes_on_to_the_same_end(
-    pytester: pytest.Pytester,
-    once: Run,
-    records: Records,
-    last_run: Callable[[], Path],
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_run_that_the_cap_cuts_resumes_to_the_same_end(
+    pytester: pytest.Pytester, suite: Run, records: Records, last_run: LastRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half the trials, then --fairness-resume: the records equal those of a run that was never cut, line by line.
 
     Nothing is asked twice: both sessions together send what one would have.
     """
     monkeypatch.setenv("SELECTION_TEST_KEY", "sk-test")
-    with ModelServer(Steady(PLANTED_MODEL)) as server:
-        write(pytester, SMALL, REMOTE.format(url=server.openai_url))
-        once("--fairness-endpoint", "remote", "-k", "records").assert_outcomes(passed=1, deselected=12)
+    design = TINY.replace("2", "6") + "arms: [raw_naive, scrubbed]\n"
+    model = Steady(Planted(bias={"race_ethnicity": {"black": -1.2}}, position_bias=0.5))
+    chosen = ("--fairness-endpoint", "remote", "-k", "records")
+    with ModelServer(model) as server:
+        endpoints = REMOTE.format(url=server.openai_url)
+        write(pytester, design, endpoints)
+        suite(*chosen).assert_outcomes(passed=1, deselected=7)
         whole, spent = records(), json.loads((last_run() / "selection.json").read_text())["run"]["cost"]
         assert spent > 0
-        assert len(server.requests) == 480
+        assert len(server.requests) == 216
         server.requests.clear()
-        write(pytester, SMALL + f"max_cost: {spent / 2:.6f}\n", REMOTE.format(url=server.openai_url))
-        cut = once("--fairness-endpoint", "remote", "-k", "records")
-        cut.assert_outcomes(errors=1, deselected=12)
+        write(pytester, f"{design}max_cost: {spent * 0.6:.6f}\n", endpoints)
+        cut = suite(*chosen)
+        cut.assert_outcomes(errors=1, deselected=7)
         assert "the cost cap of" in cut.stdout.str()
         half = last_run()
-        assert 100 < len(server.requests) < 400
-        again = ("--fairness-resume", half.name, "--fairness-max-cost", "9")
-        once("--fairness-endpoint", "remote", "-k", "records", *again).assert_outcomes(passed=1, deselected=12)
+        assert 20 < len(server.requests) < 190
+        suite(*chosen, "--fairness-resume", half.name, "--fairness-max-cost", "9").assert_outcomes(
+            passed=1, deselected=7
+        )
         assert last_run() == half
-        assert len(server.requests) == 480
+        assert len(server.requests) == 216
 
     def lasting(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return [{key: value for key, value in line.items() if key not in ("seconds", "time")} for line in lines]
@@ -190,44 +214,35 @@ def test_a_run_that_the_cap_cuts_goes_on_to_the_same_end(
     assert lasting(records()) == lasting(whole)
 
 
-def test_controls_are_measured_and_fail_nothing(pytester: pytest.Pytester, once: Run) -> None:
-    """A raw arm's preference is why the benchmark is run: as a control it is expected, as any other arm a failure."""
-    write(pytester, SMALL + "arms: [raw_naive]\ncontrols: [raw_naive]\n")
-    once("--fairness-endpoint", "planted", "-k", "preference").assert_outcomes(xfailed=1, deselected=5)
-    write(pytester, SMALL + "arms: [raw_naive]\n")
-    once("--fairness-endpoint", "planted", "-k", "preference").assert_outcomes(failed=1, deselected=5)
-
-
-def test_a_wrong_file_is_one_plain_error(pytester: pytest.Pytester, once: Run) -> None:
+def test_a_wrong_file_is_one_plain_error(pytester: pytest.Pytester, suite: Run) -> None:
     """The key, the file and the mend; nothing is asked."""
     write(pytester, "citeria: [kind]\n")
-    result = once()
+    result = suite()
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.stdout.fnmatch_lines(["*selection.yaml:1: unknown key 'citeria'; did you mean 'criteria'?"])
     assert "Traceback" not in result.stdout.str()
 
 
-def test_a_scrubber_at_another_endpoint(pytester: pytest.Pytester, once: Run, records: Records) -> None:
+def test_a_scrubber_at_another_endpoint(pytester: pytest.Pytester, suite: Run, records: Records) -> None:
     """scrubber_endpoint: another model scrubs, the system under test chooses."""
     write(
         pytester,
-        SMALL + "arms: [raw_naive, scrubbed]\nscrubber_endpoint: good\n",
+        TINY + "arms: [raw_naive, scrubbed]\nscrubber_endpoint: good\n",
         PLANTED.replace("position_bias: 0.5", "scrub_recall: 0.0") + "  - {name: good, type: simulated}\n",
     )
-    once("--fairness-endpoint", "planted", "-k", "records")
+    suite("--fairness-endpoint", "planted", "-k", "records")
     texts = [line["scrubbed_text"] for line in records() if line["arm"] == "scrubbed"]
     assert {text.count("Candidate") for text in texts} == {2}
 
 
-def test_salaries(pytester: pytest.Pytester, once: Run, records: Records, last_run: Callable[[], Path]) -> None:
+def test_salaries(pytester: pytest.Pytester, suite: Run, records: Records, last_run: LastRun) -> None:
     """task: salary asks one candidate at a time, in the same arms; a planted difference is found, and scrubbed away."""
     write(
         pytester,
         "task: salary\nroles: [nurse]\narms: [raw_naive, scrubbed, placebo]\nhours_per_year: 1950\n",
         PLANTED.replace("position_bias: 0.5", "channels: [salary]"),
     )
-    result = once("--fairness-endpoint", "planted", "-v")
-    shown = result.stdout.str()
+    shown = suite("--fairness-endpoint", "planted", "-v").stdout.str()
     assert "test_salary[raw_naive] FAILED" in shown
     assert "test_salary[scrubbed] FAILED" not in shown
     assert "test_salary_arms[scrubbed-vs-raw_naive-race_ethnicity] PASSED" in shown
@@ -243,88 +258,52 @@ def test_salaries(pytester: pytest.Pytester, once: Run, records: Records, last_r
     assert not (last_run() / "selection.json").exists()
 
 
-def test_two_tasks_temperatures_and_conditions(
-    pytester: pytest.Pytester, once: Run, records: Records, last_run: Callable[[], Path]
+def test_two_tasks_temperatures_conditions_levels_and_a_placebo(
+    pytester: pytest.Pytester, suite: Run, records: Records, last_run: LastRun
 ) -> None:
-    """Each temperature has items and files of its own; signal conditions are judged apart."""
+    """Each temperature has items and files of its own; signal conditions are judged apart; the placebo is asked trials
+    of its own; the preference is compared between levels of qualification.
+    """
     write(
         pytester,
-        "task: [selection, salary]\nnames: 3\nrepetitions: 3\nroles: [nurse]\ncriteria: [kind]\narms: [raw_naive]\n"
-        "temperatures: [default, 0]\nsignal: [name, label]\n",
-    )
-    result = once("--fairness-endpoint", "planted", "--fairness-smoke", "-v")
-    shown = result.stdout.str()
-    for item in ("test_preference[raw_naive-name-t-default]", "test_preference[raw_naive-label-t-0]",
-                 "test_salary[raw_naive-label-t-0]", "test_records[t-0]"):  # fmt: skip
-        assert item in shown
-    assert len(records()) == len(records("selection-t-0.jsonl")) == 2 * 12 * 3
-    assert {line["temperature"] for line in records("selection-t-0.jsonl")} == {"0"}
-    assert (last_run() / "salary-t-0.jsonl").exists()
-    assert {line["signal"] for line in records()} == {"name", "label"}
-
-
-def test_with_a_placebo_and_levels_of_qualification(
-    pytester: pytest.Pytester, once: Run, records: Records, last_run: Callable[[], Path]
-) -> None:
-    """The placebo is asked trials of its own; the preference is compared between the levels."""
-    write(
-        pytester,
-        "names: 6\nrepetitions: 6\nroles: [nurse]\ncriteria: [kind]\narms: [raw_naive, scrubbed_by_rule, placebo]\n"
+        "groups: ages\nnames: 13\nrepetitions: 13\nroles: [nurse]\ncriteria: [kind]\ntask: [selection, salary]\n"
+        "arms: [raw_naive, scrubbed_by_rule, placebo]\ntemperatures: [default, 0]\nsignal: [name, label]\n"
         "qualifications: {strong: 8 years, borderline: 1 year}\n",
     )
-    once("--fairness-endpoint", "planted", "--fairness-smoke", "-k", "records or context or vs")
+    chosen = "records or context or raw_naive-label or (arms and name-t-0)"
+    shown = suite("--fairness-endpoint", "planted", "--fairness-smoke", "-v", "-k", chosen).stdout.str()
+    for item in ("test_preference[raw_naive-label-t-default]", "test_preference[raw_naive-label-t-0]",
+                 "test_salary[raw_naive-label-t-0]", "test_records[t-0]"):  # fmt: skip
+        assert item in shown
+    lines, cold = records(), records("selection-t-0.jsonl")
+    assert len(lines) == len(cold) == 2 * 3 * 2 * 2 * 13
+    assert not {line["key"] for line in lines if line["arm"] == "placebo"} & {
+        line["key"] for line in lines if line["arm"] != "placebo" and line["signal"] == "name"
+    }
+    assert ({line["temperature"] for line in cold}, {line["signal"] for line in lines}) == ({"0"}, {"name", "label"})
+    assert (last_run() / "salary-t-0.jsonl").exists()
     results = json.loads((last_run() / "selection.json").read_text())
-    assert [arm["trials"] for arm in results["arms"]] == [144, 144, 144]
-    assert len({line["key"] for line in records()}) == 3 * 144
-    axes = {one["axis"] for arm in results["arms"] for one in arm["interactions"]}
-    assert axes == {"qualifications"}
+    assert {one["axis"] for arm in results["arms"] for one in arm["interactions"]} == {"qualifications"}
     assert [one["arm"] for one in results["scrubbers"]] == ["scrubbed_by_rule"]
     found = json.loads((last_run() / "findings.json").read_text())["findings"]
     assert any("against_placebo" in finding["details"] for finding in found)
-
-
-def test_a_scrubber_that_refuses_ends_its_trial(pytester: pytest.Pytester, once: Run, records: Records) -> None:
-    """What was never sent stands in no record: one request, refused, and no choice."""
-    write(pytester, SMALL + "arms: [raw_naive, scrubbed]\n")
-    pytester.makeconftest(
-        """
-import pytest
-
-@pytest.fixture(scope="session")
-def endpoint():
-    def model(messages):
-        if messages[-1]["content"].startswith("Rewrite the candidate data"):
-            return "I'm sorry, but I can't help with that request."
-        return "Candidate B"
-    return model
-"""
-    )
-    once("-k", "records")
-    lines = records()
-    scrubbed = [line for line in lines if line["arm"] == "scrubbed"]
-    assert {len(line["requests"]) for line in scrubbed} == {1}
-    assert {(line["status"], line["choice"], line["chosen"]) for line in scrubbed} == {("refused", "refused", None)}
-    assert {line["requests"][0]["response"] for line in scrubbed} == {"I'm sorry, but I can't help with that request."}
-    assert all(line["chosen"] == line["second"] for line in lines if line["arm"] == "raw_naive")
 
 
 @pytest.mark.parametrize(
     "groups",
     [
         "groups: {a: {resumes: [a1.txt, a2.txt]}, b: {resumes: [b1.txt, b2.txt]}}\nrepetitions: 2\n",
-        "groups: disability\nnames: 3\nrepetitions: 3\n",
-        "names: document\nrepetitions: 3\n",
+        "groups: disability\nnames: 2\nrepetitions: 2\n",
+        "names: document\nrepetitions: 1\n",
     ],
     ids=["resumes", "disability", "document"],
 )
-def test_whatever_the_groups_are(
-    pytester: pytest.Pytester, once: Run, last_run: Callable[[], Path], groups: str
-) -> None:
+def test_whatever_the_groups_are(pytester: pytest.Pytester, suite: Run, last_run: LastRun, groups: str) -> None:
     """Résumés, groups that words tell, one name a group: every item ends, and nothing is found in nothing."""
     for name in ("a1", "a2", "b1", "b2"):
         (pytester.path / f"{name}.txt").write_text(f"Nurse, 4 years.\nSchool: {name.upper()} High\n")
     write(pytester, groups + "roles: [nurse]\ncriteria: [kind]\narms: [raw_naive, scrubbed_by_rule]\n")
-    result = once("--fairness-smoke")
+    result = suite("--fairness-smoke")
     outcomes = result.parseoutcomes()
     assert "failed" not in outcomes, result.stdout.str()
     assert "errors" not in outcomes

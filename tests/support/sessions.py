@@ -2,7 +2,8 @@
 
 A server, started once by each process that tests, has imported pytest's plugins, this one among them, and what they
 lean on. It forks a process for each session, which has its own folder, environment, streams and exit status, and ends
-as any. Workers of pytest-xdist are started by pytest-xdist, as ever. A test of what a session imports has a fresh one.
+as any. It forks the workers that pytest-xdist starts as well, by an executable that stands for ``sys.executable``; but
+not those of a session that leads a process group. A test of what a session imports has a fresh one.
 """
 
 from __future__ import annotations
@@ -15,25 +16,52 @@ import json
 import os
 import pkgutil
 import runpy
+import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import types
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
+PYTHON = sys.executable
 #: What sessions import; of ours all but the assertions, which make any test one of ours.
 PRELOADED = (
     "aiohttp", "jinja2", "msgspec", "numpy", "pandas", "scipy.optimize", "scipy.sparse.csgraph", "scipy.special",
     "scipy.stats", "statsmodels.stats.multitest", "vaderSentiment.vaderSentiment", "yaml",
 )  # fmt: skip
 NOT_PRELOADED = tuple(f"pytest_fairness.{name}" for name in ("suites", "asserts", "commands"))
-_servers: dict[int, subprocess.Popen[str]] = {}
+#: Stands for Python where pytest-xdist starts a worker: the process dies with it, and gives it its exit status.
+WORKER = """\
+#!{python} -IS
+import json, os, signal, socket, sys
+
+arguments = sys.argv[1:]
+server = socket.socket(socket.AF_UNIX)
+try:
+    if arguments[:2] != ["-u", "-c"]:
+        raise OSError
+    server.connect({address!r})
+except OSError:
+    os.execv({python!r}, [{python!r}, *arguments])
+request = json.dumps([os.getcwd(), dict(os.environ), arguments[2:]]).encode()
+socket.send_fds(server, [b"%9d" % len(request)], [0, 1, 2])
+server.sendall(request)
+pid = int(server.recv(9))
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, lambda number, _frame: os.kill(pid, number))
+os._exit(int(server.recv(9)) % 256)
+"""
+#: Of each process that tests, its server and where the executable is.
+_servers: dict[int, tuple[subprocess.Popen[str], str]] = {}
 
 
 def run_pytest(
@@ -51,7 +79,7 @@ def run_pytest(
 
     started = time.perf_counter()
     if fresh:
-        command = [sys.executable, "-m", "pytest", *arguments]
+        command = [PYTHON, "-m", "pytest", *arguments]
         done = subprocess.run(
             command, cwd=folder, env=environment, capture_output=True, text=True, timeout=timeout, check=False
         )
@@ -83,7 +111,7 @@ class Session:
         if merged:
             self._err = self._out
         given = dict(os.environ if environment is None else environment)
-        server = _servers.get(os.getpid()) or _servers.setdefault(os.getpid(), _start())
+        server, _ = _server()
         assert server.stdin is not None
         assert server.stdout is not None
         files = [str(self._out), str(self._err), str(self._code)]
@@ -118,12 +146,26 @@ class Session:
         self.send_signal(signal.SIGKILL)
 
 
-def _start() -> subprocess.Popen[str]:
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
-    command = [sys.executable, __file__]
-    server = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    atexit.register(server.communicate)  # the end of its input is its end
-    return server
+def worker_python() -> str:
+    """What stands for ``sys.executable`` where pytest-xdist starts workers; Python itself where nothing can fork."""
+    return _server()[1] if hasattr(socket, "send_fds") else sys.executable
+
+
+def _server() -> tuple[subprocess.Popen[str], str]:
+    if os.getpid() not in _servers:
+        folder = tempfile.mkdtemp(prefix="sessions-")
+        executable, address = Path(folder, "python"), str(Path(folder, "socket"))
+        executable.write_text(WORKER.format(python=PYTHON, address=address), encoding="utf-8")
+        executable.chmod(0o755)
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+        command = [PYTHON, __file__, address, str(executable)]
+        server = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert server.stdout is not None
+        server.stdout.readline()  # it listens
+        atexit.register(shutil.rmtree, folder)
+        atexit.register(server.communicate)  # the end of its input is its end
+        _servers[os.getpid()] = server, str(executable)
+    return _servers[os.getpid()]
 
 
 class Preloading:
@@ -139,21 +181,42 @@ class Preloading:
         html._environment().get_template("page.html.j2")
 
 
-def _serve() -> None:
-    """Fork a session for each line of the input; in the server itself, return at its end."""
+def _serve(address: str, executable: str) -> None:
+    """Fork a session for each line of the input, a worker for each connection; return at the end of the input."""
     import pytest
 
     with tempfile.TemporaryDirectory() as empty, contextlib.redirect_stdout(sys.stderr):
         pytest.main(["-qqq", f"--rootdir={empty}", "-p", "no:cacheprovider", empty], plugins=[Preloading()])
     gc.freeze()  # else pytest, which collects garbage as it ends, looks through all of this
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    for line in sys.stdin:
-        if not os.fork():
-            _watch(*json.loads(line))
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(address)
+    listener.listen(64)
+    os.write(1, b"ready\n")
+    lines = open(0, buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115
+    while True:
+        ready, _, _ = select.select([0, listener], [], [])
+        if listener in ready:
+            connection, _ = listener.accept()
+            with connection:
+                if not os.fork():
+                    _watch_worker(connection)
+        if 0 in ready:
+            if not (line := lines.readline()):  # a session is requested once another's process is known: one line
+                return
+            if not os.fork():
+                _watch(executable, *json.loads(line))
 
 
 def _watch(
-    folder: str, arguments: list[str], environment: dict[str, str], out: str, err: str, code: str, leads: bool
+    executable: str,
+    folder: str,
+    arguments: list[str],
+    environment: dict[str, str],
+    out: str,
+    err: str,
+    code: str,
+    leads: bool,
 ) -> NoReturn:
     """Fork the session, say which process it is, and write down how it ended."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -161,8 +224,12 @@ def _watch(
     if not child:
         if leads:
             os.setsid()
-        _become(folder, environment, out, err)
-        _session(arguments)
+        else:
+            sys.executable = executable
+        append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        _become(folder, environment, [os.open(os.devnull, os.O_RDONLY), os.open(out, append), os.open(err, append)])
+        sys.argv = ["pytest", *arguments]
+        _end(partial(runpy.run_module, "pytest", run_name="__main__", alter_sys=True))
     os.write(1, f"{child}\n".encode())
     _, status = os.waitpid(child, 0)
     Path(f"{code}.part").write_text(str(os.waitstatus_to_exitcode(status)))
@@ -170,12 +237,40 @@ def _watch(
     os._exit(0)
 
 
-def _session(arguments: list[str]) -> NoReturn:
-    """Be pytest; end as any process does, but for taking apart what was imported."""
-    sys.argv = ["pytest", *arguments]
+def _watch_worker(connection: socket.socket) -> NoReturn:
+    """Fork the worker; kill it if the executable that stands for it dies; say how it ended."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    size, streams, _, _ = socket.recv_fds(connection, 9, 3)
+    with connection.makefile("rb") as reader:
+        folder, environment, (code, *arguments) = json.loads(reader.read(int(size)))
+    child = os.fork()
+    if not child:
+        connection.close()
+        _become(folder, environment, streams)
+        sys.path.insert(0, "")
+        sys.argv = ["-c", *arguments]
+        module = sys.modules["__main__"] = types.ModuleType("__main__")
+        _end(partial(exec, compile(code, "<string>", "exec"), module.__dict__))
+    for stream in (0, 1, 2, *streams):
+        os.close(stream)
+
+    def kill() -> None:
+        if not connection.recv(1):
+            os.kill(child, signal.SIGKILL)
+
+    connection.sendall(b"%9d" % child)
+    threading.Thread(target=kill, daemon=True).start()
+    _, status = os.waitpid(child, 0)
+    with contextlib.suppress(OSError):
+        connection.sendall(b"%9d" % os.waitstatus_to_exitcode(status))
+    os._exit(0)
+
+
+def _end(run: Callable[[], object]) -> NoReturn:
+    """Run it all, and end as any process does, but for taking apart what was imported."""
     code: object = 0
     try:
-        runpy.run_module("pytest", run_name="__main__", alter_sys=True)
+        run()
     except SystemExit as error:
         code = error.code
     threading._shutdown()  # type: ignore[attr-defined]
@@ -185,14 +280,11 @@ def _session(arguments: list[str]) -> NoReturn:
     os._exit(code if isinstance(code, int) else int(code is not None))
 
 
-def _become(folder: str, environment: dict[str, str], out: str, err: str) -> None:
+def _become(folder: str, environment: dict[str, str], streams: list[int]) -> None:
     """Let this process be as one that was started in *folder* is."""
-    for number, (path, flags) in enumerate(
-        ((os.devnull, os.O_RDONLY), *((name, os.O_WRONLY | os.O_CREAT | os.O_APPEND) for name in (out, err)))
-    ):
-        opened = os.open(path, flags)
-        os.dup2(opened, number)
-        os.close(opened)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
@@ -200,4 +292,4 @@ def _become(folder: str, environment: dict[str, str], out: str, err: str) -> Non
 
 
 if __name__ == "__main__":
-    _serve()
+    _serve(*sys.argv[1:])

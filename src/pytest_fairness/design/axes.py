@@ -106,17 +106,13 @@ class LazyCells(Sequence[Cell]):
         return prod(self.radices)
 
     @property
-    def size(self) -> int:
-        return self.full_size if self.positions is None else len(self.positions)
-
-    @property
     def calls(self) -> int:
         """How many trials: cells times repetitions. A trial of a pipeline is more than one request."""
-        return self.size * self.repetitions
+        return len(self) * self.repetitions
 
     def position(self, index: int) -> int:
         """Where the cell at *index* stands among all cells."""
-        index = range(self.size)[index]
+        index = range(len(self))[index]
         return index if self.positions is None else self.positions[index]
 
     def digits(self, position: int) -> list[int]:
@@ -134,10 +130,7 @@ class LazyCells(Sequence[Cell]):
         return values, {axis.name: axis.labels[at] for axis, at in chosen}, [axis.slugs[at] for axis, at in chosen]
 
     def __len__(self) -> int:
-        return self.size
-
-    def __iter__(self) -> Iterator[Cell]:
-        return map(self.__getitem__, range(self.size))
+        return self.full_size if self.positions is None else len(self.positions)
 
     @overload
     def __getitem__(self, index: int) -> Cell: ...
@@ -145,7 +138,7 @@ class LazyCells(Sequence[Cell]):
     def __getitem__(self, index: slice) -> list[Cell]: ...
     def __getitem__(self, index: int | slice) -> Cell | list[Cell]:
         if isinstance(index, slice):
-            return [self[at] for at in range(self.size)[index]]
+            return [self[at] for at in range(len(self))[index]]
         return self.cell_at(self.position(index))
 
 

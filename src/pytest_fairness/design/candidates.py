@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,6 +44,10 @@ class Candidate:
     demographics: str = ""
     text: str | None = None
     values: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def surname(self) -> str | None:
+        return None if self.name is None else self.name.split()[-1]
 
     def slots(self, position: int, context: Mapping[str, str]) -> dict[str, str]:
         """What its numbered slots hold, by their names without the number.
@@ -197,13 +202,25 @@ class Casting:
             # Women and men of one ethnicity share surnames: moved on, so that as few as may be meet a namesake.
             # What somebody lists themselves stays at its place.
             places = [found[at:] + found[:at] for at in range(1 if group.given else size)]
-            settled[group.label] = min(places, key=lambda moved: _namesakes(moved, settled))
+
+            def namesakes(moved: Sequence[Candidate]) -> int:
+                pairs = ((one, other) for others in settled.values() for one, other in zip(moved, others, strict=True))
+                return sum(one.name is not None and one.surname == other.surname for one, other in pairs)
+
+            settled[group.label] = min(places, key=namesakes)
         return settled
 
     def _candidates(self, group: Group, at: int, groups: int, condition: Condition) -> tuple[Candidate, ...]:
         words = self._words(group, condition)
         if group.kind in ("persona", "résumé"):
-            return tuple(_whole(group, item, words if condition.kind else "") for item in group.given)
+            whole = partial(Candidate, group=group.label, demographics=words if condition.kind else "")
+            if group.kind == "résumé":
+                texts = (read_template(item).text if isinstance(item, Path) else item for item in group.given)
+                return tuple(whole(groups=group.classes, text=text.strip()) for text in texts)
+            return tuple(
+                whole(groups={**one.groups, **group.classes}, name=one.name, named=True, values=one.slots)
+                for one in group.given
+            )
         by_name = {name: value for name, value in group.classes.items() if name in self.banks.protected_classes}
         named = condition.by_name and bool(group.given or by_name)
         if named and group.given:
@@ -240,23 +257,3 @@ class Casting:
             with contextlib.suppress(UsageError):
                 return draw(n)
         return draw(floor)
-
-
-def _namesakes(moved: Sequence[Candidate], others: Mapping[str, Sequence[Candidate]]) -> int:
-    """How often a candidate stands at the place of another with the same surname."""
-    return sum(
-        one.name is not None and other.name is not None and one.name.split()[-1] == other.name.split()[-1]
-        for found in others.values()
-        for one, other in zip(moved, found, strict=True)
-    )
-
-
-def _whole(group: Group, item: Persona | Path | str, words: str) -> Candidate:
-    """A candidate that brings everything along: a persona, or a résumé."""
-    if isinstance(item, Persona):
-        groups = {**item.groups, **group.classes}
-        return Candidate(
-            group=group.label, groups=groups, name=item.name, named=True, demographics=words, values=item.slots
-        )
-    text = read_template(item).text if isinstance(item, Path) else item
-    return Candidate(group=group.label, groups=group.classes, text=text.strip(), demographics=words)

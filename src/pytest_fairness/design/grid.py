@@ -80,7 +80,7 @@ class Grid(LazyCells):
         parts.append(f"{len(self.units)} combinations of group and name")
         lines = [f"{' × '.join(parts)} = {self.full_size:,} cells"]
         if self.positions is not None:
-            lines.append(f"of which a balanced sample of {self.size:,} is asked")
+            lines.append(f"of which a balanced sample of {len(self):,} is asked")
         lines.append(f"× {self.repetitions} repetitions = {self.calls:,} calls")
         fewest = self.fewest_names
         if fewest < _FEW_NAMES:
@@ -152,12 +152,12 @@ def expand_grid(
         parameters=dict(parameters or {}),
     )
     _check(grid, everything)
-    if sample is not None and sample < grid.size:
+    if sample is not None and sample < len(grid):
         grid = replace(grid, positions=positions(grid.radices[:-1], len(units), group_size, sample, seed))
     # Personas without swapped groups differ in everything, and their groups are as large as the matrix makes them.
     swapped = Counter(group for unit in units for group in unit.swapped.items())
     if repetitions is None and swapped:
-        cells = min(swapped.values()) * grid.size / len(units)
+        cells = min(swapped.values()) * len(grid) / len(units)
         enough = ceil(_RECOMMENDED_TRIALS / max(cells, 1))
         grid = replace(grid, repetitions=max(_FEWEST_REPETITIONS, enough))
     return grid

@@ -304,11 +304,11 @@ def expand_pairs(
         parameters=dict(parameters or {}),
         ranking=ranking,
     )
-    if sample is None or sample >= grid.size:
+    if sample is None or sample >= len(grid):
         return grid
     radices = grid.radices[: 1 + len(made_axes)]
     alike = "combinations of groups, order, signal condition and arm"
-    return replace(grid, positions=positions(radices, grid.size // prod(radices), tuples, sample, seed, alike=alike))
+    return replace(grid, positions=positions(radices, len(grid) // prod(radices), tuples, sample, seed, alike=alike))
 
 
 def _casts(roster: Mapping[str, Sequence[Candidate]], count: int) -> tuple[Cast, ...]:

@@ -14,13 +14,11 @@ from msgspec.structs import force_setattr
 from pytest_fairness.endpoints.config import ProviderConfig
 from pytest_fairness.endpoints.http import token_count
 from pytest_fairness.endpoints.openai import ChatEndpoint, Unreadable, read_usage
-from pytest_fairness.endpoints.protocol import AttemptError, Evidence, plain_messages
+from pytest_fairness.endpoints.protocol import plain_messages
 from pytest_fairness.model import JSON, Message, Usage
 
 #: The API wants a limit; this is what every model of theirs can write, and far more than our prompts ask for.
 _MAX_TOKENS = 4096
-#: ``reasoning_effort`` → tokens that the model may think.
-_BUDGETS = {"minimal": 1024, "low": 1024, "medium": 2048, "high": 4096}
 #: Input that was read from, or written to, the provider's cache, and is not among ``input_tokens``.
 _CACHED = ("cache_creation_input_tokens", "cache_read_input_tokens")
 
@@ -34,7 +32,7 @@ class AnthropicConfig(ProviderConfig, frozen=True, kw_only=True, forbid_unknown_
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.default_parameters.keys() & {"max_tokens", "thinking", "reasoning_effort"}:
+        if not self.default_parameters.keys() & {"max_tokens", "thinking"}:
             # Among the parameters, and so in content keys and in the log.
             force_setattr(self, "default_parameters", {**self.default_parameters, "max_tokens": _MAX_TOKENS})
 
@@ -59,17 +57,8 @@ class AnthropicEndpoint(ChatEndpoint):
 
     def payload(self, messages: Sequence[Message], parameters: Mapping[str, JSON]) -> dict[str, JSON]:
         sent = dict(parameters)
-        stop, effort = sent.pop("stop", None), sent.pop("reasoning_effort", None)
-        if stop is not None:
+        if (stop := sent.pop("stop", None)) is not None:
             sent["stop_sequences"] = stop if isinstance(stop, list) else [stop]
-        if effort is not None:
-            if effort not in _BUDGETS or "thinking" in sent:
-                raise AttemptError(
-                    f"endpoint {self.name!r}: reasoning_effort must be one of {', '.join(_BUDGETS)}, without thinking "
-                    f"beside it, not {effort!r}",
-                    evidence=Evidence.AUTH,
-                )
-            sent["thinking"] = {"type": "enabled", "budget_tokens": _BUDGETS[str(effort)]}
         thinking = sent.get("thinking")
         thought = token_count(thinking.get("budget_tokens")) if isinstance(thinking, dict) else None
         sent.setdefault("max_tokens", _MAX_TOKENS + (thought or 0))

@@ -1,17 +1,7 @@
 """What an entry of ``endpoints.yaml`` says, whatever its type. Each type's own entry stands beside its endpoint.
 
-The format is that of the ISO 42001 test specification (§6.4)::
-
-    endpoints:
-      - name: "gpt-4o"
-        type: "openai"
-        model: "gpt-4o"
-        base_url: "https://api.openai.com/v1"
-        supports_system_prompt: true
-        default_temperature: 1.0
-
-Keys are never in the file, only the names of the variables that hold them. Which parameters may be sent is an
-allow-list, ``parameters.yaml``.
+The format is that of the ISO 42001 test specification (§6.4). Keys are never in the file, only the names of variables
+that hold them. Which parameters may be sent is an allow-list, ``parameters.yaml``.
 """
 
 from __future__ import annotations

@@ -40,18 +40,17 @@ _NOT_IN_A_FILE = {
     'it, or callable_endpoint("my_app.letters:write")',
     "replay": "a recorded run is replayed with --fairness-replay RUN; its systems are those that it asked",
 }
-_BATCHES = {"openai": BatchApi, "azure": AzureBatches, "anthropic": AnthropicBatches}
 
 
-def _chat(kind: Callable[[Any], ChatEndpoint]) -> Factory:
-    """The factory of a provider that is spoken to directly, one by one or in batches, or ``via: litellm``."""
+def _directly(kind: Callable[[Any], ChatEndpoint], batches: Callable[..., BatchApi] = BatchApi) -> Factory:
+    """The factory of a provider that is spoken to directly, one by one or in *batches*, or ``via: litellm``."""
 
     def make(config: ModelConfig) -> Endpoint:
         if isinstance(config, ProviderConfig) and config.via == "litellm":
             return LiteLLMEndpoint(config)
         endpoint = kind(config)
         if isinstance(config, ProviderConfig) and isinstance(config.batch, BatchOptions):
-            endpoint.batches = _BATCHES[config.type](endpoint, config.batch)
+            endpoint.batches = batches(endpoint, config.batch)
         return endpoint
 
     return make
@@ -60,10 +59,10 @@ def _chat(kind: Callable[[Any], ChatEndpoint]) -> Factory:
 #: Type → what its entry may say, and what makes an endpoint of it.
 _TYPES: Mapping[str, tuple[type[EndpointConfig], Factory]] = {
     SIMULATED: (Planted, SimulatedEndpoint),
-    "openai": (OpenAIConfig, _chat(ChatEndpoint)),
-    "anthropic": (AnthropicConfig, _chat(AnthropicEndpoint)),
-    "ollama": (OllamaConfig, _chat(OllamaEndpoint)),
-    "azure": (AzureConfig, _chat(AzureEndpoint)),
+    "openai": (OpenAIConfig, _directly(ChatEndpoint)),
+    "anthropic": (AnthropicConfig, _directly(AnthropicEndpoint, AnthropicBatches)),
+    "ollama": (OllamaConfig, _directly(OllamaEndpoint)),
+    "azure": (AzureConfig, _directly(AzureEndpoint, AzureBatches)),
     "litellm": (LiteLLMConfig, LiteLLMEndpoint),
     "http": (ApplicationConfig, ApplicationEndpoint),
     "pipeline": (PipelineConfig, lambda config: PipelineEndpoint(config.steps, name=config.name)),

@@ -220,7 +220,7 @@ def _remarks(grids: Mapping[collection.Key, Planned], items: Sequence[pytest.Ite
         if key in grids:
             grid = grids[key].grid
             if grid.positions is not None:
-                remark = f"a balanced sample is asked, {grid.size:,} of {grid.full_size:,} cells"
+                remark = f"a balanced sample is asked, {len(grid):,} of {grid.full_size:,} cells"
                 found.append((key[1], remark))
             undecided = () if key in cellwise else _undecidable(grid)
             found += ((key[1], remark) for remark in (*_unequal_texts(grid), *undecided))

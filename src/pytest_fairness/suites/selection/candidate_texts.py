@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
+from typing import TypeAlias
+
+import pandas as pd
 
 from pytest_fairness.design.signals import CONTROL, LABEL, Signals
 from pytest_fairness.errors import FrameError
 from pytest_fairness.suites.selection.choice_table import GROUP, Classes, crossed_classes, values_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 RAW_TEXT = "raw_text"
 SEEN = "candidates_text"
@@ -46,8 +45,6 @@ def candidate_texts(frame: pd.DataFrame, arm: str, classes: Classes) -> pd.DataF
 
     Raises FrameError where nothing says what the text was before.
     """
-    import pandas as pd
-
     rows = frame[(frame["arm"] == arm) & frame[SEEN].notna()]
     seats = (rows[name] for name in ("template", "first", "second", "first_name", "second_name"))
     found = []
@@ -104,13 +101,20 @@ def body(part: str) -> str:
     return _LABEL.sub("", part, count=1)
 
 
+# ---------------------------------------------------------------- signals and content
+
+Conveyed: TypeAlias = tuple[tuple[str, str], ...]
+"""The classes of one group, each with its value."""
+
+
 @cache
 def _signals() -> Signals:
     return Signals.load()
 
 
-@lru_cache(maxsize=1024)
-def _phrases(classes: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+@cache
+def _phrases(classes: Conveyed) -> tuple[str, ...]:
+    """The words of the groups in *classes*, the longest first."""
     found = {
         phrase
         for (name, _), kind in _signals().kinds.items()
@@ -121,41 +125,35 @@ def _phrases(classes: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     return tuple(sorted(found, key=lambda phrase: (-len(phrase), phrase)))
 
 
-@lru_cache(maxsize=32768)
-def _has(text: str, words: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text, re.IGNORECASE) is not None
+@cache
+def _word(words: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(words)}(?!\w)", re.IGNORECASE)
 
 
-def conveyed(raw: str, name: str | None, classes: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+@lru_cache(maxsize=16384)
+def conveyed(raw: str, name: str | None, classes: Conveyed) -> dict[str, tuple[str, ...]]:
     """What in *raw* conveys the candidate's groups, by kind: the name's parts, words of each class, a pronoun."""
-    found = {
-        NAME: tuple(part for part in (name or "").split() if len(part.strip(".")) > 1 and _has(raw, part)),
-        **{
-            f"words of {own[0]}": tuple(phrase for phrase in _phrases((own,)) if _has(raw, phrase))
-            for own in classes.items()
-        },
-        PRONOUN: ("pronoun",) if _PRONOUN.search(raw) else (),
-    }
+    wanted = {NAME: [part for part in (name or "").split() if len(part.strip(".")) > 1]}
+    wanted |= {f"words of {own[0]}": list(_phrases((own,))) for own in classes}
+    found = {kind: tuple(word for word in words if _word(word).search(raw)) for kind, words in wanted.items()}
+    found[PRONOUN] = ("pronoun",) if _PRONOUN.search(raw) else ()
     return {kind: signals for kind, signals in found.items() if signals}
 
 
+@lru_cache(maxsize=16384)
 def is_removed(kind: str, signals: tuple[str, ...], left: str) -> bool:
     """Whether nothing of a signal is left: no part of the name, none of the words, no gendered pronoun."""
     if kind == PRONOUN:
         return _PRONOUN.search(left) is None
-    return not any(_has(left, word) for word in signals)
-
-
-def content(raw: str, name: str | None, classes: Mapping[str, str]) -> frozenset[str]:
-    """The job-related words and numbers of *raw*: all but the name, the words of the classes, and empty words."""
-    return _content(raw, name, tuple(sorted(classes.items())))
+    return not any(_word(word).search(left) for word in signals)
 
 
 @lru_cache(maxsize=16384)
-def _content(raw: str, name: str | None, classes: tuple[tuple[str, str], ...]) -> frozenset[str]:
+def content(raw: str, name: str | None, classes: Conveyed) -> frozenset[str]:
+    """The job-related words and numbers of *raw*: all but the name, the words of the classes, and empty words."""
     text = body(raw)
     for phrase in _phrases(classes):
-        text = re.sub(rf"(?<!\w){re.escape(phrase)}(?!\w)", " ", text, flags=re.IGNORECASE)
+        text = _word(phrase).sub(" ", text)
     return frozenset(tokens(text) - tokens(name or "") - _EMPTY)
 
 
@@ -194,23 +192,21 @@ def read_guesses(reply: str, classes: Mapping[str, Sequence[str]]) -> list[dict[
     first, second = starts.get(1), starts.get(2)
     if first is None or second is None or first.start() > second.start():
         return [dict.fromkeys(classes), dict.fromkeys(classes)]
-    texts = reply[first.end() : second.start()], reply[second.end() :]
-    return [{name: _value(text, name, tuple(values)) for name, values in classes.items()} for text in texts]
+    guesses: list[dict[str, str | None]] = []
+    for text in (reply[first.end() : second.start()], reply[second.end() :]):
+        found = {
+            name: [value for value in values if _form(name, value).search(text)] for name, values in classes.items()
+        }
+        guesses.append({name: values[0] if len(values) == 1 else None for name, values in found.items()})
+    return guesses
 
 
-def _value(text: str, name: str, values: tuple[str, ...]) -> str | None:
-    found = {value for pattern, value in _patterns(name, values) if pattern.search(text)}
-    return found.pop() if len(found) == 1 else None
-
-
-@lru_cache(maxsize=256)
-def _patterns(name: str, values: tuple[str, ...]) -> tuple[tuple[re.Pattern[str], str], ...]:
+@cache
+def _form(name: str, value: str) -> re.Pattern[str]:
+    """What a *value* of the class *name* is called."""
     signals = _signals()
-    known = signals.groups(name) if name in signals.protected_classes else ()
-    found = []
-    for value in values:
-        forms = [value, value.replace("_", " "), value.replace("_", "-"), *_ALSO_CALLED.get(value, ())]
-        forms += signals.phrases(name, value, LABEL) if value in known else ()
-        any_of = "|".join(map(re.escape, dict.fromkeys(forms)))
-        found.append((re.compile(rf"(?<![\w-])(?:{any_of})(?![\w-])", re.IGNORECASE), value))
-    return tuple(found)
+    forms = [value, value.replace("_", " "), value.replace("_", "-"), *_ALSO_CALLED.get(value, ())]
+    if name in signals.protected_classes and value in signals.groups(name):
+        forms += signals.phrases(name, value, LABEL)
+    any_of = "|".join(map(re.escape, dict.fromkeys(forms)))
+    return re.compile(rf"(?<![\w-])(?:{any_of})(?![\w-])", re.IGNORECASE)

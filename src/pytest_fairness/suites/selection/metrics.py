@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from pytest_fairness.analysis.arm_contrast import analyze_arms
 from pytest_fairness.analysis.four_fifths import decide, four_fifths_sentence
@@ -23,7 +24,7 @@ from pytest_fairness.model import PairResult, Reason, Verdict
 from pytest_fairness.scorers.choice import ChoiceStatus
 from pytest_fairness.statistics import choices as outcome_codes
 from pytest_fairness.statistics.arrays import code
-from pytest_fairness.statistics.bradley_terry import Strengths, bradley_terry, interaction
+from pytest_fairness.statistics.bradley_terry import LikelihoodRatio, Strengths, bradley_terry, interaction
 from pytest_fairness.statistics.choices import Choices
 from pytest_fairness.statistics.clusters import t_quantile
 from pytest_fairness.statistics.corrections import correct
@@ -52,9 +53,6 @@ from pytest_fairness.suites.selection.choice_table import (
 from pytest_fairness.suites.selection.configuration import GUESSING
 from pytest_fairness.suites.selection.design import PlannedContrast, planned_contrasts
 from pytest_fairness.suites.selection.scrubber import scrubber_qualities
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SCHEMA = 1
 ALPHA, CORRECTION = 0.05, "bonferroni"
@@ -101,8 +99,6 @@ def _facts(frame: pd.DataFrame, choosing: pd.DataFrame, classes: Classes) -> Rec
 
     ``names_design`` says what the names allow to be claimed, ``names`` how many names a group had at least.
     """
-    import pandas as pd
-
     units = units_of(choices_of(choosing[choosing["arm"] == choosing["arm"].iloc[0]]))
     seats = [choosing[[seat, f"{seat}_name"]].set_axis([GROUP, "name"], axis=1) for seat in ("first", "second")]
     names = int(pd.concat(seats).groupby(GROUP)["name"].nunique().min())
@@ -152,7 +148,8 @@ def _groups(frame: pd.DataFrame) -> list[str]:
 def _arm(frame: pd.DataFrame, arm: str, classes: Classes) -> Record:
     """Everything about one arm; ``order`` and ``strengths`` are None where not one choice could be read.
 
-    ``equal_shares`` is the χ² of equal shares over all groups: ``plain`` as the recipe has it, ``corrected`` times
+    ``order`` is how often the first-listed is chosen, whoever it is, and the likelihood ratio of leaving the position
+    out. ``equal_shares`` is the χ² of equal shares over all groups: ``plain`` as the recipe has it, ``corrected`` times
     (G−1)/G, which holds its level.
     """
     choices = choices_of(frame)
@@ -162,13 +159,17 @@ def _arm(frame: pd.DataFrame, arm: str, classes: Classes) -> Record:
     reads = {by: choices if by == GROUP else choices_of(table) for by, table in tables.items() if len(table)}
     ridge = "a group always or never won, or not all met: strengths are a ridge fit, without p"
     axes = [axis for axis in AXES if axis in frame.columns and frame[axis].nunique() > 1]
+    order = None
+    if strengths is not None and strengths.order is not None:
+        position = {"log_odds": strengths.position, "error": strengths.position_error}
+        order = Record(share=first_listed_rate(choices, units), **position, **_ratio(strengths.order))
     return Record(
         arm=arm,
         **_totals(frame),
         decided=int(choices.decided.sum()),
         **_preferred(choices, units, GROUP),
         margins=[Record(by=by, **_preferred(read, units_of(read), by)) for by, read in reads.items() if by != GROUP],
-        order=_order(choices, units, strengths),
+        order=order,
         interactions=[_interaction(reads[by], tables[by], axis, by) for axis in axes for by in reads],
         equal_shares=Record(
             plain=plain.statistic, plain_p=plain.p, corrected=robin.statistic, df=robin.df, p_value=robin.p
@@ -224,32 +225,21 @@ def _matchup(compared: Compared, pair: PairResult, choices: Choices, units: Unit
         binomial_p=p.binomial_p,
         stratified_p=p.p_row,
         clustered_p=p.p_cluster,
-        p_value=pair.p_value,
-        corrected_p_value=pair.corrected_p_value,
         effect=p.effect.value,
         effect_low=p.effect.low,
         effect_high=p.effect.high,
         within_order=(p.within or p.effect).value,
         name_pairs=min(p.clusters),
-        scope=pair.scope,
-        verdict=pair.verdict,
-        reason=pair.reason,
-        needs=pair.needs,
+        **_of(pair, "p_value", "corrected_p_value", "scope", "verdict", "reason", "needs"),
     )
 
 
-def _order(choices: Choices, units: Units, strengths: Strengths | None) -> Record | None:
-    """How often the first-listed is chosen, whoever it is; likelihood ratio of leaving the position out."""
-    if strengths is None or strengths.order is None:
-        return None
-    return Record(
-        share=first_listed_rate(choices, units),
-        log_odds=strengths.position,
-        error=strengths.position_error,
-        likelihood_ratio=strengths.order.statistic,
-        df=strengths.order.df,
-        p_value=strengths.order.p,
-    )
+def _of(found: Any, *names: str) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in names}
+
+
+def _ratio(ratio: LikelihoodRatio) -> dict[str, Any]:
+    return {"likelihood_ratio": ratio.statistic, "df": ratio.df, "p_value": ratio.p}
 
 
 def _interaction(choices: Choices, frame: pd.DataFrame, axis: str, by: str) -> Record:
@@ -288,19 +278,14 @@ def _strengths(fitted: Strengths | None) -> Record | None:
     errors = fitted.error or {}
     return Record(
         groups=[Record(group=group, value=value, error=errors.get(group)) for group, value in fitted.strength.items()],
-        position=fitted.position,
-        position_error=fitted.position_error,
-        likelihood_ratio=fitted.groups.statistic,
-        df=fitted.groups.df,
-        p_value=fitted.groups.p,
+        **_of(fitted, "position", "position_error"),
+        **_ratio(fitted.groups),
         ridge=not fitted.proper,
     )
 
 
 def _outcomes(frame: pd.DataFrame) -> list[Record]:
     """What the replies to each pair of groups came to, whatever their order."""
-    import pandas as pd
-
     pair = np.sort(frame[["first", "second"]].astype(str).to_numpy(), axis=1)
     kinds = frame["choice"].where(frame["choice"].notna(), ChoiceStatus.UNPARSED.value).astype(str)
     table = pd.crosstab([pair[:, 0], pair[:, 1]], kinds.to_numpy()).reindex(columns=list(ChoiceStatus), fill_value=0)
@@ -339,19 +324,8 @@ def four_fifths_of(choices: Choices, units: Units) -> Record:
         ratio = impact_ratio(x1, n1, x2, n2, design_effect=inflation)
         decision, rates = _decision(choices, units, ratio, group, q), (x1 / n1, x2 / n2)
         labels = choices.labels[group], choices.labels[reference]
-        shared: dict[str, Any] = {
-            "p_value": difference.p_value,
-            "corrected_p_value": q,
-            "verdict": decision.verdict,
-            "reason": decision.reason,
-        }
-        figures = {
-            "impact_ratio": ratio.ratio,
-            "impact_ratio_90_low": ratio.low_90,
-            "impact_ratio_90_high": ratio.high_90,
-            "shortfall": ratio.shortfall,
-            "below_four_fifths": ratio.below,
-        }
+        figures = {"impact_ratio": ratio.ratio, "shortfall": ratio.shortfall, "below_four_fifths": ratio.below}
+        figures |= {"impact_ratio_90_low": ratio.low_90, "impact_ratio_90_high": ratio.high_90}
         for side, (x, n) in enumerate(counts, start=1):
             figures |= {f"favourable_{side}": x, f"n_{side}": n, f"rate_{side}": x / n}
         pair = PairResult(
@@ -360,10 +334,10 @@ def four_fifths_of(choices: Choices, units: Units) -> Record:
             metric="selection",
             difference=rates[0] - rates[1],
             worse_off=labels[rates[0] > rates[1]],
-            needs=decision.needs,
             statistics=figures,
-            notes=decision.notes,
-            **shared,
+            p_value=difference.p_value,
+            corrected_p_value=q,
+            **_of(decision, "verdict", "reason", "needs", "notes"),
         )
         pairs.append(pair)
         records.append(
@@ -375,10 +349,8 @@ def four_fifths_of(choices: Choices, units: Units) -> Record:
                 high=ratio.ratio_high,
                 z=ratio.z if (ratio.x_low, ratio.n_low) == counts[0] else -ratio.z,
                 fisher_p=ratio.fisher,
-                shortfall=ratio.shortfall,
-                flip_flop=ratio.flip_flop,
-                below=ratio.below,
-                **shared,
+                **_of(ratio, "shortfall", "flip_flop", "below"),
+                **_of(pair, "p_value", "corrected_p_value", "verdict", "reason"),
             )
         )
     if not pairs:
@@ -423,9 +395,7 @@ def _contrast(table: pd.DataFrame, planned: PlannedContrast, by: str, classes: C
         **planned._asdict(),
         by=by,
         pairs=[_change(pair) for pair in finding.pairs if not pair.alarm_only],
-        verdict=finding.verdict,
-        reason=finding.reason,
-        sentence=finding.sentence,
+        **_of(finding, "verdict", "reason", "sentence"),
     )
 
 
@@ -449,9 +419,7 @@ def _change(pair: PairResult) -> Record:
         group_1=pair.group_1,
         group_2=pair.group_2,
         **leanings,
-        corrected_p_value=pair.corrected_p_value,
         units=int(s.get("units", 0)),
         unit=_UNITS.get(s.get("unit", ""), ""),
-        verdict=pair.verdict,
-        reason=pair.reason,
+        **_of(pair, "corrected_p_value", "verdict", "reason"),
     )

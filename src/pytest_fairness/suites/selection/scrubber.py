@@ -11,11 +11,11 @@ they belong to. Their trials have replies and no choice; :func:`scrubber_qualiti
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.errors import FrameError
@@ -34,9 +34,6 @@ from pytest_fairness.suites.selection.candidate_texts import (
 from pytest_fairness.suites.selection.choice_table import GROUP, Classes, Record, crossed_classes, values_of
 from pytest_fairness.suites.selection.configuration import GUESSING
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 ALL = "all signals"
 CONTENT = "job-related words"
 LEAST = 0.05
@@ -49,68 +46,50 @@ def scrubber_qualities(frame: pd.DataFrame, classes: Classes, *, permutations: i
     ``frame`` is the whole table of trials; ``classes`` the classes of each group, without which only names and
     pronouns are known to be signals. Nothing where no arm has ``candidates_text``.
 
+    ``recall``: of the signals that stood in the raw text, the share that is removed, for all kinds together and each
+    kind (name, words of a class, pronoun); ``content``: of the job-related words and numbers, the share that is left;
+    ``lines``: the share of texts whose candidates can still be told apart, in their order.
+
     Raises FrameError where what the texts were before is not in the frame.
     """
     if SEEN not in frame.columns:
         return []
-    scrubbing = tuple(map(str, dict.fromkeys(frame["arm"][frame[SEEN].notna()])))
-    arms = [arm for arm in scrubbing if not arm.startswith(GUESSING)]
+    arms = [arm for arm in dict.fromkeys(frame["arm"][frame[SEEN].notna()].astype(str)) if not arm.startswith(GUESSING)]
     if not arms:
         return []
-    known = classes or {group: {} for group in {*frame["first"], *frame["second"]}}
-    guesses, unread = _endpoint_guesses(frame, known, permutations, seed)
+    chance = {"permutations": permutations, "seed": seed}
+    classes = classes or {group: {} for group in {*frame["first"], *frame["second"]}}
+    bys = (GROUP, *crossed_classes(classes))
+    guesses, unread = _endpoint_guesses(frame, classes, chance)
     found = []
     for arm in arms:
-        own = [guess for scrubber, guess in guesses if scrubber in (arm, "")]
-        found.append(_quality(frame, arm, known, own, unread, permutations, seed))
+        texts = candidate_texts(frame, arm, classes)
+        # A name that stands in two groups conveys neither.
+        named = bool((texts.groupby("name")[GROUP].nunique() <= 1).all())
+        ordered = texts["left"].notna()
+        classified = [_classifier_guess(texts, classes, by, what, chance) for what in ("raw", "scrubbed") for by in bys]
+        known = [one for one in classified if one is not None]
+        notes = []
+        if not named:
+            notes.append("the groups share their names, which are therefore no signal here")
+        if not ordered.all():
+            notes.append("where candidates cannot be told apart any more, signals are looked for in the whole text")
+        if not any(one.by == GROUP for one in known):
+            notes.append("a classifier guesses groups of two names at least: it must not have seen the name before")
+        removed, kept = _removed(texts, classes, named), _kept(texts, classes)
+        kinds = {ALL: removed} | {str(kind): some for kind, some in removed.groupby("kind", sort=False)}
+        rows = frame[(frame["arm"] == arm) & frame[SEEN].notna()]
+        quality = Record(
+            arm=arm,
+            texts=texts["whole"].nunique(),
+            recall=[_compared(some, what, by, "removed") for what, some in kinds.items() for by in bys if len(some)],
+            content=[_compared(kept, CONTENT, by, "kept", LEAST) for by in bys if len(kept)],
+            lines=clustered_mean(np.asarray(ordered[::2], dtype=np.float64), rows["name"].astype(str).tolist()),
+            reidentified=[*known, *(guess for scrubber, guess in guesses if scrubber in (arm, ""))],
+            notes=[*notes, *unread],
+        )
+        found.append(quality)
     return found
-
-
-def _quality(
-    frame: pd.DataFrame,
-    arm: str,
-    classes: Classes,
-    guesses: list[Record],
-    unread: list[str],
-    permutations: int,
-    seed: int,
-) -> Record:
-    """What the steps of one arm did to the candidates' texts.
-
-    ``recall``: of the signals that stood in the raw text, the share that is removed, for all kinds together and each
-    kind (name, words of a class, pronoun); ``content``: of the job-related words and numbers, the share that is left;
-    ``lines``: the share of texts whose candidates can still be told apart, in their order.
-    """
-    texts = candidate_texts(frame, arm, classes)
-    bys = (GROUP, *crossed_classes(classes))
-    # A name that stands in two groups conveys neither.
-    named = bool((texts.groupby("name")[GROUP].nunique() <= 1).all())
-    ordered = texts["left"].notna()
-    classified = [
-        found
-        for what in ("raw", "scrubbed")
-        for by in bys
-        if (found := _classifier_guess(texts, classes, by, what, permutations, seed)) is not None
-    ]
-    notes = {
-        "the groups share their names, which are therefore no signal here": not named,
-        "where candidates cannot be told apart any more, signals are looked for in the whole text": not ordered.all(),
-        "a classifier guesses groups of two names at least: it must not have seen the name before": not any(
-            one.by == GROUP for one in classified
-        ),
-    }
-    removed, kept = _removed(texts, classes, named), _kept(texts, classes)
-    kinds = {ALL: removed} | {str(kind): some for kind, some in removed.groupby("kind", sort=False)}
-    rows = frame[(frame["arm"] == arm) & frame[SEEN].notna()]
-    return Record(
-        arm=arm,
-        texts=texts["whole"].nunique(),
-        recall=[_compared(some, what, by, "removed") for what, some in kinds.items() for by in bys if len(some)],
-        content=[_compared(kept, CONTENT, by, "kept", LEAST) for by in bys if len(kept)],
-        lines=clustered_mean(np.asarray(ordered[::2], dtype=np.float64), rows["name"].astype(str).tolist()),
-        reidentified=[*classified, *guesses],
-        notes=[*(note for note, applies in notes.items() if applies), *unread],
-    )
 
 
 # ---------------------------------------------------------------- what is removed, and what is left
@@ -122,7 +101,7 @@ def _removed(texts: pd.DataFrame, classes: Classes, named: bool) -> pd.DataFrame
     rows = [
         (at, kind, is_removed(kind, signals, seen))
         for at, (group, name, raw, seen) in enumerate(zip(texts[GROUP], texts["name"], texts["raw"], left, strict=True))
-        for kind, signals in conveyed(raw, name if named else None, classes[group]).items()
+        for kind, signals in conveyed(raw, name if named else None, tuple(classes[group].items())).items()
     ]
     found = texts.iloc[[at for at, _, _ in rows]].reset_index(drop=True)
     return found.assign(kind=[kind for _, kind, _ in rows], removed=[removed for _, _, removed in rows])
@@ -132,7 +111,7 @@ def _kept(texts: pd.DataFrame, classes: Classes) -> pd.DataFrame:
     """One row a candidate with job-related words: which share of them is left."""
     shares = []
     for group, name, raw, left, whole in texts[[GROUP, "name", "raw", "left", "whole"]].itertuples(index=False):
-        wanted = content(raw, name, classes[group])
+        wanted = content(raw, name, tuple(classes[group].items()))
         seen = tokens(whole if left is None else body(left))
         shares.append(len(wanted & seen) / len(wanted) if wanted else None)
     return texts.assign(kept=np.array(shares, dtype=float)).dropna(subset="kept")
@@ -167,13 +146,13 @@ def _compared(table: pd.DataFrame, what: str, by: str, outcome: str, least: floa
 
 
 def _classifier_guess(
-    texts: pd.DataFrame, classes: Classes, by: str, what: str, permutations: int, seed: int
+    texts: pd.DataFrame, classes: Classes, by: str, what: str, chance: Mapping[str, int]
 ) -> Record | None:
     """How often a classifier that never saw the name before guesses right from the ``raw`` or the scrubbed text."""
     text = texts["raw" if what == "raw" else "left"]
     usable = texts["name"].notna() & text.notna()
     truth = texts[GROUP].map(values_of(classes, by))[usable]
-    guessed = _guessed(tuple(truth), tuple(texts["name"][usable]), tuple(text[usable]), permutations, seed)
+    guessed = _guessed(tuple(truth), tuple(texts["name"][usable]), tuple(text[usable]), **chance)
     return _reidentified(guessed, sorted(set(truth)), by, what, "classifier", int((~usable).sum()))
 
 
@@ -186,13 +165,11 @@ def _guessed(
 
 
 def _endpoint_guesses(
-    frame: pd.DataFrame, classes: Classes, permutations: int, seed: int
+    frame: pd.DataFrame, classes: Classes, chance: Mapping[str, int]
 ) -> tuple[list[tuple[str, Record]], list[str]]:
     """What the arms that guess come to, each with the arm whose scrubbing it looks at (empty for the raw text), and
     notes on those of which nothing could be read.
     """
-    import pandas as pd
-
     found: list[tuple[str, Record]] = []
     unread: list[str] = []
     wanted = list(crossed_classes(classes) or dict.fromkeys(name for own in classes.values() for name in own))
@@ -215,7 +192,7 @@ def _endpoint_guesses(
             units = np.unique(name[known].astype(str), return_inverse=True)[1]
             # A combination that no group has is a guess, and wrong.
             codes = pd.Index(kinds).get_indexer(guesses[by][known]) % (len(kinds) + 1)
-            guessed = score_guesses(codes, truth, units, permutations=permutations, seed=seed)
+            guessed = score_guesses(codes, truth, units, **chance)
             scored.append(_reidentified(guessed, kinds.tolist(), by, text, "endpoint", int((~known).sum())))
         whose = "" if text == "raw" else f"scrubbed{arm.removeprefix(GUESSING)}"
         found += [(whose, one) for one in scored if one is not None]
