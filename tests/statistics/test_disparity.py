@@ -30,7 +30,7 @@ def audit(seed=0, people=20, templates=5, repetitions=2, shift=0.0, sd=0.2, grou
     })  # fmt: skip
 
 
-def test_a_planted_difference_is_found_and_said():
+def test_a_planted_difference_is_found_and_stated():
     """The sentence names who is worse off, on what, by how much in its own unit, and how sure that is."""
     finding = analyze_disparity(audit(shift=1.0), "score", "race")
     assert finding.verdict is Verdict.FAIL
@@ -69,7 +69,7 @@ def test_no_difference_passes_where_the_interval_is_narrow():
         (["red", "blue", "green", "red"] * 10, OutcomeKind.CATEGORICAL),
     ],
 )
-def test_the_kind_is_inferred_and_said(values, kind):
+def test_the_kind_is_inferred_and_stated(values, kind):
     """What ``auto`` took the outcome to be stands in the finding."""
     frame = pd.DataFrame({"group": ["a"] * 20 + ["b"] * 20, "outcome": values})
     finding = analyze_disparity(frame, "outcome", "group", cluster=None)
@@ -213,7 +213,7 @@ def test_the_finding_knows_its_test_and_its_endpoint():
     assert (finding.tier, finding.model_endpoint, finding.simulated, finding.replayed) == (2, "gpt", True, False)
 
 
-def test_several_model_versions_are_said():
+def test_several_model_versions_are_stated():
     """A table that mixes model versions says so in its notes."""
     frame = audit().assign(model=lambda d: np.where(d.repetition == 0, "m-1", "m-2"))
     assert any("m-1, m-2" in note for note in analyze_disparity(frame, "score", "race").notes)

@@ -51,7 +51,7 @@ def test_decimals_are_numbers(kind):
     assert second.pairs == first.pairs
 
 
-def test_a_category_of_numbers_is_labels_until_it_is_said_to_be_numbers():
+def test_a_category_of_numbers_is_labels_until_declared_to_be_numbers():
     """pandas stores ratings as categories; the kind says which reading is meant."""
     table = frame([1, 2, 3, 1, 2, 2]).astype({"outcome": "category"})
     plain = frame([1, 2, 3, 1, 2, 2])
