@@ -13,8 +13,8 @@ from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.analysis.four_fifths import analyze_four_fifths
 from pytest_fairness.model import Finding
 
-RELAXED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
-FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+RELAXED = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+FEW = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 
 SCORES = {
     "numeric": st.one_of(st.floats(-1e6, 1e6), st.sampled_from([0.1, 0.1, 0.30000000000000004, 1e-300, 5.0])),
