@@ -102,7 +102,7 @@ def repeatable(fresh=None):
     return made, requests
 
 
-def test_the_whole_table_is_the_whole_second_sample_and_asked_once():
+def test_the_whole_table_is_the_whole_second_sample_and_requested_once():
     """Whatever the test does to its own table."""
     made, requests = repeatable()
     frame = table()
@@ -147,7 +147,7 @@ def test_a_part_picked_by_the_design_is_picked_again(pick, rows):
     ],
     ids=["by reply", "by place", "changed", "twice", "another index"],
 )
-def test_a_part_that_another_sample_has_no_counterpart_of_is_refused_before_anything_is_asked(change, text):
+def test_a_part_that_another_sample_has_no_counterpart_of_is_refused_before_anything_is_requested(change, text):
     made, requests = repeatable()
     with pytest.raises(UsageError, match=text):
         made.like(change(table()))

@@ -36,13 +36,11 @@ def test_a_scripted_endpoint_answers_by_its_script() -> None:
     assert endpoint.closed
     assert endpoint.default_parameters == {"seed": 5}
 
-
-def test_what_it_raises_is_raised() -> None:
-    def answer(_request: Request) -> str:
+    def overloaded(_request: Request) -> str:
         raise AttemptError("overloaded", evidence=Evidence.THROTTLED)
 
     with pytest.raises(AttemptError, match="overloaded"):
-        ask(ScriptedEndpoint(answer))
+        ask(ScriptedEndpoint(overloaded))
 
 
 def test_frames_have_the_disparity_they_are_made_with() -> None:

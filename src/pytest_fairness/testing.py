@@ -150,14 +150,12 @@ def check_baseline_life_cycle(
     not behave: missing it fails, approved with a reason it holds, after *fall*, which makes the scores worse, it fails
     and is not approved unless a regression is allowed. *arguments* are those of each session.
     """
-    import numpy  # noqa: F401 - a process loads it once, and each session here would load its own
-
     monkeypatch.delenv("CI", raising=False)
     monkeypatch.setenv("FAIRNESS_APPROVER", "Jane Smith")
     folder = pytester.path / "baselines"
 
     def run(expected: str, *more: str) -> str:
-        result = pytester.runpytest("-p", "no:cacheprovider", *arguments, *more)
+        result = pytester.runpytest_subprocess("-p", "no:cacheprovider", *arguments, *more)
         result.assert_outcomes(**{expected: 1})
         return result.stdout.str()
 

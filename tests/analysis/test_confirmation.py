@@ -178,7 +178,7 @@ def test_an_alarm_that_cannot_be_repeated_stands_and_says_why(
     assert (noted.verdict, noted.sentence, marks(noted)) == (plain.verdict, plain.sentence, ["unconfirmed"])
 
 
-def test_nothing_is_asked_again_for_a_pass_or_a_justified_flag_or_where_it_is_turned_off() -> None:
+def test_nothing_is_requested_again_for_a_pass_or_a_justified_flag_or_where_it_is_turned_off() -> None:
     """Second samples cost money: only what would fail the test is worth it."""
     never = raises(AssertionError("a second sample"))
     reason = {"reason": "known", "approver": "J", "date": "2026-01-01", "expiry": "2999-01-01"}

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.endpoints import load_endpoints
-from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Limits, Reply, Request
+from pytest_fairness.endpoints.protocol import Evidence, Limits, Reply, Request
 from pytest_fairness.endpoints.registry import create_endpoint
 from pytest_fairness.engine.lane import Pace
 from pytest_fairness.engine.queue import interleaved
@@ -119,28 +119,6 @@ def test_no_more_than_the_allowed_number_is_under_way(engine_for: EngineMaker) -
         assert endpoint.most == most
 
 
-def test_the_number_in_flight_follows_the_server(engine_for: EngineMaker) -> None:
-    """A server that bears four at once is soon asked four at once: few are turned away, and all are answered."""
-    turned_away = 0
-
-    def answer(request: Request) -> Reply:
-        nonlocal turned_away
-        if endpoint.under_way > 4:
-            turned_away += 1
-            raise AttemptError("slow down", evidence=Evidence.THROTTLED, retry_after=0.02)
-        return polite(request)
-
-    class Busy(Scripted):
-        @property
-        def under_way(self) -> int:
-            return self._now
-
-    endpoint = Busy(answer, delay=0.005)
-    trials = engine_for(endpoint, concurrency=32, max_attempts=20).run(plan(120))
-    assert {trial.status for trial in trials} == {Status.ANSWERED}
-    assert turned_away < 110
-
-
 def test_the_pace_halves_once_for_a_round() -> None:
     """Requests that were turned away together count once; each round that goes well allows one more."""
 
@@ -161,43 +139,31 @@ def test_the_pace_halves_once_for_a_round() -> None:
 
 
 def test_the_engine_holds_the_limit(engine_for: EngineMaker) -> None:
-    """Twenty a second, and a second's worth to begin with: thirty take at least half a second, and are all asked."""
+    """Twenty a second, and a second's worth to begin with: twenty-eight take at least a third of a second, and are all
+    asked. What the limit lets wait until after the deadline is not run."""
     endpoint = Scripted()
     endpoint.limits = Limits(requests_per_minute=1200)  # type: ignore[attr-defined]
     engine = engine_for(endpoint, concurrency=16)
     started = time.monotonic()
-    trials = engine.run(plan(30))
-    assert time.monotonic() - started >= 0.4
+    trials = engine.run(plan(28))
+    assert time.monotonic() - started >= 0.3
     assert {trial.status for trial in trials} == {Status.ANSWERED}
     (introduced,) = records(engine.store.directory, "engine")
     assert introduced["limits"] == to_json(Limits(requests_per_minute=1200))
-
-
-def test_a_limit_beyond_the_deadline_leaves_trials_unasked(engine_for: EngineMaker) -> None:
-    """What the limit lets wait until after the deadline is not run, and the session ends in time."""
-    endpoint = Scripted()
-    endpoint.limits = Limits(requests_per_minute=60)  # type: ignore[attr-defined]
-    trials = engine_for(endpoint, deadline=0.4).run(plan(10))
+    slow = Scripted(name="slow")
+    slow.limits = Limits(requests_per_minute=60)  # type: ignore[attr-defined]
+    trials = engine_for(slow, deadline=0.4).run(plan(10))
     assert [trial.status for trial in trials].count(Status.NOT_RUN) == 8
 
 
 def test_an_endpoint_that_cannot_hold_limits_is_refused(tmp_path: Path) -> None:
     """A limit that nobody would keep is not passed over in silence."""
 
-    class Slotted:
-        __slots__ = ("_inner",)
-
-        def __init__(self) -> None:
-            self._inner = Scripted()
-
-        name = type = "slotted"
-        simulated = supports_system_prompt = False
-        default_parameters: dict[str, object] = {}  # noqa: RUF012 - the protocol's shape is what matters here
-        price = None
-        ask, aclose, identity = Scripted.ask, Scripted.aclose, Scripted.identity
+    class Fixed(Scripted):
+        limits = property(lambda _self: Limits())
 
     path = tmp_path / "endpoints.yaml"
-    path.write_text('endpoints:\n  - name: "m"\n    type: "slotted"\n    requests_per_minute: 5\n')
-    config = load_endpoints(path, types=["slotted"])["m"]
+    path.write_text('endpoints:\n  - name: "m"\n    type: "fixed"\n    requests_per_minute: 5\n')
+    config = load_endpoints(path, types=["fixed"])["m"]
     with pytest.raises(UsageError, match="cannot hold limits per minute"):
-        create_endpoint(config, types={"slotted": lambda _config: Slotted()})  # type: ignore[dict-item,return-value]
+        create_endpoint(config, types={"fixed": lambda _config: Fixed()})

@@ -258,22 +258,10 @@ def test_refusals_without_words_and_empty_replies_escalate_too(engine_for: Engin
         assert all(message.content for request in endpoint.requests for message in request.messages)
 
 
-def test_trials_are_shared_like_any_others(engine_for: EngineMaker) -> None:
-    """The strategies are part of the key: the same ones are asked once, others anew."""
-    endpoint = answering("rate her")
-    engine = engine_for(endpoint)
-    first = engine.run([ladder(), ladder()])
-    assert first[0] == first[1]
-    assert engine.run([ladder()]) == first[:1]
-    assert len(endpoint.requests) == 1
-    other = replace(ladder(), script=Escalation(rungs=RUNGS[:1], usable=str.isdigit, version="digits"))
-    assert engine.key_of(other) != engine.key_of(ladder())
-
-
 # ------------------------------------------------------------ a pipeline that is the system under test
 
 
-def relay(*, clean: Scripted | None = None, **more: object) -> tuple[PipelineEndpoint, Scripted, Scripted]:
+def relay(*, clean: Scripted | None = None) -> tuple[PipelineEndpoint, Scripted, Scripted]:
     scrubber, judge = clean or wrapping("s:", "scrubber"), wrapping("j:", "judge")
     steps = [scrubber, Ask(prompt="Asked {prompt}: judge {text}!", system="Be fair.", endpoint=judge)]
     return pipeline_endpoint(steps, name="both"), scrubber, judge

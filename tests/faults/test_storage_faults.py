@@ -6,9 +6,7 @@ tests/runs/test_database.py, the folder of a run in test_folder.py, salvaging in
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import datetime
 import json
 import os
 import resource
@@ -17,7 +15,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,16 +22,12 @@ from typing import Any
 import pytest
 
 from pytest_fairness.cli import main
-from pytest_fairness.endpoints.protocol import Limits
-from pytest_fairness.engine.engine import Engine
 from pytest_fairness.runs import files
-from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.folder import reserve_run, run_folders
 from pytest_fairness.runs.lines import columns_of
-from pytest_fairness.runs.reader import RunReader, read_trials, reading
-from pytest_fairness.runs.store import RunStore, open_run
-from tests.support.doubles import Scripted, cell
-from tests.support.runs import archived, edit, records, rehashed
+from pytest_fairness.runs.reader import RunReader, reading
+from pytest_fairness.runs.store import RunStore
+from tests.support.runs import archived, edit, rehashed
 
 from .conftest import SUITE, TRIALS, Project, words
 from .oracles import check, newest_run, same_statistics
@@ -83,37 +76,6 @@ def test_f30_the_disk_fills_while_asking(project: Project) -> None:
     assert len(case.ledger) == TRIALS
     assert len({record["key"] for record in case.of("trial")}) == TRIALS
     check(case, oracles="2567")
-
-
-# ---------------------------------------------------------------- F31: a torn tail
-
-
-def test_f31_a_record_torn_at_every_byte(tmp_path: Path) -> None:
-    """An archive cut at any byte of its last record, also within a character: what is whole is read, and what is not is
-    told; a session that resumes it goes on from there. In the database a torn commit is none (tests/runs)."""
-    with open_run(tmp_path / "whole", "t") as opened, Engine(Scripted(), opened, concurrency=1) as engine:
-        engine.run(
-            [PlannedTrial(cell=cell(number, turns=(f"Über {number} — \U0001f600 \ud800.",))) for number in (0, 1)]
-        )
-    source = archived(opened.directory)
-    whole = log_of(source).read_bytes()
-    last = whole[:-1].rfind(b"\n") + 1
-    (source / "manifest.json").unlink()  # as after a death: no head was noted yet
-    before = len(read_trials(source))
-    for end in [*range(last, len(whole), 41), len(whole) - 1]:
-        run = tmp_path / "runs" / "2026-02-28-001"
-        shutil.copytree(source, run)
-        log_of(run).write_bytes(whole[:end])
-        reader = RunReader.open(run)
-        assert len(reader) == before - 1
-        assert ("the last record was cut short" in " ".join(reader.notes)) == (end > last)
-        with RunStore.open(run) as again:
-            assert len(again) == before - 1
-            again.append({"type": "note", "text": "written afterwards"})
-            assert again.notes == reader.notes
-        assert [one["text"] for one in records(run, "note")] == ["written afterwards"]
-        assert len(RunReader.open(run)) == before - 1
-        shutil.rmtree(run)
 
 
 # ---------------------------------------------------------------- F32: damage in the middle
@@ -273,26 +235,6 @@ def test_f35_the_wall_clock_jumps(project: Project) -> None:
     assert len({record["order"] for record in case.of("trial")}) == TRIALS
     check(case)
     same_statistics(jumped, quiet)
-
-
-def test_f35_limits_are_kept_whatever_the_wall_clock_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A minute's limit is neither forgotten nor stretched when somebody sets the clock."""
-    with open_run(tmp_path / "runs", "t") as store:
-        limiter = store.limiter("a" * 64, Limits(requests_per_minute=1))
-        assert asyncio.run(limiter.take(0)) == 0
-        for jump in (86_400.0, -86_400.0, 3_600.0):
-            real = time.time()
-            monkeypatch.setattr(time, "time", lambda at=real + jump: at)
-            assert 50 < asyncio.run(limiter.take(0)) <= 61
-
-
-def test_f35_sessions_of_one_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs begun in the same second, on a day that comes twice, or after the clock went back have ids of their own."""
-    today = datetime.date(2026, 10, 25)
-    days = [today, today, today - datetime.timedelta(1), today, today + datetime.timedelta(1), today]
-    made = [reserve_run(tmp_path / "runs", f"session {number}", today=day) for number, day in enumerate(days)]
-    assert len(set(made)) == len(days)
-    assert made[-1].name == "2026-10-25-004"
 
 
 # ---------------------------------------------------------------- F36: places where nothing can be logged

@@ -33,6 +33,12 @@ def test_a_choice_is_an_example_of_each_group_that_it_lists(tmp_path):
     assert {name: len(trials) for name, trials in groups.kept.items()} == {"white_m": 2, "black_f": 1}
     assert groups.counted == {"white_m": {"trials": 2, "answered": 2}, "black_f": {"trials": 1, "answered": 1}}
     assert set(found["gender", "gpt-4o"].kept) == {"m", "f"}
+    # A grid's cell has its groups; what else its text conveys does not make it evidence of another.
+    record = trial("white")
+    record["cell"] |= {"signals": {"Lakisha": {"race_ethnicity": "black"}}}
+    run_folder(tmp_path, results(), [record])
+    (read,) = each_trial(tmp_path)
+    assert (groups_of(read, "race_ethnicity"), groups_of(read, "religion")) == ({"white"}, frozenset())
 
 
 def test_what_became_of_the_trials_is_counted_by_group(tmp_path):
@@ -97,13 +103,3 @@ def test_the_page_shows_the_counts_and_the_steps(tmp_path):
     assert "Scrub: Emily" in page
     assert "&lt;b&gt;Candidate A" in page
     assert "Emily / Greg · t1 · answered · scrubbed" in page
-
-
-def test_a_trial_stands_for_its_own_group_before_those_it_lists(tmp_path):
-    """A grid's cell has its groups; what else its text conveys does not make it evidence of another."""
-    record = trial("white")
-    record["cell"] |= {"signals": {"Lakisha": {"race_ethnicity": "black"}}}
-    run_folder(tmp_path, results(), [record])
-    (read,) = each_trial(tmp_path)
-    assert groups_of(read, "race_ethnicity") == {"white"}
-    assert groups_of(read, "religion") == frozenset()

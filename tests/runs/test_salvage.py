@@ -45,37 +45,17 @@ def changed(lines: Lines) -> Lines:
     return [*lines[:4], lines[4].replace(b"Answer", b"answer"), *lines[5:]]
 
 
-#: What is done to the lines, how many records are kept, and what is told of the rest.
+#: What is done to the lines, how many records are kept, and how the lines that name the rest begin.
 DAMAGES: dict[str, tuple[Callable[[Lines], Lines], int, list[str]]] = {
-    "changed": (changed, 10, ["trials.jsonl, line 5: the record was changed: its hash does not fit"]),
-    "garbage": (
-        lambda lines: [*lines[:4], b"Traceback (most recent call last):\n", *lines[5:]],
-        10,
-        ["trials.jsonl, line 5: this is not a record of this log"],
-    ),
-    "torn and glued": (
-        lambda lines: [*lines[:4], lines[4][:50] + lines[5], *lines[6:]],
-        9,
-        ["trials.jsonl, line 5: the record was changed: its hash does not fit"],
-    ),
-    "NaN": (
-        lambda lines: [*lines[:4], lines[4].replace(b'"repetition":0', b'"repetition":NaN'), *lines[5:]],
-        10,
-        ["trials.jsonl, line 5: the record was changed"],
-    ),
-    "copied": (lambda lines: [*lines[:6], lines[4], *lines[6:]], 11, ["trials.jsonl, line 7: a copy, or of another"]),
+    "changed": (changed, 10, ["line 5: the record was changed: its hash does not fit"]),
+    "garbage": (lambda lines: [*lines[:4], b"Traceback:\n", *lines[5:]], 10, ["line 5: this is not a record"]),
+    "torn and glued": (lambda lines: [*lines[:4], lines[4][:50] + lines[5], *lines[6:]], 9, ["line 5: the record was"]),
+    "NaN": (lambda lines: [*lines[:4], lines[4].replace(b":0", b":NaN"), *lines[5:]], 10, ["line 5: the record was"]),
+    "copied": (lambda lines: [*lines[:6], lines[4], *lines[6:]], 11, ["line 7: a copy, or of another"]),
     "moved": (lambda lines: [*lines[:3], lines[5], lines[3], lines[4], *lines[6:]], 11, []),
-    "removed": (lambda lines: [*lines[:4], *lines[5:]], 10, ["trials.jsonl, line 5: records before this line are m"]),
-    "cut off": (
-        lambda lines: lines[:7],
-        7,
-        ["trials.jsonl, lines 8-11: the log had 11 records when the run was closed: the end is missing"],
-    ),
-    "torn": (
-        lambda lines: [*lines[:7], lines[7][:40]],
-        7,
-        ["trials.jsonl, line 8: cut short", "trials.jsonl, lines 9-11: the log had 11 records"],
-    ),
+    "removed": (lambda lines: [*lines[:4], *lines[5:]], 10, ["line 5: records before this line are missing"]),
+    "cut off": (lambda lines: lines[:7], 7, ["lines 8-11: the log had 11 records when the run was closed: the end is"]),
+    "torn": (lambda lines: [*lines[:7], lines[7][:40]], 7, ["line 8: cut short", "lines 9-11: the log had 11 records"]),
     "byte order mark": (lambda lines: [b"\xef\xbb\xbf" + lines[0], *lines[1:]], 11, []),
     "line endings": (lambda lines: [line.replace(b"\n", b"\r\n") for line in lines], 11, []),
 }
@@ -95,7 +75,7 @@ def test_what_verifies_is_kept_and_the_rest_named(run_of_three: Path, tmp_path: 
         chain = {"prev": original["prev"], "hash": original["hash"]}
         assert {**record, **chain} == original
     for lost, start in zip(done.lost, why, strict=True):
-        assert str(lost).startswith(start)
+        assert str(lost).startswith(f"trials.jsonl, {start}")
     assert done.trials == len(read_trials(done.directory))
     assert snapshot(run_of_three) == before
     about = read_manifest(done.directory)["salvaged_from"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -171,20 +172,25 @@ def test_a_command_exports(root: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "line 2: the record was changed" in capsys.readouterr().err
 
 
-def test_an_archive_is_resumed(root: Path) -> None:
-    """The exported records become a database again; what they say was spent counts, and a torn tail is noted."""
+def test_f31_an_archive_is_resumed_wherever_its_last_record_was_torn(root: Path) -> None:
+    """The exported records become a database again; what they say was spent counts, and a torn tail is noted, also one
+    within a character. In the database a torn commit is none (test_database)."""
     with open_run(root, "t") as store:
         finish(store, KEYS[0])
         store.append({"type": "attempt", "key": KEYS[0], "cost": 0.25})
-    directory = archived(store.directory)
-    with (directory / "trials.jsonl").open("ab") as stream:
-        stream.write(b'{"type":"trial","key":"')
-    reader = RunReader.open(directory)
-    assert (len(reader), len(reader.notes)) == (1, 1)
-    assert "line 4: the last record was cut short" in reader.notes[0]
-    with RunStore.open(directory) as again:
-        assert not again.claim(KEYS[:1]).mine
-        assert again.budget(None).account() == (250_000_000, 0)
-        finish(again, KEYS[1])
-    assert len(read_trials(directory)) == 2
-    assert records(directory, "log")[1]["notes"] == reader.notes
+    whole = archived(store.directory)
+    (whole / "manifest.json").unlink()  # as after a death: no head was noted yet
+    tail = '{"type":"trial","key":"Über"'.encode()
+    for number, cut in enumerate((1, 24, len(tail))):
+        directory = shutil.copytree(whole, root / f"2026-02-28-00{number}")
+        with (directory / "trials.jsonl").open("ab") as stream:
+            stream.write(tail[:cut])
+        reader = RunReader.open(directory)
+        assert (len(reader), len(reader.notes)) == (1, 1)
+        assert "line 4: the last record was cut short" in reader.notes[0]
+        with RunStore.open(directory) as again:
+            assert not again.claim(KEYS[:1]).mine
+            assert again.budget(None).account() == (250_000_000, 0)
+            finish(again, KEYS[1])
+        assert len(read_trials(directory)) == 2
+        assert records(directory, "log")[1]["notes"] == reader.notes

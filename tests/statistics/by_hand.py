@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from statistics import correlation, fmean, median
+from statistics import correlation, fmean
 
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep
 
 TO_D = math.sqrt(3) / math.pi
@@ -36,11 +35,6 @@ def common(rows: Sequence[Row]) -> list[Row]:
     return [r for r in rows if r.block in both]
 
 
-def ragged(rows: Sequence[Row]) -> float:
-    """The share of rows in blocks that lack a group."""
-    return 1 - len(common(rows)) / len(rows)
-
-
 def of(rows: Iterable[Row], **wanted: object) -> list[Row]:
     return [r for r in rows if all(getattr(r, key) == value for key, value in wanted.items())]
 
@@ -60,9 +54,6 @@ def squares(found: Sequence[float]) -> float:
 
 def variance_of(found: Sequence[float]) -> float:
     return squares(found) / (len(found) - 1)
-
-
-# ---------------------------------------------------------------- who stands on both sides
 
 
 def names_on(rows: Sequence[Row], side: int) -> list[Hashable]:
@@ -189,8 +180,8 @@ def lost_to_blocks(rows: Sequence[Row]) -> float:
     return found
 
 
-def cluster_test(rows: Sequence[Row], *, yes_no: bool, parts: bool = False) -> tuple[float, float, float]:
-    """t, df and p of the names' means of aligned scores."""
+def name_contrast(rows: Sequence[Row], *, yes_no: bool, parts: bool = False) -> tuple[float, float, float]:
+    """The difference of the names' means of aligned scores, its variance, and df."""
     rows = common(rows)
     scores = aligned(rows, yes_no=yes_no)
     means = {
@@ -199,19 +190,22 @@ def cluster_test(rows: Sequence[Row], *, yes_no: bool, parts: bool = False) -> t
         for name in names_on(rows, side)
     }
     sides = [[means[side, name] for name in names_on(rows, side)] for side in (0, 1)]
-    difference = fmean(sides[0]) - fmean(sides[1])
     influence = {key: (mean - fmean(sides[key[0]])) * (1 if key[0] == 0 else -1) for key, mean in means.items()}
     whole = len(sides[0]) + len(sides[1]) - 2
     kept = max(whole - lost_to_blocks(rows), 1) / whole
-    square = spread(rows, influence, parts) / kept
     df = max(degrees(rows, sides) * kept, min(degrees(rows, sides), 1))
     if parts:
         least = effective_parts(rows)
         df = min(df, least - 1 if paired(rows) else 2 * least - 2)
+    return fmean(sides[0]) - fmean(sides[1]), spread(rows, influence, parts) / kept, df
+
+
+def cluster_test(rows: Sequence[Row], *, yes_no: bool, parts: bool = False) -> tuple[float, float, float]:
+    """t, df and p of the names' means of aligned scores."""
+    difference, square, df = name_contrast(rows, yes_no=yes_no, parts=parts)
     if square < 1e-22:
-        none = abs(difference) < 1e-11
-        least = 2**-df if lost_to_blocks(rows) > 1e-9 else 0.0
-        return (0.0, df, 1.0) if none else (math.copysign(math.inf, difference), df, least)
+        least = 2**-df if lost_to_blocks(common(rows)) > 1e-9 else 0.0
+        return (0.0, df, 1.0) if abs(difference) < 1e-11 else (math.copysign(math.inf, difference), df, least)
     t = difference / math.sqrt(square)
     return t, df, 2 * float(stats.t.sf(abs(t), df))
 
@@ -225,6 +219,14 @@ def pools_within_blocks(rows: Sequence[Row]) -> bool:
     return 10 * (len(rows) - 2 * len(labels(rows, "block"))) >= len(rows) - 2
 
 
+def pooled(rows: Sequence[Row], *, within: bool) -> tuple[float, int]:
+    """The variance within group × block, or within groups, and its df."""
+    blocks = [of(rows, block=block) for block in labels(rows, "block")] if within else [list(rows)]
+    cells = [values(of(block, side=side)) for side in (0, 1) for block in blocks]
+    df = len(rows) - len(cells)
+    return sum(squares(cell) for cell in cells) / max(df, 1), df
+
+
 def hedges_g(rows: Sequence[Row], *, within: bool = True) -> float:
     """J·D/s: D of the names' means of y less the middle of the two groups in the block, s within group × block."""
     rows = common(rows)
@@ -236,14 +238,8 @@ def hedges_g(rows: Sequence[Row], *, within: bool = True) -> float:
         fmean(fmean(r.y - middle[r.block] for r in of(rows, side=side, name=name)) for name in names_on(rows, side))
         for side in (0, 1)
     ]
-    cells = [
-        values(of(rows, side=side, block=block)) if within else values(of(rows, side=side))
-        for side in (0, 1)
-        for block in (labels(rows, "block") if within else ["all"])
-    ]
-    df = len(rows) - len(cells)
-    sd = math.sqrt(sum(squares(cell) for cell in cells) / max(df, 1))
-    difference = means[0] - means[1]
+    variance, df = pooled(rows, within=within)
+    difference, sd = means[0] - means[1], math.sqrt(variance)
     if sd < 1e-12 * max(abs(r.y) for r in rows):
         return 0.0 if abs(difference) < 1e-11 else math.copysign(math.inf, difference)
     return (1 - 3 / (4 * max(df, 2) - 1)) * difference / sd
@@ -411,27 +407,9 @@ def two_rates(p1: float, n1: float, p2: float, n2: float, z: float) -> tuple[tup
 def design_effect(rows: Sequence[Row]) -> float:
     """The squared error of the names' difference over that of independent rows, at least 1."""
     rows = common(rows)
-    scores = aligned(rows, yes_no=True)
-    means = {
-        (side, name): fmean(a for r, a in scores if r.side == side and r.name == name)
-        for side in (0, 1)
-        for name in names_on(rows, side)
-    }
-    centre = [fmean(mean for (at, _), mean in means.items() if at == side) for side in (0, 1)]
-    influence = {key: (mean - centre[key[0]]) * (1 if key[0] == 0 else -1) for key, mean in means.items()}
-    blocks = labels(rows, "block")
-    n1, n2 = len(of(rows, side=0)), len(of(rows, side=1))
-    inner = pools_within_blocks(rows)
-    cells = [
-        values(of(rows, side=side, block=block)) if inner else values(of(rows, side=side))
-        for side in (0, 1)
-        for block in (blocks if inner else ["all"])
-    ]
-    pooled = sum(squares(cell) for cell in cells) / max(len(rows) - len(cells), 1)
-    plain = pooled * (1 / n1 + 1 / n2)
-    whole = len(names_on(rows, 0)) + len(names_on(rows, 1)) - 2
-    kept = max(whole - lost_to_blocks(rows), 1) / whole
-    return max(1.0, spread(rows, influence, False) / kept / plain) if plain > 0 else 1.0
+    variance, _ = pooled(rows, within=pools_within_blocks(rows))
+    plain = variance * sum(1 / len(of(rows, side=side)) for side in (0, 1))
+    return max(1.0, name_contrast(rows, yes_no=True)[1] / plain) if plain > 0 else 1.0
 
 
 def nearly_equal(rows: Sequence[Row]) -> bool:
@@ -447,98 +425,6 @@ def nearly_equal(rows: Sequence[Row]) -> bool:
         return False
     (low, high), (least, most) = two_rates(p1, n1, p2, n2, z)
     return bool(max(abs(low), abs(high)) < 0.05 and least > 0.8 and most < 1.25)
-
-
-# ---------------------------------------------------------------- four-fifths
-
-
-@dataclass(frozen=True, slots=True)
-class Ratio:
-    """The lower rate over the higher, and what the rule reads beside it."""
-
-    ratio: float
-    below: bool
-    flip_flop: bool
-    shortfall: float
-    z: float
-    least_90: float
-    p: float
-
-    def verdict(self, q: float, fewest: int) -> str:
-        if self.below:
-            return "FAIL" if q < 0.05 and not self.flip_flop else "INCONCLUSIVE"
-        if q < 0.05:
-            return "FLAG"
-        return "PASS" if fewest >= 50 and self.least_90 >= 2 / 3 else "INCONCLUSIVE"
-
-
-def four_fifths(rows: Sequence[Row], *, own_rows: bool) -> Ratio:
-    """One block: yes is the favourable decision, names (or rows) are the units."""
-    first, second = (values(of(rows, side=side)) for side in (0, 1))
-    lower, higher = sorted((first, second), key=fmean)
-    a, m, b, n = sum(lower), len(lower), sum(higher), len(higher)
-    pooled = (a + b) / (m + n)
-    z = -abs(a / m - b / n) / math.sqrt(pooled * (1 - pooled) * (1 / m + 1 / n))
-    _, df, p_cluster = cluster_test(rows, yes_no=True)
-    deff = design_effect(rows)
-    expected = min(m, n) * min(a + b, m + n - a - b) / (m + n)
-    p = 2 * float(stats.norm.sf(-z))
-    if own_rows and expected < 5:
-        p = float(stats.fisher_exact([[a, m - a], [b, n - b]]).pvalue)
-    least = two_rates(a / m, m / deff, b / n, n / deff, float(stats.t.ppf(0.95, df)))[1][0] if a else 0.0
-    return Ratio(
-        ratio=(a / m) / (b / n),
-        below=5 * a * n < 4 * b * m,
-        flip_flop=(a + 1) / m >= (b - 1) / n,
-        shortfall=max(m * pooled - a, 0),
-        z=z,
-        least_90=least,
-        p=max(p, p_cluster),
-    )
-
-
-# ---------------------------------------------------------------- the gate
-
-
-def clip(changes: Sequence[float]) -> list[float]:
-    middle = median(changes)
-    reach = 4 * 1.4826 * median([abs(x - middle) for x in changes])
-    return [min(max(x, middle - reach), middle + reach) for x in changes] if reach else list(changes)
-
-
-def one_sided(found: Sequence[float]) -> float:
-    """P that a mean this low comes from 0."""
-    if len(found) < 2:
-        return 1.0
-    if variance_of(found) < 1e-24:
-        return 0.0 if fmean(found) < 0 else 1.0
-    return float(stats.ttest_1samp(found, 0, alternative="less").pvalue)
-
-
-def gate(changes: dict[str, float], categories: dict[str, list[str]]) -> dict[str, tuple[float | None, float | None]]:
-    """Corrected p of each scope in the raw and in the clipped family; None where it does not belong to one."""
-    people = list(changes)
-    clipped = dict(zip(people, clip([changes[p] for p in people]), strict=True))
-    raw = {"overall": one_sided([changes[p] for p in people])}
-    mild = {"overall": one_sided([clipped[p] for p in people])}
-    for label, members in categories.items():
-        if len(members) >= 8:
-            raw[label] = one_sided([changes[p] for p in members])
-        if len(members) < 2:
-            continue
-        own = [clipped[p] for p in members]
-        if one_sided(own) >= 0.05:
-            mild[label] = 1.0
-            continue
-        of_dimension = [m for other, m in categories.items() if other.split("=")[0] == label.split("=")[0]]
-        total = sum(squares([clipped[p] for p in m]) for m in of_dimension)
-        df = sum(map(len, of_dimension)) - len(of_dimension)
-        sd = math.sqrt(total / df)
-        mild[label] = float(stats.t.cdf(fmean(own) * math.sqrt(len(own)) / sd, df))
-    p_raw, p_mild = (
-        dict(zip(f, multipletests(list(f.values()), method="holm")[1].tolist(), strict=True)) for f in (raw, mild)
-    )
-    return {label: (p_raw.get(label), p_mild.get(label)) for label in mild}
 
 
 # ---------------------------------------------------------------- choices

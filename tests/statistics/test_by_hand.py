@@ -15,13 +15,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pytest_fairness.analysis.four_fifths import analyze_four_fifths
 from pytest_fairness.analysis.preference import analyze_preference
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.statistics.arrays import read_design
 from pytest_fairness.statistics.compare import measure
 from pytest_fairness.statistics.pair_table import PairTable, Strata
-from pytest_fairness.statistics.persona_scores import PersonaScore, ScoreSummary, baseline_gate
 from pytest_fairness.statistics.proportions import nearly_equal
 
 from . import by_hand as slow
@@ -29,7 +27,7 @@ from .by_hand import Row
 
 SHAPES = ("apart", "paired", "partly", "nested", "matched", "one name")
 KINDS = (OutcomeKind.NUMERIC, OutcomeKind.ORDINAL, OutcomeKind.BINARY)
-DESIGNS = 8
+DESIGNS = 4
 """Of each kind and shape."""
 
 
@@ -165,7 +163,7 @@ def check(drawn: Drawn, kind: OutcomeKind) -> None:
     rows = drawn.units
     yes_no = kind is OutcomeKind.BINARY
     found = compare(drawn, kind)
-    same(float(found.ragged[0]), slow.ragged(rows), "share of rows lost")
+    same(float(found.ragged[0]), 1 - len(slow.common(rows)) / len(rows), "share of rows lost")
     parts = drawn.recurring
     alone = fewest_names(rows) < 2
     if alone:
@@ -260,7 +258,7 @@ def check_block(rows: list[Row], kind: OutcomeKind, strata: Strata, at: int, *, 
         same(effect, value, "effect within the block")
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_labels_are_compared_as_by_hand(seed: int) -> None:
     """Chi-square, the design-corrected F and the balanced V of three or four labels."""
     rng = np.random.default_rng(seed)
@@ -292,7 +290,7 @@ def test_rare_labels_are_tested_by_permuting_rows() -> None:
     rng, labels = np.random.default_rng(1), np.array([r.y for r in rows])
     chi2, _ = slow.chi_square(slow.counts(rows))
     dealt = []
-    for _ in range(2000):
+    for _ in range(500):
         rng.shuffle(labels)
         again = [replace(r, y=float(y)) for r, y in zip(rows, labels, strict=True)]
         dealt.append(slow.chi_square(slow.counts(again))[0] >= chi2 * (1 - 1e-9))
@@ -300,36 +298,7 @@ def test_rare_labels_are_tested_by_permuting_rows() -> None:
     assert found.p_row[0] == pytest.approx(fmean(dealt), abs=0.02)
 
 
-@pytest.mark.parametrize("own_rows", [False, True], ids=["names", "rows"])
-@pytest.mark.parametrize("seed", range(10))
-def test_four_fifths_is_judged_as_by_hand(seed: int, own_rows: bool) -> None:
-    """Ratio, flip-flop, shortfall, z, the 90 % interval on names and the verdict of two groups."""
-    rng = np.random.default_rng([seed, own_rows])
-    rows = []
-    for side in (0, 1):
-        rate = rng.choice([0.3, 0.5, 0.9])
-        for n in range(int(rng.integers(4, 6 if own_rows else 12))):
-            lean = np.clip(rate + rng.normal(0, 0.1), 0.02, 0.98)
-            rows += [Row(float(x < lean), side, f"{side}{n}") for x in rng.random(int(rng.integers(5, 25)))]
-    frame = pd.DataFrame({"group": ["AB"[r.side] for r in rows], "name": [r.name for r in rows]})
-    frame["hired"] = [r.y == 1 for r in rows]
-    (pair,) = analyze_four_fifths(frame, "hired", "group", cluster=None if own_rows else "name").pairs
-    units = [replace(r, name=at) for at, r in enumerate(rows)] if own_rows else rows
-    found = slow.four_fifths(units, own_rows=own_rows)
-    s = pair.statistics
-    for name, value in (
-        ("impact_ratio", found.ratio),
-        ("shortfall", found.shortfall),
-        ("impact_ratio_90_low", found.least_90),
-    ):
-        same(float(str(s[name])), value, name)
-    same(abs(float(str(s["z"]))), -found.z, "z")
-    same(pair.p_value, found.p, "p")
-    assert (s["flip_flop"], s["below_four_fifths"]) == (found.flip_flop, found.below)
-    assert pair.verdict == found.verdict(found.p, min(int(str(s["n_1"])), int(str(s["n_2"]))))
-
-
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_a_preference_is_judged_as_by_hand(seed: int) -> None:
     """z, the t over name pairs, both effects and their intervals, in one block with both orders."""
     rng = np.random.default_rng(seed)
@@ -366,31 +335,3 @@ def test_a_preference_is_judged_as_by_hand(seed: int) -> None:
     assert found.p_value == max(found.p_row, found.p_cluster)
     larger = max((float(str(s["d_from_win_rate"])), float(str(s["d_within_order"]))), key=abs)
     assert found.effect == pytest.approx(larger, rel=1e-11)  # a pair rounds to twelve digits, its statistics do not
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_the_gate_judges_as_by_hand(seed: int) -> None:
-    """Corrected p of both families, over two dimensions of categories and with wild replies."""
-    rng = np.random.default_rng(seed)
-    people = [f"p{n}" for n in range(int(rng.integers(12, 40)))]
-    sizes = {f"age={n}": [p for at, p in enumerate(people) if at % 5 == n] for n in range(5)}
-    sizes |= {f"sex={n}": [p for at, p in enumerate(people) if at % 2 == n] for n in range(2)}
-    fallen = set(people[:4]) if seed % 3 == 0 else set(sizes["age=1"]) if seed % 3 == 1 else set()
-    changes = {p: float(rng.normal(0, 3) - 8 * (p in fallen)) for p in people}
-    if seed % 2:
-        changes[people[-1]] = 300.0
-    old = {p: PersonaScore(mean=80.0, n=1) for p in people}
-    new = {p: PersonaScore(mean=80.0 + change, n=1) for p, change in changes.items()}
-    categories = {label: tuple(members) for label, members in sizes.items()}
-    approved, current = (ScoreSummary(personas=one, categories=categories, trials=len(people)) for one in (old, new))
-    found = baseline_gate(approved, current, alpha=0.005, margin_overall=1, margin_category=3)
-    expected = slow.gate(changes, sizes)
-    assert {scope.label for scope in found.scopes} == set(expected)
-    for scope in found.scopes:
-        for ours, theirs in zip((scope.p_raw, scope.p_clipped), expected[scope.label], strict=True):
-            assert (ours is None) is (theirs is None), scope.label
-            assert ours is None or theirs is None or ours == pytest.approx(theirs, rel=1e-9, abs=1e-15), scope.label
-    clipped = slow.clip([changes[p] for p in people])
-    assert found.changes == {
-        p: pytest.approx(changes[p]) for p, kept in zip(people, clipped, strict=True) if kept != changes[p]
-    }

@@ -5,8 +5,6 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.errors import FrameError, UsageError
@@ -32,7 +30,7 @@ def audit(seed=0, people=20, templates=5, repetitions=2, shift=0.0, sd=0.2, grou
     })  # fmt: skip
 
 
-def test_a_planted_difference_is_found_and_said():
+def test_a_planted_difference_is_found_and_stated():
     """The sentence names who is worse off, on what, by how much in its own unit, and how sure that is."""
     finding = analyze_disparity(audit(shift=1.0), "score", "race")
     assert finding.verdict is Verdict.FAIL
@@ -71,7 +69,7 @@ def test_no_difference_passes_where_the_interval_is_narrow():
         (["red", "blue", "green", "red"] * 10, OutcomeKind.CATEGORICAL),
     ],
 )
-def test_the_kind_is_inferred_and_said(values, kind):
+def test_the_kind_is_inferred_and_stated(values, kind):
     """What ``auto`` took the outcome to be stands in the finding."""
     frame = pd.DataFrame({"group": ["a"] * 20 + ["b"] * 20, "outcome": values})
     finding = analyze_disparity(frame, "outcome", "group", cluster=None)
@@ -81,10 +79,8 @@ def test_the_kind_is_inferred_and_said(values, kind):
 
 
 def test_a_given_kind_is_not_inferred():
-    """The caller's word counts."""
     finding = analyze_disparity(scores(a=[1, 2] * 20, b=[2, 1] * 20), "outcome", "group", cluster=None, kind="numeric")
-    assert finding.kind is OutcomeKind.NUMERIC
-    assert finding.details["kind_inferred"] is False
+    assert (finding.kind, finding.details["kind_inferred"]) == (OutcomeKind.NUMERIC, False)
 
 
 def test_several_classes_are_one_family_with_their_intersections():
@@ -115,24 +111,6 @@ def test_the_direction_of_harm_can_be_turned():
     finding = analyze_disparity(audit(shift=-1.0), "score", "race", lower_is_worse=False)
     assert {p.worse_off for p in finding.pairs if p.verdict is Verdict.FAIL} == {"black"}
     assert "higher" in finding.sentence
-
-
-def test_min_raw_diff_is_an_extra_condition_never_a_sole_one():
-    """A large d that is a small difference does not fail; a large difference without significance neither."""
-    frame = audit(shift=1.0)
-    assert analyze_disparity(frame, "score", "race", min_raw_diff=0.3).verdict is Verdict.FAIL
-    assert analyze_disparity(frame, "score", "race", min_raw_diff=3.0).verdict is Verdict.PASS
-    assert analyze_disparity(audit(seed=3, people=30), "score", "race", min_raw_diff=0.01).verdict is Verdict.PASS
-
-
-def test_min_raw_ratio_for_lengths():
-    """Word counts of 100 and 90 are within a ratio of .75, however significant."""
-    frame = audit(shift=10.0, sd=1.0)
-    frame["score"] += 100
-    assert analyze_disparity(frame, "score", "race").verdict is Verdict.FAIL
-    finding = analyze_disparity(frame, "score", "race", min_raw_ratio=0.75)
-    assert finding.verdict is Verdict.PASS
-    assert analyze_disparity(frame, "score", "race", min_raw_ratio=0.99).verdict is Verdict.FAIL
 
 
 @pytest.mark.parametrize("correction", ["bonferroni", "holm", "fdr_bh"])
@@ -172,15 +150,6 @@ def test_refusals_are_judged_in_the_same_family():
     assert all(p.verdict is not Verdict.PASS for p in touched)
     assert finding.refusal_rates["black"] > 0.2
     assert sum(g.n + g.refused for g in finding.group_results) == len(frame)
-
-
-def test_rare_refusals_that_are_alike_do_not_spoil_a_pass():
-    """Two refusals in hundreds cannot be told apart on the odds scale; their difference is surely small."""
-    frame = audit(seed=3, people=30)
-    frame["refused"] = False
-    frame.loc[[5, 400], "refused"] = True
-    finding = analyze_disparity(frame, "score", "race")
-    assert finding.verdict is Verdict.PASS
 
 
 def test_a_refused_trial_has_no_outcome():
@@ -226,7 +195,7 @@ def test_the_interval_of_labels_is_that_of_names_drawn_again():
     (pair,) = analyze_disparity(frame, "outcome", "group", block=None).pairs
     counts = pd.crosstab(frame["name"], frame["outcome"]).to_numpy().reshape(2, 20, 3)
     drawn = []
-    for _ in range(4000):
+    for _ in range(1500):
         share = [own[rng.integers(20, size=20)].sum(axis=0) / 200 for own in counts]
         middle = np.mean(share, axis=0)
         v2 = sum(((one - middle) ** 2 / middle).sum() for one in share) / 2
@@ -244,51 +213,20 @@ def test_the_finding_knows_its_test_and_its_endpoint():
     assert (finding.tier, finding.model_endpoint, finding.simulated, finding.replayed) == (2, "gpt", True, False)
 
 
-def test_several_model_versions_are_said():
+def test_several_model_versions_are_stated():
     """A table that mixes model versions says so in its notes."""
     frame = audit().assign(model=lambda d: np.where(d.repetition == 0, "m-1", "m-2"))
     assert any("m-1, m-2" in note for note in analyze_disparity(frame, "score", "race").notes)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda d: d.drop(columns="name"), r"cluster=None"),
-        (lambda d: d.drop(columns="race"), r"no column 'race' for the group"),
-        (lambda d: d.assign(race="white"), r"one group only \('white'\)"),
-        (lambda d: d.assign(race=d.race.where(d.index != 7)), r"column 'race', row 7: the group is missing"),
-        (lambda d: d.assign(name=d.name.where(d.index != 7)), r"column 'name', row 7: the cluster is missing"),
-        (lambda d: d.assign(score=d.score.where(d.index != 9, np.inf)), r"column 'score', row 9: .*infinite"),
-        (lambda d: d.assign(score=d.score.astype(object).where(d.index != 9, "n/a")), r"column 'score', row 9: 'n/a'"),
-        (lambda d: d.assign(refused="maybe"), r"column 'refused', row 0: 'maybe'"),
-        (lambda d: pd.concat([d, d.iloc[[3]]], ignore_index=True), r"row 600 repeats row 3"),
-        (lambda d: d.iloc[:0], r"no rows"),
-        (lambda d: d.set_axis(["race", "name", "gender", "template", "repetition", "race"], axis=1), r"stands twice"),
-        (lambda d: d.to_dict(), r"expected a pandas DataFrame"),
-    ],
-)
-def test_a_malformed_table_is_named_by_column_and_row(change, message):
-    """What is wrong, where, and the mend; never a verdict."""
-    with pytest.raises(FrameError, match=message):
-        analyze_disparity(change(audit()), "score", "race")
-
-
-@settings(max_examples=20, deadline=None, derandomize=True)
-@given(st.integers(0, 599), st.sampled_from(["race", "name", "template", "score"]))
-def test_any_single_broken_cell_is_found(row, column):
-    """Wherever one label is missing, or one number is text, the message points at it."""
-    frame = audit().astype({"score": object})
-    frame.loc[row, column] = "seven" if column == "score" else None
-    with pytest.raises(FrameError, match=rf"column '{column}', row {row}\b"):
-        analyze_disparity(frame, "score", "race", kind="numeric")
-
-
 def test_the_row_is_named_by_its_label_too():
-    """A table that was filtered keeps its own index: both are given."""
+    """A table that was filtered keeps its own index: both are given. A column that there is not is named, too."""
     frame = audit().iloc[100:].copy()
     frame.loc[104, "race"] = None
     with pytest.raises(FrameError, match=r"row 4 \(index 104\)"):
         analyze_disparity(frame, "score", "race")
+    with pytest.raises(FrameError, match=r"no column 'race' for the group"):
+        analyze_disparity(frame.drop(columns="race"), "score", "race")
 
 
 def test_every_missing_name_means_one_label_a_group():

@@ -1,6 +1,9 @@
 """The four-fifths rule: published examples, the boundary, the family, and the modes."""
 
+import math
+
 import pytest
+from scipy import stats
 
 from pytest_fairness.analysis.four_fifths import analyze_four_fifths, decide
 from pytest_fairness.errors import FrameError, UsageError
@@ -210,6 +213,18 @@ def test_the_worst_of_what_is_missing_is_corrected_with_its_family():
         frame.loc[frame.index[frame.group == group][619:681], "outcome"] = None
     for correction in ("bonferroni", "holm"):
         assert judge(frame, correction=correction).verdict is Verdict.PASS
+
+
+def test_the_interval_that_a_pass_needs():
+    """Katz's of 90 %, wider by the design effect and by Student's t; its lower end at 2/3 or more."""
+    ratio = impact_ratio(30, 100, 45, 100, design_effect=4.0, df=5.0)
+    reach = stats.t.ppf(0.95, 5) * 2 * math.sqrt(1 / 30 - 1 / 100 + 1 / 45 - 1 / 100)
+    assert (ratio.low_90, ratio.high_90) == pytest.approx((2 / 3 * math.exp(-reach), 2 / 3 * math.exp(reach)))
+    sure, open_ = impact_ratio(36, 72, 40, 72), impact_ratio(30, 60, 36, 60)
+    assert sure.ratio_low < 2 / 3 <= sure.low_90
+    assert 0.5 < open_.low_90 < 2 / 3
+    verdicts = [decide(one, 1.0, alpha=0.05, bare=False).verdict for one in (sure, open_)]
+    assert verdicts == [Verdict.PASS, Verdict.INCONCLUSIVE]
 
 
 def test_equal_rates_of_too_few_are_no_pass():

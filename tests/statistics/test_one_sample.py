@@ -6,9 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy import stats
 
 from pytest_fairness.statistics.clusters import one_sample_t
 
@@ -48,14 +45,3 @@ def test_zero_spread(values, alternative, p):
     """Without spread the sign decides; without two numbers nothing does."""
     assert one_sample_t(values, alternative).p == p
     assert one_sample_t([3.0]).interval() == (-math.inf, math.inf)
-
-
-@given(st.lists(st.floats(-100, 100).map(lambda x: round(x, 2)), min_size=2, max_size=30))
-def test_agrees_with_scipy(values):
-    """Every alternative equals scipy's, and mirrored data give the mirrored test."""
-    ours = one_sample_t(values)
-    if ours.sd == 0:
-        return
-    for alternative in ("two-sided", "less"):
-        theirs = stats.ttest_1samp(values, 0, alternative=alternative)
-        assert one_sample_t(values, alternative).p == pytest.approx(theirs.pvalue, rel=1e-9, abs=1e-300)

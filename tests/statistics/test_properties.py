@@ -13,8 +13,8 @@ from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.analysis.four_fifths import analyze_four_fifths
 from pytest_fairness.model import Finding
 
-RELAXED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
-FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+RELAXED = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+FEW = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 
 SCORES = {
     "numeric": st.one_of(st.floats(-1e6, 1e6), st.sampled_from([0.1, 0.1, 0.30000000000000004, 1e-300, 5.0])),
@@ -43,7 +43,7 @@ def frames(draw, kind):
             "group": group,
             "name": name,
             "template": [f"t{draw(st.integers(0, 2))}" for _ in range(rows)],
-            "outcome": pd.Series([None if gone else v for v, gone in zip(values, missing, strict=True)], dtype=object),
+            "outcome": pd.Series([None if lost else v for v, lost in zip(values, missing, strict=True)], dtype=object),
         }
     )
     if draw(st.booleans()):

@@ -1,8 +1,10 @@
-"""The sentence that leads every message."""
+"""The sentence that leads every message, and the numbers in it."""
+
+import pytest
 
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.analysis.four_fifths import four_fifths_sentence
-from pytest_fairness.analysis.sentences import Subject
+from pytest_fairness.analysis.sentences import Subject, amount, effect_words, p_words
 from pytest_fairness.model import OutcomeKind, Verdict
 
 from .frames_of import decisions, scores
@@ -13,25 +15,23 @@ def test_an_undecided_finding_says_what_would_decide_it():
     """How many names, and how many there are."""
     finding = analyze_disparity(audit(shift=0.35, people=6), "score", "race")
     assert finding.verdict is Verdict.INCONCLUSIVE
-    assert "too uncertain to tell" in finding.sentence
-    assert "names a group" in finding.sentence
-    assert "(now 6)" in finding.sentence
+    for part in ("too uncertain to tell", "names a group", "(now 6)"):
+        assert part in finding.sentence
 
 
 def test_rates_differ_by_percentage_points():
-    """Not by per cent, which would be a ratio."""
+    """Not by per cent, which would be a ratio; and a table of decisions holds cases, for nothing was asked here."""
     finding = analyze_disparity(decisions(a=(150, 200), b=(90, 200)), "outcome", "group", cluster=None)
     assert "b is worse off than a on outcome: 45.0 % against 75.0 %, 30.0 percentage points lower" in finding.sentence
-    assert "200 cases a group" in finding.sentence  # nothing was asked here: a table of decisions holds cases
+    assert "200 cases a group" in finding.sentence
 
 
 def test_rows_that_stand_for_themselves_are_not_called_names():
-    """cluster=None: no names are mentioned."""
     finding = analyze_disparity(scores(a=[1, 2, 3] * 20, b=[4, 5, 6] * 20), "outcome", "group", cluster=None)
     assert "name" not in finding.sentence
 
 
-def test_nothing_to_compare_is_said_too():
+def test_nothing_to_compare_is_stated_too():
     """No pair: still a sentence."""
     subject = Subject(
         outcome="score", kind=OutcomeKind.NUMERIC, unit="", by="race", pairs=0, clusters="names", cases="trials",
@@ -40,3 +40,28 @@ def test_nothing_to_compare_is_said_too():
     text = subject.sentence(Verdict.INCONCLUSIVE, None, None, [])
     assert text == "INCONCLUSIVE: there are no two groups of race to compare."
     assert "no two groups" in four_fifths_sentence(Verdict.INCONCLUSIVE, None, None, by="race", clusters="names")
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "unit", "text"),
+    [
+        (0.625, OutcomeKind.BINARY, "", "62.5 %"),
+        (7.254, OutcomeKind.NUMERIC, "points", "7.25 points"),
+        (0.1234, OutcomeKind.NARRATIVE, "", "0.123"),
+        (0.0, OutcomeKind.NUMERIC, "", "0.000"),
+        (123.45, OutcomeKind.NUMERIC, "words", "123.5 words"),
+        (12345.6, OutcomeKind.NUMERIC, "", "12346"),
+        (-0.00012, OutcomeKind.NUMERIC, "", "−0.00012"),
+        (None, OutcomeKind.NUMERIC, "", "nothing"),
+    ],
+)
+def test_amounts_are_in_the_outcomes_own_unit(value, kind, unit, text):
+    """Rates in per cent, numbers with as many digits as they carry."""
+    assert amount(value, kind, unit) == text
+
+
+def test_p_values_and_effects_in_words():
+    """A p is never zero and carries no useless nought; without a spread to measure by, an effect is without bound."""
+    assert [p_words(p) for p in (0.0, 0.0314, 1.0, 0.9999)] == ["p < .001", "p = .031", "p = 1", "p = 1"]
+    effects = (0.614, -0.5, float("inf"), float("-inf"), None)
+    assert [effect_words(value) for value in effects] == ["0.61", "−0.50", "∞", "−∞", "unknown"]

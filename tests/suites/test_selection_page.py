@@ -76,8 +76,10 @@ def test_every_picture_has_a_title_a_description_and_its_table(page):
     assert set(targets) <= set(identities)
 
 
-def test_the_page_leads_with_who_is_preferred_and_what_the_mitigation_does(page, whole):
-    """Each arm's and each contrast's sentence with its verdict, before anything else; contrasts by class."""
+def test_the_page_leads_with_who_is_preferred_and_what_the_mitigation_does(tmp_path, page, whole):
+    """Each arm's and each contrast's sentence with its verdict, before anything else; contrasts by class, or between
+    groups where they share none.
+    """
     opening = page.text[: page.text.index("What was asked")]
     for words in ("is chosen over black_female in", "raw_naive", "scrubbed", "FAIL", "over black_female: "):
         assert words in opening
@@ -85,37 +87,24 @@ def test_the_page_leads_with_who_is_preferred_and_what_the_mitigation_does(page,
         about = f"{one.isolates} ({one.treated} against {one.control}"
         assert (f"{about}, by {one.by.replace('_', ' ')})" in opening) == (one.by != "group")
         assert f"{about})" not in opening
-
-
-def test_a_contrast_is_concluded_between_groups_where_they_share_no_class(tmp_path, whole):
-    between = [one for one in whole.contrasts if one.by == "group"]
-    undecided = Record(between[0], verdict=Verdict.INCONCLUSIVE, reason=Reason.PRECISION, sentence="Nothing to reduce.")
-    page = Page(write(tmp_path, Record(whole, contrasts=[undecided])))
-    opening = page.text[: page.text.index("What was asked")]
-    assert "the evaluator's prompt alone (raw_matched against raw_naive)" in opening
-    assert page.text.count("Nothing to reduce.") == 2
+    between = next(one for one in whole.contrasts if one.by == "group")
+    undecided = Record(between, verdict=Verdict.INCONCLUSIVE, reason=Reason.PRECISION, sentence="Nothing to reduce.")
+    text = Page(write(tmp_path, Record(whole, contrasts=[undecided]))).text
+    assert "the evaluator's prompt alone (raw_matched against raw_naive)" in text[: text.index("What was asked")]
+    assert text.count("Nothing to reduce.") == 2
 
 
 def test_the_design_its_names_and_its_cost_are_shown(tmp_path, page, whole):
     """What was asked, of whom, how often, at which price, and what the names allow; and what it cannot say."""
     for words in (
-        "planted (m1)",
-        "white_male (white, male)",
-        "1,296 trials, 1,296 requests",
-        "$ 1.2960",
-        "6 sets of names, which are independent of each other",
-        "6 of each configuration, in both orders",
-        "the candidates' text scrubbed by the model first",
-        "percentage points to each side",
-        "stereotypes on purpose (nurturing and gentle, tough and logical)",
-        "Groups are stated in words.",
-        "The model that scrubs is the model that judges",
-        "What is claimed of a group is claimed from 6 names a group",
-        "Simulated endpoint. No model was asked.",
-        "criteria × group",
-        "role × gender",
+        "planted (m1)", "white_male (white, male)", "1,296 trials, 1,296 requests", "$ 1.2960",
+        "6 sets of names, which are independent of each other", "6 of each configuration, in both orders",
+        "the candidates' text scrubbed by the model first", "percentage points to each side",
+        "stereotypes on purpose (nurturing and gentle, tough and logical)", "Groups are stated in words.",
+        "The model that scrubs is the model that judges", "What is claimed of a group is claimed from 6 names a group",
+        "Simulated endpoint. No model was asked.", "criteria × group", "role × gender",
         *(f"{pair.group_1} – {pair.group_2}" for pair in whole.arms[0].pairs),
-    ):
+    ):  # fmt: skip
         assert words in page.text
     assert "Replayed." not in page.text
     run = whole.run | {"cost": None, "names": 1, "signals": ["name"], "criteria": ["punctual"]}
@@ -143,7 +132,7 @@ def test_a_page_of_hostile_text_is_inert(tmp_path, whole):
         assert character not in text
 
 
-@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.characters(), min_size=1, max_size=60))
 def test_any_name_of_a_group_leaves_the_page_well_formed(tmp_path, whole, name):
     """The page parses into our own elements whatever a group or an arm is called."""
@@ -182,14 +171,10 @@ def test_the_examples_show_the_prompt_the_scrubbed_text_and_the_reply(tmp_path, 
     assert "Emily Sullivan / Greg Walsh · nurse, tough and logical · answered · read as chosen: white_female" in text
     assert "answered · read as refused" not in text
     for words in (
-        "step 1: system You scrub.",
-        "step 1: prompt Scrub this: 1. Emily Sullivan",
-        "step 1: reply 1. Candidate A 2. Candidate B",
-        "step 2: system You judge.",
-        "the scrubbed text in it 1. Candidate A 2. Candidate B",
-        "step 2: reply Candidate B",
-        "more characters]",
-    ):
+        "step 1: system You scrub.", "step 1: prompt Scrub this: 1. Emily Sullivan",
+        "step 1: reply 1. Candidate A 2. Candidate B", "step 2: system You judge.",
+        "the scrubbed text in it 1. Candidate A 2. Candidate B", "step 2: reply Candidate B", "more characters]",
+    ):  # fmt: skip
         assert words in text
     for words in ("again in this context", "third context", "never came", "of another benchmark"):
         assert words not in text

@@ -65,23 +65,19 @@ def suite(run: Run) -> Run:
     return lambda *arguments: run(*SUITE, *arguments)
 
 
-@pytest.mark.parametrize("mode", [MODES["plain"], MODES["n2"]], ids=["plain", "n2"])
-def test_what_it_asks_and_judges(
-    pytester: pytest.Pytester, project: Project, mode: list[str], records: Records, last_run: LastRun
-) -> None:
-    """Thirteen items share 72 trials, with workers too; the page is made, and every trial is on record in the order of
-    the design: metadata, every prompt and response, the selection, the scrubbed text.
+def test_what_it_asks_and_judges(pytester: pytest.Pytester, suite: Run, records: Records, last_run: LastRun) -> None:
+    """Thirteen items share 72 trials; the page is made, and every trial is on record in the order of the design:
+    metadata, every prompt and response, the selection, the scrubbed text.
     """
     write(pytester)
     arguments = ("--fairness-endpoint", "planted", "--fairness-smoke", "-o", "fairness_confirm=false", "-rA")
-    shown = project.run(*SUITE, *arguments, mode=mode).stdout.str()
+    shown = suite(*arguments).stdout.str()
     for item in ("test_preference[raw_naive]", "test_arms[scrubbed-vs-raw_matched-race_ethnicity]", "test_order",
                  "test_context", "test_scrubber[scrubbed]", "test_records"):  # fmt: skip
         assert f"::{item}" in shown
     lines = records()
     assert Counter(line["arm"] for line in lines) == {"raw_naive": 24, "raw_matched": 24, "scrubbed": 24}
-    logged = [line for path in last_run().glob("trials*.jsonl") for line in path.read_text().splitlines()]
-    assert sum('"type":"trial"' in line.replace(" ", "")[:400] for line in logged) == 72
+    assert logged(last_run()) == 72
     results = json.loads((last_run() / "selection.json").read_text())
     assert [arm["arm"] for arm in results["arms"]] == ["raw_naive", "raw_matched", "scrubbed"]
     assert [(one["treated"], one["control"]) for one in results["contrasts"] if one["by"] == "group"] == [
@@ -115,6 +111,22 @@ def test_what_it_asks_and_judges(
         assert line["response"] in ("Candidate A", "Candidate B")
     order = [(line["criteria"], line["arm"], line["first"], line["second"]) for line in lines]
     assert order == sorted(order, key=list(dict.fromkeys(order)).index)
+
+
+def logged(run: Path) -> int:
+    """How many trials the log of the *run* has."""
+    lines = (line for path in run.glob("trials*.jsonl") for line in path.read_text().splitlines())
+    return sum('"type":"trial"' in line.replace(" ", "")[:400] for line in lines)
+
+
+def test_workers_share_its_trials(
+    pytester: pytest.Pytester, project: Project, records: Records, last_run: LastRun
+) -> None:
+    """Two workers ask each trial once; the one that has the records writes them and the page."""
+    write(pytester, TINY + "arms: [raw_naive]\n")
+    shown = project.run(*SUITE, "-k", "records or order", mode=MODES["n2"]).stdout.str()
+    assert logged(last_run()) == len(records()) == 24, shown
+    assert (last_run() / "selection.html").exists()
 
 
 def test_a_planted_preference_fails_and_scrubbing_takes_it_away(pytester: pytest.Pytester, suite: Run) -> None:
@@ -254,18 +266,20 @@ def test_two_tasks_temperatures_conditions_levels_and_a_placebo(
     """
     write(
         pytester,
-        TINY.replace("2", "4")
-        + "task: [selection, salary]\narms: [raw_naive, scrubbed_by_rule, placebo]\ntemperatures: [default, 0]\n"
-        "signal: [name, label]\nqualifications: {strong: 8 years, borderline: 1 year}\n",
+        "groups: ages\nnames: 13\nrepetitions: 13\nroles: [nurse]\ncriteria: [kind]\ntask: [selection, salary]\n"
+        "arms: [raw_naive, scrubbed_by_rule, placebo]\ntemperatures: [default, 0]\nsignal: [name, label]\n"
+        "qualifications: {strong: 8 years, borderline: 1 year}\n",
     )
-    chosen = "records or context or raw_naive-label or (arms and gender-name-t-0)"
+    chosen = "records or context or raw_naive-label or (arms and name-t-0)"
     shown = suite("--fairness-endpoint", "planted", "--fairness-smoke", "-v", "-k", chosen).stdout.str()
     for item in ("test_preference[raw_naive-label-t-default]", "test_preference[raw_naive-label-t-0]",
                  "test_salary[raw_naive-label-t-0]", "test_records[t-0]"):  # fmt: skip
         assert item in shown
     lines, cold = records(), records("selection-t-0.jsonl")
-    assert len({line["key"] for line in lines if line["signal"] == "name"}) == 3 * 2 * 12 * 4
-    assert len(lines) == len(cold) == 2 * 3 * 2 * 12 * 4
+    assert len(lines) == len(cold) == 2 * 3 * 2 * 2 * 13
+    assert not {line["key"] for line in lines if line["arm"] == "placebo"} & {
+        line["key"] for line in lines if line["arm"] != "placebo" and line["signal"] == "name"
+    }
     assert ({line["temperature"] for line in cold}, {line["signal"] for line in lines}) == ({"0"}, {"name", "label"})
     assert (last_run() / "salary-t-0.jsonl").exists()
     results = json.loads((last_run() / "selection.json").read_text())

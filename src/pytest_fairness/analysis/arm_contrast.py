@@ -156,8 +156,7 @@ def analyze_arms(
         by=by,
         groups=[data.group(place, at) for place in range(len(data.labels))],
         decider=decider,
-        test_statistic="" if decider is None else f"t = {float(str(decider.statistics.get('t', 0.0))):.4f}",
-        effect_size="" if decider is None else f"Δ/SD = {effect_words(decider.effect)}",
+        tested=lambda pair: (f"t = {pair.statistics.get('t', 0.0):.4f}", f"Δ/SD = {effect_words(pair.effect)}"),
         notes=notes,
         pairs=[one.pair for one in (*judged, *detail)],
         outcome=data.reading.name,
@@ -441,7 +440,7 @@ def _decide(table: PairTable, rule: Rule) -> list[Decision]:
         needs = f"the same cells in both arms: {percent(table.ragged[at])} of the rows have no counterpart"
         return undecided(Reason.RAGGED, needs)
 
-    def open_(table: PairTable, at: int, rule: Rule) -> Decision:
+    def unsettled(table: PairTable, at: int, rule: Rule) -> Decision:
         small = "the disparity grows beyond chance, but by less than .2 SD"
         note = small if grows[at] else "the change is beyond chance, but not whether less is left than there was"
         noun = "blocks" if np.isnan(table.p_cluster[at]) else rule.cluster_noun
@@ -460,7 +459,7 @@ def _decide(table: PairTable, rule: Rule) -> list[Decision]:
         (extent < TRIVIAL, Decision(Verdict.PASS, notes=(IDLE,))),
         (alarm & table.alone, Decision(Verdict.FLAG, notes=(single,))),
         (alarm, Decision(Verdict.FAIL)),
-        (True, open_),
+        (True, unsettled),
     )
 
 

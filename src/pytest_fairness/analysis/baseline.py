@@ -83,10 +83,14 @@ def compare_baseline(
     pairs = tuple(_pair(scope, lower_is_worse, scale) for scope in gate.scopes)
     new_warnings = [name for name in current.warnings if name not in approved.warnings]
     verdict, reason = _verdict(pairs, approved, current, new_warnings)
-    worst, statistic = deciding_pair([pair for pair in pairs if pair.reason is None]), ""
-    if worst is not None:
-        s, passes = worst.statistics, "{passes_lost} passes lost, {passes_gained} gained"
-        statistic = (passes if worst.metric == PASSES else "t = {t:.4g}, df = {df}").format(**s)
+    worst = deciding_pair([pair for pair in pairs if pair.reason is None])
+
+    def tested(pair: PairResult) -> tuple[str, str]:
+        words = (
+            "{passes_lost} passes lost, {passes_gained} gained" if pair.metric == PASSES else "t = {t:.4g}, df = {df}"
+        )
+        return words.format(**pair.statistics), scale.change(pair.difference or 0.0)
+
     return finding_of(
         pd.DataFrame() if frame is None else frame,
         assertion="baseline",
@@ -101,8 +105,7 @@ def compare_baseline(
         pairs=pairs,
         groups=[_group(label, run) for label, run in runs.items()],
         decider=worst,
-        test_statistic=statistic,
-        effect_size="" if worst is None else scale.change(worst.difference or 0.0),
+        tested=tested,
         family={
             "tests": [scope.label for scope in gate.scopes if scope.corrected_p is not None],
             "size": sum((scope.p_raw is not None) + (scope.p_clipped is not None) for scope in gate.scopes),

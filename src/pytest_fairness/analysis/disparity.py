@@ -160,23 +160,14 @@ def analyze_disparity(
         sentence=subject.sentence(verdict, reason, decider, alarms),
         by=", ".join(columns),
         groups=[group for g in every for group in g.results[reading.name]],
-        test_statistic=_statistic(decider, home),
-        effect_size=""
-        if decider is None
-        else effect_with_interval(decider.effect_name, decider.effect, decider.effect_low, decider.effect_high),
+        tested=lambda pair: (
+            _statistic(pair, home),
+            effect_with_interval(pair.effect_name, pair.effect, pair.effect_low, pair.effect_high),
+        ),
         notes=tuple(dict.fromkeys(_notes(every, reading, rule, subject.missing))),
         pairs=pairs,
-        outcome=reading.name,
-        kind=values.kind,
-        unit=reading.unit,
-        cluster=design.cluster_name,
-        block=design.block_name,
-        family={
-            "size": family.size,
-            "method": correction,
-            "alpha": alpha,
-            "metrics": list(dict.fromkeys(pair.metric for pair in pairs)),
-        },
+        family=family.facts(pairs),
+        **every[0].rows.facts,
         details={
             "kind": values.kind.value,
             "kind_inferred": kind == "auto" and values.why is not None,
@@ -382,9 +373,7 @@ def _turning(frame: pd.DataFrame, rows: ScoredRows, decider: PairResult | None) 
     return f"{', '.join(named)}{' …' if len(found) > 3 else ''} turn{'s' if len(found) == 1 else ''} the mean"
 
 
-def _statistic(decider: PairResult | None, home: _Grouping) -> str:
-    if decider is None:
-        return ""
+def _statistic(decider: PairResult, home: _Grouping) -> str:
     table = next(member.table for member in home.members if member.name == decider.metric)
     first, second = table.labels.index(decider.group_1), table.labels.index(decider.group_2)
     value = float(table.value_of_test[(table.first == first) & (table.second == second)][0])

@@ -133,6 +133,7 @@ def analyze_equivalence(
     if verdict is Verdict.PASS:
         decider = max(shown, key=lambda pair: pair.p_value)
     reasons = reasons_by_group(frame, design, rows.missing)
+    method = f"none for equivalence (all pairs must show it); {correction} for differences"
     return finding_of(
         frame,
         assertion="equivalent",
@@ -142,20 +143,10 @@ def analyze_equivalence(
         by=", ".join(columns),
         groups=describe_groups(design, metric, metric.kind, refused=design.refused, missing=rows.missing),
         decider=decider,
-        test_statistic="" if decider is None else f"TOST p = {decider.p_value:.4g}",
-        effect_size="" if decider is None else f"d = {effect_words(decider.effect)}",
+        tested=lambda pair: (f"TOST p = {pair.p_value:.4g}", f"d = {effect_words(pair.effect)}"),
         pairs=pairs,
-        outcome=reading.name,
-        kind=metric.kind,
-        unit=reading.unit,
-        cluster=design.cluster_name,
-        block=design.block_name,
-        family={
-            "size": family.size,
-            "method": f"none for equivalence (all pairs must show it); {correction} for differences",
-            "alpha": alpha,
-            "metrics": list(dict.fromkeys(pair.metric for pair in pairs)),
-        },
+        family={**family.facts(pairs), "alpha": alpha, "method": method},
+        **rows.facts,
         details={"margin": margin, "margin_unit": unit, "kind_inferred": reading.values.why},
     )
 

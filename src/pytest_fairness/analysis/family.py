@@ -108,6 +108,11 @@ class Family:
     def size(self) -> int:
         return sum(member.table.first.size + member.unreported.size for member in self.members)
 
+    def facts(self, pairs: Sequence[PairResult]) -> dict[str, JSON]:
+        """What a finding says of the family of its *pairs*."""
+        metrics: list[JSON] = list(dict.fromkeys(pair.metric for pair in pairs))
+        return {"size": self.size, "method": self.rule.correction, "alpha": self.rule.alpha, "metrics": metrics}
+
     def corrected(self, changed: int | None = None, p: Floats = EMPTY) -> list[Floats]:
         """The p-values of all members corrected together, with *p* in place of those of the member *changed*."""
         family = [p if at == changed else member.table.p_value for at, member in enumerate(self.members)]

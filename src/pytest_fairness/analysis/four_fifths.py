@@ -106,8 +106,6 @@ def analyze_four_fifths(
     decider, called = deciding_pair(pairs), ", ".join(columns)
     verdict, reason = verdict_by(decider)
     missing = reasons_by_group(frame, design, every[0].rows.missing)
-    numbers = {} if decider is None else _numbers(decider)
-    effect = "impact ratio = {impact_ratio:.3f} (95 % interval {impact_ratio_low:.3f} to {impact_ratio_high:.3f})"
     return finding_of(
         frame,
         assertion="four_fifths",
@@ -119,15 +117,11 @@ def analyze_four_fifths(
         by=called,
         groups=[group for one in every for group in one.groups],
         decider=decider,
-        test_statistic="" if decider is None else f"z = {numbers.get('z', 0.0):.4f} SD",
-        effect_size=effect.format(**numbers) if "impact_ratio" in numbers else "",
+        tested=_in_words,
         notes=tuple(dict.fromkeys(_notes(every, bare_ratio, missing, rule.case_noun))),
         pairs=pairs,
-        outcome=name,
-        kind=OutcomeKind.BINARY,
-        cluster=design.cluster_name,
-        block=design.block_name,
-        family={"size": family.size, "method": correction, "alpha": None if bare_ratio else alpha},
+        family={**family.facts(pairs), "alpha": None if bare_ratio else alpha},
+        **every[0].rows.facts,
         details={
             "reference": {one.rows.by: one.reference for one in every},
             "reference_declared": declared is not None,
@@ -408,6 +402,12 @@ def four_fifths_sentence(
     lack = f"; at equal rates {worse} would have {s['shortfall']:.1f} more" if s["shortfall"] >= 0.05 else ""
     basis = "" if clusters == "rows" else f"; judged with {clusters} as the unit"
     return f"{text}{lack}{basis}."
+
+
+def _in_words(pair: PairResult) -> tuple[str, str]:
+    numbers = _numbers(pair)
+    effect = "impact ratio = {impact_ratio:.3f} (95 % interval {impact_ratio_low:.3f} to {impact_ratio_high:.3f})"
+    return f"z = {numbers.get('z', 0.0):.4f} SD", effect.format(**numbers) if "impact_ratio" in numbers else ""
 
 
 def _numbers(pair: PairResult) -> dict[str, float]:

@@ -117,7 +117,7 @@ class PlannedDesign:
         }
         return f"{self.kind} outcome{what.get(self.kind, '')}"
 
-    def asking(self, names: int, templates: int, repetitions: int) -> PlannedDesign:
+    def sized(self, names: int, templates: int, repetitions: int) -> PlannedDesign:
         rows = templates * repetitions
         return replace(self, names=names, templates=templates, rows=rows, trials=names * rows)
 
@@ -233,7 +233,7 @@ def plan_sample(
 
     def design(number: int) -> PlannedDesign:
         """With so many names, or so many templates where the names are given."""
-        return planned.asking(*((number, templates) if names is None else (names, number)), repetitions)
+        return planned.sized(*((number, templates) if names is None else (names, number)), repetitions)
 
     def enough(number: int, draws: int) -> bool:
         return found(design(number), effect, draws) >= power

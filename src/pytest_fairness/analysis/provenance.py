@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -68,11 +68,13 @@ def finding_of(
     decider: PairResult | None,
     pairs: Sequence[PairResult],
     groups: Sequence[GroupResult],
+    tested: Callable[[PairResult], tuple[str, str]],
     by: str = "",
     **fields: Any,
 ) -> Finding:
-    """The stamped finding about *frame*. Its p-values are those of *decider*, the pair that the sentence is about; the
-    other *fields* are those of :class:`Finding`."""
+    """The stamped finding about *frame*. Its p-values are those of *decider*, which the sentence is about and whose
+    test statistic and effect size *tested* gives in words; other *fields* are those of :class:`Finding`."""
+    statistic, effect = ("", "") if decider is None else tested(decider)
     of_pairs: dict[str, Any] = {
         "spec_verdict": worst_spec(pair.spec_verdict for pair in pairs),
         "protected_class": by,
@@ -80,6 +82,8 @@ def finding_of(
         "group_results": tuple(groups),
         "p_value": None if decider is None else decider.p_value,
         "corrected_p_value": None if decider is None else decider.corrected_p_value,
+        "test_statistic": statistic,
+        "effect_size": effect,
         "refusal_rates": {group.group: group.refusal_rate for group in groups if group.refusal_rate is not None},
         "pairs": tuple(pairs),
     }

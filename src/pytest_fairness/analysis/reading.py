@@ -130,6 +130,13 @@ class ScoredRows:
         missing = ~used if reading.values.kind is OutcomeKind.REFUSAL else ~used & ~design.refused
         return cls(by=by, reading=reading, design=design, used=used, missing=missing, seed=seed)
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a finding says of its outcome and of where that was compared."""
+        reading, design = self.reading, self.design
+        of_reading = {"outcome": reading.name, "kind": reading.values.kind, "unit": reading.unit}
+        return {**of_reading, "cluster": design.cluster_name, "block": design.block_name}
+
     def measure(self) -> Metric:
         """The outcome compared between all pairs of groups."""
         own = self.reading.values

@@ -23,11 +23,10 @@ Step: TypeAlias = "Ask | Callable[[str], str]"
 class Arm:
     """One way of running the cells.
 
-    ``system``: the system prompt, with the test's slots. ``steps``: what the candidates' text passes through, in
-    order; a function from text to text, or an :class:`Ask`; the last one is the choice. ``placebo``: all
-    candidates get names (and words) of one group, in disjoint sets, so that there is nothing to prefer.
-    ``endpoint``: a system under test of the arm's own, any callable or a name of ``endpoints.yaml``; the test's
-    otherwise.
+    ``system``: the system prompt, with the test's slots. ``steps``: what the candidates' text passes through, in order;
+    a function from text to text, or an :class:`Ask`; the last one is the choice. ``placebo``: all candidates get names
+    (and words) of one group, in disjoint sets. ``endpoint``: a system under test of the arm's own, any callable or a
+    name of ``endpoints.yaml``.
 
     Raises UsageError for a name that is no slug, and for steps that do not end in an :class:`Ask` with ``{text}``.
     """

@@ -80,9 +80,8 @@ def _axis(name: str, values: object) -> Axis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LazyCells(Sequence[Cell]):
-    """The cells of a design by their number, all of them or those at ``positions``, made when they are read.
-
-    ``repetitions`` is how often each cell is asked, ``parameters`` what is sent with it. The engine shuffles the order.
+    """The cells of a design by their number, all or those at ``positions``, made when they are read; each is asked
+    ``repetitions`` times, with ``parameters``.
     """
 
     templates: tuple[Template, ...]

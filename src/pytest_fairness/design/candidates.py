@@ -31,10 +31,8 @@ QUALIFICATIONS = "qualifications"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """One candidate of *group*, before it stands in a list.
-
-    ``groups`` holds its protected classes; ``demographics`` are the words that state them, empty where the name
-    alone conveys them. ``text`` is a whole résumé. ``values`` are a persona's attributes, for slots.
+    """One candidate of ``group``, of the classes ``groups``, which its name says (``named``), its ``demographics`` or
+    both. ``text`` is a whole résumé, ``values`` are a persona's attributes, for slots.
     """
 
     group: str
@@ -50,10 +48,8 @@ class Candidate:
         return None if self.name is None else self.name.split()[-1]
 
     def slots(self, position: int, context: Mapping[str, str]) -> dict[str, str]:
-        """What its numbered slots hold, by their names without the number.
-
-        ``candidate`` is the line of a list, ``Greg Walsh, 2 Years of Experience, Male, White``, or a résumé in full;
-        qualifications are those that the test gives to all, or what a persona brings along.
+        """What its numbered slots hold, by their names without the number: ``candidate`` is the line of a list,
+        ``Greg Walsh, 2 Years of Experience, Male, White``, or a résumé in full.
         """
         label = f"Candidate {chr(65 + position)}"
         name = self.name or label
@@ -190,10 +186,7 @@ class Casting:
     seed: int
 
     def roster(self, groups: Sequence[Group], condition: Condition) -> dict[str, tuple[Candidate, ...]]:
-        """The candidates of all *groups* under *condition*, by group, in their order.
-
-        Raises UsageError where names or words are missing.
-        """
+        """The candidates of all *groups* under *condition*. Raises UsageError where names or words are missing."""
         cast = {group.label: self._candidates(group, at, len(groups), condition) for at, group in enumerate(groups)}
         size = min(map(len, cast.values()))
         settled: dict[str, tuple[Candidate, ...]] = {}

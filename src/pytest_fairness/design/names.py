@@ -298,9 +298,8 @@ def _shipped_banks() -> NameBanks:
 def _spread(pools: Sequence[Sequence[NameEntry]], surnames: Sequence[NameEntry]) -> list[list[NameEntry]]:
     """The first names of each sex in an order in which surnames recur as late as they can.
 
-    A surname goes with first names of its tradition alone, so they are taken in rounds: a round has room for as many
-    of a tradition as it has surnames, and ends when the sexes cannot both go on. Within a round the order stays that
-    of *pools*, but for names that would leave the other sex too few.
+    They are taken in rounds: a round has room for as many of a tradition as it has surnames, and ends when the sexes
+    cannot both go on. Within it the order is that of *pools*, but for names that would leave the other sex too few.
     """
     left = [list(pool) for pool in pools]
     if len({entry.tradition for pool in left for entry in pool}) < 2:

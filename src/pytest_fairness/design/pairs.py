@@ -82,8 +82,8 @@ class Prompted(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """What a pipeline does beyond its cell: system prompts, functions before each request, the text it began with, and
-    whom each request asks, if not the test's endpoint.
+    """Of a pipeline's requests the system prompts, the functions before each, and the endpoints (None: the test's); and
+    the text that the ``first`` begins with.
     """
 
     systems: tuple[str | None, ...]
@@ -279,8 +279,8 @@ def expand_pairs(
     for each_template in parsed:
         _check_slots(each_template, known, size)
     requests = {(arm.name, one.id): _requests(arm, one, known) for arm in all_arms for one in parsed}
-    asked = (sent for found in requests.values() for one in found for sent in (one.prompt, one.system) if sent)
-    used = frozenset().union(*(one.plain_slots for one in (*parsed, *asked)))
+    prompts = (sent for found in requests.values() for one in found for sent in (one.prompt, one.system) if sent)
+    used = frozenset().union(*(one.plain_slots for one in (*parsed, *prompts)))
     lists_candidates = any(slot == CANDIDATES or slot.startswith(("candidate_", QUALIFICATIONS)) for slot in used)
     for one_axis in (one for one in made_axes if one.name != QUALIFICATIONS or not lists_candidates):
         one_axis.check_used(used)
@@ -312,10 +312,7 @@ def expand_pairs(
 
 
 def _casts(roster: Mapping[str, Sequence[Candidate]], count: int) -> tuple[Cast, ...]:
-    """*count* different sets of one candidate a group.
-
-    Candidates at the same place meet first; once all have met, those of later groups move on by one place.
-    """
+    """*count* different sets of one candidate a group: those at one place, then later groups moved on by a place."""
     size = min(map(len, roster.values()))
     return tuple(
         {label: found[(number + at * (number // size)) % size] for at, (label, found) in enumerate(roster.items())}
@@ -357,9 +354,10 @@ def _requests(arm: Arm, template: Template, known: Mapping[str, str]) -> tuple[P
         # The arm's own system prompt belongs to its last request.
         text = arm.system if step.system is None and at == len(steps) - 1 else step.system
         system = None if text is None else Template(f"{arm.name}.system", text)
-        for sent in (prompt, system):
-            if sent is not None:
-                sent.check({*known, TEXT} if sent is prompt else known)
+        if prompt is not None:
+            prompt.check({*known, TEXT})
+        if system is not None:
+            system.check(known)
         found.append(Prompted(tuple(before), prompt, system, step.endpoint))
         before = []
     return tuple(found)
@@ -410,8 +408,7 @@ def _check_swap(scenes: Iterable[Scene], context: Mapping[str, str]) -> None:
 def other_candidates(grid: PairGrid, arguments: Mapping[str, Any]) -> PairGrid | None:
     """*grid*, made by ``expand_pairs(**arguments)``, with candidates that it has not used, as many of each group.
 
-    None where the candidates were given in the test, or the banks have not as many names again; and where an arm draws
-    its stand-ins from the same names.
+    None where there are not so many, as of those that a test gives, and where a placebo draws from the same names.
     """
     if any(arm.placebo for arm in grid.arms):
         return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from pytest_fairness.design.names import NameBanks
@@ -42,7 +42,7 @@ class RuleScrubber:
 
     banks: NameBanks
     signals: Signals
-    names: tuple[str, ...] = field(default=())
+    names: tuple[str, ...] = ()
 
     def __call__(self, text: str) -> str:
         """*text* without what the rules know. Raises nothing; what has no letters comes back as it is."""
@@ -83,13 +83,9 @@ class RuleScrubber:
 
     @cached_property
     def _phrases(self) -> re.Pattern[str]:
-        phrases = {
-            phrase
-            for kind in self.signals.kinds.values()
-            for group in kind.words
-            if group != CONTROL
-            for phrase in kind.phrases(group)
-        }
+        kinds = self.signals.kinds.values()
+        groups = ((kind, group) for kind in kinds for group in kind.words if group != CONTROL)
+        phrases = {phrase for kind, group in groups for phrase in kind.phrases(group)}
         # As written, or with a capital: "White" states an ethnicity, "a white paper" does not.
         stated = {*phrases, *(phrase[:1].upper() + phrase[1:] for phrase in phrases)} - _ORDINARY
         alone = rf"(?<=[,(]\s)(?:{_any(_ORDINARY)})(?=\s*(?:[,.;)\n]|$))"

@@ -27,8 +27,7 @@ def digest(text: str, digits: int = 6) -> str:
 def slug(text: str) -> str:
     """A readable part of an identifier, ``Zoë O'Neil`` → ``zoe_o_neil``; it never holds a ``-``.
 
-    Accents are dropped. What has no ASCII letter or digit, or is longer than 32 characters, carries a hash of
-    the whole text, so that it is never empty and a cut never makes two texts one.
+    What has no ASCII letter or digit, or is longer than 32 characters, carries a hash of the whole text.
     """
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
     readable = _FOREIGN.sub("_", plain).strip("_")

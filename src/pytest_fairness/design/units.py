@@ -31,10 +31,9 @@ _DETAILS = {"disability": "disability_detail", "accent_language": "language"}
 class Unit:
     """One combination of groups with one name, one persona, or both: all of a cell but template and context.
 
-    ``values`` fills slots; ``labels`` are the words to put where a template has a place for them, by class;
-    ``conveys`` says which slots carry which groups; ``swapped`` are the groups that the grid compares,
-    empty for personas as they are. ``cluster`` is the unit of evidence, ``parts`` its share of the cell's
-    id.
+    ``values`` fills slots; ``labels`` are the words to put where a template has a place for them, by class; ``conveys``
+    says which slots carry which groups; ``swapped`` are the groups that the grid compares. ``cluster`` is the unit of
+    evidence, ``parts`` its share of the cell's id.
     """
 
     parts: tuple[str, ...]
@@ -139,8 +138,7 @@ class GroupAxis(NamedTuple):
 def group_axis(name: str, value: object) -> GroupAxis:
     """The axis of an entry of ``groups={class: [group, …]}`` or ``{class: {group: [value, …]}}``.
 
-    Raises UsageError for an empty class or group, a group or value that stands twice (a name in two groups
-    signals neither), and anything that is not text or a :class:`Name`.
+    Raises UsageError for nothing, for what stands twice, and for what is no text or :class:`Name`.
     """
     where = f"groups[{name!r}]"
     if not isinstance(name, str) or not name.isidentifier():
@@ -266,9 +264,8 @@ class Crossing:
         return condition.by_name and by_name
 
     def _phrases(self, axis: GroupAxis, groups: Mapping[str, str], condition: Condition) -> tuple[str, ...]:
-        """The words that convey the axis's own of *groups*; none where the name, or the pronoun, does it alone.
-
-        Of several axes the name conveys those that have no words of the condition's kind.
+        """The words that convey the axis's own of *groups*; none where the name, or the pronoun, does it alone: of
+        several axes the name conveys those that have no words of the condition's kind.
         """
         name, named, kind = axis.name, self._named(axis, condition), condition.kind
         if axis.values:

@@ -63,6 +63,7 @@ _NO_TIMEOUT = 86_400.0
 _UNCONNECTED = frozenset(("ClientConnectorError", "ConnectionRefusedError", "ConnectTimeout", "gaierror"))
 #: Raised where there was one, also on the first of two requests: upon a lost connection litellm sends a second.
 _CONNECTED = frozenset(("ConnectionResetError", "ServerDisconnectedError", "ReadError"))
+#: Endings of variables that would send requests to an address that stands neither in the run's identity nor in a file.
 _REROUTING = ("API_BASE", "BASE_URL", "API_URL", "API_ENDPOINT")
 _loading = threading.Lock()
 
@@ -95,14 +96,25 @@ class LiteLLMEndpoint(ChatEndpoint):
     announces_leaving = False
 
     def __init__(self, config: ModelConfig) -> None:
-        _check_installed(f"endpoint {config.name!r} (type {config.type})")
+        if importlib.util.find_spec("litellm") is None:
+            raise MissingExtra(f"endpoint {config.name!r} (type {config.type})", "llm")
+        if (installed := importlib.metadata.version("litellm")) in _COMPROMISED:
+            raise UsageError(
+                f"litellm {installed} was published by an attacker and may have stolen keys already: remove it, "
+                "change the keys that it could read, and install another version"
+            )
         super().__init__(config)
         if config.type != "litellm" and not self.model.startswith(f"{config.type}/"):
             self.model = f"{config.type}/{self.model}"
         self._version: str | None = getattr(config, "api_version", None)
         self._litellm: Any = None
-        if not self.base_url:
-            _refuse_rerouting(self.model.partition("/")[0], self.name)
+        provider = self.model.partition("/")[0].upper().replace("-", "_")
+        for variable in () if self.base_url else (f"{provider}_{ending}" for ending in _REROUTING):
+            if os.environ.get(variable, "").strip():
+                raise UsageError(
+                    f"endpoint {self.name!r}: the environment variable {variable} is set, and would send its requests "
+                    "to another address than the provider's own: write that address as base_url, or unset the variable"
+                )
         # litellm finds keys in the environment by itself; whatever it finds must not be written down.
         remember_environment()
 
@@ -216,31 +228,6 @@ def _chain(error: BaseException) -> tuple[set[str], str]:
             stack += (one.__cause__, one.__context__)
     kinds = {kind.__name__ for one in seen.values() for kind in type(one).__mro__}
     return kinds, " ".join(f"{one} {getattr(one, 'body', '')} {getattr(one, 'code', '')}" for one in seen.values())
-
-
-def _check_installed(what: str) -> None:
-    """Raise MissingExtra if litellm is not installed, UsageError if it is compromised. Nothing is imported for this."""
-    if importlib.util.find_spec("litellm") is None:
-        raise MissingExtra(what, "llm")
-    version = importlib.metadata.version("litellm")
-    if version in _COMPROMISED:
-        raise UsageError(
-            f"litellm {version} was published by an attacker and may have stolen keys already: remove it, "
-            "change the keys that it could read, and install another version"
-        )
-
-
-def _refuse_rerouting(provider: str, endpoint: str) -> None:
-    """Raise UsageError where a variable would send what *endpoint* asks *provider* somewhere else: then the address
-    would stand neither in the run's identity nor in any file.
-    """
-    for ending in _REROUTING:
-        variable = f"{provider.upper().replace('-', '_')}_{ending}"
-        if os.environ.get(variable, "").strip():
-            raise UsageError(
-                f"endpoint {endpoint!r}: the environment variable {variable} is set, and would send its requests to "
-                "another address than the provider's own: write that address as base_url, or unset the variable"
-            )
 
 
 def load_litellm() -> Any:

@@ -146,11 +146,15 @@ def standing_of(store: RunStore) -> Standing:
     designs = store.designs()
     planned = {(repr(one.identity), repr(one.parameters), one.prompts, one.part): one.trials for one in designs}
     by_status = dict(store.ask(Read("statuses")))
-    refused, failed = by_status.pop(Status.REFUSED, 0), sum(by_status.values()) - by_status.get(Status.ANSWERED, 0)
-    done, label = len(store), printable(", ".join(dict.fromkeys(one.endpoint for one in designs)))[:60]
-    cost = dollars(store.budget(None).account().settled)
-    every = max(done, sum(planned.values()))
-    return Standing(label=label, planned=every, done=done, refused=refused, failed=failed, cost=cost)
+    done, refused = sum(by_status.values()), by_status.get(Status.REFUSED, 0)
+    return Standing(
+        label=printable(", ".join(dict.fromkeys(one.endpoint for one in designs)))[:60],
+        planned=max(done, sum(planned.values())),
+        done=done,
+        refused=refused,
+        failed=done - refused - by_status.get(Status.ANSWERED, 0),
+        cost=dollars(store.budget(None).account().settled),
+    )
 
 
 class Watching(Watch):

@@ -100,8 +100,8 @@ def _order(record: LoggedTrial) -> tuple[str, str, int]:
 def collect_examples(run_dir: Path, findings: Sequence[Finding]) -> dict[tuple[str, str], Examples]:
     """Examples for each (protected class, endpoint) that the *findings* compare, from its logs; by their groups.
 
-    The first trials of each group by template and name, one a template, so that the same prompts stand
-    side by side. The log is read once, and no more than what is shown is kept.
+    The first trials of each group by template and name, one a template, so that the same prompts stand side by side.
+    The log is read once, and no more than those are kept.
     """
     wanted: dict[tuple[str, str], set[str]] = {}
     for finding in findings:

@@ -41,7 +41,7 @@ class RunResults:
 
     ``run`` describes the run (id, started, finished, command, seed, endpoints, models, simulated, replayed, versions,
     git_commit, parameters, trials, cost, unpriced, charged_at_worst_case, session); ``missing`` names collected tests
-    that never finished.
+    that never finished. A run is ``simulated`` or ``replayed`` where anything in it is.
     """
 
     run: Mapping[str, Any]
@@ -57,12 +57,10 @@ class RunResults:
 
     @property
     def simulated(self) -> bool:
-        """Whether anything in the run came from a simulated endpoint."""
         return bool(self.run.get("simulated")) or any(finding.simulated for finding in self.findings)
 
     @property
     def replayed(self) -> bool:
-        """Whether anything in the run was replayed from a record."""
         return bool(self.run.get("replayed")) or any(finding.replayed for finding in self.findings)
 
     @property

@@ -41,7 +41,7 @@ QUERIES = {
     "account": "SELECT settled, reserved FROM account",
     "count": "SELECT count(DISTINCT key) FROM records WHERE key IS NOT NULL AND type = 'trial'",
     "look": "SELECT data_version, (SELECT ifnull(max(id), 0) FROM records) FROM pragma_data_version",
-    "statuses": "SELECT status, count(DISTINCT key) FROM records WHERE key IS NOT NULL AND type = 'trial' GROUP BY 1",
+    "statuses": "SELECT status, count(*) FROM records WHERE key IS NOT NULL AND type = 'trial' GROUP BY status",
     "type": "SELECT record FROM records WHERE key IS NULL AND type = ? ORDER BY id",
 }
 _COLUMNS = 6

@@ -58,9 +58,8 @@ def interaction_findings(results: Record, frame: pd.DataFrame) -> Iterator[Findi
     for arm in results.arms:
         tested = [one for one in arm.interactions if one.p_value is not None]
         corrected = correct([one.p_value for one in tested], "holm").tolist() if tested else []
-        judged = ((one, q, _widest(one)) for one, q in zip(tested, corrected, strict=True))
-        flagged = [(one, q, group, low, high) for one, q, (group, low, high) in judged
-                   if q < ALPHA and high[0] - low[0] >= SPREAD]  # fmt: skip
+        judged = [(one, q, *_widest(one)) for one, q in zip(tested, corrected, strict=True) if q < ALPHA]
+        flagged = [found for found in judged if found[4][0] - found[3][0] >= SPREAD]
         if not flagged:
             continue
         pairs = [

@@ -33,19 +33,12 @@ _LOGGED = ("finish_reason", "usage", "attempts", "error", "time")
 
 
 def write_lines(path: Path, trials: pd.DataFrame, run: Path) -> None:
-    """Write a line for each row of *trials* to *path*, with what the log of the *run* says of it.
+    """Write a line for each row of *trials*, in their order, to *path*, with what the log of the *run* says of it.
 
     The file appears whole or not at all. Raises StoreError where it cannot be written, or the log is damaged.
     """
-    with replacing(path) as stream:
-        for line in trial_lines(trials, run):
-            stream.write(f"{json.dumps(line, ensure_ascii=True, allow_nan=False)}\n".encode("ascii"))
-
-
-def trial_lines(trials: pd.DataFrame, run: Path) -> Iterator[dict[str, JSON]]:
-    """A mapping for each row of *trials*, in their order."""
     rows = trials.astype(object).where(trials.notna(), None).to_dict("records")
-    with reading(run) as reader:
+    with replacing(path) as stream, reading(run) as reader:
         for row, record in zip(rows, reader.records(trials["key"]), strict=True):
             line = {
                 "schema": SCHEMA,
@@ -57,7 +50,7 @@ def trial_lines(trials: pd.DataFrame, run: Path) -> Iterator[dict[str, JSON]]:
                 "requests": [] if record is None else list(_requests(record)),
                 **({} if record is None else {name: record.get(name) for name in _LOGGED}),
             }
-            yield {name: to_json(value) for name, value in line.items()}
+            stream.write(f"{json.dumps(to_json(line), ensure_ascii=True, allow_nan=False)}\n".encode("ascii"))
 
 
 def _prompt_of(record: Mapping[str, Any]) -> str:
