@@ -55,10 +55,7 @@ def test_the_selection_experiment() -> None:
     assert len(per) == 216
     assert set(per.values()) == {15}
     assert len({cell.id for cell in cells}) == len(cells)
-
-
-def test_ids_are_stable() -> None:
-    """Pinned by hash: what was paid for, and what reports point to, is found by these ids."""
+    # Pinned by hash: what was paid for, and what reports point to, is found by these ids.
     grid = experiment(arms=["raw_naive", "scrubbed"])
     assert grid[0].id == "t1-nurse-nurturing_and_gentle-raw_naive-white_male-white_female-p01"
     assert digest(grid) == "deb104add22e9e59"
@@ -308,7 +305,9 @@ def test_samples_ask_every_pair_order_condition_and_arm_alike() -> None:
     grid = pairs(**LARGE, sample=970)
     cells = list(grid)
     assert len(cells) == 960 == len({cell.id for cell in cells})
-    assert grid.full_size == 48 * 200 * 20
+    whole = pairs(**LARGE)
+    assert len(whole) == grid.full_size == 48 * 200 * 20
+    assert [whole[position] for position in grid.positions or ()] == cells
     contexts: dict[object, list[tuple[str, str, str]]] = {}
     for c in cells:
         key = (c.attributes["pair"], c.attributes["order"], c.signal, c.arm)
@@ -328,17 +327,6 @@ def test_samples_of_pairs_are_whole_seeded_and_the_same_everywhere() -> None:
     for wrong, message in ((47, "give at least 48"), (0, "whole number from 1"), (True, "whole number")):
         with pytest.raises(UsageError, match=message):
             pairs(**LARGE, sample=wrong)
-
-
-def test_a_sampled_cell_is_the_cell_of_the_whole() -> None:
-    """Sampling chooses; it changes no cell."""
-    smaller = {**LARGE, "place": ["a", "b"]}
-    whole, part = pairs(**smaller), pairs(**smaller, sample=200)
-    assert len(part) == 192
-    assert [whole[position] for position in part.positions or ()] == list(part)
-    assert part[-1] == list(part)[-1] == part[:][-1] == part[len(part) - 1]
-    with pytest.raises(IndexError):
-        part[len(part)]
 
 
 def test_a_second_sample_of_choices_asks_other_candidates() -> None:

@@ -393,14 +393,14 @@ def test_money_in_the_batch_of_another_worker_is_waited_for(server: BatchServer,
         open_run(root, "a session", writer="gw0") as one,
         open_run(root, "a session", writer="gw1") as other,
         Engine(endpoint_at(server), one, max_cost=5.5 * WORST) as first,
-        Engine(endpoint_at(server), other, max_cost=5.5 * WORST, attempt_timeout=0.2) as second,
+        Engine(endpoint_at(server), other, max_cost=5.5 * WORST, attempt_timeout=0.4) as second,
         ThreadPoolExecutor(2) as pool,
     ):
         has_it = pool.submit(first.run, plan(5))
         while not server.batches:
             time.sleep(0.01)
         waits = pool.submit(second.run, plan(8)[5:])
-        time.sleep(0.4)
+        time.sleep(0.7)
         assert not waits.done()
         server.hold = False
         assert statuses([*has_it.result(60), *waits.result(60)]) == {"answered": 8}
@@ -437,7 +437,7 @@ def test_a_deadline_leaves_the_batch_and_a_resumed_session_collects_it(
     shown; an entry that lost its ``batch:`` neither asks nor gives up what is in progress; another session polls that
     batch and submits none."""
     server.hold = True
-    trials = ask(plan(4), deadline=0.5)
+    trials = ask(plan(4), deadline=0.8)
     assert statuses(trials) == {"not_run": 4}
     assert all("batch batch_0 is in progress at the provider" in str(trial.error) for trial in trials)
     (sentence,) = still_open(store.of_type("batch"))

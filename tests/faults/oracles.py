@@ -32,9 +32,7 @@ GRACE = 20.0
 
 @dataclass(frozen=True, kw_only=True)
 class Called:
-    """A request in the ledger of something that is no server (an application that counts its calls), with those fields
-    of :class:`tests.support.servers.Received` that matter here.
-    """
+    """A request in the ledger of something that is no server: an application that counts its calls."""
 
     prompt: str
     billed: bool = True
@@ -47,13 +45,11 @@ class Called:
 class Case:
     """One session, or several on one run, as seen from outside.
 
-    *project*: the folder whose files are searched; *run*: the run's folder, None where the session ended before it
-    had one. *ledger*: what the other side received, in order; *planned*: how many trials there should be (an engine's
-    plan), None to read it from the log's designs. *output* and *code*: what was printed, and the exit status (None:
-    no session, an engine raised or returned). *seconds* and *deadline*: how long it took and might. *price* and *cap*
-    in US dollars. *secrets* may stand nowhere; *prompts* in the run's folder alone; *given* are the files that were
-    there before (they may hold anything). *repeats*: how many billed requests a trial's turn may have, 1 unless
-    a policy for paying again was chosen.
+    The files of *project* are searched; *run* is None where the session ended before it had a folder. *ledger*: what
+    the other side received, in order; *planned*: how many trials there should be, None to read it from the log's
+    designs. *code* is None where an engine was asked, not a session. *price* and *cap* in US dollars. *secrets* may
+    stand nowhere, *prompts* in the run's folder alone, anything in files that were *given*. *repeats*: how many billed
+    requests a trial's turn may have, more than 1 where a policy for paying again was chosen.
     """
 
     project: Path

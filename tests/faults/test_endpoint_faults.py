@@ -148,11 +148,11 @@ def test_f54_what_is_read_when_the_deadline_comes_is_logged(
     looked = application_type.values_at
 
     def slowly(path: str, data: Any) -> list[Any]:
-        time.sleep(0.8)
+        time.sleep(1.5)
         return looked(path, data)
 
     monkeypatch.setattr(application_type, "values_at", slowly)
-    asked = ask("direct", endpoint=application(server), attempt_timeout=0.3, case={"price": None})
+    asked = ask("direct", endpoint=application(server), attempt_timeout=0.7, case={"price": None})
     assert asked.statuses == ["malformed"]
     (attempt,) = asked.case.of("attempt")
     assert attempt["flags"] == ["deadline", "unpriced"]
@@ -199,11 +199,11 @@ def test_f59_a_first_import_that_takes_longer_than_an_attempt(ask: Ask, monkeypa
     assert ask(LITELLM).statuses == ["answered"]  # what it does once, and is no import, is done
 
     def load() -> Any:
-        time.sleep(1.5)
+        time.sleep(2.5)
         return load_litellm()
 
     monkeypatch.setattr("pytest_fairness.endpoints.litellm.load_litellm", load)
-    asked = ask(LITELLM, count=4, attempt_timeout=1.2)
+    asked = ask(LITELLM, count=4, attempt_timeout=2.0)
     assert asked.statuses == ["answered"] * 4
     assert len(asked.case.of("sent")) == len(asked.case.of("attempt")) == len(asked.case.ledger) == 4
     check(asked.case, oracles="234567")

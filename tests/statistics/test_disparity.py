@@ -30,7 +30,7 @@ def audit(seed=0, people=20, templates=5, repetitions=2, shift=0.0, sd=0.2, grou
     })  # fmt: skip
 
 
-def test_a_planted_difference_is_found_and_said():
+def test_a_planted_difference_is_found_and_stated():
     """The sentence names who is worse off, on what, by how much in its own unit, and how sure that is."""
     finding = analyze_disparity(audit(shift=1.0), "score", "race")
     assert finding.verdict is Verdict.FAIL
@@ -69,7 +69,7 @@ def test_no_difference_passes_where_the_interval_is_narrow():
         (["red", "blue", "green", "red"] * 10, OutcomeKind.CATEGORICAL),
     ],
 )
-def test_the_kind_is_inferred_and_said(values, kind):
+def test_the_kind_is_inferred_and_stated(values, kind):
     """What ``auto`` took the outcome to be stands in the finding."""
     frame = pd.DataFrame({"group": ["a"] * 20 + ["b"] * 20, "outcome": values})
     finding = analyze_disparity(frame, "outcome", "group", cluster=None)
@@ -113,24 +113,6 @@ def test_the_direction_of_harm_can_be_turned():
     assert "higher" in finding.sentence
 
 
-def test_min_raw_diff_is_an_extra_condition_never_a_sole_one():
-    """A large d that is a small difference does not fail; a large difference without significance neither."""
-    frame = audit(shift=1.0)
-    assert analyze_disparity(frame, "score", "race", min_raw_diff=0.3).verdict is Verdict.FAIL
-    assert analyze_disparity(frame, "score", "race", min_raw_diff=3.0).verdict is Verdict.PASS
-    assert analyze_disparity(audit(seed=3, people=30), "score", "race", min_raw_diff=0.01).verdict is Verdict.PASS
-
-
-def test_min_raw_ratio_for_lengths():
-    """Word counts of 100 and 90 are within a ratio of .75, however significant."""
-    frame = audit(shift=10.0, sd=1.0)
-    frame["score"] += 100
-    assert analyze_disparity(frame, "score", "race").verdict is Verdict.FAIL
-    finding = analyze_disparity(frame, "score", "race", min_raw_ratio=0.75)
-    assert finding.verdict is Verdict.PASS
-    assert analyze_disparity(frame, "score", "race", min_raw_ratio=0.99).verdict is Verdict.FAIL
-
-
 @pytest.mark.parametrize("correction", ["bonferroni", "holm", "fdr_bh"])
 def test_the_correction_is_the_callers(correction):
     """And stands in the family."""
@@ -168,15 +150,6 @@ def test_refusals_are_judged_in_the_same_family():
     assert all(p.verdict is not Verdict.PASS for p in touched)
     assert finding.refusal_rates["black"] > 0.2
     assert sum(g.n + g.refused for g in finding.group_results) == len(frame)
-
-
-def test_rare_refusals_that_are_alike_do_not_spoil_a_pass():
-    """Two refusals in hundreds cannot be told apart on the odds scale; their difference is surely small."""
-    frame = audit(seed=3, people=30)
-    frame["refused"] = False
-    frame.loc[[5, 400], "refused"] = True
-    finding = analyze_disparity(frame, "score", "race")
-    assert finding.verdict is Verdict.PASS
 
 
 def test_a_refused_trial_has_no_outcome():
@@ -240,7 +213,7 @@ def test_the_finding_knows_its_test_and_its_endpoint():
     assert (finding.tier, finding.model_endpoint, finding.simulated, finding.replayed) == (2, "gpt", True, False)
 
 
-def test_several_model_versions_are_said():
+def test_several_model_versions_are_stated():
     """A table that mixes model versions says so in its notes."""
     frame = audit().assign(model=lambda d: np.where(d.repetition == 0, "m-1", "m-2"))
     assert any("m-1, m-2" in note for note in analyze_disparity(frame, "score", "race").notes)

@@ -204,16 +204,7 @@ def test_first_match_wins(changes: dict[str, Any], verdict: Verdict, reason: Rea
         ({**SAME, "k": (20, 9)}, "so few cannot make more of"),
         (APART, "each group always has the same outcome"),
         ({**APART, "trivial": True}, "by less than the difference declared"),
-    ],
-)
-def test_what_holds_a_verdict_back_is_said(changes: dict[str, Any], words: str) -> None:
-    """A FLAG that could have been a FAIL, and a PASS by another road, say why."""
-    assert words in " ".join(decide(**changes).notes)
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
+        # what would decide it: names, trials, blocks
         ({"ragged": 0.21}, "every group in every block: 21 %"),
         ({"single": True}, "at least 2 names a group, better 20"),
         ({"one_part": True}, "names that share no part"),
@@ -222,9 +213,10 @@ def test_what_holds_a_verdict_back_is_said(changes: dict[str, Any], words: str) 
         ({**APART, "k": (1, 1), "single": True}, "at least 2 names a group"),
     ],
 )
-def test_what_would_decide_it_is_said(changes: dict[str, Any], words: str) -> None:
-    """Of whatever is missing: names, trials, blocks."""
-    assert words in str(decide(**changes).needs)
+def test_what_holds_a_verdict_back_and_what_would_decide_it_is_stated(changes: dict[str, Any], words: str) -> None:
+    """A FLAG that could have been a FAIL, and a PASS by another road, state why."""
+    decision = decide(**changes)
+    assert words in " ".join([*decision.notes, str(decision.needs)])
 
 
 def test_a_trifle_is_no_flag_with_too_few_trials_either() -> None:
@@ -352,7 +344,7 @@ def test_the_deciding_pair() -> None:
     assert deciding_pair([]) is None
 
 
-def test_the_outcome_asked_for_comes_before_refusals() -> None:
+def test_the_requested_outcome_comes_before_refusals() -> None:
     """Beside an equally severe pair of the outcome, that of the refusals is not what the sentence is about."""
     refusal = pair(FAIL, corrected_p_value=1e-9, alarm_only=True, metric="refusal")
     own = pair(FAIL, corrected_p_value=0.01)

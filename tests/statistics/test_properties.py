@@ -43,7 +43,7 @@ def frames(draw, kind):
             "group": group,
             "name": name,
             "template": [f"t{draw(st.integers(0, 2))}" for _ in range(rows)],
-            "outcome": pd.Series([None if gone else v for v, gone in zip(values, missing, strict=True)], dtype=object),
+            "outcome": pd.Series([None if lost else v for v, lost in zip(values, missing, strict=True)], dtype=object),
         }
     )
     if draw(st.booleans()):

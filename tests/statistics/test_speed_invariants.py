@@ -22,7 +22,6 @@ from pytest_fairness.statistics.ranks import (
     hodges_lehmann,
     kruskal_wallis,
     mann_whitney,
-    medians_in_place,
     rank_sums,
 )
 
@@ -92,29 +91,11 @@ def test_one_sort_gives_the_ranks_of_all_pairs(layout):
         assert shift[at] == pytest.approx(expected, rel=1e-12, abs=1e-12, nan_ok=True)
 
 
-@EXAMPLES
-@given(st.integers(1, 9), st.integers(1, 30), st.integers(0, 1000))
-def test_medians_in_place_are_medians(height, width, seed):
-    table = np.random.default_rng(seed).choice([1.0, 2.0, 5.0, 7.5, -3.0], size=(height, width))
-    expected = np.median(table, axis=1)
-    assert medians_in_place(table.copy()).tolist() == expected.tolist()
-
-
 def test_each_quantile_of_t_is_found_once_and_put_where_it_belongs():
     """Degrees of freedom that repeat, in any order, and those under one."""
     df = np.array([38.0, 2.5, 38.0, 0.5, 2.5, 7.0])
     expected = [stats.t.ppf(0.975, value) if value >= 1 else np.inf for value in df]
     assert t_quantile(df, 0.975) == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize("dtype", ["object", "str", "category", "string"])
-def test_labels_are_coded_alike_whatever_holds_them(dtype):
-    """Python strings are factorised without pandas' detour, and come out the same."""
-    table = pd.DataFrame({"group": ["b", "a", "b", "c"], "name": ["x", "y", "x", "z"]}).astype(dtype)
-    design = read_design(table, ["group"], block=None)
-    assert design.group.labels == ("a", "b", "c")
-    assert design.group.codes.tolist() == [1, 0, 1, 2]
-    assert design.cluster.tolist() == [0, 1, 0, 2]
 
 
 def test_a_family_of_many_pairs_equals_each_pair_by_itself():

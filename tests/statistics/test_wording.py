@@ -31,7 +31,7 @@ def test_rows_that_stand_for_themselves_are_not_called_names():
     assert "name" not in finding.sentence
 
 
-def test_nothing_to_compare_is_said_too():
+def test_nothing_to_compare_is_stated_too():
     """No pair: still a sentence."""
     subject = Subject(
         outcome="score", kind=OutcomeKind.NUMERIC, unit="", by="race", pairs=0, clusters="names", cases="trials",

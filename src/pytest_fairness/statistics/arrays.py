@@ -41,15 +41,14 @@ class Coded:
 class Membership:
     """Who stands where: one entry a row of the frame.
 
-    ``clusters`` counts the labels of the cluster codes; ``cluster_name`` and ``block_name`` are the columns, ``None``
-    where each row is its own cluster, or all rows are one block. ``parts`` are first and last name of each cluster (one
+    ``cluster_name`` and ``block_name`` are the columns, ``None`` where each row is its own cluster, or all rows are one
+    block. ``parts`` are first and last name of each cluster (one
     code a label of the clusters), where names have both; ``copy`` marks rows whose reply is that of a previous
     repetition of the same cell, None where the replies are not known.
     """
 
     group: Coded
     cluster: Ints
-    clusters: int
     block: Ints
     block_labels: tuple[str, ...]
     refused: Bools
@@ -59,10 +58,6 @@ class Membership:
     block_name: str | None
     parts: tuple[Coded, ...] = ()
     copy: Bools | None = None
-
-    @property
-    def rows(self) -> int:
-        return self.group.codes.size
 
     @property
     def blocks(self) -> int:
@@ -224,7 +219,6 @@ def read_design(
     return Membership(
         group=group,
         cluster=np.arange(len(frame)) if clusters is None else clusters.codes,
-        clusters=len(frame) if clusters is None else len(clusters.labels),
         block=block_codes,
         block_labels=("",) if blocks is None else blocks.labels or ("",),
         refused=flags(frame, "refused"),

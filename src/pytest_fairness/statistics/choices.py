@@ -22,6 +22,7 @@ from pytest_fairness.statistics.arrays import (
     finite_numbers,
     first_repeat,
     flags,
+    refuse,
     require_column,
     require_frame,
     row_name,
@@ -139,13 +140,15 @@ def read_choices(
     names = [np.array(side.labels, dtype=object)[side.codes] for side in (one, two)]
     unread = series.isna().to_numpy() | flags(frame, "undetermined")
     kinds = [flags(frame, "refused"), unread, texts == names[0], texts == names[1], texts == neither]
-    if (wrong := ~np.logical_or.reduce(kinds)).any():
-        at = int(np.argmax(wrong))
-        raise FrameError(
-            f"column {chosen!r}, {row_name(frame, at)}: the choice is {texts[at][:60]!r}, but it was between "
-            f"{names[0][at]!r} or {names[1][at]!r}; use one of them, {neither!r}, or a missing value where none could "
-            "be read"
-        )
+    refuse(
+        frame,
+        chosen,
+        ~np.logical_or.reduce(kinds),
+        lambda at: (
+            f"the choice is {texts[at][:60]!r}, but it was between {names[0][at]!r} or {names[1][at]!r}; use one "
+            f"of them, {neither!r}, or a missing value where none could be read"
+        ),
+    )
     levels = {column: code(frame, column, "block") for column in block}
     choices = Choices(
         labels=one.labels,
@@ -276,7 +279,7 @@ def read_slates(
         )
     at = np.lexsort((groups.codes, trials.codes)).reshape(counts.shape)  # the rows as trials × groups
 
-    def refuse(wrong: Bools, column: str, why: str) -> None:
+    def reject(wrong: Bools, column: str, why: str) -> None:
         """Raise for the first of the *wrong* trials (or candidates), if there are any."""
         if wrong.any():
             place = np.argwhere(np.atleast_2d(wrong.T).T)[0]
@@ -285,15 +288,13 @@ def read_slates(
     def one_a_trial(column: str, what: str) -> Coded:
         coded = code(frame, column, what)
         codes = coded.codes[at]
-        refuse((codes != codes[:, :1]).any(axis=1), column, f"the {what} differs between the candidates of one trial")
+        reject((codes != codes[:, :1]).any(axis=1), column, f"the {what} differs between the candidates of one trial")
         return Coded(codes[:, 0], coded.labels)
 
     def numbers(column: str, what: str) -> Floats:
         series = require_column(frame, column, what)
         found, bad = finite_numbers(series)
-        if bad.any():
-            where = int(bad.argmax())
-            raise FrameError(f"column {column!r}, {row_name(frame, where)}: {series.iloc[where]!r} is no {what}")
+        refuse(frame, column, bad, lambda at: f"{series.iloc[at]!r} is no {what}")
         return np.asarray(found[at])
 
     refused = np.asarray(flags(frame, "refused")[at].any(axis=1), dtype=np.bool_)
@@ -303,13 +304,13 @@ def read_slates(
     if chosen is not None:
         require_column(frame, chosen, "choice")
         wins = flags(frame, chosen)[at]
-        refuse(wins.sum(axis=1) > 1, chosen, "more than one candidate of this trial is chosen")
+        reject(wins.sum(axis=1) > 1, chosen, "more than one candidate of this trial is chosen")
         won = np.where(wins.any(axis=1) & ~lost, wins.argmax(axis=1), -1)
     if position is not None:
         listed = numbers(position, "position")
-        refuse(np.isnan(listed), position, "the position is missing; fill it in or leave position=… out")
+        reject(np.isnan(listed), position, "the position is missing; fill it in or leave position=… out")
         same = (np.diff(np.sort(listed, axis=1), axis=1) == 0).any(axis=1)
-        refuse(same, position, "two candidates of this trial stand in the same position")
+        reject(same, position, "two candidates of this trial stand in the same position")
         place = listed.argsort(axis=1).argsort(axis=1)
     if rank is not None:
         given = numbers(rank, "rank")
