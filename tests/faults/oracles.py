@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import quote
 
 from pytest_fairness.endpoints.protocol import Price
-from pytest_fairness.runs.reader import RunReader
+from pytest_fairness.runs.reader import reading
 from tests.support.runs import records
 from tests.support.servers import Received
 
@@ -257,8 +257,8 @@ def _planned(case: Case) -> int:
     }
     shared: dict[str, int] = {}
     for record in designs.values():  # tests that ask the same thing share its trials
-        asked = json.dumps([record["prompts"], record["parameters"], record["identity"], record["part"]])
-        shared[asked] = max(shared.get(asked, 0), record["cells"] * record["repetitions"])
+        trials = json.dumps([record["prompts"], record["parameters"], record["identity"], record["part"]])
+        shared[trials] = max(shared.get(trials, 0), record["cells"] * record["repetitions"])
     return sum(shared.values())
 
 
@@ -276,7 +276,8 @@ def ended_in_time(case: Case) -> None:
 def log_verifies(case: Case) -> None:
     """O7, first half: every record of every log is intact, chained to the one before, and anchored in the manifest."""
     if case.run is not None and (case.run / "run.sqlite3").exists():
-        RunReader.open(case.run)
+        with reading(case.run):
+            pass
 
 
 def statistics(run: Path) -> list[dict[str, Any]]:

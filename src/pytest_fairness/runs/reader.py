@@ -19,20 +19,8 @@ from urllib.parse import quote
 
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import Trial
-from pytest_fairness.runs import files
-from pytest_fairness.runs.database import (
-    NAME,
-    SCHEMA,
-    Key,
-    Operation,
-    Read,
-    connect,
-    create_tables,
-    damaged,
-    insert_records,
-    log_name,
-    writer_of,
-)
+from pytest_fairness.runs import database, files
+from pytest_fairness.runs.database import Key, Operation, Read, damaged, log_name, writer_of
 from pytest_fairness.runs.designs import RecordedDesign
 from pytest_fairness.runs.lines import FIRST, BadLineError, check_line, columns_of, decode_line
 from pytest_fairness.runs.manifest import FINISHED, LOGS, Anchor, anchors_of, read_manifest
@@ -175,7 +163,7 @@ def read_trials(directory: Path) -> dict[str, Trial]:
 
 def trial_lines(directory: Path) -> Iterator[bytes | str]:
     """The records of all trials of the run in *directory*, unchecked; those that cannot be read are passed over."""
-    if (directory / NAME).exists():
+    if (directory / database.NAME).exists():
         with contextlib.suppress(sqlite3.Error, StoreError), contextlib.closing(_open(directory)) as connection:
             yield from (line for (line,) in connection.execute("SELECT record FROM records WHERE type = 'trial'"))
         return
@@ -197,11 +185,11 @@ def _open(directory: Path) -> sqlite3.Connection:
     """The database of the run, or one for what an archive holds, which SQLite puts on the disk where it is too much for
     memory.
     """
-    path = directory / NAME
+    path = directory / database.NAME
     if path.exists() or path.is_symlink():
         files.check_regular(path)
-        if path.with_name(f"{NAME}-wal").exists():  # somebody writes to it, or died: SQLite sets it right
-            connection = connect(path)
+        if path.with_name(f"{database.NAME}-wal").exists():  # somebody writes to it, or died: SQLite sets it right
+            connection = database.connect(path)
         else:
             uri = f"file:{quote(str(path.absolute()))}?immutable=1"
             connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
@@ -211,13 +199,13 @@ def _open(directory: Path) -> sqlite3.Connection:
                 stack.pop_all()
                 return connection
     connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-    create_tables(connection)
+    database.create_tables(connection)
     return connection
 
 
 def _is_stored(connection: sqlite3.Connection, directory: Path) -> bool:
     """Whether the records of the run are in its database, and not in exported files alone."""
-    with _naming(directory / NAME):
+    with _naming(directory / database.NAME):
         empty = connection.execute("SELECT 1 FROM records LIMIT 1").fetchone() is None
     return not (empty and any(directory.glob(LOGS)))
 
@@ -262,7 +250,7 @@ class Heads:
         """Check every record of the run, which are read into *connection* from its exported files where those are all
         there is. Raises StoreError naming record or line.
         """
-        where, logs = self._directory / NAME, sorted(self._directory.glob(LOGS))
+        where, logs = self._directory / database.NAME, sorted(self._directory.glob(LOGS))
         if _is_stored(connection, self._directory):
             with _naming(where):
                 self._check_stored(connection, where)
@@ -272,7 +260,7 @@ class Heads:
             return
         connection.execute("BEGIN IMMEDIATE")
         for path in logs:
-            insert_records(connection, writer_of(path.name), self._exported(path))
+            database.insert_records(connection, writer_of(path.name), self._exported(path))
         self._check_length(self._directory)
         charge(connection)
         connection.execute("COMMIT")
@@ -282,7 +270,7 @@ class Heads:
         connection.text_factory = bytes
         try:
             schema = read.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
-            if [sql.decode("utf-8", "replace") for (sql,) in schema] != SCHEMA:
+            if [sql.decode("utf-8", "replace") for (sql,) in schema] != database.SCHEMA:
                 raise damaged(path, "its tables are not those of a run")
             # An index that was damaged would hide records from whoever looks for them.
             (found,) = read.execute("PRAGMA integrity_check(records)").fetchone()

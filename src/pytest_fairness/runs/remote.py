@@ -300,14 +300,10 @@ class Service:
 
     def _result(self, operation: AnyOperation) -> Future[Any]:
         result: Future[Any] = Future()
+        own: dict[type, Callable[[Any], Any]] = {Hello: self._hello, OpenStore: self._open, CloseStore: self._close}
         try:
-            if isinstance(operation, Hello):
-                result.set_result(self._hello(operation.version))
-            elif isinstance(operation, OpenStore):
-                result.set_result(self._open(operation))
-            elif isinstance(operation, CloseStore):
-                self._close()
-                result.set_result(None)
+            if type(operation) in own:
+                result.set_result(own[type(operation)](operation))
             else:
                 if isinstance(operation, Reserve):  # what a worker believes the cap to be is of no interest
                     operation = msgspec.structs.replace(operation, cap=self._opened.budget(self._cap).cap)
@@ -333,12 +329,10 @@ class Service:
             raise BadMessageError("there is no open store")
         return self._store
 
-    def _hello(self, version: str) -> dict[str, Any]:
-        ours = importlib.metadata.version("pytest-fairness")
-        if version != ours:
-            raise StoreError(
-                f"worker {self.worker} has pytest-fairness {version[:40]}, the controller {ours}: install the same"
-            )
+    def _hello(self, hello: Hello) -> dict[str, Any]:
+        ours, its = importlib.metadata.version("pytest-fairness"), hello.version[:40]
+        if its != ours:
+            raise StoreError(f"worker {self.worker} has pytest-fairness {its}, the controller {ours}: install the same")
         return self._greet()
 
     def _open(self, opening: OpenStore) -> dict[str, Any]:
@@ -363,7 +357,7 @@ class Service:
         elif begins[1] == "attempt":
             self._under_way.discard(begins[2])
 
-    def _close(self) -> None:
+    def _close(self, _: CloseStore | None = None) -> None:
         store, self._store = self._store, None
         if store is not None:
             store.close()
