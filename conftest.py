@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np  # noqa: F401 - numpy cannot be imported twice in one process, which in-process pytester would do
 import pytest
+from tests.support.sessions import run_pytest, worker_python
 
 pytest_plugins = ["pytester"]
 
@@ -31,11 +32,6 @@ def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pyte
     """Sessions that are tested go without two plugins that load in every session, and take it half a second each; those
     in a process of their own, and their workers, are forked by a server that has imported what all import.
     """
-    from tests.support.sessions import (  # not in the examples' checkout, which has this file too
-        run_pytest,
-        worker_python,
-    )
-
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:anyio")
     monkeypatch.setattr(pytester, "runpytest_subprocess", partial(run_pytest, pytester.path))
     monkeypatch.setattr(sys, "executable", worker_python())

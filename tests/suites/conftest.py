@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-# Imported before sessions in this process forget it; the second has a server that takes seconds to start.
+# Imported before sessions in this process forget it.
 import pytest_fairness.suites.selection.metrics  # noqa: F401
-import tests.support.sessions  # noqa: F401
 
 from ..pytest_layer.conftest import last_run, project, run
 
