@@ -66,8 +66,8 @@ def test_every_trial_is_a_fresh_conversation_with_its_own_turns(engine_for: Engi
     """Turn by turn: the system prompt, then each turn with the replies to those before; nothing of other
     trials."""
     endpoint = Scripted(lambda request: Reply(text=f"reply {len(request.messages) // 2}", usage=Usage(output_tokens=2)))
-    asked = cell(turns=("one", "two", "three"), system="Be fair.")
-    trial = engine_for(endpoint).run([PlannedTrial(cell=asked)])[0]
+    requested = cell(turns=("one", "two", "three"), system="Be fair.")
+    trial = engine_for(endpoint).run([PlannedTrial(cell=requested)])[0]
     assert trial.replies == ("reply 1", "reply 2", "reply 3")
     assert trial.reply == "reply 3"
     assert (trial.attempts, trial.usage) == (3, Usage(input_tokens=None, output_tokens=6))
@@ -291,12 +291,12 @@ def test_a_halted_engine_sends_nothing_more(engine_for: EngineMaker) -> None:
     threading.Timer(0.15, engine.halt, ("nobody is left",)).start()
     with pytest.raises(EndpointError, match="nobody is left"):
         engine.run(plan(200))
-    asked = len(endpoint.requests)
-    assert asked <= 12
-    assert len(records(engine.store.directory, "trial")) == asked
+    requested = len(endpoint.requests)
+    assert requested <= 12
+    assert len(records(engine.store.directory, "trial")) == requested
     with pytest.raises(EndpointError, match="nobody is left"):
         engine.run(plan(200))
-    assert len(endpoint.requests) == asked
+    assert len(endpoint.requests) == requested
 
 
 def test_a_watch_calls_when_its_session_has_ended_and_no_more_when_it_is_stopped() -> None:

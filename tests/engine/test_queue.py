@@ -63,12 +63,12 @@ def test_groups_are_asked_interleaved_and_the_order_is_logged(engine_for: Engine
     engine = engine_for(endpoint, concurrency=1, seed=5)
     engine.run(planned)
     by_prompt = {one.cell.prompt: one.cell.groups["race_ethnicity"] for one in planned}
-    asked = [by_prompt[request.messages[-1].content] for request in endpoint.requests]
-    assert longest_run(asked) <= 2
+    requested = [by_prompt[request.messages[-1].content] for request in endpoint.requests]
+    assert longest_run(requested) <= 2
     logged = records(engine.store.directory, "trial")
     assert [record["order"] for record in logged] == list(range(80))
     assert {record["seed"] for record in logged} == {5}
-    assert groups_of(planned) != asked
+    assert groups_of(planned) != requested
 
 
 # ------------------------------------------------------------ what is asked again

@@ -275,8 +275,8 @@ def test_the_steps_of_a_pipeline_are_requests_of_the_trial(engine_for: EngineMak
     (trial,) = engine.run(planned)
     prompt = planned[0].cell.prompt
     assert [one.messages for one in scrubber.requests] == [(Message("user", prompt),)]
-    asked = f"Asked {prompt}: judge s:{prompt}!"
-    assert [one.messages for one in judge.requests] == [(Message("system", "Be fair."), Message("user", asked))]
+    requested = f"Asked {prompt}: judge s:{prompt}!"
+    assert [one.messages for one in judge.requests] == [(Message("system", "Be fair."), Message("user", requested))]
     assert trial.replies == (f"s:{prompt}", f"j:{asked}")
     names = [record["endpoint"]["name"] for record in records(engine.store.directory, "attempt")]
     assert names == ["scrubber", "judge"]

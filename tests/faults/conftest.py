@@ -208,7 +208,7 @@ def message(content: Any, reason: Any = "stop", **more: Any) -> dict[str, Any]:
 
 
 @dataclass
-class Asked:
+class Requested:
     """What an engine came to: its trials, or the error that it raised, and the Case."""
 
     case: Case
@@ -220,7 +220,7 @@ class Asked:
         return [trial.status.value for trial in self.trials]
 
 
-Ask = Callable[..., Asked]
+Ask = Callable[..., Requested]
 
 
 def endpoint_of(route: str, server: ModelServer, **more: Any) -> Endpoint:
@@ -242,38 +242,38 @@ def ask(tmp_path: Path, server: ModelServer) -> Ask:
         case: dict[str, Any] | None = None,
         more: dict[str, Any] | None = None,
         **options: Any,
-    ) -> Asked:
+    ) -> Requested:
         system = endpoint or endpoint_of(route, server, **(more or {}))
         plan = list(planned) if planned is not None else cells(count, route)
         prompts = {one.cell.prompt for one in plan}
         before = len(server.requests)
         server.then(*faults)
-        asked = Asked(Case(project=tmp_path, run=None))
+        requested = Requested(Case(project=tmp_path, run=None))
         started = time.monotonic()
         with (
             open_run(tmp_path / ".fairness" / "runs", f"session {time.monotonic_ns()}") as store,
             Engine(system, store, **{"concurrency": 4, **options}) as engine,
         ):
             try:
-                asked.trials = engine.run(plan)
+                requested.trials = engine.run(plan)
             except FairnessError as error:
-                asked.error = error
-        asked.case = Case(
+                requested.error = error
+        requested.case = Case(
             project=tmp_path,
             run=store.directory,
             # Several may be asking at once, each in words of its own.
             ledger=[request for request in server.requests[before:] if request.prompt in prompts],
             planned=len(plan),
-            output=str(asked.error or "") + "".join(trial.error or "" for trial in asked.trials),
+            output=str(requested.error or "") + "".join(trial.error or "" for trial in requested.trials),
             seconds=time.monotonic() - started,
             **{"price": PRICE, "secrets": (KEY,), "cap": options.get("max_cost"), **(case or {})},
         )
-        return asked
+        return requested
 
     return go
 
 
-def everywhere(ask: Ask, routes: Sequence[str] = ROUTES, **options: Any) -> dict[str, Asked]:
+def everywhere(ask: Ask, routes: Sequence[str] = ROUTES, **options: Any) -> dict[str, Requested]:
     """What trials come to over each of *routes*, asked at the same time."""
     with ThreadPoolExecutor(len(routes)) as pool:
         return dict(zip(routes, pool.map(lambda route: ask(route, **options), routes), strict=True))

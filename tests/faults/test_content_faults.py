@@ -219,8 +219,8 @@ def test_f40_any_text_survives_every_sink(tmp_path_factory: pytest.TempPathFacto
         store.update_manifest(id=store.directory.name)
     assert sorted(trial.reply or "" for trial in trials) == sorted(texts)
     assert sorted(trial.reply or "" for trial in read_trials(store.directory).values()) == sorted(texts)
-    asked = [record["messages"][-1]["content"] for record in RunReader.open(store.directory).all_records()]
-    assert sorted(asked) == sorted(text or "-" for text in texts)
+    requested = [record["messages"][-1]["content"] for record in RunReader.open(store.directory).all_records()]
+    assert sorted(requested) == sorted(text or "-" for text in texts)
     items: list[Any] = [{"nodeid": text, "outcome": "failed", "message": text, "findings": []} for text in texts]
     write_results(store.directory, read_manifest(store.directory), {"items": items, "findings": [], "missing": []})
     _page_is_inert(write_html(store.directory).read_text(encoding="utf-8"))
@@ -489,7 +489,7 @@ def test_f49_a_replay_asks_nobody(project: Project, tmp_path: Path) -> None:
     project.write()
     recorded = project.run("--fairness-smoke")
     check(recorded)
-    asked = len(project.server.requests)
+    requested = len(project.server.requests)
     moved = tmp_path / "from-another-machine"
     shutil.move(recorded.run, moved)
     project.pytester.makeconftest(OFFLINE)
@@ -504,7 +504,7 @@ def test_f49_a_replay_asks_nobody(project: Project, tmp_path: Path) -> None:
     same_statistics(replayed.run, moved)
     assert "holds no trial for cell 't2-" in replayed.output
     assert (project.path / "sockets.txt").read_text() == "[]"
-    assert len(project.server.requests) == asked
+    assert len(project.server.requests) == requested
 
 
 @pytest.fixture(scope="module")

@@ -56,14 +56,14 @@ def test_f51_without_one_usable_answer_all_is_red(ask: Ask, server: ModelServer)
     unpack to more than is read."""
     for fault, reason in USELESS.values():
         server.always = fault
-        asked = ask("direct", count=3)
+        requested = ask("direct", count=3)
         with pytest.raises(EndpointError) as refusal:
-            refuse_if_nothing_answered(asked.trials, "direct")
+            refuse_if_nothing_answered(requested.trials, "direct")
         assert "none of 3 trials has a usable answer" in str(refusal.value)
         assert reason in str(refusal.value)
-        assert len(asked.case.ledger) == len(asked.case.of("trial")) == 3
+        assert len(requested.case.ledger) == len(requested.case.of("trial")) == 3
         # O1: packed as it came, unpacked in the log.
-        check(asked.case, oracles="234567" if fault is BOMB else "1234567")
+        check(requested.case, oracles="234567" if fault is BOMB else "1234567")
 
 
 SILENT = (
@@ -135,10 +135,10 @@ def test_f54_a_wildcard_over_a_huge_body_harms_no_neighbour(ask: Ask, server: Mo
     server.meet = lambda body: MANY_PARTS if " 0 of" in body or " 4 of" in body else None
     for number, path in enumerate(("$.letter.parts[*].text", "$..text", "$.letter.parts[?@..text].text")):
         given = {"endpoint": application(server, path), "planned": cells(8, str(number)), "case": {"price": None}}
-        asked = ask("direct", concurrency=8, attempt_timeout=4, **given)
-        assert asked.statuses == ["malformed" if number in (0, 4) else "answered" for number in range(8)]
-        assert asked.trials[0].error == "its JSON paths lead to more than 50,000 values of the body"
-        check(asked.case)
+        requested = ask("direct", concurrency=8, attempt_timeout=4, **given)
+        assert requested.statuses == ["malformed" if number in (0, 4) else "answered" for number in range(8)]
+        assert requested.trials[0].error == "its JSON paths lead to more than 50,000 values of the body"
+        check(requested.case)
 
 
 def test_f54_what_is_read_when_the_deadline_comes_is_logged(
@@ -152,12 +152,12 @@ def test_f54_what_is_read_when_the_deadline_comes_is_logged(
         return looked(path, data)
 
     monkeypatch.setattr(application_type, "values_at", slowly)
-    asked = ask("direct", endpoint=application(server), attempt_timeout=0.7, case={"price": None})
-    assert asked.statuses == ["malformed"]
-    (attempt,) = asked.case.of("attempt")
+    requested = ask("direct", endpoint=application(server), attempt_timeout=0.7, case={"price": None})
+    assert requested.statuses == ["malformed"]
+    (attempt,) = requested.case.of("attempt")
     assert attempt["flags"] == ["deadline", "unpriced"]
     assert attempt["wire"]["response_body"].encode() == server.requests[0].answer
-    check(asked.case)
+    check(requested.case)
 
 
 def test_f54_a_number_of_4000_digits_at_the_place_of_the_text(ask: Ask, server: ModelServer) -> None:
@@ -165,11 +165,11 @@ def test_f54_a_number_of_4000_digits_at_the_place_of_the_text(ask: Ask, server: 
     places = {"text": "$.text", "input_tokens": "$.in", "output_tokens": "$.in", "cost": "$.in", "model": "$.in"}
     long = "9" * 4000
     server.always = Fault(body=f'{{"text": {long}, "in": -{long}}}')
-    asked = ask("direct", endpoint=application(server, places), case={"price": None})
-    assert asked.statuses == ["answered"]
-    assert asked.trials[0].reply == long
-    assert asked.trials[0].cost is None
-    check(asked.case)
+    requested = ask("direct", endpoint=application(server, places), case={"price": None})
+    assert requested.statuses == ["answered"]
+    assert requested.trials[0].reply == long
+    assert requested.trials[0].cost is None
+    check(requested.case)
 
 
 SCORED = SUITE.replace(
@@ -203,10 +203,10 @@ def test_f59_a_first_import_that_takes_longer_than_an_attempt(ask: Ask, monkeypa
         return load_litellm()
 
     monkeypatch.setattr("pytest_fairness.endpoints.litellm.load_litellm", load)
-    asked = ask(LITELLM, count=4, attempt_timeout=2.0)
-    assert asked.statuses == ["answered"] * 4
-    assert len(asked.case.of("sent")) == len(asked.case.of("attempt")) == len(asked.case.ledger) == 4
-    check(asked.case, oracles="234567")
+    requested = ask(LITELLM, count=4, attempt_timeout=2.0)
+    assert requested.statuses == ["answered"] * 4
+    assert len(requested.case.of("sent")) == len(requested.case.of("attempt")) == len(requested.case.ledger) == 4
+    check(requested.case, oracles="234567")
 
 
 class Unready(Scripted):
@@ -228,21 +228,21 @@ def test_f59_the_clock_of_an_attempt_starts_when_the_endpoint_is_ready(ask: Ask)
     """Once for all that wait for it; but the end of the run does not. What is not asked by then is not run, and nothing
     is logged of it."""
     endpoint = Unready(0.6)
-    asked = ask("direct", endpoint=endpoint, count=8, attempt_timeout=0.3)
-    assert asked.statuses == ["answered"] * 8
+    requested = ask("direct", endpoint=endpoint, count=8, attempt_timeout=0.3)
+    assert requested.statuses == ["answered"] * 8
     assert endpoint.prepared == 1
-    asked = ask("direct", endpoint=Unready(30.0), count=4, deadline=0.3)
-    assert asked.statuses == ["not_run"] * 4
-    assert asked.case.of("sent") == asked.case.of("attempt") == []
-    assert asked.case.seconds < 10
+    requested = ask("direct", endpoint=Unready(30.0), count=4, deadline=0.3)
+    assert requested.statuses == ["not_run"] * 4
+    assert requested.case.of("sent") == requested.case.of("attempt") == []
+    assert requested.case.seconds < 10
 
 
 def test_f59_an_endpoint_that_cannot_be_made_ready_is_not_asked(ask: Ask) -> None:
     """Its error ends the asking; no attempt was made."""
     endpoint = Unready(error=AttemptError("its package is broken", evidence=Evidence.AUTH))
-    asked = ask("direct", endpoint=endpoint, count=4)
-    assert "its package is broken" in str(asked.error)
-    assert asked.case.of("sent") == asked.case.of("attempt") == []
+    requested = ask("direct", endpoint=endpoint, count=4)
+    assert "its package is broken" in str(requested.error)
+    assert requested.case.of("sent") == requested.case.of("attempt") == []
     assert endpoint.requests == []
 
 
@@ -256,11 +256,11 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_f59_only_what_leaves_is_logged_as_sent(ask: Ask) -> None:
     """Nobody listens: the attempts are logged, and none of them as sent."""
     for route in ROUTES:
-        asked = ask(route, endpoint=endpoint_of(route, nobody()), max_attempts=2)
-        assert asked.statuses == ["error"]
-        assert [attempt["evidence"] for attempt in asked.case.of("attempt")] == ["not_sent"] * 2
-        assert asked.case.of("sent") == []
-        check(asked.case)
+        requested = ask(route, endpoint=endpoint_of(route, nobody()), max_attempts=2)
+        assert requested.statuses == ["error"]
+        assert [attempt["evidence"] for attempt in requested.case.of("attempt")] == ["not_sent"] * 2
+        assert requested.case.of("sent") == []
+        check(requested.case)
 
 
 def test_f59_what_cannot_be_logged_as_sent_does_not_leave(
@@ -275,8 +275,8 @@ def test_f59_what_cannot_be_logged_as_sent_does_not_leave(
         append(store, record)
 
     monkeypatch.setattr(RunStore, "append", full)
-    asked = ask("direct")
-    assert "no space left" in str(asked.error)
+    requested = ask("direct")
+    assert "no space left" in str(requested.error)
     assert server.requests == []
 
 
@@ -310,14 +310,14 @@ def test_f60_over_each_route(ask: Ask) -> None:
     known is named as such."""
     server = nobody()
     for route in ROUTES:
-        asked = ask(route, endpoint=endpoint_of(route, server), count=100, concurrency=16)
-        assert f"{server.url} refuses connections: is the server running?" in str(asked.error)
-        assert len(asked.case.of("attempt")) <= 3 * 19  # sixteen in flight, three reserved ahead
-        assert len(asked.case.of("trial")) < 19
-        check(asked.case)
+        requested = ask(route, endpoint=endpoint_of(route, server), count=100, concurrency=16)
+        assert f"{server.url} refuses connections: is the server running?" in str(requested.error)
+        assert len(requested.case.of("attempt")) <= 3 * 19  # sixteen in flight, three reserved ahead
+        assert len(requested.case.of("trial")) < 19
+        check(requested.case)
     server._host = "no-such-host.invalid"
-    asked = ask("direct", endpoint=endpoint_of("direct", server), count=30, concurrency=16)
-    assert f"the host of http://no-such-host.invalid:{server.port} is not known" in str(asked.error)
+    requested = ask("direct", endpoint=endpoint_of("direct", server), count=30, concurrency=16)
+    assert f"the host of http://no-such-host.invalid:{server.port} is not known" in str(requested.error)
 
 
 def test_f60_a_server_that_is_there_again_soon(ask: Ask) -> None:
@@ -326,12 +326,12 @@ def test_f60_a_server_that_is_there_again_soon(ask: Ask) -> None:
     starting = threading.Timer(0.8, server.__enter__)
     starting.start()
     try:
-        asked = ask("direct", endpoint=endpoint_of("direct", server), count=40, concurrency=16)
+        requested = ask("direct", endpoint=endpoint_of("direct", server), count=40, concurrency=16)
     finally:
         starting.join()
         server.__exit__()
-    assert asked.statuses == ["answered"] * 40
-    assert any(attempt["evidence"] == "not_sent" for attempt in asked.case.of("attempt"))
+    assert requested.statuses == ["answered"] * 40
+    assert any(attempt["evidence"] == "not_sent" for attempt in requested.case.of("attempt"))
 
 
 def test_f60_a_base_url_without_v1(project: Project) -> None:

@@ -22,9 +22,9 @@ from .oracles import Called, Case, check, same_statistics
 @pytest.fixture
 def case(ask: Ask) -> Case:
     """A case on which all is well: three trials, one of them throttled first."""
-    asked = ask("direct", Fault(status=429, headers={"Retry-After": "0"}), count=3)
-    check(asked.case)
-    return asked.case
+    requested = ask("direct", Fault(status=429, headers={"Retry-After": "0"}), count=3)
+    check(requested.case)
+    return requested.case
 
 
 def edited(case: Case, change: Callable[[dict[str, Any]], None]) -> Case:

@@ -16,7 +16,7 @@ from pytest_fairness.suites.selection.scrubber import scrubber_qualities
 
 from .choices_of import CLASSES, GROUPS, arm_of, clean, results_of, scrubbed
 
-ASKED = {"gender": ["female", "male"], "race_ethnicity": ["black", "white"]}
+REQUESTED = {"gender": ["female", "male"], "race_ethnicity": ["black", "white"]}
 
 
 def quality(frame):
@@ -295,6 +295,6 @@ def test_signals_are_read_by_kind_and_looked_for_as_words():
 )
 def test_guesses_are_read_or_left_unread(reply, first, second):
     """What is unclear is no guess: a wrong reading would look like a scrubber that leaks, or like one that does not."""
-    one, two = read_guesses(reply, ASKED)
+    one, two = read_guesses(reply, REQUESTED)
     assert (one["gender"], one["race_ethnicity"]) == first
     assert (two["gender"], two["race_ethnicity"]) == second

@@ -94,8 +94,8 @@ def _planned(
     arguments.setdefault("personas_folder", project_folder(root))
     temperatures, ladder = _temperatures(arguments), None
     if marker.name == GRID:
-        asked_for = arguments.pop("strategies", None), arguments.pop("scorer", None)
-        ladder = ladder_of(*asked_for, arguments["personas_folder"])
+        requested = arguments.pop("strategies", None), arguments.pop("scorer", None)
+        ladder = ladder_of(*requested, arguments["personas_folder"])
     try:
         inspect.signature(expand).bind(**arguments)
     except TypeError as error:

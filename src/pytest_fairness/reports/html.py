@@ -228,8 +228,8 @@ def run_section(run: Mapping[str, Any]) -> Section:
     models = []
     for entry in run.get("models") or []:
         who = ", ".join(f"{model} ({count:,} trials)" for model, count in entry["answered"].items())
-        asked = f"asked for {entry['asked']}, " if entry["asked"] else ""
-        models.append(f"{entry['endpoint']}: {asked}{f'answered by {who}' if who else 'no answer names its model'}")
+        requested = f"asked for {entry['asked']}, " if entry["asked"] else ""
+        models.append(f"{entry['endpoint']}: {requested}{f'answered by {who}' if who else 'no answer names its model'}")
     known = facts(
         {
             "Run": run.get("id"),
