@@ -277,7 +277,7 @@ def test_the_steps_of_a_pipeline_are_requests_of_the_trial(engine_for: EngineMak
     assert [one.messages for one in scrubber.requests] == [(Message("user", prompt),)]
     requested = f"Asked {prompt}: judge s:{prompt}!"
     assert [one.messages for one in judge.requests] == [(Message("system", "Be fair."), Message("user", requested))]
-    assert trial.replies == (f"s:{prompt}", f"j:{asked}")
+    assert trial.replies == (f"s:{prompt}", f"j:{requested}")
     names = [record["endpoint"]["name"] for record in records(engine.store.directory, "attempt")]
     assert names == ["scrubber", "judge"]
     (logged,) = RunReader.open(engine.store.directory).all_records()

@@ -117,7 +117,7 @@ def test_table_2():
     assert arm.equal_shares.corrected == pytest.approx(26.910828025477706, rel=1e-9)
     assert arm.equal_shares.p_value == pytest.approx(2.1306185674941522e-07, rel=1e-9)
     assert arm.equal_shares.plain == pytest.approx(2 * 26.910828025477706, rel=1e-9)
-    assert (outcome.counts["neither"], outcome.requested) == (TREATED_ALIKE, 1323)
+    assert (outcome.counts["neither"], outcome.asked) == (TREATED_ALIKE, 1323)
     assert arm.verdict is Verdict.FLAG
     assert "white is chosen over black in 70.7 %" in arm.sentence
     strengths = {one.group: one.value for one in arm.strengths.groups}

@@ -172,7 +172,7 @@ class TestTables:
         undecided = np.where(np.isin(kinds, ["neither", "both"]), "neither", None)
         chosen = np.where(kinds == "chosen", frame["chosen"], undecided)
         arm = results_of(frame.assign(choice=kinds, chosen=chosen, refused=kinds == "refused"), {}).arms[0]
-        assert [outcome.requested for outcome in arm.outcomes] == [24] * 6
+        assert [outcome.asked for outcome in arm.outcomes] == [24] * 6
         assert arm.outcomes[0].counts == dict.fromkeys(dict.fromkeys(kinds), 4)
         assert (arm.decided, arm.verdict, arm.four_fifths.reason) == (24, Verdict.INCONCLUSIVE, Reason.UNSCORED)
 
@@ -184,7 +184,7 @@ class TestTables:
         for arm in results.arms:
             assert {arm.verdict, arm.four_fifths.verdict} == {Verdict.INCONCLUSIVE}
             assert (arm.decided, arm.order, arm.strengths) == (0, None, None)
-            assert arm.outcomes[0].counts[kinds[arm.arm]] == arm.outcomes[0].requested
+            assert arm.outcomes[0].counts[kinds[arm.arm]] == arm.outcomes[0].asked
             assert all(rate.share.value is None for rate in arm.rates)
         assert {one.verdict for one in results.contrasts} == {Verdict.INCONCLUSIVE}
 
