@@ -29,7 +29,7 @@ from pytest_fairness.runs.lines import FIRST, columns_of, encode_line
 from pytest_fairness.runs.manifest import read_manifest, write_manifest
 
 NAME = "run.sqlite3"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 #: The statements of ``schema.sql``, as SQLite keeps them.
 SCHEMA = [
     re.sub("^--.*\n", "", statement, flags=re.MULTILINE).strip()
