@@ -9,8 +9,9 @@ import hashlib
 import itertools
 import os
 import re
+import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pytest_fairness.errors import StoreError, UsageError
@@ -19,6 +20,8 @@ from pytest_fairness.runs import files
 _RUN_ID = re.compile(r"\d{4}-\d{2}-\d{2}-\d{3,}")
 _BOOKKEEPING = ".sessions"
 _ENDED = ".ended"
+#: Seconds that a process of a session waits for another, which is making the run.
+_PATIENCE = 5.0
 
 
 def reserve_run(root: Path, token: str, *, today: datetime.date | None = None, adopt: str | None = None) -> Path:
@@ -31,7 +34,9 @@ def reserve_run(root: Path, token: str, *, today: datetime.date | None = None, a
     _prepare(root)
     entry = _entry(root, token)
     try:
-        if not entry.exists():
+        with _one_after_the_other(entry):
+            if entry.exists():
+                return _reserved(root, entry)
             made = None if adopt else _make_next(root, str(today or datetime.datetime.now().astimezone().date()))
             draft = entry.with_suffix(f".{uuid.uuid4().hex[:12]}")
             files.write_atomically(draft, (adopt or str(made)).encode("ascii", "replace"))
@@ -48,6 +53,24 @@ def reserve_run(root: Path, token: str, *, today: datetime.date | None = None, a
             f"{root}: no folder for the run can be made ({error.strerror}): make it writable, "
             "or choose another with fairness_run_dir in the ini file"
         ) from error
+
+
+@contextlib.contextmanager
+def _one_after_the_other(entry: Path) -> Iterator[None]:
+    """Let one process of a session make its run, so that none takes a number that is not used.
+
+    One that was killed here holds up the others of its session, but not for ever.
+    """
+    turn, until = entry.with_suffix(".turn"), time.monotonic() + _PATIENCE
+    while not entry.exists() and time.monotonic() < until:
+        with contextlib.suppress(FileExistsError):
+            turn.touch(exist_ok=False)
+            break
+        time.sleep(0.01)
+    try:
+        yield
+    finally:
+        turn.unlink(missing_ok=True)
 
 
 def _make_next(root: Path, day: str) -> str:
