@@ -11,16 +11,13 @@ import numpy as np
 
 from pytest_fairness.analysis.family import Family, Member, missing_answers, unequal_refusals, unless_refused
 from pytest_fairness.analysis.policy import (
-    MAX_RAGGED,
     Decision,
     Rule,
     capped,
     deciding_pair,
-    few,
-    few_but_significant,
     first_match,
     needed,
-    ragged,
+    too_little,
     undecided,
     units,
     verdict_by,
@@ -154,8 +151,8 @@ def analyze_equivalence(
 def _decide(table: PairTable, rule: Rule, alpha: float) -> list[Decision]:
     """See :func:`analyze_equivalence`."""
     margin, apart = table.beside["margin"], np.abs(table.difference)
-    significant, least = table.corrected < rule.alpha, table.trials.min(axis=1)
-    alarm, too_few = significant & (apart > margin), least < rule.minimum
+    significant = table.corrected < rule.alpha
+    alarm = significant & (apart > margin)
 
     def until_inside(table: PairTable, at: int, rule: Rule) -> Decision:
         half = float(table.difference_high[at] - table.difference_low[at]) / 2
@@ -167,9 +164,7 @@ def _decide(table: PairTable, rule: Rule, alpha: float) -> list[Decision]:
     return first_match(
         table,
         rule,
-        (table.ragged > MAX_RAGGED, ragged),
-        (too_few & alarm & (least >= 2), few_but_significant),
-        (too_few, few),
+        *too_little(table, rule, alarm),
         (table.beside["tost"] < alpha, Decision(Verdict.PASS)),
         (alarm & table.single, capped),
         (alarm, Decision(Verdict.FAIL)),

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import NormalDist
+from typing import TypeAlias
 
 import numpy as np
 
@@ -133,14 +134,16 @@ class Rule:
     block_noun: str = "block"
 
 
+#: A condition on pairs, and the decision where it holds.
+Row: TypeAlias = "tuple[Bools | bool, Decision | Callable[[PairTable, int, Rule], Decision]]"
+
+
 def significant(table: PairTable, rule: Rule) -> Bools:
     """Pairs that differ by more than chance, and by no less than the caller declared."""
     return np.asarray((table.corrected < rule.alpha) & ~table.trivial)
 
 
-def first_match(
-    table: PairTable, rule: Rule, *rows: tuple[Bools | bool, Decision | Callable[[PairTable, int, Rule], Decision]]
-) -> list[Decision]:
+def first_match(table: PairTable, rule: Rule, *rows: Row) -> list[Decision]:
     """The decision on every pair: that of the first of the *rows* whose condition holds. The last holds of all."""
     fits = np.stack([np.broadcast_to(holds, table.first.size) for holds, _ in rows])
     found = [rows[at][1] for at in np.argmax(fits, axis=0).tolist()]
@@ -149,8 +152,8 @@ def first_match(
 
 def judge(table: PairTable, rule: Rule) -> list[Decision]:
     """The policy."""
-    beyond, least = significant(table, rule), table.trials.min(axis=1)
-    alarm, too_few = beyond & (table.size >= TRIVIAL), least < max(rule.minimum, 2)
+    beyond = significant(table, rule)
+    alarm = beyond & (table.size >= TRIVIAL)
     signs = np.sign(np.nan_to_num(table.effect))
     apart = "each group always has the same outcome, and the two differ"
     turned = "the means and the ranks differ in opposite directions: a few extreme values turn the mean"
@@ -160,9 +163,7 @@ def judge(table: PairTable, rule: Rule) -> list[Decision]:
     return first_match(
         table,
         rule,
-        (table.ragged > MAX_RAGGED, ragged),
-        (too_few & alarm & (least >= 2), few_but_significant),
-        (too_few, few),
+        *too_little(table, rule, alarm),
         (table.constant & (table.size == 0), _alike),
         (
             table.constant & (table.clusters.min(axis=1) < 2),
@@ -202,7 +203,16 @@ def few(table: PairTable, at: int, rule: Rule, verdict: Verdict = Verdict.INCONC
     return Decision(verdict, needs=f"{least} a group ({has})", notes=(f"significant, but {has} of {least}",))
 
 
-few_but_significant = partial(few, verdict=Verdict.FLAG)
+def too_little(table: PairTable, rule: Rule, alarm: Bools) -> list[Row]:
+    """The rows of pairs whose blocks lack a group, or that have too few trials; of those an *alarm* is a FLAG."""
+    least = table.trials.min(axis=1)
+    too_few = least < max(rule.minimum, 2)
+    few_but_significant = partial(few, verdict=Verdict.FLAG)
+    return [
+        (table.ragged > MAX_RAGGED, ragged),
+        (too_few & alarm & (least >= 2), few_but_significant),
+        (too_few, few),
+    ]
 
 
 def _imprecise(table: PairTable, at: int, rule: Rule, notes: tuple[str, ...] = ()) -> Decision:
