@@ -47,9 +47,14 @@ def test_every_argument_reaches_the_analysis(
         return passing
 
     monkeypatch.setattr(import_module(function.__module__), analysis, record)
-    given = {name: object() for name in parameters(assertion)}
+    given: dict[str, Any] = {name: object() for name in parameters(assertion)}
+    given["frame"] = pd.DataFrame({"score": [1.0, 2.0]})
+    given |= {"outcome": "score", "scorers": None} if "outcome" in given else {}
     getattr(pytest_fairness, assertion)(**given)
-    assert received == given
+    assert received.keys() == given.keys()
+    assert all(received[name] is given[name] for name in given if name != "outcome")
+    if "outcome" in given:  # read once, before the analysis
+        assert received["outcome"].values.tolist() == [1.0, 2.0]
 
 
 def test_the_baseline_takes_what_its_comparison_does() -> None:

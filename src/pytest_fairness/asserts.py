@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings as python_warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -25,6 +26,8 @@ from pytest_fairness.running_test import Policy, TestContext, current_test
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from pytest_fairness.runs.judgements import Judgement
 
 #: A column, the name of a scorer, or a callable on the reply.
 Outcome: TypeAlias = "str | Callable[..., Any]"
@@ -194,9 +197,10 @@ def assert_baseline(
     finding; raises FairnessFailure for a regression, and BaselineError where there is no baseline, or none that can
     be trusted. Needs a running test: outside pytest use :func:`pytest_fairness.compare_baseline`.
     """
-    __tracebackhide__ = True
+    arguments, __tracebackhide__ = dict(locals()), True
     from pytest_fairness.analysis.baseline import compare_baseline, summarise_scores
     from pytest_fairness.baselines.document import Fingerprints, fingerprint
+    from pytest_fairness.runs.judgements import Judgement
     from pytest_fairness.scorers import outcome_of
     from pytest_fairness.trials_frame import UNFINISHED, design_of
 
@@ -247,6 +251,7 @@ def assert_baseline(
     except BaselineError as error:
         # Raised anew here, so that pytest shows the line of the test and not the inside of the store.
         raise type(error)(str(error)) from None
+    test.keep(Judgement.of("baseline", arguments, frame, outcome))
     return conclude(finding)
 
 
@@ -264,20 +269,15 @@ def _assert(analysis: str, arguments: dict[str, Any]) -> Finding:
     """The finding of *analysis* by the *arguments* of the assertion, which are its own, after what the running test's
     policy asks for, acted upon."""
     __tracebackhide__ = True
-    from pytest_fairness.analysis.false_alarms import CONFIRMED, chance
+    from pytest_fairness.analysis.false_alarms import chance
 
-    analyze = getattr(import_module(f"pytest_fairness.analysis.{analysis}"), _ANALYSES[analysis])
-    test, frame = current_test(), arguments["frame"]
-    finding: Finding = analyze(**arguments)
+    test = current_test()
+    finding, judgement = _judged(analysis, arguments)
     if test is None:
         return conclude(finding)
     alpha = finding.family.get("alpha")
     if test.policy.confirm and finding.verdict in ALARMS:
-        # A second look raises the alarm at a share of alpha, and passes as before.
-        alarm = {"alpha": arguments["alpha"] * CONFIRMED}
-        if analysis == "equivalence":
-            alarm = {"alarm_share": CONFIRMED}
-        finding = _second_look(finding, frame, lambda both: analyze(**{**arguments, **alarm, "frame": both}), test)
+        finding, judgement = _second_look(finding, judgement, analysis, arguments, test)
     if test.policy.sensitivity and finding.verdict is Verdict.PASS:
         from pytest_fairness.analysis.sensitivity import sensitivity_of, with_sensitivity
 
@@ -285,26 +285,50 @@ def _assert(analysis: str, arguments: dict[str, Any]) -> Finding:
     if isinstance(alpha, float):  # a bare ratio has none, and no bound on its false alarms
         false_alarm = chance(alpha, confirmed=test.policy.confirm and test.confirmable())
         finding = replace(finding, family={**finding.family, "false_alarm": false_alarm})
+    test.keep(judgement())
     return conclude(finding)
 
 
+def _judged(
+    analysis: str, arguments: Mapping[str, Any], changed: Mapping[str, Any] | None = None, **about: Any
+) -> tuple[Finding, Callable[[], Judgement]]:
+    """The finding of *analysis* by *arguments*, some *changed*, and what makes the record of its judgement."""
+    from pytest_fairness.runs.judgements import Judgement
+    from pytest_fairness.scorers import outcome_of
+    from pytest_fairness.statistics.arrays import require_frame
+
+    analyze = getattr(import_module(f"pytest_fairness.analysis.{analysis}"), _ANALYSES[analysis])
+    given, outcome = {**arguments, **(changed or {})}, None
+    if (
+        current_test() is not None and given.get("outcome") is not None
+    ):  # read once, for the analysis and for the record
+        outcome = given["outcome"] = outcome_of(require_frame(given["frame"]), given["outcome"], given["scorers"])
+    return analyze(**given), partial(Judgement.of, analysis, arguments, given["frame"], outcome, **about)
+
+
 def _second_look(
-    finding: Finding, frame: pd.DataFrame, judge_both: Callable[[pd.DataFrame], Finding], test: TestContext
-) -> Finding:
+    finding: Finding,
+    judgement: Callable[[], Judgement],
+    analysis: str,
+    arguments: Mapping[str, Any],
+    test: TestContext,
+) -> tuple[Finding, Callable[[], Judgement]]:
     """An alarm that nothing justifies, judged again on this sample and a fresh one together."""
-    from pytest_fairness.analysis.confirmation import confirmed, together, unconfirmed
+    from pytest_fairness.analysis.confirmation import alarm_of, confirmed, together, unconfirmed
 
     if finding.verdict is Verdict.FLAG and test.justification(finding) is not None:
-        return finding  # it does not fail the test, so there is nothing to pay for
+        return finding, judgement  # it does not fail the test, so there is nothing to pay for
     if test.fresh_sample is None:
-        return unconfirmed(
-            finding, "a table is judged as it is; only a test that asks for the trials of a grid can ask more"
-        )
+        why = "a table is judged as it is; only a test that asks for the trials of a grid can ask more"
+        return unconfirmed(finding, why), judgement
+    frame = arguments["frame"]
     try:
         sample = test.fresh_sample(frame)
-        return confirmed(finding, judge_both(together(frame, sample)), sample)
+        changed = {**alarm_of(analysis, arguments["alpha"]), "frame": together(frame, sample)}
+        both, judgement_of_both = _judged(analysis, arguments, changed, first=len(frame), about=sample.about)
     except (UsageError, EndpointError, BudgetError, StoreError) as error:
-        return unconfirmed(finding, str(error))
+        return unconfirmed(finding, str(error)), judgement
+    return confirmed(finding, both, sample), judgement_of_both
 
 
 def conclude(finding: Finding) -> Finding:

@@ -40,7 +40,8 @@ class FreshSample:
 class TestContext:
     """The running test as the assertions see it; outside pytest there is none.
 
-    ``emit`` takes each finding, judged and justified, before the assertion raises. ``justification`` looks up the
+    ``emit`` takes each finding, judged and justified, before the assertion raises; ``keep``, just before, what it was
+    judged from (:class:`~pytest_fairness.runs.judgements.Judgement`). ``justification`` looks up the
     documented reason for a FLAG. ``baseline`` gives the store of approved snapshots. ``fresh_sample``, where the test
     has one grid, asks it again with other names and gives what corresponds to the table it is handed; it raises
     UsageError, EndpointError or BudgetError where there can be no such sample. ``notes`` gives what a reader of a
@@ -59,6 +60,7 @@ class TestContext:
     fresh_sample: Callable[[Any], FreshSample] | None = None
     confirmable: Callable[[], bool] = lambda: False
     scorers: Mapping[str, Any] = field(default_factory=dict)
+    keep: Callable[[Any], None] = lambda _judgement: None
     scored_by: set[str] = field(default_factory=set)
     notes: Callable[[Finding], Sequence[str]] = lambda _finding: ()
     seed: int = 0

@@ -20,7 +20,8 @@ UNUSABLE = (*UNFINISHED, Status.EMPTY, Status.MALFORMED)
 #: The words by which providers say that a reply ended because it had reached the longest length allowed.
 CUT_SHORT = frozenset(("length", "max_tokens", "max_output_tokens", "model_length", "token_limit"))
 NAME_PARTS = ("first_name", "last_name")
-_DESIGN = "pytest_fairness"
+#: Where a table carries its design in ``frame.attrs``.
+DESIGN = "pytest_fairness"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ class GridFacts:
 
 def design_of(frame: pd.DataFrame) -> GridFacts:
     """The design that *frame* carries; an empty one for a table that did not come from a grid."""
-    return GridFacts(**frame.attrs.get(_DESIGN, {}))
+    return GridFacts(**frame.attrs.get(DESIGN, {}))
 
 
 def trials_frame(
@@ -150,7 +151,7 @@ def trials_frame(
     }
     frame = pd.DataFrame(columns)
     if design is not None:
-        frame.attrs[_DESIGN] = asdict(design)
+        frame.attrs[DESIGN] = asdict(design)
     return frame
 
 

@@ -11,12 +11,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_fairness.analysis.explanations import explain
+from pytest_fairness.analysis.false_alarms import CONFIRMED
 from pytest_fairness.analysis.sentences import interval_words, p_words
 from pytest_fairness.model import ALARMS, JSON, Finding, to_json
 from pytest_fairness.running_test import FreshSample
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def alarm_of(analysis: str, alpha: float) -> dict[str, float]:
+    """The arguments of *analysis* under which the second look raises the alarm: a share of *alpha*; it passes as
+    before."""
+    return {"alarm_share": CONFIRMED} if analysis == "equivalence" else {"alpha": alpha * CONFIRMED}
 
 
 def together(frame: pd.DataFrame, sample: FreshSample) -> pd.DataFrame:

@@ -194,6 +194,7 @@ class FairnessSession:
             test_module=getattr(getattr(item, "module", None), "__name__", ""),
             description=description,
             emit=findings.append,
+            keep=lambda judgement: context.store.append(judgement.to_record(nodeid, len(findings))),
             policy=context.settings,
             justification=lambda finding: justifications.find(documented, finding, nodeid),
             baseline=baselines,

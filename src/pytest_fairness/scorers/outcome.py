@@ -62,7 +62,9 @@ class Outcome:
 
 
 def outcome_of(
-    frame: pd.DataFrame, outcome: str | Callable[[str], Score] | Scorer, scorers: Mapping[str, Scorer] | None = None
+    frame: pd.DataFrame,
+    outcome: str | Callable[[str], Score] | Scorer | Outcome,
+    scorers: Mapping[str, Scorer] | None = None,
 ) -> Outcome:
     """The column *outcome* of *frame*; else the scorer of that name, or the callable, on each ``reply``.
 
@@ -74,6 +76,8 @@ def outcome_of(
         FrameError: the table has no column ``reply`` to score.
         EndpointError: the session's deadline passed meanwhile.
     """
+    if isinstance(outcome, Outcome):
+        return outcome  # read before
     if isinstance(outcome, str) and outcome in frame.columns:
         column = frame[outcome]
         if getattr(column, "ndim", 1) != 1:

@@ -1,0 +1,180 @@
+"""What each finding was judged from, as records of the run: the table as it was analysed, its outcome, the arguments.
+
+With them a report shows every name, a notebook has the scores, and an audit derives the verdict again from the log.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
+
+from pytest_fairness.errors import StoreError
+from pytest_fairness.model import JSON, to_json
+from pytest_fairness.runs.reader import RunRecords
+from pytest_fairness.scorers.outcome import Outcome
+from pytest_fairness.trials_frame import DESIGN
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TYPE = "judgement"
+#: Columns that the log has under the trial's key, too long to stand here again.
+_IN_LOG = frozenset(("prompt", "reply", "cost", "seconds"))
+#: Columns that any analysis reads where the table has them.
+_TRIAL = (
+    "key cell template name persona first_name last_name arm tier signal repetition status error refused undetermined"
+)
+_READ = frozenset((*_TRIAL.split(), "cut_short", "endpoint", "model", "simulated", "replayed"))
+
+
+class ScoreFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of the outcome of a judgement: as an :class:`Outcome`, without the values.
+
+    ``scorer`` is the fingerprint of the scorer, empty for a column of the table.
+    """
+
+    name: str
+    kind: str | None = None
+    unit: str = ""
+    lower_is_worse: bool = True
+    low: float | None = None
+    high: float | None = None
+    scorer: str = ""
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=TYPE):
+    """One assertion: finding number ``place`` (from 0) of the test ``test``.
+
+    ``analysis`` is ``disparity``, ``four_fifths``, ``preference``, ``equivalence``, ``arm_contrast`` or ``baseline``;
+    ``arguments`` are those of the assertion, without table, outcome and scorers. ``first``: so many rows are the first
+    sample, where a second was judged with it; ``about`` says what is new about that one. ``rows`` is the number of
+    rows, ``columns`` the table, packed.
+    """
+
+    test: str = ""
+    place: int = 0
+    analysis: str
+    arguments: Mapping[str, Any]
+    outcome: ScoreFacts | None = None
+    first: int | None = None
+    about: str = ""
+    rows: int = 0
+    columns: str = ""
+
+    @classmethod
+    def of(
+        cls, analysis: str, arguments: Mapping[str, Any], frame: pd.DataFrame, outcome: Outcome | None, **about: Any
+    ) -> Self:
+        """The judgement of *analysis* on *frame* with *arguments*, which may hold more than is kept."""
+        kept = {key: value for key, value in arguments.items() if key not in ("frame", "outcome", "score", "scorers")}
+        named = [item for value in kept.values() for item in (value if isinstance(value, (list, tuple)) else [value])]
+        of_grid = DESIGN in frame.attrs
+        columns: dict[str, Any] = {}
+        for name in frame.columns:
+            wanted = of_grid or name in _READ or (isinstance(name, str) and name in named)
+            if isinstance(name, str) and wanted and name not in _IN_LOG and name not in columns:
+                columns[name] = _packed(frame[name].tolist())
+        values = None if outcome is None else _packed(outcome.values.tolist())
+        table = {"columns": columns, "values": values, "design": frame.attrs.get(DESIGN)}
+        return cls(
+            analysis=analysis,
+            arguments={key: _plain(value) for key, value in kept.items()},
+            outcome=None if outcome is None else _facts(outcome),
+            rows=len(frame),
+            columns=base64.b64encode(zlib.compress(json.dumps(_plain(table)).encode("ascii"), 6)).decode("ascii"),
+            **about,
+        )
+
+    def to_record(self, test: str, place: int) -> dict[str, Any]:
+        """The record of type ``judgement`` for finding number *place* of *test*."""
+        record: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(self, test=test, place=place))
+        return record
+
+    def frame(self) -> pd.DataFrame:
+        """The table as it was analysed, one row a trial, with the outcome's values in the column of its name.
+
+        Raises StoreError where the record cannot be read.
+        """
+        import pandas as pd
+
+        table = self._table()
+        columns = {name: _unpacked(column) for name, column in table["columns"].items()}
+        if self.outcome is not None and table["values"] is not None:
+            columns[self.outcome.name] = _unpacked(table["values"])
+        frame = pd.DataFrame(columns, index=range(self.rows))
+        if table["design"] is not None:
+            frame.attrs[DESIGN] = table["design"]
+        return frame
+
+    def outcome_in(self, frame: pd.DataFrame) -> Outcome | None:
+        """The outcome as the analysis read it, on the rows of *frame*, which are rows of :meth:`frame`."""
+        if self.outcome is None:
+            return None
+        known = {key: value for key, value in msgspec.to_builtins(self.outcome).items() if key != "scorer"}
+        return Outcome(**{**known, "values": frame[self.outcome.name], "scorer": None})
+
+    def _table(self) -> dict[str, Any]:
+        try:
+            table: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(self.columns)))
+        except (ValueError, zlib.error) as error:
+            raise StoreError(f"the judgement of {self.test} cannot be read ({error})") from error
+        return table
+
+
+def _facts(outcome: Outcome) -> ScoreFacts:
+    return ScoreFacts(
+        name=outcome.name,
+        kind=None if outcome.kind is None else str(outcome.kind),
+        unit=outcome.unit,
+        lower_is_worse=outcome.lower_is_worse,
+        low=outcome.low,
+        high=outcome.high,
+        scorer="" if outcome.scorer is None else outcome.scorer.fingerprint,
+    )
+
+
+def _packed(values: list[Any]) -> JSON:
+    """The values of a column; where few are different, these and a number for each row."""
+    plain = [one if not isinstance(one := _plain(value), (list, dict)) else json.dumps(one) for value in values]
+    # 1, 1.0 and True are one key of a dictionary, and three values.
+    codes: dict[tuple[type, Any], int] = {}
+    coded: list[JSON] = [codes.setdefault((type(value), value), len(codes)) for value in plain]
+    if 2 * len(codes) > len(plain):
+        return [*plain]
+    return {"labels": [value for _, value in codes], "codes": coded}
+
+
+def _unpacked(column: Any) -> list[Any]:
+    return [column["labels"][code] for code in column["codes"]] if isinstance(column, dict) else list(column)
+
+
+def _plain(value: Any) -> JSON:
+    """Plain JSON; what is no scalar of it, as words."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(item) for item in value]
+    try:
+        return to_json(value)
+    except TypeError:
+        return str(value)
+
+
+def judgements(run: RunRecords) -> dict[tuple[str, int], Judgement]:
+    """The judgements of *run* by test and number of its finding; of a test that ran again, the last.
+
+    Raises StoreError where one cannot be read.
+    """
+    found = {}
+    for record in run.of_type(TYPE):
+        try:
+            judgement = msgspec.convert(record, Judgement)
+        except msgspec.ValidationError as error:
+            raise StoreError(f"a judgement of the run cannot be read ({error})") from error
+        found[judgement.test, judgement.place] = judgement
+    return found
