@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
@@ -74,6 +76,29 @@ class RunResults:
         return self._makers.get(index, ItemResult(nodeid="", outcome=""))
 
     @cached_property
+    def ids(self) -> tuple[str, ...]:
+        """What each finding is called in every report, link and file: the same as in an earlier run, where the same
+        test makes the same comparison.
+        """
+        found: list[str] = []
+        seen: set[str] = set()
+        for at, finding in enumerate(self.findings):
+            about = (self.maker_of(at).nodeid or finding.test_id, finding.assertion, finding.outcome)
+            about += (finding.protected_class, finding.model_endpoint or "", str(finding.tier or ""))
+            text = "\0".join(about).encode("utf-8", "surrogatepass")
+            numbers = (f"f-{hashlib.sha256(text + str(again or '').encode()).hexdigest()[:10]}" for again in count())
+            found.append(next(one for one in numbers if one not in seen))
+            seen.add(found[-1])
+        return tuple(found)
+
+    def place_of(self, at: int) -> tuple[str, int]:
+        """The test that made the finding at a place, and the how-manieth of its findings it is: as in the run's
+        judgements.
+        """
+        maker = self.maker_of(at)
+        return maker.nodeid, maker.findings.index(at) if at in maker.findings else 0
+
+    @cached_property
     def _makers(self) -> dict[int, ItemResult]:
         return {index: item for item in reversed(self.items) for index in item.findings}
 
@@ -84,7 +109,7 @@ class RunResults:
             "run": to_json(self.run),
             "items": [msgspec.to_builtins(item) for item in self.items],
             "findings": [
-                {**finding.to_dict(), "nodeid": self.maker_of(index).nodeid}
+                {"id": self.ids[index], **finding.to_dict(), "nodeid": self.maker_of(index).nodeid}
                 for index, finding in enumerate(self.findings)
             ],
             "missing": list(self.missing),
@@ -105,7 +130,7 @@ class RunResults:
                 run=dict(data["run"]),
                 items=msgspec.convert(data["items"], tuple[ItemResult, ...]),
                 findings=tuple(
-                    Finding.from_dict({key: value for key, value in finding.items() if key != "nodeid"})
+                    Finding.from_dict({key: value for key, value in finding.items() if key not in ("id", "nodeid")})
                     for finding in data["findings"]
                 ),
                 missing=msgspec.convert(data.get("missing", ()), tuple[str, ...]),
