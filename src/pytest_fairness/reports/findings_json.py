@@ -83,8 +83,8 @@ class RunResults:
         found: list[str] = []
         seen: set[str] = set()
         for at, finding in enumerate(self.findings):
-            about = (self.maker_of(at).nodeid or finding.test_id, finding.assertion, finding.outcome)
-            about += (finding.protected_class, finding.model_endpoint or "", str(finding.tier or ""))
+            about = [self.maker_of(at).nodeid or finding.test_id, finding.assertion, finding.outcome]
+            about += [finding.protected_class, finding.model_endpoint or "", str(finding.tier or "")]
             text = "\0".join(about).encode("utf-8", "surrogatepass")
             numbers = (f"f-{hashlib.sha256(text + str(again or '').encode()).hexdigest()[:10]}" for again in count())
             found.append(next(one for one in numbers if one not in seen))
