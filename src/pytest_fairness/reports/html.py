@@ -19,6 +19,7 @@ from markupsafe import Markup
 from pytest_fairness.analysis import false_alarms
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports import charts, formatting
+from pytest_fairness.reports.audit_sections import mitigations_section
 from pytest_fairness.reports.escaping import shortened, visible
 from pytest_fairness.reports.examples import collect_examples
 from pytest_fairness.reports.finding_sections import finding_section
@@ -129,7 +130,7 @@ def report_page(results: RunResults, run: Section, run_dir: Path) -> Page:
         name="all findings of the run",
         title="Fairness report",
         lead=lead,
-        sections=(_overview(results, cards), *cards, run),
+        sections=(_overview(results, cards), *cards, *filter(None, [mitigations_section(results)]), run),
         simulated=results.simulated,
         replayed=results.replayed,
     )
