@@ -113,7 +113,7 @@ def test_a_session_follows_up(tmp_path: Path, workers: tuple[str, ...]) -> None:
     (run,) = (tmp_path / ".fairness" / "runs").glob("2*")
     results = read_results(run)
     assert [one["status"] for one in results.mitigations] == ["open", "fixed", "not tested"]
-    section = mitigations_section(results)
+    section = mitigations_section(results, run)
     assert section is not None
     assert section.about.startswith("1 open, 1 not tested, 1 fixed")
     page = (run / "report.html").read_text(encoding="utf-8")

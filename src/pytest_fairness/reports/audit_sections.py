@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pytest_fairness.baselines.mitigations import counted, unanswered
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.findings_json import RunResults
 from pytest_fairness.reports.sections import Columns, Entry, Notes, Part, Section, table
 
 
-def mitigations_section(results: RunResults) -> Section | None:
+def mitigations_section(results: RunResults, _run_dir: Path) -> Section | None:
     """What ``mitigations.yaml`` says of the findings, and what this run says of that; None where there is no such
     entry."""
     entries = results.mitigations
