@@ -1,9 +1,9 @@
-"""What a notebook shows of a finding: a card, a picture, tables. :class:`~pytest_fairness.model.Finding` calls these."""
+"""What a notebook shows of a finding, which calls these: a card, a picture, a page, tables."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,8 +64,8 @@ def finding_html(finding: Finding) -> str:
         f'<p style="margin:.3em 0;{_SMALL}">{" · ".join(about)}</p>',
     ]
     if finding.group_results:
-        table = group_table(finding, most_labels=5)
-        parts.append(_table(table.head, table.rows[:MOST_GROUPS], len(table.rows)))
+        groups = group_table(finding, most_labels=5)
+        parts.append(table(groups.head, groups.rows[:MOST_GROUPS], len(groups.rows), range(1, 99)))
     if (drawn := _drawn(_chart(finding, None))) is not None:
         chart, svg = drawn
         data = base64.b64encode(svg.encode("utf-8", "backslashreplace")).decode("ascii")
@@ -80,12 +80,13 @@ def _title(finding: Finding) -> str:
     return about + (f", endpoint {finding.model_endpoint}" if finding.model_endpoint else "")
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[Any]], total: int) -> str:
+def table(head: Sequence[str], rows: Sequence[Sequence[Any]], total: int, figures: Container[int] = ()) -> str:
+    """*rows* of *total* under *head*; the columns of those numbers are *figures*, and stand at the right."""
     cell = "padding:.15em .6em;border-bottom:1px solid rgba(128,128,128,.35);text-align:{}"
 
     def line(kind: str, texts: Iterable[Any]) -> str:
         cells = (
-            f'<{kind} style="{cell.format("right" if at else "left")}">{html(str(text))}</{kind}>'
+            f'<{kind} style="{cell.format("right" if at in figures else "left")}">{html(str(text))}</{kind}>'
             for at, text in enumerate(texts)
         )
         return f"<tr>{''.join(cells)}</tr>"
@@ -123,7 +124,7 @@ def _drawn(chart: Chart | None) -> tuple[Chart, str] | None:
 
 def finding_page(finding: Finding) -> str:
     """The card of the report on a page by itself."""
-    section = finding_section(finding, 1, nodeid=finding.test_id, outcome="", examples=None, examples_at=0)
+    section = finding_section(finding, "finding", nodeid=finding.test_id, outcome="", examples=None, examples_at="")
     page = Page(
         name="finding",
         title="Finding",
@@ -132,7 +133,7 @@ def finding_page(finding: Finding) -> str:
         simulated=finding.simulated,
         replayed=finding.replayed,
     )
-    return render(page, {"id": ""})
+    return render(page, {"id": "", "versions": {}})
 
 
 # ---------------------------------------------------------------- tables
@@ -142,7 +143,9 @@ def finding_frame(finding: Finding, of: str) -> pd.DataFrame:
     """The ``groups`` or ``pairs`` of *finding*; figures are numbers, missing ones NaN. Raises UsageError."""
     _known(of)
     if of == "groups":
-        found = [({f"share_{label}": share for label, share in one.shares.items()}, one) for one in finding.group_results]
+        found = [
+            ({f"share_{label}": share for label, share in one.shares.items()}, one) for one in finding.group_results
+        ]
         return _frame(GroupResult, found, "shares")
     return _frame(PairResult, [(dict(pair.statistics), pair) for pair in finding.pairs], "statistics")
 
