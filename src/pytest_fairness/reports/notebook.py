@@ -59,9 +59,9 @@ def finding_html(finding: Finding) -> str:
     marks = formatting.marks(finding)
     about = [f"{html(_title(finding))}", *(html(_MARKS.get(mark, mark)) for mark in marks)]
     parts = [
-        f'<p style="margin:.3em 0"><span style="{style}">{finding.verdict}</span> '
+        f'<p style="margin:.3em 0;overflow-wrap:anywhere"><span style="{style}">{finding.verdict}</span> '
         f"{html(formatting.without_verdict(finding.sentence, finding.verdict))}</p>",
-        f'<p style="margin:.3em 0;{_SMALL}">{" · ".join(about)}</p>',
+        f'<p style="margin:.3em 0;overflow-wrap:anywhere;{_SMALL}">{" · ".join(about)}</p>',
     ]
     if finding.group_results:
         groups = group_table(finding, most_labels=5)
@@ -71,22 +71,23 @@ def finding_html(finding: Finding) -> str:
         data = base64.b64encode(svg.encode("utf-8", "backslashreplace")).decode("ascii")
         source = f"data:image/svg+xml;base64,{data}"
         parts.append(f'<img src="{source}" alt="{html(chart.title)}" style="max-width:44rem;width:100%">')
-    return f'<div style="max-width:52rem;overflow-wrap:anywhere">{"".join(parts)}</div>'
+    return f'<div style="max-width:52rem">{"".join(parts)}</div>'
 
 
 def _title(finding: Finding) -> str:
-    about = f"{finding.assertion} on {finding.outcome}" if finding.outcome else finding.assertion
+    about = finding.assertion.replace("_", " ") + (f" on {finding.outcome}" if finding.outcome else "")
     about += f" by {finding.protected_class}" if finding.protected_class else ""
     return about + (f", endpoint {finding.model_endpoint}" if finding.model_endpoint else "")
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]], total: int, figures: Container[int] = ()) -> str:
     """*rows* of *total* under *head*; the columns of those numbers are *figures*, and stand at the right."""
-    cell = "padding:.15em .6em;border-bottom:1px solid rgba(128,128,128,.35);text-align:{}"
+    cell = "padding:.15em .6em;border-bottom:1px solid rgba(128,128,128,.35);"
+    words, figure = "min-width:4em;text-align:left;overflow-wrap:anywhere", "text-align:right;white-space:nowrap"
 
     def line(kind: str, texts: Iterable[Any]) -> str:
         cells = (
-            f'<{kind} style="{cell.format("right" if at in figures else "left")}">{html(str(text))}</{kind}>'
+            f'<{kind} style="{cell}{figure if at in figures else words}">{html(str(text))}</{kind}>'
             for at, text in enumerate(texts)
         )
         return f"<tr>{''.join(cells)}</tr>"
@@ -94,7 +95,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]], total: int, figure
     body = "".join(line("td", row) for row in rows)
     more = f'<p style="{_SMALL}">and {total - len(rows)} more</p>' if len(rows) < total else ""
     style = "border-collapse:collapse;font-variant-numeric:tabular-nums;margin:.5em 0"
-    return f'<table style="{style}"><thead>{line("th", head)}</thead><tbody>{body}</tbody></table>{more}'
+    shown = f'<table style="{style}"><thead>{line("th", head)}</thead><tbody>{body}</tbody></table>'
+    return f'<div style="overflow-x:auto">{shown}</div>{more}'
 
 
 # ---------------------------------------------------------------- pictures

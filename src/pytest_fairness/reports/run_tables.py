@@ -290,9 +290,11 @@ def _text(value: Any) -> Any:
 
 def _scalar(value: Any) -> Any:
     """A value as a cell: nothing for a missing one, JSON for a list."""
+    import pandas as pd
+
     if isinstance(value, (list, dict)):
         return json.dumps(value)
-    return None if value is None or value != value or str(value) == "<NA>" else value  # noqa: PLR0124 - NaN
+    return None if pd.isna(value) else value
 
 
 def _typed(column: pd.Series[Any]) -> pd.Series[Any]:
