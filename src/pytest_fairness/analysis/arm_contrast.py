@@ -156,7 +156,7 @@ def analyze_arms(
         by=by,
         groups=[data.group(place, at) for place in range(len(data.labels))],
         decider=decider,
-        tested=lambda pair: (f"t = {pair.statistics.get('t', 0.0):.4f}", f"Δ/SD = {effect_words(pair.effect)}"),
+        tested=lambda pair: (f"t = {pair.statistics['t']:.4f}", f"Δ/SD = {effect_words(pair.effect)}"),
         notes=notes,
         pairs=[one.pair for one in (*judged, *detail)],
         outcome=data.reading.name,

@@ -16,12 +16,28 @@ import msgspec
 
 from pytest_fairness.analysis import false_alarms
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.model import JSON, MODEL_DIFFERS, UNPRICED, USAGE_INVALID, Finding, Status, Verdict, to_json
+from pytest_fairness.model import (
+    JSON,
+    MODEL_DIFFERS,
+    NOT_COMPUTED,
+    UNPRICED,
+    USAGE_INVALID,
+    Finding,
+    Status,
+    Verdict,
+    to_json,
+)
 from pytest_fairness.reports.examples import each_trial
 from pytest_fairness.runs.files import write_atomically
 
 NAME = "findings.json"
-SCHEMA = 1
+#: The version of ``findings.schema.json``; what each reads is in docs/decisions/0126.
+SCHEMA = 2
+_READ = (1, SCHEMA)
+#: What the summary counts findings by: fields of a finding.
+BREAKDOWN = ("test_module", "protected_class", "tier", "model_endpoint")
+#: What stands there for a finding that has none.
+NONE = "none"
 
 #: What may be asked again on request.
 _AGAIN = (Status.UNKNOWN, Status.ERROR)
@@ -71,6 +87,27 @@ class RunResults:
         found = self.run.get("session")
         return found if isinstance(found, Mapping) else {}
 
+    @cached_property
+    def summary(self) -> dict[str, JSON]:
+        """How many findings there are of each verdict: all, of INCONCLUSIVE each reason, and by test module, protected
+        class, tier and endpoint; and how many tests ended how.
+        """
+        by: dict[str, JSON] = {}
+        for name in BREAKDOWN:
+            counted: dict[str, Counter[Verdict]] = {}
+            for finding in self.findings:
+                counted.setdefault(str(getattr(finding, name) or NONE), Counter())[finding.verdict] += 1
+            by[name] = {key: {verdict: counted[key][verdict] for verdict in self.counts} for key in sorted(counted)}
+        reasons = Counter(str(finding.reason) for finding in self.findings if finding.reason is not None)
+        return {
+            "findings": len(self.findings),
+            "verdicts": {str(verdict): count for verdict, count in self.counts.items()},
+            "inconclusive": dict(sorted(reasons.items())),
+            "by": by,
+            "tests": dict(sorted(Counter(item.outcome for item in self.items).items())),
+            "never_finished": len(self.missing),
+        }
+
     def maker_of(self, index: int) -> ItemResult:
         """The test that made the finding at *index*; one without a name where no test claims it."""
         return self._makers.get(index, ItemResult(nodeid="", outcome=""))
@@ -107,6 +144,7 @@ class RunResults:
         return {
             "schema": SCHEMA,
             "run": to_json(self.run),
+            "summary": self.summary,
             "items": [msgspec.to_builtins(item) for item in self.items],
             "findings": [
                 {"id": self.ids[index], **finding.to_dict(), "nodeid": self.maker_of(index).nodeid}
@@ -117,26 +155,33 @@ class RunResults:
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
-        """The inverse of :meth:`to_dict`. Raises FairnessError for another schema or shape."""
+        """The inverse of :meth:`to_dict`; of a file of schema 1 too. Raises FairnessError for another schema or shape.
+
+        Ids and the summary follow from the findings and are not read.
+        """
         if not isinstance(data, dict):
             raise FairnessError("findings are a JSON object with a schema; this is none")
-        if data.get("schema") != SCHEMA:
+        if data.get("schema") not in _READ:
             raise FairnessError(
-                f"findings of schema {data.get('schema')!r} cannot be read by this version, which knows schema "
-                f"{SCHEMA}: read them with the version that wrote them"
+                f"findings of schema {data.get('schema')!r} cannot be read by this version, which reads "
+                f"{' and '.join(map(str, _READ))}: read them with the version that wrote them"
             )
         try:
             return cls(
                 run=dict(data["run"]),
                 items=msgspec.convert(data["items"], tuple[ItemResult, ...]),
-                findings=tuple(
-                    Finding.from_dict({key: value for key, value in finding.items() if key not in ("id", "nodeid")})
-                    for finding in data["findings"]
-                ),
+                findings=tuple(map(_finding, data["findings"])),
                 missing=msgspec.convert(data.get("missing", ()), tuple[str, ...]),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FairnessError(f"findings have another shape than schema {SCHEMA} ({error!r})") from error
+
+
+def _finding(data: Mapping[str, Any]) -> Finding:
+    """A finding of the file; those of schema 1 have nothing where nothing was computed."""
+    finding = Finding.from_dict({key: value for key, value in data.items() if key not in ("id", "nodeid")})
+    words = {name: getattr(finding, name) or NOT_COMPUTED for name in ("test_statistic", "effect_size")}
+    return replace(finding, **words)
 
 
 def read_results(run_dir: Path) -> RunResults:
