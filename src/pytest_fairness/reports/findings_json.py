@@ -15,6 +15,7 @@ from typing import Any, Self
 import msgspec
 
 from pytest_fairness.analysis import false_alarms
+from pytest_fairness.analysis.policy import deciding_pair
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import (
     JSON,
@@ -127,6 +128,18 @@ class RunResults:
             found.append(next(one for one in numbers if one not in seen))
             seen.add(found[-1])
         return tuple(found)
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """The places of the findings, the worst first: by verdict, corrected p-value and effect."""
+
+        def badness(at: int) -> tuple[float, ...]:
+            finding = self.findings[at]
+            p = 1.0 if finding.corrected_p_value is None else finding.corrected_p_value
+            deciding = deciding_pair(finding.pairs)
+            return -finding.verdict.severity, p, 0.0 if deciding is None else -abs(deciding.effect)
+
+        return tuple(sorted(range(len(self.findings)), key=badness))
 
     def place_of(self, at: int) -> tuple[str, int]:
         """The test that made the finding at a place, and the how-manieth of its findings it is: as in the run's
