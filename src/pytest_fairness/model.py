@@ -292,9 +292,10 @@ class Finding:
     """One assertion's statistical comparison: the groups, the pairs, the verdict and the sentence that says it.
 
     The fields from ``test_id`` to ``notes`` carry the per-test report fields of the ISO 42001 test specification
-    by their own names; ``test_statistic``, ``p_value``, ``corrected_p_value`` and ``effect_size`` are those of
-    the pair that decides the verdict, and say so where nothing was computed. ``assertion`` names the comparison (``no_disparity``, ``four_fifths``,
-    ``baseline``, …), ``family`` says which tests were corrected together, how, and at which alpha.
+    by their own names; ``test_statistic``, ``p_value``, ``corrected_p_value`` and ``effect_size`` are those of the pair
+    that decides the verdict, and the two texts say so where nothing was computed. ``assertion`` names the comparison
+    (``no_disparity``, ``four_fifths``, ``baseline``, …), ``family`` says which tests were corrected together, how, and
+    at which alpha.
     """
 
     assertion: str

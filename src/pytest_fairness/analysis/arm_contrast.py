@@ -471,7 +471,7 @@ def _statistics(contrast: ArmContrast | None, n: int, share: float) -> dict[str,
     found |= {
         "units": change.units,
         "unit": contrast.unit,
-        "t": change.mean / change.error if change.error else 0.0,
+        "t": change.t,
         "df": change.df,
         "rows_lost_to_ragged_units": contrast.lost,
     }

@@ -193,8 +193,8 @@ class RunResults:
 def _finding(data: Mapping[str, Any]) -> Finding:
     """A finding of the file; those of schema 1 have nothing where nothing was computed."""
     finding = Finding.from_dict({key: value for key, value in data.items() if key not in ("id", "nodeid")})
-    words = {name: getattr(finding, name) or NOT_COMPUTED for name in ("test_statistic", "effect_size")}
-    return replace(finding, **words)
+    statistic, effect = finding.test_statistic or NOT_COMPUTED, finding.effect_size or NOT_COMPUTED
+    return replace(finding, test_statistic=statistic, effect_size=effect)
 
 
 def read_results(run_dir: Path) -> RunResults:
@@ -296,7 +296,7 @@ def _run(run_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
         "endpoints": list(wanted),
         "models": [one for one in by_model if one["asked"] or one["answered"]],
         "simulated": "simulated" in sources or any(entry.get("simulated") for entry in endpoints),
-        "replayed": "replay" in sources,
+        "replayed": "replay" in sources or bool(manifest.get("replay_of")),
         "parameters": manifest.get("settings") or manifest.get("parameters") or {},
         "trials": {name: sums[name] for name in ("total", *(status.value for status in Status))},
         "cost": float(sums["cost"]),
