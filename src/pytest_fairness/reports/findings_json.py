@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
@@ -16,6 +17,7 @@ import msgspec
 
 from pytest_fairness.analysis import false_alarms
 from pytest_fairness.analysis.policy import deciding_pair
+from pytest_fairness.baselines.mitigations import Mitigation, followed_up
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import (
     JSON,
@@ -98,7 +100,7 @@ class RunResults:
             counted: dict[str, Counter[Verdict]] = {}
             for finding in self.findings:
                 counted.setdefault(str(getattr(finding, name) or NONE), Counter())[finding.verdict] += 1
-            by[name] = {key: {verdict: counted[key][verdict] for verdict in self.counts} for key in sorted(counted)}
+            by[name] = {key: {str(one): counted[key][one] for one in self.counts} for key in sorted(counted)}
         reasons = Counter(str(finding.reason) for finding in self.findings if finding.reason is not None)
         return {
             "findings": len(self.findings),
@@ -108,6 +110,17 @@ class RunResults:
             "tests": dict(sorted(Counter(item.outcome for item in self.items).items())),
             "never_finished": len(self.missing),
         }
+
+    @property
+    def mitigations(self) -> Sequence[Mapping[str, Any]]:
+        """The entries of ``mitigations.yaml``, each with what this run says of it."""
+        found = self.run.get("mitigations")
+        return found if isinstance(found, list) else ()
+
+    @property
+    def named(self) -> list[tuple[Finding, str, str]]:
+        """Each finding with the test that made it and its id."""
+        return [(finding, self.maker_of(at).nodeid, self.ids[at]) for at, finding in enumerate(self.findings)]
 
     def maker_of(self, index: int) -> ItemResult:
         """The test that made the finding at *index*; one without a name where no test claims it."""
@@ -210,8 +223,11 @@ def read_results(run_dir: Path) -> RunResults:
         raise FairnessError(f"{path} cannot be read: {error}") from error
 
 
-def write_results(run_dir: Path, manifest: Mapping[str, Any], book: Mapping[str, Any]) -> RunResults:
-    """Write ``findings.json`` of a run from its *manifest* and the ledger's *book* (items, findings, missing).
+def write_results(
+    run_dir: Path, manifest: Mapping[str, Any], book: Mapping[str, Any], mitigations: Sequence[Mitigation] = ()
+) -> RunResults:
+    """Write ``findings.json`` of a run from its *manifest*, the ledger's *book* (items, findings, missing) and what is
+    done about findings (*mitigations*).
 
     Trials are counted from the run's own logs. Findings are adjusted across the session: each p-value, what the
     session's alpha makes of it, and how likely a fair system would have turned the session red.
@@ -228,6 +244,10 @@ def write_results(run_dir: Path, manifest: Mapping[str, Any], book: Mapping[str,
         "false_alarm": false_alarms.of_session(chances) if chances else None,
     }
     run = {**results.run, "session": session}
+    if mitigations:
+        finished = str(results.run.get("finished") or results.run.get("started") or "")[:10]
+        day = datetime.date.fromisoformat(finished) if finished else datetime.datetime.now(datetime.UTC).date()
+        run["mitigations"] = followed_up(mitigations, results.named, day)
     results = replace(results, run=run, findings=false_alarms.adjusted(results.findings))
     save_results(results, run_dir)
     return results
