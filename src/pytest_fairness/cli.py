@@ -10,7 +10,7 @@ from importlib import import_module
 from pytest_fairness.errors import FairnessError
 
 #: The modules that declare subcommands, in the order of ``--help``.
-COMMANDS = ("source_data", "plan", "run_folders")
+COMMANDS = ("source_data", "plan", "run_folders", "report")
 
 
 def parser() -> argparse.ArgumentParser:

@@ -54,8 +54,8 @@ class FairnessSession:
         self._items: Sequence[pytest.Item] = ()
         self._announced: list[str] = []
         self._interrupted = False
-        #: The folder of the run, once its reports are written.
-        self._reported: Path | None = None
+        #: Where each output of the run is, once they are written.
+        self._reported: dict[str, Path] | None = None
 
     # ------------------------------------------------------------ collecting
 
@@ -268,7 +268,7 @@ class FairnessSession:
             if self.worker is None:
                 self._take_stock()
                 whole = controller is None or not controller.ended
-                self._reported = reporting.write_reports(store, self.ledger, self.config.rootpath, whole=whole)
+                self._reported = reporting.write_reports(store, self.ledger, self.context, whole=whole)
             store.close()
         except (FairnessError, OSError) as error:
             # The tests have been judged and their replies are on disk; say what is missing, and do not end green.
@@ -293,7 +293,7 @@ class FairnessSession:
             terminal.write_line(f"fairness: the reports are not whole: {self.trouble}", red=True)
 
     def summary(self) -> list[str]:
-        return [] if self._reported is None else reporting.summary(self._reported, self.config.rootpath)
+        return [] if self._reported is None else reporting.summary(self._reported, self.context)
 
 
 class Systems:
