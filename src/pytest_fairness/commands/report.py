@@ -6,14 +6,20 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-_RUNS = Path(".fairness", "runs")
+from pytest_fairness.commands import add_run
 
 
 def add(subparsers: Any) -> None:
     """Declare the command."""
-    parser = subparsers.add_parser("report", help="write the reports of a run, from its folder")
-    parser.add_argument("run_name", metavar="RUN", help="the folder of the run, its id, or 'last'")
-    parser.add_argument("--html", type=Path, metavar="PATH", help="a copy of the page; it is always in the folder")
+    parser = subparsers.add_parser(
+        "report",
+        help="write the reports of a run, from its folder",
+        description="Writes the page report.html into the folder of the run, and each other report that has a path, "
+        "with the bytes that a session writes. Nothing is judged again.",
+        example="pytest-fairness report last --markdown fairness.md --against last~1",
+    )
+    add_run(parser, "folder")
+    parser.add_argument("--html", type=Path, metavar="PATH", help="a copy of the page")
     parser.add_argument("--markdown", type=Path, metavar="PATH", help="the report for a pull request")
     parser.add_argument("--against", metavar="RUN", help="compare with the findings of this run, or this findings.json")
     parser.set_defaults(run=report)
@@ -25,12 +31,11 @@ def report(arguments: argparse.Namespace) -> tuple[str, int]:
     from pytest_fairness.reports.changes import counted
     from pytest_fairness.reports.outputs import compared_runs, earlier_results, write_outputs
     from pytest_fairness.runs.files import shown
-    from pytest_fairness.runs.folder import locate_run
+    from pytest_fairness.runs.project import runs_root
 
-    here, name = Path.cwd(), arguments.run_name
-    run = here / name if (here / name).is_dir() else locate_run(here / _RUNS, name, is_meant=lambda _: True)
-    against = None if arguments.against is None else earlier_results(here / _RUNS, here, arguments.against)
-    if against is not None and against == run.resolve():
+    here, run = Path.cwd(), arguments.folder
+    against = None if arguments.against is None else earlier_results(runs_root(), here, arguments.against)
+    if against is not None and against.resolve() == run.resolve():
         raise UsageError(f"run {run.name} cannot be compared with itself: name an earlier one with --against")
     done = write_outputs(run, html=arguments.html, markdown=arguments.markdown, against=against)
     lines = [f"{name}: {shown(path.absolute(), here)}" for name, path in done.items()]

@@ -6,13 +6,14 @@ import contextlib
 import datetime
 import itertools
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import pytest
 
 from pytest_fairness.baselines.approval import git_commit
+from pytest_fairness.baselines.mitigations import Mitigation
 from pytest_fairness.baselines.snapshot_files import BaselineFolder, find_orphans
 from pytest_fairness.context import RunContext
 from pytest_fairness.endpoints.protocol import Endpoint
@@ -129,10 +130,12 @@ def note_endpoint(store: RunStore, endpoint: Endpoint) -> None:
 # ---------------------------------------------------------------- the end
 
 
-def write_reports(store: RunStore, book: Ledger, context: RunContext, *, whole: bool) -> dict[str, Path]:
+def write_reports(
+    store: RunStore, book: Ledger, context: RunContext, mitigations: Sequence[Mitigation] = (), *, whole: bool
+) -> dict[str, Path]:
     """findings.json of the run, from the ledger, then every report, from the files alone; where each is. Messages of
-    tests are written without secrets and without the way to the project's folder. *whole*: nobody writes to the run any
-    more, so that its logs can be sealed.
+    tests are written without secrets and without the way to the project's folder. *mitigations* are followed up.
+    *whole*: nobody writes to the run any more, so that its logs can be sealed.
     """
     from pytest_fairness.reports.findings_json import write_results
     from pytest_fairness.reports.outputs import write_outputs
@@ -144,7 +147,7 @@ def write_reports(store: RunStore, book: Ledger, context: RunContext, *, whole: 
         findings.rename(run / f"findings-{number}.json")
     for item in book.items.values():
         item.message = recorded_text(item.message, root)
-    results = write_results(run, {**store.manifest(), FINISHED: end}, book.to_dict())
+    results = write_results(run, {**store.manifest(), FINISHED: end}, book.to_dict(), mitigations)
     facts = {key: results.run[key] for key in ("models", "cost", "unpriced", "charged_at_worst_case")}
     if whole:  # after the results: who is killed before leaves a run that has not come to its end
         store.finish(**facts, **{FINISHED: end})

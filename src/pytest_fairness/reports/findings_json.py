@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
@@ -15,6 +16,8 @@ from typing import Any, Self
 import msgspec
 
 from pytest_fairness.analysis import false_alarms
+from pytest_fairness.analysis.policy import deciding_pair
+from pytest_fairness.baselines.mitigations import Mitigation, followed_up
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import JSON, MODEL_DIFFERS, UNPRICED, USAGE_INVALID, Finding, Status, Verdict, to_json
 from pytest_fairness.reports.examples import each_trial
@@ -82,6 +85,17 @@ class RunResults:
         found = self.run.get("session")
         return found if isinstance(found, Mapping) else {}
 
+    @property
+    def mitigations(self) -> Sequence[Mapping[str, Any]]:
+        """The entries of ``mitigations.yaml``, each with what this run says of it."""
+        found = self.run.get("mitigations")
+        return found if isinstance(found, list) else ()
+
+    @property
+    def named(self) -> list[tuple[Finding, str, str]]:
+        """Each finding with the test that made it and its id."""
+        return [(finding, self.maker_of(at).nodeid, self.ids[at]) for at, finding in enumerate(self.findings)]
+
     def maker_of(self, index: int) -> ItemResult:
         """The test that made the finding at *index*; one without a name where no test claims it."""
         return self._makers.get(index, ItemResult(nodeid="", outcome=""))
@@ -101,6 +115,18 @@ class RunResults:
             found.append(next(one for one in numbers if one not in seen))
             seen.add(found[-1])
         return tuple(found)
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """The places of the findings, the worst first: by verdict, corrected p-value and effect."""
+
+        def badness(at: int) -> tuple[float, ...]:
+            finding = self.findings[at]
+            p = 1.0 if finding.corrected_p_value is None else finding.corrected_p_value
+            deciding = deciding_pair(finding.pairs)
+            return -finding.verdict.severity, p, 0.0 if deciding is None else -abs(deciding.effect)
+
+        return tuple(sorted(range(len(self.findings)), key=badness))
 
     def place_of(self, at: int) -> tuple[str, int]:
         """The test that made the finding at a place, and the how-manieth of its findings it is: as in the run's
@@ -172,8 +198,11 @@ def read_results(run_dir: Path) -> RunResults:
         raise FairnessError(f"{path} cannot be read: {error}") from error
 
 
-def write_results(run_dir: Path, manifest: Mapping[str, Any], book: Mapping[str, Any]) -> RunResults:
-    """Write ``findings.json`` of a run from its *manifest* and the ledger's *book* (items, findings, missing).
+def write_results(
+    run_dir: Path, manifest: Mapping[str, Any], book: Mapping[str, Any], mitigations: Sequence[Mitigation] = ()
+) -> RunResults:
+    """Write ``findings.json`` of a run from its *manifest*, the ledger's *book* (items, findings, missing) and what is
+    done about findings (*mitigations*).
 
     Trials are counted from the run's own logs. Findings are adjusted across the session: each p-value, what the
     session's alpha makes of it, and how likely a fair system would have turned the session red.
@@ -190,6 +219,10 @@ def write_results(run_dir: Path, manifest: Mapping[str, Any], book: Mapping[str,
         "false_alarm": false_alarms.of_session(chances) if chances else None,
     }
     run = {**results.run, "session": session}
+    if mitigations:
+        finished = str(results.run.get("finished") or results.run.get("started") or "")[:10]
+        day = datetime.date.fromisoformat(finished) if finished else datetime.datetime.now(datetime.UTC).date()
+        run["mitigations"] = followed_up(mitigations, results.named, day)
     results = replace(results, run=run, findings=false_alarms.adjusted(results.findings))
     save_results(results, run_dir)
     return results
