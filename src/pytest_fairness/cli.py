@@ -17,7 +17,10 @@ COMMANDS = {
     "before a run": {
         "plan": "plan",
     },
-    "the results of a run": {
+    "the results of runs": {
+        "list": "runs",
+        "show": "runs",
+        "compare": "compare",
         "report": "report",
     },
     "the folder of a run": {
@@ -65,14 +68,19 @@ def parser() -> CommandParser:
     """The whole command line."""
     whole = CommandParser(
         prog="pytest-fairness",
-        usage="%(prog)s COMMAND …",
+        usage="%(prog)s COMMAND ...",
         description="Fairness tests of systems that contain a language model: what is done before and after them. The "
         "tests themselves are run by pytest.",
         example="pytest-fairness COMMAND --help",
     )
     whole.add_argument("--version", action="version", version=f"pytest-fairness {__version__}")
     subparsers = whole.add_subparsers(
-        dest="command", required=True, metavar="COMMAND", parser_class=CommandParser, help=argparse.SUPPRESS
+        dest="command",
+        required=True,
+        metavar="COMMAND",
+        prog=whole.prog,
+        parser_class=CommandParser,
+        help=argparse.SUPPRESS,
     )
     modules = dict.fromkeys(module for commands in COMMANDS.values() for module in commands.values())
     for module in modules:

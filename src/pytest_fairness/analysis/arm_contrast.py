@@ -112,7 +112,7 @@ def analyze_arms(
         if reading.values.kind is OutcomeKind.CATEGORICAL:
             what = f"outcome {reading.name!r} is categorical"
             raise UsageError(f"{what}: a difference between arms needs numbers or yes/no")
-        trials = partial(score_trials, reading=reading, by=seats[0], cluster=cluster, blocks=blocks)
+        trials = partial(score_trials, reading=reading, by=seats, cluster=cluster, blocks=blocks)
     whole = data = trials(labelled, arms)
     detail: list[JudgedPair] = []
     names, at = (treated, control), (arms.labels.index(treated), arms.labels.index(control))
@@ -313,13 +313,19 @@ def choice_trials(
 
 
 def score_trials(
-    frame: pd.DataFrame, arms: Coded, *, reading: Reading, by: str, cluster: str | None, blocks: tuple[str, ...]
+    frame: pd.DataFrame,
+    arms: Coded,
+    *,
+    reading: Reading,
+    by: Sequence[str],
+    cluster: str | None,
+    blocks: tuple[str, ...],
 ) -> ArmTrials:
     crossed = cross([code(frame, column, "block").codes for column in blocks], len(frame))
     name = " × ".join(blocks) or None
     if name is not None and len(blocks) > 1:
         frame = frame.assign(**{name: crossed})
-    design = read_design(frame, (by,), cluster=cluster, block=name)
+    design = read_design(frame, by, cluster=cluster, block=name)
     states = [ScoredRows.of(design, reading).used, design.refused, design.undetermined]
     return ArmTrials(
         noun=nouns(frame, design)["cluster_noun"],

@@ -6,6 +6,7 @@ and turning them round turns the answer. See ``docs/decisions/0122-which-of-two-
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -22,11 +23,10 @@ from pytest_fairness.analysis.policy import (
     MINIMUM_N,
     TRIVIAL,
     Rule,
-    needed,
     until_significant,
 )
 from pytest_fairness.analysis.reading import Reading, as_columns, read
-from pytest_fairness.analysis.sentences import RATES, amount, p_words, percent, signed
+from pytest_fairness.analysis.sentences import RATES, amount, p_words, percent
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, OutcomeKind, Reason, to_json
 from pytest_fairness.statistics.arrays import Coded, Values, flags, means_of
@@ -52,6 +52,7 @@ class SharedCells:
     is that of all rows (:class:`~pytest_fairness.scorers.outcome.Outcome`), None for choices.
     """
 
+    sides: tuple[str, str]
     test: str
     analysis: str
     arguments: Mapping[str, Any]
@@ -60,15 +61,16 @@ class SharedCells:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class SideChange:
     """The disparity between two groups on two *sides*, and its change from the first to the second.
 
     ``before`` and ``after`` are ``group_1 − group_2`` in the outcome's own unit (rates as shares), turned so that the
     larger of them is positive; ``change`` is their difference with its 90 % interval ``low`` to ``high`` and its 95 %
     interval, ``effect`` the change in SD within group and side. ``p_value`` is that neither disparity is the larger,
-    corrected over all that was compared. ``became`` is what became of the disparity. ``mean_before``, ``mean_after`` are the mean outcomes
-    over all groups, ``mean_low`` to ``mean_high`` the 95 % interval of their change; it bears on no verdict.
-    ``units`` are what the interval generalises over.
+    corrected over all that was compared, and ``became`` what became of the disparity. ``mean_before``, ``mean_after``
+    are the mean outcomes over all groups, ``mean_low`` to ``mean_high`` the 95 % interval of their change; it bears on
+    no verdict. ``units`` (of the smaller group) are what the intervals
+    generalise over.
     """
 
     sides: tuple[str, str]
@@ -123,9 +125,11 @@ class Change:
         if self.change is None:
             why = f": it takes {self.needs}" if self.needs else ""
             return f"INCONCLUSIVE({self.reason}): {two} cannot be compared {on}{why}."
-        gap = f"{self.group_1}–{self.group_2} gap {self.amount(self.before)} → {self.amount(self.after)}"
-        sure = f"change {self.moved(self.change)} (90 % {self.moved(self.low)} to {self.moved(self.high)})"
-        sure += f", corrected {p_words(self.corrected_p_value or 0.0)}, {self.units} {self.unit_of_evidence}"
+        unit = f" {self.unit}" if self.unit else " points" if self.kind in RATES else ""
+        gap = f"{self.group_1}–{self.group_2} gap {self.amount(self.before)} → {self.amount(self.after)}{unit}"
+        change, low, high = (self.amount(value, signed=True) for value in (self.change, self.low, self.high))
+        sure = f"change {change}{unit} (90 % {low} to {high}), corrected {p_words(self.corrected_p_value or 0.0)}"
+        sure += f", {self.units} {self.unit_of_evidence}"
         first, second = self.sides
         other = first if self.fairer == second else second
         heads = {
@@ -136,15 +140,13 @@ class Change:
         head = heads.get(self.became, f"{self.fairer} is fairer than {other} {on}")
         return f"{head}: {gap}, {sure}{f'; it takes {self.needs}' if self.needs else ''}."
 
-    def amount(self, value: float | None) -> str:
-        """A disparity as a reader expects it."""
+    def amount(self, value: float | None, *, signed: bool = False) -> str:
+        """A gap or a change in the outcome's own unit, which is not named; of rates, percentage points."""
         if value is None:
             return "–"
-        return signed(f"{100 * value:.1f} points") if self.kind in RATES else amount(value, self.kind, self.unit)
-
-    def moved(self, value: float | None) -> str:
-        """A change, with its sign."""
-        return ("+" if (value or 0.0) > 0 else "") + self.amount(value)
+        value += 0.0  # a zero has no sign
+        text = f"{100 * value:.1f}".replace("-", "−") if self.kind in RATES else amount(value, self.kind)
+        return f"+{text}" if signed and value > 0 else text
 
     def to_dict(self) -> dict[str, JSON]:
         """The change as plain JSON, with ``fairer``, ``verdict`` and ``sentence``."""
@@ -153,28 +155,24 @@ class Change:
         return {"verdict": self.verdict, "fairer": self.fairer, "sentence": self.sentence, **data}
 
 
-def compare_sides(
-    shared: Sequence[SharedCells], sides: tuple[str, str], *, alpha: float = 0.05, correction: str = "holm"
-) -> list[Change]:
-    """The change of every disparity of *shared*, from the first of the *sides* to the second, as one family.
+def changes_of(contrasts: Sequence[SideContrast], *, alpha: float = 0.05, correction: str = "holm") -> list[SideChange]:
+    """The change of each disparity from the first side to the second; all that is compared is one family.
 
     ``smaller`` and ``larger`` (which side is fairer) take a change of .2 SD or more and a disparity that is smaller in
     size, both beyond chance after the *correction*. ``turned``: the change is, and each side puts another group ahead.
-    ``alike``: the 90 % interval of the change lies inside ±.5 SD. Else it is ``open``, also with fewer trials a group than a verdict takes
-    (30, of yes/no 50), and where trials without an outcome, set to either extreme, would turn the answer.
-
-    Raises UsageError for an outcome that has no disparity between two groups: categories.
+    ``alike``: the 90 % interval of the change lies inside ±.5 SD. Else it is ``open``, also with fewer trials a group
+    than a verdict takes (30, of yes/no 50), and where trials without an outcome, set to either extreme, would turn the
+    answer.
     """
-    contrasts = [one for cells in shared for one in _contrasts(cells, sides)]
     family = _Family([_p_value(one.found) for one in contrasts], alpha, correction)
-    return [_change(one, at, family, sides) for at, one in enumerate(contrasts)]
+    return [_change(one, at, family) for at, one in enumerate(contrasts)]
 
 
 # ---------------------------------------------------------------- what is compared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Contrast:
+class SideContrast:
     """Two groups of *data*, contrasted: None where the sides share too little."""
 
     cells: SharedCells
@@ -184,11 +182,16 @@ class _Contrast:
     found: ArmContrast | None
 
 
-def _contrasts(cells: SharedCells, sides: tuple[str, str]) -> list[_Contrast]:
+def contrasts_of(cells: SharedCells) -> list[SideContrast]:
+    """Each two groups of each class of *cells*, on the outcome and, where there are any, on refusals.
+
+    Raises UsageError for an outcome that has no disparity between two groups (categories), FrameError for a table of
+    the wrong shape.
+    """
     half, arguments, frame = len(cells.frame) // 2, cells.arguments, cells.frame
-    arms = Coded(np.repeat([1, 0], half), (sides[1], sides[0]))  # as of an experiment: treated, control
+    arms = Coded(np.repeat([1, 0], half), cells.sides[::-1])  # as of an experiment: treated, control
     # Both sides repeat each other's cells: an arm of its own keeps them from looking like duplicates.
-    own = frame["arm"].astype(str) if "arm" in frame else ""
+    own = frame["arm"].map(str) if "arm" in frame else ""
     frame = frame.assign(arm=np.repeat(["first ", "second "], half) + own)
     cluster, blocks = arguments.get("cluster", "name"), block_columns(frame, arguments.get("block", "template"))
     if cells.analysis == "preference":
@@ -196,14 +199,12 @@ def _contrasts(cells: SharedCells, sides: tuple[str, str]) -> list[_Contrast]:
         two = tuple(cluster) if isinstance(cluster, list) else cluster
         trials = choice_trials(frame, arms, columns=columns, cluster=two, blocks=blocks)
         return _pairs(cells, trials, arguments["by"])
-    found: list[_Contrast] = []
+    found: list[SideContrast] = []
     for table, reading in _read(cells, frame):
         classes = as_columns(arguments["by"])
         for chosen in (some for size in range(len(classes)) for some in combinations(classes, size + 1)):
-            by = " × ".join(chosen)
-            crossed = table.assign(**{by: table[list(chosen)].astype(str).agg(" × ".join, axis=1)})
-            trials = score_trials(crossed, arms, reading=reading, by=by, cluster=cluster, blocks=blocks)
-            found += _pairs(cells, trials, by)
+            trials = score_trials(table, arms, reading=reading, by=chosen, cluster=cluster, blocks=blocks)
+            found += _pairs(cells, trials, " × ".join(chosen))
     return found
 
 
@@ -226,9 +227,9 @@ def _read(cells: SharedCells, frame: pd.DataFrame) -> Iterator[tuple[pd.DataFram
         yield frame, read(frame, "refused", None, None)
 
 
-def _pairs(cells: SharedCells, data: ArmTrials, by: str) -> list[_Contrast]:
+def _pairs(cells: SharedCells, data: ArmTrials, by: str) -> list[SideContrast]:
     return [
-        _Contrast(cells=cells, data=data, by=by, pair=pair, found=data.contrast((0, 1), *pair)) for pair in data.met
+        SideContrast(cells=cells, data=data, by=by, pair=pair, found=data.contrast((0, 1), *pair)) for pair in data.met
     ]
 
 
@@ -266,13 +267,13 @@ def _became(found: ArmContrast, family: _Family, at: int) -> str:
     return ALIKE if low > -MARGIN and high < MARGIN else OPEN
 
 
-def _change(one: _Contrast, at: int, family: _Family, sides: tuple[str, str]) -> Change:
+def _change(one: SideContrast, at: int, family: _Family) -> SideChange:
     data, (a, b), found = one.data, one.pair, one.found
     kind = data.reading.values.kind
     cells = np.array(data.cells((0, 1), a, b))  # side and group × rows
     used, total = (cells & data.used).sum(axis=1), cells.sum(axis=1)
     facts: dict[str, Any] = {
-        "sides": sides,
+        "sides": one.cells.sides,
         "test": one.cells.test,
         "outcome": data.reading.name,
         "kind": kind,
@@ -286,9 +287,12 @@ def _change(one: _Contrast, at: int, family: _Family, sides: tuple[str, str]) ->
     reason: Reason | None = Reason.N
     needs: str | None = "at least two names or blocks that stand on both sides, with both groups"
     if found is None:
-        return Change(became=OPEN, reason=reason, needs=needs, **facts)
+        return SideChange(became=OPEN, reason=reason, needs=needs, **facts)
     change, lost = found.change, float(np.max((total - used) / np.maximum(total, 1)))
     became = _became(found, family, at)
+    of_names = found.unit == "cluster"
+    units = min(data.group(group, (0, 1)).clusters for group in (a, b)) if of_names else change.units
+    noun = f"{data.noun} a group" if of_names and data.second is None else data.noun if of_names else "blocks"
     if found.lost > MAX_RAGGED:
         became, reason = OPEN, Reason.RAGGED
         needs = f"every group in every block: {percent(found.lost)} of the rows are in blocks that lack one"
@@ -298,14 +302,14 @@ def _change(one: _Contrast, at: int, family: _Family, sides: tuple[str, str]) ->
         became, reason = OPEN, Reason.UNSCORED if lost > MAX_UNSCORED else Reason.PRECISION
         needs = f"an outcome for more trials: {percent(lost)} of a group's have none, which could turn the answer"
     elif became == OPEN:
-        reason, needs = Reason.PRECISION, _needs(found, family, data.noun)
+        reason, needs = Reason.PRECISION, _needs(found, family, units, noun)
     else:
         reason, needs = None, None
     turn = -1.0 if max(found.control.mean, found.treated.mean, key=abs) < 0 else 1.0
     if turn < 0:
         facts |= {"group_1": data.labels[b], "group_2": data.labels[a]}
     (low, high), (low_95, high_95) = (change.interval(level, turn) for level in (0.9, 0.95))
-    return Change(
+    return SideChange(
         became=became,
         reason=reason,
         needs=needs,
@@ -321,14 +325,14 @@ def _change(one: _Contrast, at: int, family: _Family, sides: tuple[str, str]) ->
         effect_high=found.on_sd(high),
         p_value=_p_value(found),
         corrected_p_value=family.corrected(at, _p_value(found)),
-        units=change.units,
-        unit_of_evidence=data.noun if found.unit == "cluster" else "blocks",
+        units=units,
+        unit_of_evidence=noun,
         notes=("one name a group: this is about those names",) if data.one_cluster else (),
         **facts,
     )
 
 
-def _imputed(one: _Contrast, at: int, family: _Family, raised: bool) -> str:
+def _imputed(one: SideContrast, at: int, family: _Family, raised: bool) -> str:
     """What became of the disparity with the outcomes that are missing at the extremes that raise the change, or lower
     it.
     """
@@ -336,16 +340,17 @@ def _imputed(one: _Contrast, at: int, family: _Family, raised: bool) -> str:
     return OPEN if found is None else _became(found, family, at)
 
 
-def _needs(found: ArmContrast, family: _Family, noun: str) -> str | None:
-    """The units that would settle it, if the change stays as it is: significant, or inside the margin."""
+def _needs(found: ArmContrast, family: _Family, units: int, noun: str) -> str | None:
+    """The units that would settle it, if the change stays as it is: beyond chance, or inside the margin."""
     change, effect = found.change, abs(found.on_sd(found.change.mean))
     rule, ways = Rule(alpha=family.alpha, family_size=len(family.p_values)), []
     if effect >= TRIVIAL:
-        ways += until_significant(change.units, _p_value(found), rule)
+        ways += until_significant(units, _p_value(found), rule)
     if effect < MARGIN:
         half = found.on_sd((change.interval(0.9)[1] - change.interval(0.9)[0]) / 2)
-        ways.append(change.units * (half / (MARGIN - effect)) ** 2)
-    return needed(ways, change.units, noun if found.unit == "cluster" else "blocks")
+        ways.append(units * (half / (MARGIN - effect)) ** 2)
+    enough = [math.ceil(way) for way in ways if way < 1e6]
+    return f"about {max(min(enough), units + 1):,} {noun} if the change stays as it is" if enough else None
 
 
 def _means(data: ArmTrials) -> dict[str, float]:

@@ -30,10 +30,10 @@ def finding_text(finding: Finding) -> str:
     parts.append("\n".join([_SIMULATED] * finding.simulated + [_REPLAYED] * finding.replayed))
     if finding.group_results:
         groups = group_table(finding, most_labels=5)
-        parts.append(_table(groups, groups.rows[:MOST_GROUPS], len(finding.group_results), "group"))
+        parts.append(table_text(groups, groups.rows[:MOST_GROUPS], len(finding.group_results), "group"))
     if finding.pairs:
         pairs = pair_table(finding, formatting.widest_pairs(finding.pairs, MOST_PAIRS))
-        parts.append(_table(pairs, pairs.rows, len(finding.pairs), "pair"))
+        parts.append(table_text(pairs, pairs.rows, len(finding.pairs), "pair"))
     closing = [formatting.family_line(finding), *(f"note: {note}" for note in finding.notes)]
     beside = {"by the literal specification": formatting.literal(finding)}
     beside["justified"] = formatting.justification_line(finding)
@@ -109,20 +109,22 @@ def _summary_of(finding: Finding, maker: ItemResult) -> list[str]:
     return [*lines, *([clipped(f"    {line(test)}", WIDTH)] if test else [])]
 
 
-def _table(table: Table, rows: Sequence[Sequence[str | Entry]], total: int, what: str) -> str:
-    """*rows* of *total* under their titles, two spaces apart, within the width; columns of words give way first."""
+def table_text(
+    table: Table, rows: Sequence[Sequence[str | Entry]], total: int, what: str = "row", width: int = WIDTH
+) -> str:
+    """*rows* of *total* under their titles, two spaces apart, within the *width*; columns of words give way first."""
     texts = [[line(_plain(row[at])) for row in (table.head, *rows)] for at in range(len(table.head))]
     widths = [max(map(columns_of, column)) for column in texts]
     of_words = [at for at, title in enumerate(table.head) if at == 0 or title in table.words]
-    while sum(widths) + 2 * len(widths) > WIDTH and max(widths) > _NARROWEST:
+    while sum(widths) + 2 * len(widths) > width and max(widths) > _NARROWEST:
         giving = [at for at in of_words if widths[at] > _NARROWEST]
         widths[max(giving or range(len(widths)), key=lambda at: widths[at])] -= 1
     lines = []
     for row in zip(*texts, strict=True):
         shown = ""
-        for at, (text, width) in enumerate(zip(row, widths, strict=True)):
-            cell = clipped(text, width)
-            space = " " * (width - columns_of(cell))
+        for at, (text, columns) in enumerate(zip(row, widths, strict=True)):
+            cell = clipped(text, columns)
+            space = " " * (columns - columns_of(cell))
             shown += "  " + (space + cell if table.is_figure(at) else cell + space)
         lines.append(shown.rstrip())
     if len(rows) < total:
