@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_fairness.errors import UsageError
-from pytest_fairness.runs.folder import run_folders
+from pytest_fairness.runs import folder
 from pytest_fairness.runs.project import chosen_run, runs_root
 
 
@@ -33,7 +33,7 @@ def chosen_runs(name: str) -> list[Path]:
     if not re.search(r"[*?\[]", name) or Path(name).exists():
         return [chosen_run(name)]
     root = runs_root()
-    found = [path for path in run_folders(root) if fnmatchcase(path.name, name)]
+    found = [path for path in folder.run_folders(root) if fnmatchcase(path.name, name)]
     if not found:
         raise UsageError(f"{root} holds no run that fits {name!r}")
     return found

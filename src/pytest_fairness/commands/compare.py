@@ -118,7 +118,7 @@ def compare(arguments: argparse.Namespace) -> tuple[str, int]:
         return as_json(found.to_dict()), code
     lines: list[str] = []
     for at, (side, about) in enumerate(found.sides.items()):
-        lines += wrapped(f"{'after:  ' if at else 'before: '}{side} ({about})", 100, "", "        ")
+        lines += wrapped(f"{'after: ' if at else 'before: '}{side} ({about})", 100, "", "        ")
     marks = ", ".join(["simulated"] * found.simulated + ["replayed"] * found.replayed)
     counts = ", ".join(f"{count} {verdict}" for verdict, count in found.counts.items())
     lines += [f"{len(found.changes)} gaps compared{f' ({marks})' if marks else ''}: {counts}", ""]
