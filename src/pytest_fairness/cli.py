@@ -18,6 +18,8 @@ COMMANDS = {
         "plan": "plan",
     },
     "the folder of a run": {
+        "audit": "audit",
+        "verify": "audit",
         "export": "run_folders",
         "merge": "run_folders",
         "salvage": "run_folders",
