@@ -24,7 +24,7 @@ from pytest_fairness.baselines.document import BaselineDocument
 from pytest_fairness.baselines.mitigations import Mitigation
 from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.model import Finding, Verdict, to_json
-from pytest_fairness.reports.findings_json import RunResults, conclude, read_results
+from pytest_fairness.reports.findings_json import NAME, RunResults, conclude, read_results
 from pytest_fairness.running_test import FreshSample
 from pytest_fairness.runs.judgements import Judgement, judgements
 from pytest_fairness.runs.keys import content_key, identity_hash
@@ -141,6 +141,9 @@ def _check_conclusions(results: RunResults, manifest: Mapping[str, Any], run_dir
     ]
     again = conclude(run_dir, {**manifest, FINISHED: run.get(FINISHED)}, book, entries)
     wrong = [f"findings.json: {place}" for place in _differences(to_json(run), to_json(again.run), "run")]
+    written = json.loads((run_dir / NAME).read_bytes())
+    if written.get("schema") == book["schema"]:  # else of an earlier version, which is read otherwise
+        wrong += [f"findings.json: {place}" for place in _differences(written, book, "")]
     for at, (finding, other) in enumerate(zip(results.findings, again.findings, strict=True)):
         mine, its = (one.details.get("session") for one in (finding, other))
         wrong += [f"{results.ids[at]}: {place}" for place in _differences(to_json(mine), to_json(its), "session")]
