@@ -23,7 +23,7 @@ from pytest_fairness.endpoints.pipeline import PipelineEndpoint
 from pytest_fairness.endpoints.protocol import Endpoint, limits_of
 from pytest_fairness.errors import FairnessError, UsageError
 from pytest_fairness.model import Finding
-from pytest_fairness.pytest_layer import collection, marks, reporting
+from pytest_fairness.pytest_layer import collection, marks
 from pytest_fairness.pytest_layer.command_line import parsed, recorded_path
 from pytest_fairness.pytest_layer.estimate import (
     LATENCY,
@@ -39,6 +39,7 @@ from pytest_fairness.pytest_layer.estimate import (
 from pytest_fairness.pytest_layer.plans import Planned
 from pytest_fairness.reports.escaping import line
 from pytest_fairness.runs.keys import identity_hash
+from pytest_fairness.runs.files import shown
 from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.money import unpriced
 from pytest_fairness.scorers import BUILT_IN
@@ -87,7 +88,7 @@ def announcement(
     for name in settings.endpoints:
         if name in asked & wrong.keys() and context.worker is None:
             raise pytest.UsageError(wrong[name])
-    lines = [_size(settings, tests, rows, reporting.shown(context.store.directory, context.root))]
+    lines = [_size(settings, tests, rows, shown(context.store.directory, context.root))]
     if chance := chance_of_red(settings, items, grids):
         again = sum(row.new for row in rows if row.again)
         lines.append(

@@ -21,9 +21,11 @@ _DIRECTION = "effect d: right of 0 the first group of the pair is higher"
 
 
 def finding_section(
-    finding: Finding, place: int, *, nodeid: str, outcome: str, examples: Examples | None, examples_at: int
+    finding: Finding, identity: str, *, nodeid: str, outcome: str, examples: Examples | None, examples_at: str
 ) -> Section:
-    """The card of a finding. *examples* are those of its groups; they stand in the card of number *examples_at*."""
+    """The card of the finding that reports call *identity*. *examples* are those of its groups; they stand in the card
+    *examples_at*.
+    """
     beside = facts(
         {
             "Justified": formatting.justification_line(finding),
@@ -41,11 +43,10 @@ def finding_section(
     parts += [_blocks(finding), *finding.explain().split("\n\n")[1:], f"{family}."]
     if finding.notes:
         parts.append(Section(heading="Notes", parts=(Notes(items=finding.notes),)))
-    if examples is not None and place == examples_at:
+    if examples is not None and identity == examples_at:
         parts += _examples(finding, examples)
     elif examples is not None:
-        pointer = f"Examples of these groups stand under finding {examples_at}."
-        parts.append(Link(words=pointer, to=f"finding-{examples_at}"))
+        parts.append(Link(words=f"Examples of these groups stand under finding {examples_at}.", to=examples_at))
     literal = formatting.literal(finding)
     chips = [
         finding.assertion.replace("_", " "),
@@ -56,9 +57,9 @@ def finding_section(
     ]
     by = f" by {finding.protected_class}" if finding.protected_class else ""
     return Section(
-        id=f"finding-{place}",
+        id=identity,
         heading=(finding.outcome or chips[0]) + by,
-        about=f"Finding {place}" + (f" · {nodeid}" if nodeid else ""),
+        about=identity + (f" · {nodeid}" if nodeid else ""),
         verdict=finding.verdict,
         sentence=formatting.without_verdict(finding.sentence, finding.verdict),
         chips=tuple(filter(None, chips)),

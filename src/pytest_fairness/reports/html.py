@@ -7,10 +7,10 @@ A page runs no script and loads nothing: its content security policy forbids bot
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -19,6 +19,7 @@ from markupsafe import Markup
 from pytest_fairness.analysis import false_alarms
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports import charts, formatting
+from pytest_fairness.reports.audit_sections import counts_section, mitigations_section
 from pytest_fairness.reports.escaping import shortened, visible
 from pytest_fairness.reports.examples import collect_examples
 from pytest_fairness.reports.finding_sections import finding_section
@@ -48,8 +49,8 @@ def write_html(run_dir: Path) -> Path:
     Raises FairnessError if there are no findings to read, StoreError if a page cannot be written.
     """
     results = read_results(run_dir)
-    run = run_section(results.run)
-    pages = {"report": report_page(results, run, run_dir)}
+    run = run_section(results, run_dir)
+    pages = {"report": report_page(results, run_dir)}
     for stem, page in read_pages(run_dir).items():
         pages[stem] = msgspec.structs.replace(page, sections=(*page.sections, run))
     for stem, page in pages.items():
@@ -100,39 +101,50 @@ def _environment() -> Environment:
 # ---------------------------------------------------------------- the report
 
 
-def report_page(results: RunResults, run: Section, run_dir: Path) -> Page:
-    """Every finding of the run: an overview, a card each, and how to repeat it.
+Builder: TypeAlias = Callable[[RunResults, Path], Section | None]
+"""Makes a section of the report from the run's results and folder; None where there is nothing to show."""
 
-    Examples stand under the first finding that is about their groups, and the others lead there.
-    """
-    examples = collect_examples(run_dir, results.findings)
-    first: dict[tuple[str, str], int] = {}
-    cards = []
-    for number, finding in enumerate(results.findings, start=1):
-        key, maker = (finding.protected_class, finding.model_endpoint or ""), results.maker_of(number - 1)
-        card = finding_section(
-            finding,
-            number,
-            nodeid=maker.nodeid or finding.test_id,
-            outcome=maker.outcome,
-            examples=examples.get(key),
-            examples_at=first.setdefault(key, number),
-        )
-        cards.append(card)
+
+def report_page(results: RunResults, run_dir: Path) -> Page:
+    """The whole run: what :data:`BEFORE` has to say, a card for each finding, the worst first, and :data:`AFTER`."""
+    cards = finding_cards(results, run_dir)
     lead = "This run made no finding."
     if cards:
         attention = len(cards) - results.counts[Verdict.PASS]
         lead = f"{formatting.count(len(cards), 'finding')}, {attention or 'none'} to look at."
         endpoints = ", ".join(map(str, results.run.get("endpoints") or ()))
         lead += f" System under test: {endpoints}." if endpoints else ""
+    before, after = ([build(results, run_dir) for build in builders] for builders in (BEFORE, AFTER))
     return Page(
         name="all findings of the run",
         title="Fairness report",
         lead=lead,
-        sections=(_overview(results, cards), *cards, run),
+        sections=tuple(section for section in (*before, *cards, *after) if section is not None),
         simulated=results.simulated,
         replayed=results.replayed,
     )
+
+
+def finding_cards(results: RunResults, run_dir: Path) -> list[Section]:
+    """A card for each finding, the worst first. Examples stand under the first that is about their groups, and the
+    others lead there.
+    """
+    examples = collect_examples(run_dir, results.findings)
+    first: dict[tuple[str, str], int] = {}
+    cards = []
+    for at in results.order:
+        finding, maker = results.findings[at], results.maker_of(at)
+        key = (finding.protected_class, finding.model_endpoint or "")
+        card = finding_section(
+            finding,
+            results.ids[at],
+            nodeid=maker.nodeid or finding.test_id,
+            outcome=maker.outcome,
+            examples=examples.get(key),
+            examples_at=results.ids[first.setdefault(key, at)],
+        )
+        cards.append(card)
+    return cards
 
 
 def banners(results: RunResults) -> list[tuple[str, str, str]]:
@@ -152,35 +164,38 @@ def banners(results: RunResults) -> list[tuple[str, str, str]]:
     return found
 
 
-def _overview(results: RunResults, cards: Sequence[Section]) -> Section:
+def overview_section(results: RunResults, _: Path) -> Section:
+    """The verdicts counted, and a row a finding."""
     parts: list[Part] = [Counts(rows=tuple(results.counts.items()))]
     across = any(map(formatting.session_p, results.findings))
-    if cards:
+    if results.findings:
         columns: Columns = {
             "Verdict": lambda at: Entry(verdict=results.findings[at].verdict, reason=results.findings[at].reason),
             "What was found": lambda at: Entry(
-                words=cards[at].sentence if len(cards[at].sentence) <= 320 else f"{cards[at].sentence[:280]}…",
-                link=cards[at].id,
+                words=shortened(
+                    formatting.without_verdict(results.findings[at].sentence, results.findings[at].verdict), 320
+                ),
+                link=results.ids[at],
                 small=(results.maker_of(at).nodeid or results.findings[at].test_id,),
             ),
             "On": lambda at: shortened(results.findings[at].outcome, 60),
             "By": lambda at: shortened(results.findings[at].protected_class or formatting.NOTHING, 60),
             "Endpoint": lambda at: Entry(
-                words=shortened(results.findings[at].model_endpoint or formatting.NOTHING, 80), marks=cards[at].marks
+                words=shortened(results.findings[at].model_endpoint or formatting.NOTHING, 80),
+                marks=tuple(formatting.marks(results.findings[at], results.maker_of(at).outcome)),
             ),
             "Corrected p": lambda at: formatting.p_value(results.findings[at].corrected_p_value),
         }
         columns |= {"Session p": lambda at: formatting.session_p(results.findings[at])} if across else {}
-        order = sorted(range(len(cards)), key=lambda at: -results.findings[at].verdict.severity)
-        parts.append(table("Every finding, the worst first", order, columns, kind="findings"))
+        parts.append(table("Every finding, the worst first", results.order, columns, kind="findings"))
         share = results.session.get("false_alarm")
         if isinstance(share, (int, float)):
             chance = false_alarms.words(share)
             parts.append(f"A fair system would have turned this session red with a chance of at most {chance}.")
         if across:
             parts.append(
-                f"Session p: the smallest corrected p of a finding, adjusted over the {len(cards)} findings of this "
-                "session (Holm 1979). It changes no verdict."
+                f"Session p: the smallest corrected p of a finding, adjusted over the {len(results.findings)} findings "
+                "of this session (Holm 1979). It changes no verdict."
             )
     heat = heat_map(results.findings)
     parts += [heat] if heat else []
@@ -222,8 +237,9 @@ def heat_map(findings: Sequence[Finding]) -> Table | None:
 # ---------------------------------------------------------------- the run
 
 
-def run_section(run: Mapping[str, Any]) -> Section:
+def run_section(results: RunResults, _: Path) -> Section:
     """What a reader needs to repeat the run, and to read what it says."""
+    run = results.run
     command, trials = run.get("command"), run.get("trials") or {}
     models = []
     for entry in run.get("models") or []:
@@ -264,3 +280,8 @@ _SCOPE = "A verdict is about this system, these prompts and this run. It is no l
 
 def _listed(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} {value}" for key, value in values.items() if value not in (None, "", [], {}))
+
+
+#: The sections of the report before the findings' cards, and after them.
+BEFORE: tuple[Builder, ...] = (overview_section,)
+AFTER: tuple[Builder, ...] = (counts_section, mitigations_section, run_section)
