@@ -29,8 +29,13 @@ _WITH_VALUE = frozenset(
 )  # fmt: skip
 #: Those whose values are paths, seen from where the command was typed.
 _PATHS = frozenset(
-    ("-c", "--config-file", "--confcutdir", "--html", "--ignore", "--junit-xml", "--junitxml", "--rootdir")
-)
+    (
+        "-c", "--config-file", "--confcutdir", "--fairness-markdown", "--html", "--ignore", "--junit-xml", "--junitxml",
+        "--rootdir",
+    )
+)  # fmt: skip
+#: Those whose values may be.
+_PERHAPS_PATHS = frozenset(("--fairness-against", "--fairness-replay"))
 _FLAGS = re.compile(r"-[hlqsvVx]+")
 _INI = ("-o", "--override-ini")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^\s'\"]+")

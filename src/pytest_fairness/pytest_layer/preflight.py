@@ -38,8 +38,8 @@ from pytest_fairness.pytest_layer.estimate import (
 )
 from pytest_fairness.pytest_layer.plans import Planned
 from pytest_fairness.reports.escaping import line
-from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.files import shown
+from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.money import unpriced
 from pytest_fairness.scorers import BUILT_IN
