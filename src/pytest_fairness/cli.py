@@ -17,7 +17,12 @@ COMMANDS = {
     "before a run": {
         "plan": "plan",
     },
+    "the results of a run": {
+        "report": "report",
+    },
     "the folder of a run": {
+        "audit": "audit",
+        "verify": "audit",
         "export": "run_folders",
         "merge": "run_folders",
         "salvage": "run_folders",

@@ -44,7 +44,14 @@ class Settings(Policy, ApprovalPolicy):
     retry_errors: bool
     replay: Path | None
     shard: str
+    against: Path | None
+    markdown: Path | None
     progress: str
+
+    @property
+    def endpoints(self) -> tuple[str, ...]:
+        """The names of the systems under test, in the order in which they were given."""
+        return tuple(self.endpoint.split(","))
 
     def paths(self) -> dict[str, Path]:
         """Those settings that are paths, by their names."""
@@ -57,7 +64,7 @@ class Settings(Policy, ApprovalPolicy):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        paths = ("endpoints_file", "run_dir", "baseline_dir", "replay")
+        paths = ("endpoints_file", "run_dir", "baseline_dir", "replay", "against", "markdown")
         return cls(**{**data, **{name: Path(data[name]) for name in paths if data[name] is not None}})
 
 

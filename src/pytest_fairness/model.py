@@ -8,10 +8,14 @@ with :func:`to_json` and, where it is read back, from it with its ``from_dict``.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
-from typing import Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 
@@ -283,14 +287,19 @@ class PairResult:
         return cls(**_read_back(cls, data, verdict=Verdict, spec_verdict=Verdict, reason=Reason, notes=tuple))
 
 
+#: What stands for a test statistic and an effect size that a finding has none of: these fields are never empty.
+NOT_COMPUTED = "not computed: nothing was compared"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One assertion's statistical comparison: the groups, the pairs, the verdict and the sentence that says it.
 
     The fields from ``test_id`` to ``notes`` carry the per-test report fields of the ISO 42001 test specification
-    by their own names; ``test_statistic``, ``p_value``, ``corrected_p_value`` and ``effect_size`` are those of
-    the pair that decides the verdict. ``assertion`` names the comparison (``no_disparity``, ``four_fifths``,
-    ``baseline``, …), ``family`` says which tests were corrected together, how, and at which alpha.
+    by their own names; ``test_statistic``, ``p_value``, ``corrected_p_value`` and ``effect_size`` are those of the pair
+    that decides the verdict, and the two texts say so where nothing was computed. ``assertion`` names the comparison
+    (``no_disparity``, ``four_fifths``, ``baseline``, …), ``family`` says which tests were corrected together, how, and
+    at which alpha.
     """
 
     assertion: str
@@ -304,10 +313,10 @@ class Finding:
     model_endpoint: str | None = None
     n_per_group: Mapping[str, int] = field(default_factory=dict)
     group_results: tuple[GroupResult, ...] = ()
-    test_statistic: str = ""
+    test_statistic: str = NOT_COMPUTED
     p_value: float | None = None
     corrected_p_value: float | None = None
-    effect_size: str = ""
+    effect_size: str = NOT_COMPUTED
     refusal_rates: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     reason: Reason | None = None
@@ -325,9 +334,39 @@ class Finding:
     justification: Mapping[str, JSON] | None = None
     explanation: str = ""
 
+    def __repr__(self) -> str:
+        effect = repr(re.split(r"[,:(]", self.effect_size, maxsplit=1)[0].strip())[1:-1]
+        total = f"n = {sum(self.n_per_group.values())}" if self.n_per_group else ""
+        about = f"{self.outcome or self.assertion!r}" + f" by {self.protected_class!r}" * bool(self.protected_class)
+        verdict = f"{self.verdict} ({self.reason})" if self.reason else str(self.verdict)
+        return f"<Finding {verdict}: {', '.join(filter(None, (about, effect, total)))}>"
+
     def explain(self) -> str:
         """The sentence, the method with its sources, and what would change the verdict, a paragraph each."""
         return self.explanation or self.sentence
+
+    def to_frame(self, of: str = "groups") -> pd.DataFrame:
+        """The ``groups`` or the ``pairs`` as a table, a row each.
+
+        Columns are the fields of :class:`GroupResult` or :class:`PairResult`, in their units; ``share_LABEL`` for each
+        label of a categorical outcome; for pairs, what stands in ``statistics``, a column each. Raises UsageError.
+        """
+        return _presenter().finding_frame(self, of)
+
+    def plot(self, of: str | None = None) -> Any:
+        """The picture of the ``groups`` or of the ``pairs`` (of the first there is, if not said), for a notebook.
+
+        Its ``svg`` is text, its ``save(path)`` writes it. Raises UsageError where there is nothing to draw.
+        """
+        return _presenter().finding_picture(self, of)
+
+    def to_html(self) -> str:
+        """A whole page about this finding alone, as in the report: without script, loading nothing."""
+        return _presenter().finding_page(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: badge, sentence, groups and their picture, in styles of their own."""
+        return _presenter().finding_html(self)
 
     def to_dict(self) -> dict[str, JSON]:
         """The finding as plain JSON, without NaN: what ``findings.json`` holds and what crosses processes."""
@@ -351,3 +390,28 @@ class Finding:
                 notes=tuple,
             )
         )
+
+
+class Presenter(Protocol):
+    """What shows a finding to a reader. It lies in a room above, which hands it in with :func:`present_with`."""
+
+    def finding_frame(self, finding: Finding, of: str) -> pd.DataFrame: ...
+
+    def finding_picture(self, finding: Finding, of: str | None) -> Any: ...
+
+    def finding_page(self, finding: Finding) -> str: ...
+
+    def finding_html(self, finding: Finding) -> str: ...
+
+
+def _absent() -> Presenter:
+    raise RuntimeError("nothing is there to show a finding with: import pytest_fairness.reports")
+
+
+_presenter: Callable[[], Presenter] = _absent
+
+
+def present_with(load: Callable[[], Presenter]) -> None:
+    """Let findings be shown by what *load* gives, which is called when one is first shown."""
+    global _presenter  # noqa: PLW0603 - handed in once, when the room of the reports is first imported
+    _presenter = load

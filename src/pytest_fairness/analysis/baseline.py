@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from pytest_fairness.analysis.policy import MAX_REFUSAL_DIFFERENCE, MAX_UNSCORED, deciding_pair, worst_spec
-from pytest_fairness.analysis.provenance import finding_of
+from pytest_fairness.analysis.provenance import finding_of, stamp
 from pytest_fairness.analysis.sentences import amount, listed, p_words, percent, signed
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import ALARMS, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
@@ -26,7 +27,10 @@ from pytest_fairness.statistics.persona_scores import (
     wider_scale,
 )
 
-__all__ = ["ScoreSummary", "compare_baseline", "summarise_scores"]
+if TYPE_CHECKING:
+    from pytest_fairness.scorers.outcome import Outcome
+
+__all__ = ["ScoreSummary", "compare_baseline", "first_approval", "summarise_scores"]
 
 NOW, APPROVED = "now", "approved"
 CRITICAL = "critical"
@@ -124,6 +128,54 @@ def compare_baseline(
             "new_warnings": list(new_warnings),
         },
         notes=tuple(_notes(gate, scale, new_warnings)),
+    )
+
+
+def first_approval(finding: Finding, summary: ScoreSummary, frame: pd.DataFrame) -> Finding:
+    """The *finding* that a first baseline is approved, with what is known of its trials. Its verdict stays: approving
+    has rules of its own.
+    """
+    approved = _group(NOW, summary)
+    found = replace(
+        finding,
+        cluster="persona",
+        n_per_group={approved.group: approved.n},
+        group_results=(approved,),
+        refusal_rates={} if approved.refusal_rate is None else {approved.group: approved.refusal_rate},
+    )
+    kept = ("verdict", "reason", "sentence", "explanation")
+    return replace(stamp(found, frame), **{name: getattr(finding, name) for name in kept})
+
+
+def scores_of(frame: pd.DataFrame, outcome: Outcome, arguments: Mapping[str, Any]) -> ScoreSummary:
+    """The persona scores that the assertion with *arguments* compares with its baseline."""
+    from pytest_fairness.trials_frame import design_of
+
+    design, categories = design_of(frame), arguments["categories"]
+    return summarise_scores(
+        frame,
+        outcome.values,
+        persona=arguments["persona"] or design.persona_column(frame),
+        categories=list(design.protected_classes if categories is None else categories),
+        warnings=arguments["warnings"],
+    )
+
+
+def comparison(
+    approved: ScoreSummary, current: ScoreSummary, frame: pd.DataFrame, outcome: Outcome, arguments: Mapping[str, Any]
+) -> Finding:
+    """What the assertion with *arguments* makes of the scores *current* of *frame*, against those *approved*."""
+    names = ("alpha", "margin_overall", "margin_category", "threshold")
+    return compare_baseline(
+        approved,
+        current,
+        **{name: arguments[name] for name in names},
+        low=outcome.low,
+        high=outcome.high,
+        lower_is_worse=outcome.lower_is_worse,
+        outcome=outcome.name,
+        unit=outcome.unit or "points",
+        frame=frame,
     )
 
 

@@ -17,6 +17,8 @@ import pytest
 if TYPE_CHECKING:
     from pytest_fairness.context import Settings
 
+#: Every endpoint of endpoints.yaml.
+EVERY = "all"
 _RESOLVED: pytest.StashKey[Settings] = pytest.StashKey()
 
 
@@ -37,6 +39,17 @@ def _one_of(*choices: str) -> Callable[[str], str]:
 def _is_share(text: str) -> bool:
     found = re.fullmatch("([1-9][0-9]*)/([1-9][0-9]*)", text)
     return found is not None and int(found[1]) <= int(found[2])
+
+
+def _names(text: str) -> str:
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise ValueError("must be names with a comma between them")
+    if len(set(names)) < len(names):
+        raise ValueError(f"names {next(name for name in names if names.count(name) > 1)!r} twice")
+    if EVERY in names and len(names) > 1:
+        raise ValueError(f"{EVERY!r} stands for every endpoint of the file: give it alone")
+    return ",".join(names)
 
 
 _positive = _checked(int, lambda value: value >= 1, "must be 1 or more")
@@ -74,7 +87,14 @@ class Option(NamedTuple):
 
 
 OPTIONS = (
-    Option("endpoint", str, "simulated", "both", "system under test: a name from endpoints.yaml, or 'simulated'"),
+    Option(
+        "endpoint",
+        _names,
+        "simulated",
+        "both",
+        "system under test: a name from endpoints.yaml, or 'simulated'; several with commas between them, or 'all' of "
+        "the file: each test asks each, as an item of its own",
+    ),
     Option(
         "tier",
         _one_of("auto", "1", "2", "all"),
@@ -92,6 +112,10 @@ OPTIONS = (
     Option("retry_errors", bool, False, "typed", "on resuming, ask again the trials that failed and cost nothing"),
     Option("replay", str, None, "typed", "judge a recorded run: its id, 'last' or its folder; nothing is asked"),
     Option("shard", _share, "", "typed", "K/N: ask the K-th of N shares of all trials, to be merged and judged later"),
+    Option(
+        "against", str, None, "typed", "compare the findings with those of a run: its id, 'last', its findings.json"
+    ),
+    Option("markdown", Path, None, "typed", "write the report for a pull request, as Markdown, to this file"),
     Option("approve", bool, False, "approval", "write the scores of this run as approved baselines"),
     Option("justification", str, "", "approval", "why the baselines are approved; kept with them"),
     Option("approve_regression", bool, False, "approval", "allow --fairness-approve to approve a regression"),
@@ -138,10 +162,17 @@ def settings_of(config: pytest.Config) -> Settings:
     return config.stash[_RESOLVED]
 
 
-def arguments_of(config: pytest.Config) -> dict[str, list[str]]:
-    """The arguments of the command line, ``all`` of them, and those that name ``tests``."""
+def arguments_of(config: pytest.Config) -> dict[str, Any]:
+    """The arguments of the command line, ``all`` of them, and those that name ``tests``; the ``root`` of the project,
+    and the ``folder`` that the command was typed in.
+    """
     tests = config.args if config.args_source is config.ArgsSource.ARGS else []
-    return {"all": list(map(str, config.invocation_params.args)), "tests": list(map(str, tests))}
+    return {
+        "all": list(map(str, config.invocation_params.args)),
+        "tests": list(map(str, tests)),
+        "root": str(config.rootpath),
+        "folder": str(config.invocation_params.dir),
+    }
 
 
 def _resolved(config: pytest.Config) -> Settings:
@@ -151,10 +182,13 @@ def _resolved(config: pytest.Config) -> Settings:
     for field in ("endpoints_file", "run_dir", "baseline_dir"):
         # Relative to the root directory, not to wherever the command was typed: a run must be found again.
         values[field] = config.rootpath / values[field]
-    resume, replay = values["resume"], values["replay"]
-    if resume is None and replay is None:
+    if values["markdown"] is not None:  # as pytest's own outputs
+        values["markdown"] = config.invocation_params.dir / values["markdown"]
+    resume, replay, against = values["resume"], values["replay"], values["against"]
+    if resume is None and replay is None and against is None and values["endpoint"] != EVERY:
         return Settings(**values)
 
+    from pytest_fairness.endpoints.registry import every_name
     from pytest_fairness.errors import FairnessError
     from pytest_fairness.pytest_layer import past_runs
 
@@ -163,10 +197,17 @@ def _resolved(config: pytest.Config) -> Settings:
         raise pytest.UsageError(f"--fairness-replay asks nothing, so --fairness-{other} cannot go with it")
     # Once, here, so that all processes mean the same run.
     try:
+        if against is not None:
+            values["against"] = past_runs.comparable(values["run_dir"], config.invocation_params.dir, against)
         if replay is not None:
             values["replay"] = past_runs.replayable(values["run_dir"], config.invocation_params.dir, replay)
             recorded = past_runs.recorded_settings(values["replay"])
-            values |= {field: old for field, old in recorded.items() if config.getoption(f"--fairness-{field}") is None}
+            typed = {field for field in recorded if config.getoption(f"--fairness-{field}") is not None}
+            typed -= {"endpoint"} if values["endpoint"] == EVERY else set()  # every one of the recording
+            values |= {field: old for field, old in recorded.items() if field not in typed}
+        if values["endpoint"] == EVERY:
+            values["endpoint"] = ",".join(every_name(values["endpoints_file"]))
+        if resume is None:
             return Settings(**values)
         values["resume"] = past_runs.resumable(values["run_dir"], resume).name
         settings = Settings(**values)

@@ -19,12 +19,29 @@ from pytest_fairness.analysis import false_alarms
 from pytest_fairness.analysis.policy import deciding_pair
 from pytest_fairness.baselines.mitigations import Mitigation, followed_up
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.model import JSON, MODEL_DIFFERS, UNPRICED, USAGE_INVALID, Finding, Status, Verdict, to_json
+from pytest_fairness.model import (
+    JSON,
+    MODEL_DIFFERS,
+    NOT_COMPUTED,
+    UNPRICED,
+    USAGE_INVALID,
+    Finding,
+    Status,
+    Verdict,
+    to_json,
+)
 from pytest_fairness.reports.examples import each_trial
 from pytest_fairness.runs.files import write_atomically
+from pytest_fairness.runs.manifest import NAME as MANIFEST
 
 NAME = "findings.json"
-SCHEMA = 1
+#: The version of ``findings.schema.json``; what each reads is in docs/decisions/0126.
+SCHEMA = 2
+_READ = (1, SCHEMA)
+#: What the summary counts findings by: fields of a finding.
+BREAKDOWN = ("test_module", "protected_class", "tier", "model_endpoint")
+#: What stands there for a finding that has none.
+NONE = "none"
 
 #: What may be asked again on request.
 _AGAIN = (Status.UNKNOWN, Status.ERROR)
@@ -32,11 +49,16 @@ _RUN = ("id", "started", "finished", "command", "seed", "versions", "git_commit"
 
 
 class ItemResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How one test ended: pytest's own word, its message, and the places of its findings in ``findings``."""
+    """How one test ended: pytest's own word, its message, and the places of its findings in ``findings``.
+
+    ``file``, from the project's root on, and ``line``, from 1, are where the test is written, as far as that is known.
+    """
 
     nodeid: str
     outcome: str
     message: str = ""
+    file: str = ""
+    line: int | None = None
     findings: tuple[int, ...] = ()
 
 
@@ -61,6 +83,11 @@ class RunResults:
         return {verdict: counted[verdict] for verdict in sorted(Verdict, key=lambda one: -one.severity)}
 
     @property
+    def failed(self) -> tuple[ItemResult, ...]:
+        """The tests that failed or could not run."""
+        return tuple(item for item in self.items if item.outcome in ("failed", "error"))
+
+    @property
     def simulated(self) -> bool:
         return bool(self.run.get("simulated")) or any(finding.simulated for finding in self.findings)
 
@@ -73,6 +100,27 @@ class RunResults:
         """What was adjusted across the session: method, number of findings, ``alpha`` and the ``alarms`` below it."""
         found = self.run.get("session")
         return found if isinstance(found, Mapping) else {}
+
+    @cached_property
+    def summary(self) -> dict[str, JSON]:
+        """How many findings there are of each verdict: all, of INCONCLUSIVE each reason, and by test module, protected
+        class, tier and endpoint; and how many tests ended how.
+        """
+        by: dict[str, JSON] = {}
+        for name in BREAKDOWN:
+            counted: dict[str, Counter[Verdict]] = {}
+            for finding in self.findings:
+                counted.setdefault(str(getattr(finding, name) or NONE), Counter())[finding.verdict] += 1
+            by[name] = {key: {str(one): counted[key][one] for one in self.counts} for key in sorted(counted)}
+        reasons = Counter(str(finding.reason) for finding in self.findings if finding.reason is not None)
+        return {
+            "findings": len(self.findings),
+            "verdicts": {str(verdict): count for verdict, count in self.counts.items()},
+            "inconclusive": dict(sorted(reasons.items())),
+            "by": by,
+            "tests": dict(sorted(Counter(item.outcome for item in self.items).items())),
+            "never_finished": len(self.missing),
+        }
 
     @property
     def mitigations(self) -> Sequence[Mapping[str, Any]]:
@@ -133,6 +181,7 @@ class RunResults:
         return {
             "schema": SCHEMA,
             "run": to_json(self.run),
+            "summary": self.summary,
             "items": [msgspec.to_builtins(item) for item in self.items],
             "findings": [
                 {"id": self.ids[index], **finding.to_dict(), "nodeid": self.maker_of(index).nodeid}
@@ -143,35 +192,51 @@ class RunResults:
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
-        """The inverse of :meth:`to_dict`. Raises FairnessError for another schema or shape."""
+        """The inverse of :meth:`to_dict`; of a file of schema 1 too. Raises FairnessError for another schema or shape.
+
+        Ids and the summary follow from the findings and are not read.
+        """
         if not isinstance(data, dict):
             raise FairnessError("findings are a JSON object with a schema; this is none")
-        if data.get("schema") != SCHEMA:
+        if data.get("schema") not in _READ:
             raise FairnessError(
-                f"findings of schema {data.get('schema')!r} cannot be read by this version, which knows schema "
-                f"{SCHEMA}: read them with the version that wrote them"
+                f"findings of schema {data.get('schema')!r} cannot be read by this version, which reads "
+                f"{' and '.join(map(str, _READ))}: read them with the version that wrote them"
             )
         try:
             return cls(
                 run=dict(data["run"]),
                 items=msgspec.convert(data["items"], tuple[ItemResult, ...]),
-                findings=tuple(
-                    Finding.from_dict({key: value for key, value in finding.items() if key not in ("id", "nodeid")})
-                    for finding in data["findings"]
-                ),
+                findings=tuple(map(_finding, data["findings"])),
                 missing=msgspec.convert(data.get("missing", ()), tuple[str, ...]),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FairnessError(f"findings have another shape than schema {SCHEMA} ({error!r})") from error
 
 
+def _finding(data: Mapping[str, Any]) -> Finding:
+    """A finding of the file; those of schema 1 have nothing where nothing was computed."""
+    finding = Finding.from_dict({key: value for key, value in data.items() if key not in ("id", "nodeid")})
+    statistic, effect = finding.test_statistic or NOT_COMPUTED, finding.effect_size or NOT_COMPUTED
+    return replace(finding, test_statistic=statistic, effect_size=effect)
+
+
 def read_results(run_dir: Path) -> RunResults:
-    """The results of the run in *run_dir*. Raises FairnessError if there are none or they cannot be read."""
-    path = run_dir / NAME
+    """The results of the run in the folder *run_dir*, or in a copy of its ``findings.json`` at that path.
+
+    Raises FairnessError if there are none or they cannot be read.
+    """
+    path = run_dir if run_dir.is_file() else run_dir / NAME
     try:
         return RunResults.from_dict(json.loads(path.read_bytes()))
     except FileNotFoundError:
-        raise FairnessError(f"{run_dir} holds no {NAME}: it is no run's folder, or the run did not finish") from None
+        if not (run_dir / MANIFEST).exists():
+            raise FairnessError(f"{run_dir} holds no {NAME}: it is no run's folder") from None
+        raise FairnessError(
+            f"{run_dir} holds no {NAME}: its session ended before it had judged. What was asked is kept: finish it "
+            f"with --fairness-resume={run_dir.name}, judge what is there with pytest --fairness-replay={run_dir}, or "
+            f"write its records out with pytest-fairness export {run_dir}"
+        ) from None
     except FairnessError as error:
         raise FairnessError(f"{path}: {error}") from error
     except (OSError, ValueError, RecursionError) as error:
@@ -181,8 +246,17 @@ def read_results(run_dir: Path) -> RunResults:
 def write_results(
     run_dir: Path, manifest: Mapping[str, Any], book: Mapping[str, Any], mitigations: Sequence[Mitigation] = ()
 ) -> RunResults:
-    """Write ``findings.json`` of a run from its *manifest*, the ledger's *book* (items, findings, missing) and what is
-    done about findings (*mitigations*).
+    """Write ``findings.json`` of a run: what :func:`conclude` makes of it. Raises StoreError."""
+    results = conclude(run_dir, manifest, book, mitigations)
+    save_results(results, run_dir)
+    return results
+
+
+def conclude(
+    run_dir: Path, manifest: Mapping[str, Any], book: Mapping[str, Any], mitigations: Sequence[Mitigation] = ()
+) -> RunResults:
+    """The results of a run from its *manifest*, the ledger's *book* (items, findings, missing) and what is done about
+    findings (*mitigations*).
 
     Trials are counted from the run's own logs. Findings are adjusted across the session: each p-value, what the
     session's alpha makes of it, and how likely a fair system would have turned the session red.
@@ -203,9 +277,7 @@ def write_results(
         finished = str(results.run.get("finished") or results.run.get("started") or "")[:10]
         day = datetime.date.fromisoformat(finished) if finished else datetime.datetime.now(datetime.UTC).date()
         run["mitigations"] = followed_up(mitigations, results.named, day)
-    results = replace(results, run=run, findings=false_alarms.adjusted(results.findings))
-    save_results(results, run_dir)
-    return results
+    return replace(results, run=run, findings=false_alarms.adjusted(results.findings))
 
 
 def save_results(results: RunResults, run_dir: Path) -> None:
@@ -271,7 +343,7 @@ def _run(run_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
         "endpoints": list(wanted),
         "models": [one for one in by_model if one["asked"] or one["answered"]],
         "simulated": "simulated" in sources or any(entry.get("simulated") for entry in endpoints),
-        "replayed": "replay" in sources,
+        "replayed": "replay" in sources or bool(manifest.get("replay_of")),
         "parameters": manifest.get("settings") or manifest.get("parameters") or {},
         "trials": {name: sums[name] for name in ("total", *(status.value for status in Status))},
         "cost": float(sums["cost"]),

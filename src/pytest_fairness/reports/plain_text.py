@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from pytest_fairness.analysis import false_alarms
 from pytest_fairness.baselines import mitigations
@@ -11,7 +12,7 @@ from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import clipped, columns_of, commandless, line, terminal, wrapped
 from pytest_fairness.reports.finding_sections import group_table, pair_table
-from pytest_fairness.reports.findings_json import ItemResult, RunResults
+from pytest_fairness.reports.findings_json import NONE, ItemResult, RunResults
 from pytest_fairness.reports.judged_tables import JudgedTable, matched_replies
 from pytest_fairness.reports.sections import Entry, Table
 
@@ -76,11 +77,12 @@ def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str
     counted = ", ".join(f"{count} {verdict}" for verdict, count in run.counts.items() if count)
     head = f"fairness: {formatting.count(len(run.findings), 'finding')}{': ' + counted if counted else ''}"
     marks = ", ".join(["simulated"] * run.simulated + ["replayed"] * run.replayed)
-    lines = [head + (f" ({marks})" if marks else "")]
+    lines = [head + (f" ({marks})" if marks else ""), *_by_endpoint(run)]
+    several = len({finding.model_endpoint for finding in run.findings} - {None}) > 1
     for verdict in run.counts:
         for index, finding in enumerate(run.findings):
             if finding.verdict is verdict:
-                lines += _summary_of(finding, run.maker_of(index))
+                lines += _summary_of(finding, run.maker_of(index), several=several)
     lines += [clipped(f"  never finished: {line(nodeid)}", WIDTH) for nodeid in run.missing[:MOST_MISSING]]
     if len(run.missing) > MOST_MISSING:
         lines.append(f"  … and {len(run.missing) - MOST_MISSING} more")
@@ -110,9 +112,23 @@ def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str
     return [commandless(text) for text in lines]
 
 
-def _summary_of(finding: Finding, maker: ItemResult) -> list[str]:
+def _by_endpoint(run: RunResults) -> list[str]:
+    """A line for each endpoint, where there are several."""
+    by: Any = run.summary["by"]
+    named = {endpoint: counts for endpoint, counts in by["model_endpoint"].items() if endpoint != NONE}
+    shown = {
+        endpoint: ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+        for endpoint, counts in named.items()
+    }
+    return [clipped(f"  {line(endpoint)}: {words}", WIDTH) for endpoint, words in shown.items() if len(shown) > 1]
+
+
+def _summary_of(finding: Finding, maker: ItemResult, *, several: bool) -> list[str]:
+    """The lines of *finding*, which name the endpoint where the run judges *several*."""
     adjusted = formatting.session_p(finding)
     marks = [*formatting.marks(finding, maker.outcome), *([f"session p {adjusted}"] if adjusted else [])]
+    if several and finding.model_endpoint:
+        marks = list(dict.fromkeys([line(finding.model_endpoint), *marks]))
     marked = f" [{', '.join(marks)}]" if marks else ""
     head = f"{finding.verdict}{marked}: {line(finding.sentence).removeprefix(f'{finding.verdict}: ')}"
     if finding.verdict is Verdict.PASS:
