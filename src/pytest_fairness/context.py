@@ -47,6 +47,7 @@ class Settings(Policy, ApprovalPolicy):
     against: Path | None
     markdown: Path | None
     progress: str
+    github: str
 
     def paths(self) -> dict[str, Path]:
         """Those settings that are paths, by their names."""
