@@ -32,6 +32,7 @@ from pytest_fairness.trials_frame import (
     AnsweredCell,
     EndpointFacts,
     GridFacts,
+    any_text,
     refuse_if_nothing_answered,
     trials_frame,
 )
@@ -124,7 +125,8 @@ class TrialSource:
         self._skip_on_a_shard()
         if len(frames) == 1:
             return frames[0]
-        table = pd.concat([frame.astype(object) for frame in frames], ignore_index=True).infer_objects()
+        with any_text():
+            table = pd.concat([frame.astype(object) for frame in frames], ignore_index=True).infer_objects()
         table.attrs = dict(frames[0].attrs)
         return table
 
@@ -331,4 +333,5 @@ def _add_columns(frame: pd.DataFrame, rows: Sequence[tuple[PlannedCell, Trial]],
         found.append(row)
     for column in dict.fromkeys([*always, *(key for row in found for key in row)]):
         before = frame[column].tolist() if column in frame else [None] * len(frame)
-        frame[column] = [row.get(column, old) for row, old in zip(found, before, strict=True)]
+        with any_text():
+            frame[column] = [row.get(column, old) for row, old in zip(found, before, strict=True)]

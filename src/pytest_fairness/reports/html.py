@@ -19,7 +19,7 @@ from markupsafe import Markup
 from pytest_fairness.analysis import false_alarms
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports import charts, formatting
-from pytest_fairness.reports.audit_sections import mitigations_section
+from pytest_fairness.reports.audit_sections import counts_section, mitigations_section
 from pytest_fairness.reports.escaping import shortened, visible
 from pytest_fairness.reports.examples import collect_examples
 from pytest_fairness.reports.finding_sections import finding_section
@@ -284,4 +284,4 @@ def _listed(values: Mapping[str, Any]) -> str:
 
 #: The sections of the report before the findings' cards, and after them.
 BEFORE: tuple[Builder, ...] = (overview_section,)
-AFTER: tuple[Builder, ...] = (mitigations_section, run_section)
+AFTER: tuple[Builder, ...] = (counts_section, mitigations_section, run_section)
