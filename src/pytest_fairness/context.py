@@ -49,6 +49,11 @@ class Settings(Policy, ApprovalPolicy):
     progress: str
     github: str
 
+    @property
+    def endpoints(self) -> tuple[str, ...]:
+        """The names of the systems under test, in the order in which they were given."""
+        return tuple(self.endpoint.split(","))
+
     def paths(self) -> dict[str, Path]:
         """Those settings that are paths, by their names."""
         found = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}

@@ -62,6 +62,9 @@ class FairnessSession:
     # ------------------------------------------------------------ collecting
 
     def expand(self, metafunc: pytest.Metafunc) -> None:
+        collection.ask_each(metafunc, self.settings.endpoints)
+        if not marks.has_design(metafunc.definition):
+            return
         # The systems are made when they are needed: hooks may still change the settings.
         resolve: Any = lambda system: self.systems.resolve(system)  # noqa: E731, PLW0108
         planned = collection.expand(metafunc, self.settings.tier, lambda: self.scorers, resolve)
@@ -325,6 +328,7 @@ class Systems:
     def __init__(self, context: RunContext, config: pytest.Config) -> None:
         self._context, self._config = context, config
         self._named: dict[str, Endpoint] = {}
+        self._configured: dict[str, Endpoint] = {}
 
     def resolve(self, system: Any) -> Endpoint:
         """*system* as an endpoint, the names in a pipeline resolved too; a name, or an import path where no endpoint is
@@ -341,9 +345,18 @@ class Systems:
             self._named[system] = self._listed(system) if named else callable_endpoint(system)
         return self._named[system]
 
-    def configured(self) -> Endpoint:
-        """The endpoint that the settings name."""
-        return self._listed(self._context.settings.endpoint)
+    def configured(self, name: str | None = None) -> Endpoint:
+        """The endpoint that the settings name; of several, *name*. Raises UsageError."""
+        names = self._context.settings.endpoints
+        if name is None and len(names) > 1:
+            raise UsageError(
+                f"{len(names)} endpoints are to be asked ({', '.join(names)}), and this test does not say which: let "
+                "it, or its fixtures, have a parameter called endpoint, and it becomes one item for each"
+            )
+        name = names[0] if name is None else name
+        if name not in self._configured:
+            self._configured[name] = self._listed(name)
+        return self._configured[name]
 
     def _listed(self, name: str) -> Endpoint:
         """The endpoint *name* of endpoints.yaml; on replay, as the recording knows it. Raises UsageError."""
