@@ -47,6 +47,7 @@ class Settings(Policy, ApprovalPolicy):
     against: Path | None
     markdown: Path | None
     progress: str
+    github: str
 
     @property
     def endpoints(self) -> tuple[str, ...]:
