@@ -79,7 +79,7 @@ class Ledger:
         elif report.failed:
             outcome = outcome if report.when == "call" else "error"
             crash = getattr(report.longrepr, "reprcrash", None)
-            message = "" if crash is None else str(crash.message)
+            message = report.longreprtext if crash is None else str(crash.message)
         self.items[report.nodeid] = Item(report.nodeid, outcome, message, json.loads(getattr(report, FINDINGS)))
 
     @property

@@ -202,7 +202,10 @@ class FairnessSession:
             confirmable=lambda: offered is not None and offered.possible(),
             scorers=context.scorers,
             scored_by=scored_by,
-            notes=lambda finding: preflight.notes_on(context, item, finding, scored_by),
+            notes=lambda finding: [
+                *preflight.notes_on(context, item, finding, scored_by),
+                *justifications.expired_notes(documented, finding, nodeid),
+            ],
             seed=context.settings.seed,
         )
 
