@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 import tomllib
@@ -10,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.cli import main
+import pytest_fairness
+from pytest_fairness.cli import COMMANDS, main, parser
 from pytest_fairness.design.sources import shipped_folder
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -144,7 +146,38 @@ def test_the_command_is_installed_and_starts_light() -> None:
         "heavy = {'pandas', 'numpy', 'scipy', 'pytest'} & set(sys.modules); sys.exit(repr(heavy) if heavy else 0)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-    listed = subprocess.run(
-        [sys.executable, "-m", "pytest_fairness.cli", "--help"], check=False, capture_output=True, text=True
-    )
-    assert all(command in listed.stdout for command in ("names", "personas", "plan", "merge", "salvage"))
+
+
+def declared() -> dict[str, argparse.ArgumentParser]:
+    """Every command's parser."""
+    whole = parser()
+    return next(dict(action.choices) for action in whole._actions if isinstance(action.choices, dict))
+
+
+def test_help_teaches(cli: Cli, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every command stands once under its purpose; its own help has an example and the exit codes."""
+    rows = [name for commands in COMMANDS.values() for name in commands]
+    assert sorted(rows) == sorted(declared())
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    overview = capsys.readouterr().out
+    assert [line.split()[0] for line in overview.splitlines() if line.split()[:1] and line.split()[0] in rows] == rows
+    assert all(line.isascii() or len(line) <= 120 for line in overview.splitlines())
+    for name, command in declared().items():
+        text = command.format_help()
+        assert "exit codes: 0 " in text, name
+        first, second, *_ = command.example.split()
+        assert (first, second) == ("pytest-fairness", name)
+        assert ("RUN is the folder" in text) == ("RUN" in command.format_usage()), name
+
+
+def test_a_command_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["reprot"] if "report" in declared() else ["salvge"])
+    assert "did you mean '" in capsys.readouterr().err
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"pytest-fairness {pytest_fairness.__version__}\n"

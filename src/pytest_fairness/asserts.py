@@ -198,7 +198,7 @@ def assert_baseline(
     be trusted. Needs a running test: outside pytest use :func:`pytest_fairness.compare_baseline`.
     """
     arguments, __tracebackhide__ = dict(locals()), True
-    from pytest_fairness.analysis.baseline import compare_baseline, summarise_scores
+    from pytest_fairness.analysis.baseline import compare_baseline, first_approval, summarise_scores
     from pytest_fairness.baselines.document import Fingerprints, fingerprint
     from pytest_fairness.runs.judgements import Judgement
     from pytest_fairness.scorers import outcome_of
@@ -252,7 +252,7 @@ def assert_baseline(
         # Raised anew here, so that pytest shows the line of the test and not the inside of the store.
         raise type(error)(str(error)) from None
     test.keep(Judgement.of("baseline", arguments, frame, outcome))
-    return conclude(finding)
+    return conclude(finding if finding.pairs else first_approval(finding, summary, frame))
 
 
 #: Where each analysis lives; imported when an assertion judges, not when a test module is collected.

@@ -3,37 +3,101 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
-from pytest_fairness.errors import FairnessError
+from pytest_fairness import __version__
+from pytest_fairness.errors import FairnessError, did_you_mean
 
-#: The modules that declare subcommands, in the order of ``--help``.
-COMMANDS = ("source_data", "plan", "run_folders")
+#: Command → the module in ``commands/`` that declares it, by purpose, in the order of ``--help``.
+COMMANDS = {
+    "before a run": {
+        "plan": "plan",
+    },
+    "the folder of a run": {
+        "export": "run_folders",
+        "merge": "run_folders",
+        "salvage": "run_folders",
+    },
+    "source data": {
+        "names": "source_data",
+        "personas": "source_data",
+    },
+}
+_RUNS = (
+    "RUN is the folder of a run, its id or the beginning of one (2026-02-28-001), 'last', or 'last~1' for the run "
+    "before it. Ids are those of the project around the working directory."
+)
+_CODES = "exit codes: 0 all is well, 1 there are problems, 2 it could not be done"
 
 
-def parser() -> argparse.ArgumentParser:
+class CommandParser(argparse.ArgumentParser):
+    """The parser of one command. *example* is a command line that shows what it is for."""
+
+    def __init__(self, *, example: str = "", **given: Any) -> None:
+        given.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        given.setdefault("allow_abbrev", False)
+        super().__init__(**given)
+        self.example = example
+
+    def format_help(self) -> str:
+        """Also the example, where there is one, what a RUN is, where one is wanted, and the exit codes."""
+        runs = [_filled(_RUNS)] if any("RUN" in str(action.metavar) for action in self._actions) else []
+        example = [f"example:\n  {self.example}"] if self.example else []
+        self.description = _filled(self.description or "")
+        self.epilog = "\n\n".join([*example, *runs, _CODES])
+        return super().format_help()
+
+    def error(self, message: str) -> Any:
+        """End with exit code 2, naming the command that was meant, where it is one of these."""
+        if self.prog == "pytest-fairness" and (wrong := re.search("invalid choice: '(.*?)'", message)):
+            message += did_you_mean(wrong[1], [name for commands in COMMANDS.values() for name in commands])
+        return super().error(message)
+
+
+def parser() -> CommandParser:
     """The whole command line."""
-    whole = argparse.ArgumentParser(
-        prog="pytest-fairness", description="Fairness tests of systems that contain a language model: data and runs."
+    whole = CommandParser(
+        prog="pytest-fairness",
+        usage="%(prog)s COMMAND …",
+        description="Fairness tests of systems that contain a language model: what is done before and after them. The "
+        "tests themselves are run by pytest.",
+        example="pytest-fairness COMMAND --help",
     )
-    subparsers = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name in COMMANDS:
-        import_module(f"pytest_fairness.commands.{name}").add(subparsers)
+    whole.add_argument("--version", action="version", version=f"pytest-fairness {__version__}")
+    subparsers = whole.add_subparsers(
+        dest="command", required=True, metavar="COMMAND", parser_class=CommandParser, help=argparse.SUPPRESS
+    )
+    modules = dict.fromkeys(module for commands in COMMANDS.values() for module in commands.values())
+    for module in modules:
+        import_module(f"pytest_fairness.commands.{module}").add(subparsers)
+    # argparse has no groups of commands, and keeps their help to itself.
+    about = {action.dest: action.help for action in subparsers._choices_actions}
+    for purpose, commands in COMMANDS.items():
+        group = whole.add_argument_group(purpose)
+        group.description = "\n".join(f"{name:<11} {about[name]}" for name in commands)
     return whole
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Exit code 0: all is well; 1: it found problems; 2: it could not do what was asked."""
-    parsed = parser().parse_args(arguments)
     try:
+        parsed = parser().parse_args(arguments)
         text, code = parsed.run(parsed)
     except FairnessError as error:
         sys.stderr.write(f"pytest-fairness: {error}\n")
         return 2
     sys.stdout.write(text)
     return int(code)
+
+
+def _filled(text: str) -> str:
+    import textwrap
+
+    return "\n\n".join(textwrap.fill(paragraph, 100) for paragraph in text.split("\n\n"))
 
 
 if __name__ == "__main__":

@@ -283,14 +283,19 @@ class PairResult:
         return cls(**_read_back(cls, data, verdict=Verdict, spec_verdict=Verdict, reason=Reason, notes=tuple))
 
 
+#: What stands for a test statistic and an effect size that a finding has none of: these fields are never empty.
+NOT_COMPUTED = "not computed: nothing was compared"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One assertion's statistical comparison: the groups, the pairs, the verdict and the sentence that says it.
 
     The fields from ``test_id`` to ``notes`` carry the per-test report fields of the ISO 42001 test specification
-    by their own names; ``test_statistic``, ``p_value``, ``corrected_p_value`` and ``effect_size`` are those of
-    the pair that decides the verdict. ``assertion`` names the comparison (``no_disparity``, ``four_fifths``,
-    ``baseline``, …), ``family`` says which tests were corrected together, how, and at which alpha.
+    by their own names; ``test_statistic``, ``p_value``, ``corrected_p_value`` and ``effect_size`` are those of the pair
+    that decides the verdict, and the two texts say so where nothing was computed. ``assertion`` names the comparison
+    (``no_disparity``, ``four_fifths``, ``baseline``, …), ``family`` says which tests were corrected together, how, and
+    at which alpha.
     """
 
     assertion: str
@@ -304,10 +309,10 @@ class Finding:
     model_endpoint: str | None = None
     n_per_group: Mapping[str, int] = field(default_factory=dict)
     group_results: tuple[GroupResult, ...] = ()
-    test_statistic: str = ""
+    test_statistic: str = NOT_COMPUTED
     p_value: float | None = None
     corrected_p_value: float | None = None
-    effect_size: str = ""
+    effect_size: str = NOT_COMPUTED
     refusal_rates: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     reason: Reason | None = None

@@ -21,6 +21,7 @@ from conftest import MODES
 from vaderSentiment import vaderSentiment  # noqa: F401
 
 import pytest_fairness
+from tests.support.findings_schema import conforming
 from tests.support.runs import records
 
 Run = Callable[..., pytest.RunResult]
@@ -94,8 +95,8 @@ class Project:
 
     @property
     def results(self) -> dict[str, Any]:
-        """``findings.json`` of the newest run."""
-        return json.loads((self.last / "findings.json").read_text(encoding="utf-8"))
+        """``findings.json`` of the newest run, which is as its schema says."""
+        return conforming(json.loads((self.last / "findings.json").read_text(encoding="utf-8")))
 
     @property
     def findings(self) -> list[dict[str, Any]]:

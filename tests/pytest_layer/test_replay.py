@@ -108,7 +108,7 @@ def test_a_replay_fails_closed(project: Project) -> None:
     log.write_bytes(log.read_bytes().replace(b'"status":"answered"', b'"status":"refused"', 1))
     for name, why in (
         ("elsewhere", "*elsewhere/trials.jsonl, line *: the record was changed*"),
-        ("2020-01-01-001", f"*holds no run '2020-01-01-001'; the newest are: {recorded.name}*"),
+        ("2020-01-01-001", f"*holds no run '2020-01-01-001'; the newest are: *{recorded.name}*"),
     ):
         result = project.run("--fairness-replay", name)
         assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -220,7 +220,7 @@ def results(*findings: Finding, **changes: Any) -> RunResults:
     }
     run.update(changes.pop("run", {}))
     found = [finding.to_dict() for finding in findings]
-    return RunResults.from_dict({"schema": 1, "run": run, "items": items, "findings": found, **changes})
+    return RunResults.from_dict({"schema": 2, "run": run, "items": items, "findings": found, **changes})
 
 
 def trial(group_name: str = "white", reply: str = "A superb data scientist.", **changes: Any) -> dict[str, Any]:

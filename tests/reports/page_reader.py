@@ -9,7 +9,7 @@ ALLOWED = {
     *("html", "head", "meta", "title", "style", "body", "header", "footer", "main", "aside", "section", "nav"),
     *("article", "h1", "h2", "h3", "p", "ul", "li", "dl", "dt", "dd", "table", "caption", "thead", "tbody"),
     *("tr", "th", "td", "span", "strong", "small", "br", "a", "div", "figure", "figcaption", "details"),
-    *("summary", "pre", "svg", "desc", "line", "rect", "circle", "path", "text", "g"),
+    *("summary", "pre", "svg", "desc", "line", "rect", "circle", "path", "text", "tspan", "g", "mark", "b"),
 }
 
 

@@ -11,16 +11,19 @@ from hypothesis import strategies as st
 
 from pytest_fairness.model import Verdict
 from pytest_fairness.reports.charts import (
+    COLUMNS,
+    MOST_DOTS,
     MOST_SERIES,
-    WIDTH,
     Bars,
     Chart,
     Forest,
     ForestRow,
+    OverTime,
     Reference,
     draw,
     in_lines,
     scale,
+    standalone,
     tick_label,
 )
 from pytest_fairness.reports.escaping import columns_of
@@ -43,19 +46,24 @@ def drawn(chart: Chart) -> tuple[ET.Element, str]:
     assert drawing is not None
     assert not re.search(r"<script|<img|[\x00-\x08\x1b\u202e\u200b]", str(drawing))
     root = ET.fromstring(str(drawing))
-    _, _, width, height = map(float, root.attrib["viewBox"].split())
-    assert width == WIDTH
+    height = float(root.attrib["height"])
     for element in root.iter():
-        for name, end in (("x", width), ("x1", width), ("x2", width), ("cx", width), ("y", height), ("y1", height)):
-            assert -0.01 <= float(element.get(name, 0)) <= end + 0.01
-        if element.tag == f"{SVG}rect":
-            assert float(element.attrib["x"]) + float(element.attrib["width"]) <= width + 0.01
+        for name in ("x", "x1", "x2", "cx", "y", "y1", "y2", "cy"):
+            place = element.get(name, "0")
+            assert -0.01 <= float(place.removesuffix("%")) <= (100.01 if place.endswith("%") else height)
+        if element.tag == f"{SVG}rect" and element.attrib["width"].endswith("%"):
+            assert sum(float(element.attrib[name].removesuffix("%")) for name in ("x", "width")) <= 100.01
+        if element.tag == f"{SVG}text":
+            # The narrowest screen shows all of a text that starts at its edge.
+            assert element.find(f"{SVG}title") is not None or columns_of("".join(element.itertext())) <= COLUMNS + 4
     assert root.find(f"{SVG}title") is not None
+    alone = ET.fromstring(standalone(chart) or "")
+    assert alone.findtext(f"{SVG}desc") == root.findtext(f"{SVG}desc")
     return root, root.findtext(f"{SVG}desc") or ""
 
 
 def words(root: ET.Element, kind: str) -> list[str]:
-    return [element.text or "" for element in root.iter(f"{SVG}text") if element.get("class") == kind]
+    return [element.text or "" for element in root.iter() if element.get("class") == kind]
 
 
 def of(root: ET.Element, tag: str, kind: str) -> list[ET.Element]:
@@ -101,14 +109,14 @@ def test_rows_stand_under_their_heading_with_interval_and_verdict():
     root, description = drawn(forest(*rows, ForestRow(label="now", value=2.0, before=1.0), band=(-0.2, 0.2)))
     assert words(root, "heading") == ["first"]
     assert words(root, "side fail") == ["FAIL here"]
-    assert len(of(root, "rect", "dot fail")) == len(of(root, "path", "dot flag")) == 1
+    assert len(of(root, "path", "dot fail")) == len(of(root, "path", "dot flag")) == 1
     assert len(of(root, "circle", "dot pass")) == len(of(root, "circle", "ring inconclusive")) == 1
     assert len(of(root, "circle", "ring")) == 2
     assert len(of(root, "rect", "band")) == 1
     assert description.startswith("first: PASS PASS here; FLAG FLAG here; ")
     assert description.endswith("; now nothing to show")
     root, _ = drawn(forest(ForestRow(label="a"), ForestRow(label="b", value=1.0, words="1")))
-    assert words(root, "side") == ["nothing to show"]
+    assert words(root, "side plain") == ["nothing to show", "1"]
     assert len(of(root, "circle", "")) == 1
     assert draw(forest(ForestRow(label="a")), "f") is draw(forest(), "f") is None
 
@@ -118,8 +126,7 @@ def test_an_axis_around_a_value_reaches_as_far_to_both_sides():
     rows = [ForestRow(label="white_male", value=0.7), ForestRow(label="black_male", value=0.4)]
     root, _ = drawn(forest(*rows, rate=True, around=0.5, least=0.3, lines=(Reference(value=0.5),)))
     (reference,), (axis,) = of(root, "line", "reference"), of(root, "line", "axis")
-    middle = (float(axis.attrib["x1"]) + float(axis.attrib["x2"])) / 2
-    assert float(reference.attrib["x1"]) == pytest.approx(middle, abs=0.01)
+    assert [reference.get("x1"), axis.get("x1"), axis.get("x2")] == ["50%", "4%", "96%"]
     assert "50 %" in words(root, "tick")
     assert words(drawn(forest(*rows, rate=True))[0], "tick")[0] == "0 %"
 
@@ -138,6 +145,37 @@ def test_series_share_a_line_and_differ_by_shape():
     assert words(root, "hint") == list("abcdefgh")
     assert words(root, "label") == ["a", "b"]
     assert description.startswith("p: a, a here; a, b here; ")
+
+
+def test_each_name_is_a_dot_above_the_mean_of_its_group():
+    """With its name and value for who points at it; of many, as many as can be told apart, with both ends."""
+    dots = tuple((f"name {at}", at / 10) for at in range(100))
+    root, _ = drawn(forest(ForestRow(label="a", value=5.0, dots=dots), ForestRow(label="b", value=5.0, dots=dots[:7])))
+    names = [dot.findtext(f"{SVG}title") for dot in of(root, "circle", "name")]
+    assert len(names) == MOST_DOTS + 7
+    assert {"name 0: 0", "name 99: 9.9"} <= set(names)
+
+
+def test_runs_stand_from_left_to_right_with_who_answered():
+    """A mark a run, joined by lines; a dashed line where another model answered; no mark for a run without a value."""
+    rows = [
+        ForestRow(label="r1", value=0.2, low=0.1, high=0.3, verdict=Verdict.PASS, words="+0.20 PASS", part="m-1"),
+        ForestRow(label="r2", words="not tested", part="m-1"),
+        ForestRow(label="r3", value=0.6, low=0.4, high=0.8, verdict=Verdict.FAIL, words="+0.60 FAIL", part=HOSTILE),
+    ]
+    root, description = drawn(OverTime(title="t", axis="d", rows=tuple(rows), band=(-0.2, 0.2)))
+    assert description == "3 runs: r1: +0.20 PASS; r2: not tested; r3: +0.60 FAIL"
+    assert (len(of(root, "line", "course")), len(of(root, "line", "reference"))) == (1, 1)
+    assert len(of(root, "circle", "dot pass")) == len(of(root, "path", "dot fail")) == 1
+    assert standalone(OverTime(title="t", axis="d", rows=())) is None
+
+
+def test_a_picture_by_itself_has_its_title_and_its_colours():
+    """Light, and dark where the reader prefers it; no variable, which not every program knows."""
+    alone = standalone(forest(ForestRow(label=HOSTILE, value=1.0), title=HOSTILE)) or ""
+    assert "prefers-color-scheme: dark" in alone
+    assert "var(" not in alone
+    assert ET.fromstring(alone).attrib["width"] == "680"
 
 
 @settings(max_examples=25, deadline=None)

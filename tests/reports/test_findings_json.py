@@ -7,9 +7,10 @@ import json
 import pytest
 
 from pytest_fairness.errors import FairnessError, StoreError
-from pytest_fairness.model import Verdict
+from pytest_fairness.model import NOT_COMPUTED, Reason, Verdict
 from pytest_fairness.reports.examples import each_trial
 from pytest_fairness.reports.findings_json import NAME, read_results, save_results, write_results
+from tests.support.findings_schema import conforming
 
 from .factories import (
     HOSTILE,
@@ -28,7 +29,8 @@ from .factories import (
 
 def test_results_come_back_equal(tmp_path):
     """Every finding, item and fact of the run survives the file, infinite effects and lone surrogates too; its verdicts
-    are counted, the worst first. Schema 1: run, items with the places of their findings, findings with their test.
+    are counted, the worst first. Schema 2: run, summary, items with the places of their findings, findings with their
+    test.
     """
     hostile = disparity(
         sentence=HOSTILE,
@@ -44,8 +46,7 @@ def test_results_come_back_equal(tmp_path):
         (Verdict.FAIL, 4), (Verdict.FLAG, 0), (Verdict.INCONCLUSIVE, 1), (Verdict.PASS, 1),
     ]  # fmt: skip
     data = json.loads((tmp_path / NAME).read_text())
-    assert data["schema"] == 1
-    assert set(data) == {"schema", "run", "items", "findings", "missing"}
+    assert conforming(data)["schema"] == 2
     assert [item["findings"] for item in data["items"]] == [[at] for at in range(6)]
     assert (data["findings"][0]["nodeid"], data["findings"][0]["verdict"]) == (disparity().test_id, "FAIL")
 
@@ -109,6 +110,39 @@ def test_a_trial_asked_again_counts_once_and_unknown_ones_are_named(tmp_path):
     assert "--fairness-retry-unknown" in run["notes"][1]
 
 
+def test_findings_are_counted_by_module_class_tier_and_endpoint():
+    """Each finding once in each of the four, under ``none`` where it has no such thing; tests by how they ended."""
+    unusable = categorical(reason=Reason.N, test_module="test_careers", tier=1)
+    summary = results(disparity(), passing(), four_fifths(), unusable, missing=["a::b"]).summary
+
+    def of(fail: int = 0, inconclusive: int = 0, passed: int = 0) -> dict[str, int]:
+        return {"FAIL": fail, "FLAG": 0, "INCONCLUSIVE": inconclusive, "PASS": passed}
+
+    assert summary == {
+        "findings": 4,
+        "verdicts": of(2, 1, 1),
+        "inconclusive": {"N": 1},
+        "by": {
+            "test_module": {"test_careers": of(inconclusive=1), "test_names": of(2, passed=1)},
+            "protected_class": {"gender": of(0, 1, 1), "race": of(1), "race_ethnicity": of(1)},
+            "tier": {"1": of(inconclusive=1), "2": of(1, passed=1), "none": of(1)},
+            "model_endpoint": {"gpt-4o": of(1, 1, 1), "none": of(1)},
+        },
+        "tests": {"passed": 4},
+        "never_finished": 1,
+    }
+
+
+def test_findings_of_schema_1_are_read_as_of_schema_2(tmp_path):
+    """They have no summary, and nothing where nothing was computed: both are filled in."""
+    data = results(disparity(test_statistic="", effect_size="")).to_dict() | {"schema": 1}
+    del data["summary"]
+    (tmp_path / NAME).write_text(json.dumps(data))
+    read = read_results(tmp_path)
+    assert (read.findings[0].test_statistic, read.findings[0].effect_size) == (NOT_COMPUTED, NOT_COMPUTED)
+    assert read.to_dict()["summary"]["findings"] == 1
+
+
 EMPTY = '{"schema": 1, "run": {}, "items": [], "findings": [{}]}'
 
 
@@ -116,8 +150,8 @@ def test_a_file_that_cannot_be_read_is_an_error_that_names_it(tmp_path):
     """Absent, of a later version, torn, foreign or edited: one kind of error, with the path and the mend."""
     with pytest.raises(FairnessError, match=r"holds no findings\.json"):
         read_results(tmp_path)
-    (tmp_path / NAME).write_text(json.dumps(results(disparity()).to_dict() | {"schema": 2}))
-    with pytest.raises(FairnessError, match=r"findings.json: findings of schema 2 .* the version that wrote them"):
+    (tmp_path / NAME).write_text(json.dumps(results(disparity()).to_dict() | {"schema": 3}))
+    with pytest.raises(FairnessError, match=r"findings.json: findings of schema 3 .* the version that wrote them"):
         read_results(tmp_path)
     for text in ("", "{", "[]", "null", '{"schema": 1}', EMPTY, "[" * 99_999):
         (tmp_path / NAME).write_text(text)

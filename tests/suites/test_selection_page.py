@@ -63,7 +63,7 @@ def page(tmp_path_factory, whole):
 def test_every_picture_has_a_title_a_description_and_its_table(page):
     """Who cannot see a picture loses nothing: its figures stand in a table with headers after it."""
     names = [tag for tag, _ in page.elements]
-    places = [at for at, name in enumerate(names) if name == "svg"]
+    places = [at for at, (tag, attributes) in enumerate(page.elements) if tag == "svg" and "role" in attributes]
     # Rates of three arms, two classes, three contrasts, order, six interactions, strengths, outcomes; signals and
     # content, and three guesses of the scrubber.
     assert len(places) == 3 + 2 + 3 + 1 + 6 + 1 + 1 + 2 + 3

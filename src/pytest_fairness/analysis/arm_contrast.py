@@ -156,7 +156,7 @@ def analyze_arms(
         by=by,
         groups=[data.group(place, at) for place in range(len(data.labels))],
         decider=decider,
-        tested=lambda pair: (f"t = {pair.statistics.get('t', 0.0):.4f}", f"Δ/SD = {effect_words(pair.effect)}"),
+        tested=lambda pair: (f"t = {pair.statistics['t']:.4f}", f"Δ/SD = {effect_words(pair.effect)}"),
         notes=notes,
         pairs=[one.pair for one in (*judged, *detail)],
         outcome=data.reading.name,
@@ -471,7 +471,7 @@ def _statistics(contrast: ArmContrast | None, n: int, share: float) -> dict[str,
     found |= {
         "units": change.units,
         "unit": contrast.unit,
-        "t": change.mean / change.error if change.error else 0.0,
+        "t": change.t,
         "df": change.df,
         "rows_lost_to_ragged_units": contrast.lost,
     }

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from pytest_fairness.analysis.policy import MAX_REFUSAL_DIFFERENCE, MAX_UNSCORED, deciding_pair, worst_spec
-from pytest_fairness.analysis.provenance import finding_of
+from pytest_fairness.analysis.provenance import finding_of, stamp
 from pytest_fairness.analysis.sentences import amount, listed, p_words, percent, signed
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import ALARMS, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
@@ -26,7 +26,7 @@ from pytest_fairness.statistics.persona_scores import (
     wider_scale,
 )
 
-__all__ = ["ScoreSummary", "compare_baseline", "summarise_scores"]
+__all__ = ["ScoreSummary", "compare_baseline", "first_approval", "summarise_scores"]
 
 NOW, APPROVED = "now", "approved"
 CRITICAL = "critical"
@@ -125,6 +125,22 @@ def compare_baseline(
         },
         notes=tuple(_notes(gate, scale, new_warnings)),
     )
+
+
+def first_approval(finding: Finding, summary: ScoreSummary, frame: pd.DataFrame) -> Finding:
+    """The *finding* that a first baseline is approved, with what is known of its trials. Its verdict stays: approving
+    has rules of its own.
+    """
+    approved = _group(NOW, summary)
+    found = replace(
+        finding,
+        cluster="persona",
+        n_per_group={approved.group: approved.n},
+        group_results=(approved,),
+        refusal_rates={} if approved.refusal_rate is None else {approved.group: approved.refusal_rate},
+    )
+    kept = ("verdict", "reason", "sentence", "explanation")
+    return replace(stamp(found, frame), **{name: getattr(finding, name) for name in kept})
 
 
 def _pair(scope: ScopeTest, lower_is_worse: bool, scale: Scale) -> PairResult:

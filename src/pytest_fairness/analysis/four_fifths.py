@@ -30,7 +30,7 @@ from pytest_fairness.analysis.reading import (
     nouns,
     reasons_by_group,
 )
-from pytest_fairness.analysis.sentences import left_without, lost_words, p_words
+from pytest_fairness.analysis.sentences import effect_with_interval, left_without, lost_words, p_words
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.arrays import Bools, Coded, Floats, Ints, Membership, Values, require_frame, row_name
@@ -407,7 +407,9 @@ def four_fifths_sentence(
 def _in_words(pair: PairResult) -> tuple[str, str]:
     numbers = _numbers(pair)
     effect = "impact ratio = {impact_ratio:.3f} (95 % interval {impact_ratio_low:.3f} to {impact_ratio_high:.3f})"
-    return f"z = {numbers.get('z', 0.0):.4f} SD", effect.format(**numbers) if "impact_ratio" in numbers else ""
+    ratio = effect.format(**numbers) if "impact_ratio" in numbers else ""
+    of_rates = effect_with_interval(pair.effect_name, pair.effect, pair.effect_low, pair.effect_high)
+    return f"z = {numbers['z']:.4f} SD" if "z" in numbers else "", ratio or of_rates
 
 
 def _numbers(pair: PairResult) -> dict[str, float]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.analysis.explanations import explain
 from pytest_fairness.analysis.policy import worst_spec
-from pytest_fairness.model import Finding, GroupResult, PairResult, Reason, Status, Verdict
+from pytest_fairness.model import NOT_COMPUTED, Finding, GroupResult, PairResult, Reason, Status, Verdict
 from pytest_fairness.running_test import current_test
 
 if TYPE_CHECKING:
@@ -74,7 +74,13 @@ def finding_of(
 ) -> Finding:
     """The stamped finding about *frame*. Its p-values are those of *decider*, which the sentence is about and whose
     test statistic and effect size *tested* gives in words; other *fields* are those of :class:`Finding`."""
-    statistic, effect = ("", "") if decider is None else tested(decider)
+    if decider is None:
+        statistic = effect = NOT_COMPUTED
+    elif not decider.test or decider.statistics.get("n") == 0:
+        apart = f"{decider.group_1} and {decider.group_2}"
+        statistic = effect = f"not computed: {apart} cannot be compared on {decider.metric}"
+    else:
+        statistic, effect = (words or f"not computed: {decider.test} has none here" for words in tested(decider))
     of_pairs: dict[str, Any] = {
         "spec_verdict": worst_spec(pair.spec_verdict for pair in pairs),
         "protected_class": by,

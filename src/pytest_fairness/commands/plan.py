@@ -63,6 +63,7 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "plan",
         help="the sample that an effect takes; the price of a suite before it runs",
+        example="pytest-fairness plan --endpoint claude-sonnet --suite -m fairness",
         description=(
             "Plan a sample (names, templates, repetitions, calls) for an effect that must not be missed; or, with "
             "--suite, collect a suite and say what it would ask, what that costs with second samples, what its "

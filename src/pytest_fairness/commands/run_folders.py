@@ -6,42 +6,47 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from pytest_fairness.commands import add_run
+
 
 def add(subparsers: Any) -> None:
     """Declare the three."""
     parser = subparsers.add_parser(
-        "merge", help="put the shards of a run (--fairness-shard K/N) together, to be judged with --fairness-replay"
+        "merge",
+        help="put the shards of a run (--fairness-shard K/N) together, to be judged with --fairness-replay",
+        example="pytest-fairness merge shard-1/ shard-2/ shard-3/",
     )
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="the run's folder of each shard")
+    add_run(parser, "runs", nargs="+", help="the run of each shard")
     parser.add_argument(
-        "--into",
-        type=Path,
-        default=Path(".fairness", "runs"),
-        metavar="DIR",
-        help="the folder of runs in which the merged run is made (.fairness/runs)",
+        "--into", type=Path, metavar="DIR", help="the folder of runs in which the merged run is made (the project's)"
     )
     parser.set_defaults(run=merge)
     parser = subparsers.add_parser(
-        "salvage", help="put what still verifies of a damaged run into a new one, and list what is lost"
+        "salvage",
+        help="put what still verifies of a damaged run into a new one, and list what is lost",
+        example="pytest-fairness salvage 2026-02-28-001",
     )
-    parser.add_argument("damaged", type=Path, metavar="RUN", help="the folder of the damaged run, which is only read")
+    add_run(parser, "damaged", help="the damaged run, which is only read")
     parser.add_argument(
         "--into", type=Path, metavar="DIR", help="the folder of runs in which the new run is made (where RUN lies)"
     )
     parser.set_defaults(run=salvage)
     parser = subparsers.add_parser(
-        "export", help="write the records of a run, checked, to trials*.jsonl, as the end of a session does"
+        "export",
+        help="write the records of a run, checked, to trials*.jsonl, as the end of a session does",
+        example="pytest-fairness export last",
     )
-    parser.add_argument("folder", type=Path, metavar="RUN", help="the folder of the run")
+    add_run(parser, "folder")
     parser.set_defaults(run=export)
 
 
 def merge(arguments: argparse.Namespace) -> tuple[str, int]:
     """Put shards together; say where the run is and how it is judged."""
     from pytest_fairness.runs.merge import merge
+    from pytest_fairness.runs.project import runs_root
     from pytest_fairness.runs.reader import reading
 
-    merged = merge(arguments.runs, arguments.into)
+    merged = merge(arguments.runs, arguments.into or runs_root())
     with reading(merged) as reader:
         trials, count = len(reader), len(arguments.runs)
     return (

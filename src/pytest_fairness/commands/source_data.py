@@ -17,9 +17,12 @@ def add(subparsers: Any) -> None:
         ("names", "the name banks", "weak, ambiguous, rare, undocumented and unbalanced names", names),
         ("personas", "the persona matrix and the other source data", "personas, signals, arms, strategies", personas),
     ):
-        parser = subparsers.add_parser(name, help=what)
+        example = f"pytest-fairness {name} check personas/"
+        parser = subparsers.add_parser(name, help=what, example=example)
         check = parser.add_subparsers(dest="action", required=True).add_parser(
-            "check", help=f"{checked}: problems with reasons"
+            "check",
+            help=f"{checked}: problems with reasons",
+            example=example,
         )
         check.add_argument(
             "folder",

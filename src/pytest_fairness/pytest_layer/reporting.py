@@ -6,13 +6,14 @@ import contextlib
 import datetime
 import itertools
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import pytest
 
 from pytest_fairness.baselines.approval import git_commit
+from pytest_fairness.baselines.mitigations import Mitigation
 from pytest_fairness.baselines.snapshot_files import BaselineFolder, find_orphans
 from pytest_fairness.context import RunContext
 from pytest_fairness.endpoints.protocol import Endpoint
@@ -128,9 +129,12 @@ def note_endpoint(store: RunStore, endpoint: Endpoint) -> None:
 # ---------------------------------------------------------------- the end
 
 
-def write_reports(store: RunStore, book: Ledger, root: Path, *, whole: bool) -> Path:
+def write_reports(
+    store: RunStore, book: Ledger, root: Path, mitigations: Sequence[Mitigation] = (), *, whole: bool
+) -> Path:
     """findings.json and report.html of the run, from the ledger, then from the files alone; the run's folder. Messages
-    of tests are written without secrets and without the way to the project's folder *root*. *whole*: nobody writes to
+    of tests are written without secrets and without the way to the project's folder *root*. *mitigations* are followed
+    up. *whole*: nobody writes to
     the run any more, so that its logs can be sealed.
     """
     from pytest_fairness.reports.findings_json import write_results
@@ -143,7 +147,7 @@ def write_reports(store: RunStore, book: Ledger, root: Path, *, whole: bool) -> 
         findings.rename(run / f"findings-{number}.json")
     for item in book.items.values():
         item.message = recorded_text(item.message, root)
-    results = write_results(run, {**store.manifest(), FINISHED: end}, book.to_dict())
+    results = write_results(run, {**store.manifest(), FINISHED: end}, book.to_dict(), mitigations)
     facts = {key: results.run[key] for key in ("models", "cost", "unpriced", "charged_at_worst_case")}
     write_html(run)
     if whole:  # after the results: who is killed before leaves a run that has not come to its end

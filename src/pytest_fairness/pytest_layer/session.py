@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.baselines import justifications
+from pytest_fairness.baselines import justifications, mitigations
 from pytest_fairness.context import RunContext
 from pytest_fairness.endpoints import as_endpoint, callable_endpoint, load_endpoints, named_endpoint
 from pytest_fairness.endpoints.function import is_import_path
@@ -78,6 +78,8 @@ class FairnessSession:
         if self.settings.max_cost is None and caps:
             self.settings = dataclasses.replace(self.settings, max_cost=min(caps))
         self._items = items
+        if self.worker is None and self._mitigations() is None:
+            raise pytest.UsageError(self.trouble)
         try:
             context = self.context
             if context.barred is None:  # else each test says why, when it asks for the run
@@ -213,6 +215,16 @@ class FairnessSession:
     def _justifications(self) -> tuple[justifications.Justification, ...]:
         return justifications.read_file(self.config.rootpath / "justifications.yaml")
 
+    def _mitigations(self) -> tuple[mitigations.Mitigation, ...] | None:
+        """What is done about findings; None where the file cannot be read, which fails the session and costs no other
+        report.
+        """
+        try:
+            return mitigations.read_file(self.config.rootpath / mitigations.NAME)
+        except UsageError as error:
+            self.trouble = str(error)
+            return None
+
     def attach_findings(self, item: pytest.Item, report: pytest.TestReport) -> None:
         """Let *report* carry the item's findings to the controller, and its verdicts to JUnit."""
         findings, ours = item.stash.get(_FINDINGS, []), marks.is_fairness_item(item)
@@ -271,7 +283,9 @@ class FairnessSession:
             if self.worker is None:
                 self._take_stock()
                 whole = controller is None or not controller.ended
-                self._reported = reporting.write_reports(store, self.ledger, self.config.rootpath, whole=whole)
+                self._reported = reporting.write_reports(
+                    store, self.ledger, self.config.rootpath, self._mitigations() or (), whole=whole
+                )
             store.close()
         except (FairnessError, OSError) as error:
             # The tests have been judged and their replies are on disk; say what is missing, and do not end green.

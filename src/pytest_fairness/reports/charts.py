@@ -1,15 +1,19 @@
-"""The pictures of a page, as data and as inline SVG: values with their intervals on one axis, and bars.
+"""The pictures of a page, as data and as inline SVG: values with their intervals on one axis, bars, values over time.
 
-Colours are classes, so that the page's style serves light, dark and print. Every text that is not ours is escaped
-here; what was cut stands whole in a ``<title>``. Every picture has a description in words, and none tells a verdict by
-its colour alone.
+A picture is as wide as what it stands in: places across are per cent, heights and letters are pixels, so that no text
+shrinks on a narrow screen; words stand above their row. Colours are classes, so that the page's style serves light,
+dark and print. Every text that is not ours is escaped here; what was cut stands whole in a ``<title>``. Every picture
+has a description in words, and none tells a verdict by its colour alone.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -17,13 +21,20 @@ from markupsafe import Markup
 
 from pytest_fairness.model import Verdict
 from pytest_fairness.reports.escaping import clipped, columns_of, html, visible
-from pytest_fairness.reports.formatting import percent
+from pytest_fairness.reports.formatting import count, percent
 
-WIDTH = 800
-#: The width of a letter of the pictures' text, on the safe side of what browsers draw.
-LETTER = 7.5
+#: How many columns of text fit on the narrowest screen.
+COLUMNS = 40
+#: The width of a letter on the safe side of what browsers draw, and of the narrowest picture, in pixels.
+LETTER, NARROW = 7.5, 296
+#: The ends of an axis, in per cent of the width.
+LEFT, RIGHT = 4.0, 96.0
+#: A picture by itself, in pixels: its width, and what is free around it.
+WIDTH, MARGIN = 640, 20
 #: No more series than can be told apart; the table has them all.
 MOST_SERIES = 8
+#: No more dots a row than can be told apart.
+MOST_DOTS = 60
 #: Below this a picture shows nothing, and the arithmetic of ticks runs out of digits.
 _SMALLEST = 1e-9
 
@@ -36,7 +47,8 @@ class ForestRow(Spec, frozen=True):
     """One value with its interval; ``words`` stand beside it, ``verdict`` gives its shape, ``before`` is a ring.
 
     Rows of one ``part`` stand under it as their heading. Those of one part and label that are of different ``series``
-    share a line; the shapes of the series stand in a legend, and their words in the description alone.
+    share a line; the shapes of the series stand in a legend, and their words in the description alone. ``dots`` are the
+    values that it is the mean of, by name.
     """
 
     label: str
@@ -48,6 +60,7 @@ class ForestRow(Spec, frozen=True):
     words: str = ""
     part: str = ""
     series: str = ""
+    dots: tuple[tuple[str, float], ...] = ()
 
 
 class Reference(Spec, frozen=True):
@@ -78,6 +91,17 @@ class Forest(Spec, tag="forest", frozen=True):
     caption: str = ""
 
 
+class OverTime(Spec, tag="over_time", frozen=True):
+    """One value over several runs, the first one at the left: the ``rows`` in their order, ``part`` is who answered."""
+
+    title: str
+    axis: str
+    rows: tuple[ForestRow, ...]
+    lines: tuple[Reference, ...] = ()
+    band: tuple[float, float] | None = None
+    caption: str = ""
+
+
 class Bars(Spec, tag="bars", frozen=True):
     """Shares of a whole by name, as bars of one length, one a label."""
 
@@ -87,43 +111,91 @@ class Bars(Spec, tag="bars", frozen=True):
     caption: str = ""
 
 
-Chart: TypeAlias = Forest | Bars
+Chart: TypeAlias = Forest | OverTime | Bars
 _Drawn: TypeAlias = "tuple[Iterable[str], float, str] | None"
 
 
 def draw(chart: Chart, identity: str) -> Markup | None:
-    """The *chart* as SVG; *identity* tells it from others on the page. None where it has nothing to show."""
-    found = _forest(chart) if isinstance(chart, Forest) else _bars(chart)
+    """The *chart* as SVG as wide as what it stands in; *identity* tells it from others on the page. None where it has
+    nothing to show.
+    """
+    found = _drawn(chart)
     if found is None:
         return None
     body, height, description = found
     return Markup(  # noqa: S704 - every text in it is escaped here and below
-        f'<svg class="picture" viewBox="0 0 {WIDTH} {height:g}" role="img" '
+        f'<svg class="picture" width="100%" height="{height:g}" role="img" '
         f'aria-labelledby="{identity}-title {identity}-desc" xmlns="http://www.w3.org/2000/svg">'
         f'<title id="{identity}-title">{html(chart.title)}</title>'
         f'<desc id="{identity}-desc">{html(description)}</desc>{"".join(body)}</svg>'
     )
 
 
+def standalone(chart: Chart) -> str | None:
+    """The *chart* as an SVG file with its title and its style, light or dark as the reader prefers; None where it has
+    nothing to show.
+    """
+    found = _drawn(chart)
+    if found is None:
+        return None
+    body, height, description = found
+    top, title = MARGIN, in_lines(chart.title, 72, 3)
+    head = [_text(one, "0", 14 + 20 * at, "heading") for at, one in enumerate(title)]
+    shift = 20 * len(title) + 6
+    width, whole = WIDTH + 2 * MARGIN, height + shift + 2 * MARGIN
+    return (
+        f'<svg class="picture" viewBox="0 0 {width} {whole:g}" width="{width}" height="{whole:g}" role="img" '
+        f'xmlns="http://www.w3.org/2000/svg"><title>{html(chart.title)}</title><desc>{html(description)}</desc>'
+        f'<style>{_style()}</style><rect class="behind" width="100%" height="100%"/>'
+        f'<svg x="{MARGIN}" y="{top}" width="{WIDTH}" height="{shift}" overflow="visible">{"".join(head)}</svg>'
+        f'<svg x="{MARGIN}" y="{top + shift}" width="{WIDTH}" height="{height:g}" overflow="visible">'
+        f"{''.join(body)}</svg></svg>\n"
+    )
+
+
+@cache
+def _style() -> str:
+    """The rules of the style sheet for pictures, with the colours themselves: not every program knows variables."""
+    sheet = files("pytest_fairness.reports").joinpath("templates/style.css").read_text(encoding="utf-8")
+    roots = re.findall(r":root \{(.*?)\}", sheet, re.DOTALL)[:2]
+    light, dark = (dict(re.findall(r"--([\w-]+): ([^;]+);", root)) for root in roots)
+    rules = "".join(re.findall(r"^\.picture .*$", sheet.partition("@media print")[0], re.MULTILINE))
+
+    def coloured(colours: Mapping[str, str]) -> str:
+        return re.sub(r"var\(--([\w-]+)\)", lambda name: colours[name[1]], rules).replace('"', "'")
+
+    return f"{coloured(light)}@media (prefers-color-scheme: dark){{{coloured(light | dark)}}}"
+
+
+def _drawn(chart: Chart) -> _Drawn:
+    match chart:
+        case Forest():
+            return _forest(chart)
+        case OverTime():
+            return _over_time(chart)
+        case Bars():
+            return _bars(chart)
+
+
 # ---------------------------------------------------------------- the axis
 
 
 class AxisScale(NamedTuple):
-    """Values from *low* to *high* laid out from *left* to *right*, in the picture's units."""
+    """Values from *low* to *high* laid out from *left* to *right*."""
 
     low: float
     high: float
-    left: float
-    right: float
+    left: float = LEFT
+    right: float = RIGHT
 
     def at(self, value: float) -> float:
         """Where *value* lies, held inside the picture; two decimals are more than a screen shows."""
         share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
         return round(self.left + share * (self.right - self.left), 2)
 
-    def ticks(self) -> list[float]:
-        """Some six round values across the scale: 1, 2 or 5 times a power of ten apart."""
-        rough = (self.high - self.low) / 6
+    def ticks(self, most: int = 6) -> list[float]:
+        """Some *most* round values across the scale: 1, 2 or 5 times a power of ten apart."""
+        rough = (self.high - self.low) / most
         power = 10.0 ** math.floor(math.log10(rough))
         step = next(power * factor for factor in (1, 2, 5, 10) if rough <= power * factor * 1.000001)
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
@@ -132,8 +204,8 @@ class AxisScale(NamedTuple):
 
 def scale(
     values: Iterable[float | None],
-    left: float,
-    right: float,
+    left: float = LEFT,
+    right: float = RIGHT,
     *,
     zero: bool = False,
     around: float | None = None,
@@ -163,25 +235,42 @@ def tick_label(value: float, *, rate: bool = False) -> str:
     return text.replace("-", "−")
 
 
-def _axis(places: AxisScale, top: float, bottom: float, title: str, *, rate: bool) -> Iterator[str]:
-    """The axis along the bottom with its title, and a line up from each tick."""
-    for tick in places.ticks():
+def _axis(places: AxisScale, top: float, bottom: float, title: str, *, rate: bool) -> tuple[list[str], float]:
+    """The axis along the bottom with its title, and a line up from each tick; how far down it reaches."""
+    ticks = places.ticks()
+    room = len(ticks) * (1.5 + max(columns_of(tick_label(one, rate=rate)) for one in ticks)) * LETTER
+    every = math.ceil(room / NARROW)
+    drawn = []
+    for number, tick in enumerate(ticks):
         x = places.at(tick)
-        yield _line(x, top - 6, x, bottom, "grid")
-        yield _text(tick_label(tick, rate=rate), x, bottom + 18, "tick")
-    yield _line(places.left, bottom, places.right, bottom, "axis")
-    yield _text(title, (places.left + places.right) / 2, bottom + 42, "axis-label", 80)
+        drawn.append(_line(x, top, x, bottom, "grid"))
+        if number % every == 0:
+            drawn.append(_text(tick_label(tick, rate=rate), f"{x:g}%", bottom + 18, "tick"))
+    drawn.append(_line(places.left, bottom, places.right, bottom, "axis"))
+    lines = in_lines(title, COLUMNS + 4, 3)
+    drawn += [_text(one, "50%", bottom + 40 + 16 * at, "axis-label") for at, one in enumerate(lines)]
+    return drawn, bottom + 34 + 16 * len(lines)
 
 
 # ---------------------------------------------------------------- marks and words
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
-    return f'<line class="{kind}" x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}"/>'
+    return f'<line class="{kind}" x1="{x1:g}%" y1="{y1:g}" x2="{x2:g}%" y2="{y2:g}"/>'
 
 
 def _rect(x: float, y: float, width: float, height: float, kind: str) -> str:
-    return f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{max(width, 0):.6g}" height="{height:g}"/>'
+    return f'<rect class="{kind}" x="{x:g}%" y="{y:g}" width="{max(width, 0):.6g}%" height="{height:g}"/>'
+
+
+def _circle(x: float, y: float, radius: float, kind: str, title: str = "") -> str:
+    circle = f'<circle class="{kind}" cx="{x:g}%" cy="{y:g}" r="{radius:g}"'
+    return circle + (f"><title>{html(title)}</title></circle>" if title else "/>")
+
+
+def _path(x: float, y: float, path: str, kind: str) -> str:
+    """A *path* around a place: only a picture in the picture can stand at per cent."""
+    return f'<svg x="{x:g}%" y="{y:g}" width="1" height="1" overflow="visible"><path class="{kind}" d="{path}"/></svg>'
 
 
 def _titled(title: str, *parts: str) -> str:
@@ -189,19 +278,26 @@ def _titled(title: str, *parts: str) -> str:
     return f"<g><title>{html(title)}</title>{''.join(parts)}</g>"
 
 
-def _text(words: str, x: float, y: float, kind: str, most: int | None = None) -> str:
+def _text(words: str, x: str, y: float, kind: str, most: int | None = None) -> str:
     """*words* at a place, cut to *most* columns; what was cut is shown when pointed at."""
     shown = visible(words, keep="")
     cut = shown if most is None else clipped(shown, most)
     whole = f"<title>{html(words)}</title>" if cut != shown else ""
-    return f'<text class="{kind}" x="{x:g}" y="{y:g}">{html(cut)}{whole}</text>'
+    return f'<text class="{kind}" x="{x}" y="{y:g}">{html(cut)}{whole}</text>'
 
 
-def _label(words: str, x: float, y: float) -> str:
-    """The name of a row, ending at *x*, on up to two lines around *y*."""
-    lines = in_lines(words)
-    first = y + 4 - 7.5 * (len(lines) - 1)
-    return _titled(words, *(_text(one, x, first + 15 * down, "label") for down, one in enumerate(lines)))
+def _label(label: str, words: str, kind: str, y: float) -> tuple[str, float]:
+    """The name of a row with its *words* behind it, or under it where both do not fit; and how far down they reach."""
+    lines = in_lines(label, COLUMNS)
+    texts = [_text(one, "0", y + 14 + 16 * at, "label") for at, one in enumerate(lines)]
+    y += 16 * len(lines)
+    if words and columns_of(visible(words)) + columns_of(lines[-1]) + 2 <= COLUMNS:
+        behind = f'<tspan class="side {kind}" dx="10">{html(words)}</tspan></text>'
+        texts[-1] = texts[-1].removesuffix("</text>") + behind
+    elif words:
+        texts.append(_text(words, "0", y + 14, f"side {kind}", COLUMNS))
+        y += 16
+    return _titled(f"{label}: {words}" if words else label, *texts), y
 
 
 def in_lines(words: str, width: int = 34, most: int = 2) -> list[str]:
@@ -218,28 +314,26 @@ def in_lines(words: str, width: int = 34, most: int = 2) -> list[str]:
     return kept
 
 
-def _legend(names: Sequence[str], left: float) -> tuple[list[tuple[int, float, float]], float]:
-    """Where each of *names* stands (number, x, y), on as many lines as it takes; and how far down they reach."""
-    x, y, places = left, 14.0, []
-    for at, name in enumerate(names):
-        room = 44 + LETTER * min(columns_of(visible(name)), 30)
-        if x > left and x + room > WIDTH:
-            x, y = left, y + 22
-        places.append((at, x, y))
-        x += room
-    return places, y + 22 if names else 0.0
+def _legend(names: Sequence[str]) -> tuple[list[tuple[int, float, float]], float]:
+    """Where each of *names* stands (number, x in per cent, y), in columns; and how far down they reach."""
+    if not names:
+        return [], 0.0
+    widest = min(max(columns_of(visible(name)) for name in names), 30) + 4
+    a_line = max(1, min(len(names), (COLUMNS + 2) // widest))
+    return [
+        (at, 100 / a_line * (at % a_line), 14.0 + 22 * (at // a_line)) for at in range(len(names))
+    ], 14.0 + 22 * math.ceil(len(names) / a_line)
 
 
 def _mark(verdict: Verdict | None, x: float, y: float, kind: str) -> str:
     """A shape a verdict, so that none depends on its colour alone."""
     match verdict:
         case Verdict.FAIL:
-            return _rect(x - 6, y - 6, 12, 12, f"dot {kind}")
+            return _path(x, y, "M-6 -6h12v12h-12z", f"dot {kind}")
         case Verdict.FLAG:
-            return f'<path class="dot {kind}" d="M{x:g} {y - 8:g}l8 8l-8 8l-8 -8z"/>'
+            return _path(x, y, "M0 -8l8 8l-8 8l-8 -8z", f"dot {kind}")
         case _:
-            shape = "ring" if verdict is Verdict.INCONCLUSIVE else "dot"
-            return f'<circle class="{shape} {kind}" cx="{x:g}" cy="{y:g}" r="6"/>'
+            return _circle(x, y, 6, f"{'ring' if verdict is Verdict.INCONCLUSIVE else 'dot'} {kind}")
 
 
 #: A path a series around 0, 0: series are told apart by shape as well as by colour.
@@ -251,7 +345,7 @@ _SHAPES = (
 
 
 def _shape(place: int, x: float, y: float) -> str:
-    return f'<path class="point s{place}" transform="translate({x:g} {y:g})" d="{_SHAPES[place]}"/>'
+    return _path(x, y, _SHAPES[place], f"point s{place}")
 
 
 def _whisker(places: AxisScale, low: float, high: float, y: float, kind: str) -> Iterator[str]:
@@ -262,12 +356,23 @@ def _whisker(places: AxisScale, low: float, high: float, y: float, kind: str) ->
         if places.low <= end <= places.high:
             yield _line(x, y - 5, x, y + 5, f"whisker {kind}")
         else:
-            yield f'<path class="arrow {kind}" d="M{x:g} {y - 5:g}l{sign * 8} 5l{-sign * 8} 5z"/>'
+            yield _path(x, y, f"M0 -5l{sign * 8} 5l{-sign * 8} 5z", f"arrow {kind}")
+
+
+def _kind(verdict: Verdict | None) -> str:
+    return "plain" if verdict is None else verdict.value.lower()
+
+
+def _reference(line: Reference, x: float, top: float, bottom: float) -> list[str]:
+    """A line down the picture, with its words above it that stay within."""
+    kind = "tick start" if x < 25 else "tick end" if x > 75 else "tick"
+    shown = [_line(x, top, x, bottom, "zero" if line.solid else "reference")]
+    return shown + ([_text(line.words, f"{x:g}%", top - 6, kind, 24)] if line.words else [])
 
 
 # ---------------------------------------------------------------- forest plots
 
-_RIGHT, _HEADING = 590, 34
+_HEADING = 18
 
 
 def _forest(chart: Forest) -> _Drawn:
@@ -278,62 +383,90 @@ def _forest(chart: Forest) -> _Drawn:
     for at, row in enumerate(rows):
         if not row.series or row.series in series:
             parts.setdefault(row.part, {}).setdefault(row.label if row.series else at, []).append(row)
-    names = [in_lines(row.label) for row in rows]
-    height = max(38 if any(len(lines) > 1 for lines in names) else 30, 14 + 13 * len(series))
-    left = 30 + LETTER * max(columns_of(one) for lines in names for one in lines)
-    ends = [end for row in rows for end in (row.value, row.low, row.high, row.before)]
+    ends = [end for row in rows for end in (row.value, row.low, row.high, row.before, *(v for _, v in row.dots))]
     ends += [line.value for line in chart.lines]
-    places = scale(ends, left, _RIGHT, zero=chart.rate, around=chart.around, least=chart.least, most=chart.most)
-    entries, reach = _legend(series, left)
-    body = [part for at, x, y in entries for part in (_shape(at, x, y - 4), _text(series[at], x + 14, y, "hint", 30))]
-    top = reach + 32
-    bottom = top + sum(height * len(lines) + _HEADING * bool(heading) for heading, lines in parts.items())
-    if chart.band is not None:
-        start, end = map(places.at, chart.band)
-        body.append(_rect(start, top - 6, end - start, bottom - top + 6, "band"))
-    body += _axis(places, top, bottom, chart.axis, rate=chart.rate)
-    for line in chart.lines:
-        if places.low <= line.value <= places.high:
-            x = places.at(line.value)
-            body += [_line(x, top - 6, x, bottom, "zero" if line.solid else "reference")]
-            body += [_text(line.words, x, top - 12, "tick", 34)] if line.words else []
-    y, described = top, []
+    places = scale(ends, zero=chart.rate, around=chart.around, least=chart.least, most=chart.most)
+    entries, top = _legend(series)
+    legend = [part for at, x, y in entries for part in (_legend_shape(at, x, y), _legend_words(series[at], x, y))]
+    top += 18 if any(line.words for line in chart.lines) else 0
+    y, marks, described = top + 4, [], []
     for heading, lines in parts.items():
         if heading:
             # Over the lines, so that they do not run through it.
-            body += [_rect(0, y + 3, WIDTH, _HEADING - 8, "behind"), _text(heading, 8, y + 21, "heading", 88)]
-            y += _HEADING
+            titles = in_lines(heading, COLUMNS, 2)
+            marks.append(_rect(0, y + 2, 100, _HEADING * len(titles) + 4, "behind"))
+            marks += [_text(one, "0", y + 17 + _HEADING * at, "heading") for at, one in enumerate(titles)]
+            y += _HEADING * len(titles) + 8
         for some in lines.values():
-            body.append(_label(some[0].label, left - 14, y + height // 2))
-            for row in some:
-                if row.series:
-                    place = series.index(row.series)
-                    body += _of_series(row, places, y + height / 2 + 13 * (place - (len(series) - 1) / 2), place)
-                else:
-                    body += _forest_row(row, places, y + height // 2)
-            y += height
+            drawn, y = _forest_line(some, series, places, y)
+            marks += drawn
         shown = (
             f"{row.label}{f', {row.series}' * bool(row.series)} {row.words or 'nothing to show'}"
             for some in lines.values()
             for row in some
         )
         described.append(f"{heading}: " * bool(heading) + "; ".join(shown))
-    return body, bottom + 52, "; ".join(described)
+    body = []
+    if chart.band is not None:
+        start, end = map(places.at, chart.band)
+        body.append(_rect(start, top, end - start, y - top, "band"))
+    axis, bottom = _axis(places, top, y, chart.axis, rate=chart.rate)
+    body += axis
+    for line in chart.lines:
+        if places.low <= line.value <= places.high:
+            body += _reference(line, places.at(line.value), top, y)
+    return [*legend, *body, *marks], bottom, "; ".join(described)
+
+
+def _legend_shape(at: int, x: float, y: float) -> str:
+    return f'<g transform="translate(8 0)">{_shape(at, x, y - 4)}</g>'
+
+
+def _legend_words(name: str, x: float, y: float) -> str:
+    return f'<g transform="translate(22 0)">{_text(name, f"{x:g}%", y, "hint", 30)}</g>'
+
+
+def _forest_line(
+    some: Sequence[ForestRow], series: Sequence[str], places: AxisScale, y: float
+) -> tuple[list[str], float]:
+    """The rows that share a line, from *y* on; and how far down they reach."""
+    first = some[0]
+    if first.series:
+        label, y = _label(first.label, "", "", y)
+        drawn = [label]
+        for row in some:
+            place = series.index(row.series)
+            drawn += _of_series(row, places, y + 10 + 13 * place, place)
+        return drawn, y + 14 + 13 * len(series)
+    words = first.words if first.value is not None else first.words or "nothing to show"
+    label, y = _label(first.label, words, _kind(first.verdict if first.value is not None else None), y)
+    if first.value is None:
+        return [label], y + 10
+    room = 30 if first.dots else 0
+    return [label, *_forest_row(first, places, y + 10 + room)], y + 24 + room
 
 
 def _forest_row(row: ForestRow, places: AxisScale, y: float) -> Iterator[str]:
     if row.value is None:
-        yield _text(row.words or "nothing to show", _RIGHT + 14, y + 4, "side", 28)
         return
-    kind = "plain" if row.verdict is None else row.verdict.value.lower()
-    x = places.at(row.value)
+    kind, x = _kind(row.verdict), places.at(row.value)
+    shown = row.dots if len(row.dots) <= MOST_DOTS else _spread(row.dots)
+    for at, (name, value) in enumerate(shown):
+        # Neighbours in value stand at different heights: the golden ratio never comes round.
+        above = round(y - 12 - 22 * (at * 0.618034 % 1), 1)
+        yield _circle(places.at(value), above, 3.5, "name", f"{name}: {value:.4g}")
     if row.before is not None:
         yield _line(places.at(row.before), y, x, y, f"whisker {kind}")
-        yield f'<circle class="ring" cx="{places.at(row.before):g}" cy="{y:g}" r="6"/>'
+        yield _circle(places.at(row.before), y, 6, "ring")
     if row.low is not None and row.high is not None:
         yield from _whisker(places, row.low, row.high, y, kind)
     yield _mark(row.verdict, x, y, kind)
-    yield _text(row.words, _RIGHT + 14, y + 4, f"side {kind}", 28)
+
+
+def _spread(dots: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
+    """So many *dots* as can be told apart, in equal steps from the lowest to the highest."""
+    ordered = sorted(dots, key=lambda dot: dot[1])
+    return [ordered[round(at * (len(ordered) - 1) / (MOST_DOTS - 1))] for at in range(MOST_DOTS)]
 
 
 def _of_series(row: ForestRow, places: AxisScale, y: float, place: int) -> Iterator[str]:
@@ -344,6 +477,60 @@ def _of_series(row: ForestRow, places: AxisScale, y: float, place: int) -> Itera
         yield _titled(f"{row.label}, {row.series}: {row.words}", stem, _shape(place, places.at(row.value), y))
 
 
+# ---------------------------------------------------------------- over time
+
+_TALL = 180
+
+
+def _over_time(chart: OverTime) -> _Drawn:
+    rows = chart.rows
+    if not any(row.value is not None for row in rows):
+        return None
+    ends = [end for row in rows for end in (row.value, row.low, row.high)] + [line.value for line in chart.lines]
+    top, left = 26.0, 14.0
+    up = scale(ends, top + _TALL, top)
+    body = []
+    if chart.band is not None:
+        start, end = up.at(chart.band[1]), up.at(chart.band[0])
+        body.append(_rect(left, start, RIGHT - left, end - start, "band"))
+    for tick in up.ticks(4):
+        body += [_line(left, up.at(tick), RIGHT, up.at(tick), "grid")]
+        body += [_text(tick_label(tick), "0", up.at(tick) + 4, "tick start")]
+    body += [
+        _line(left, up.at(line.value), RIGHT, up.at(line.value), "zero" if line.solid else "reference")
+        for line in chart.lines
+        if up.low <= line.value <= up.high
+    ]
+    steps, room = max(len(rows) - 1, 1), RIGHT - left - 10
+    across = [left + 5 + room * (at / steps if len(rows) > 1 else 0.5) for at in range(len(rows))]
+    known = [(x, row) for x, row in zip(across, rows, strict=True) if row.value is not None]
+    for (x1, one), (x2, two) in pairwise(known):
+        body.append(_line(x1, up.at(one.value or 0.0), x2, up.at(two.value or 0.0), "course"))
+    before = None
+    for x, row in zip(across, rows, strict=True):
+        if row.part != before and before is not None:
+            body.append(_line(x, top - 8, x, top + _TALL, "reference"))
+        if row.part != before:
+            words = f"{row.part}"
+            body.append(_text(words, f"{x:g}%", top - 12, "tick end" if x > 60 else "tick start", 22))
+        before = row.part
+        if row.value is None:
+            continue
+        kind, marks = _kind(row.verdict), []
+        if row.low is not None and row.high is not None:
+            marks.append(_line(x, up.at(row.low), x, up.at(row.high), f"whisker {kind}"))
+        body.append(_titled(f"{row.label}: {row.words}", *marks, _mark(row.verdict, x, up.at(row.value), kind)))
+    bottom = top + _TALL + 8
+    body.append(_line(left, bottom, RIGHT, bottom, "axis"))
+    body.append(_text(rows[0].label, f"{left:g}%", bottom + 18, "tick start", 18))
+    if len(rows) > 1:
+        body.append(_text(rows[-1].label, f"{RIGHT:g}%", bottom + 18, "tick end", 18))
+    lines = in_lines(chart.axis, COLUMNS + 4, 3)
+    body += [_text(one, "50%", bottom + 40 + 16 * at, "axis-label") for at, one in enumerate(lines)]
+    described = "; ".join(f"{row.label}: {row.words or 'nothing to show'}" for row in rows)
+    return body, bottom + 34 + 16 * len(lines), f"{count(len(rows), 'run')}: {described}"
+
+
 # ---------------------------------------------------------------- bars
 
 
@@ -351,24 +538,26 @@ def _bars(chart: Bars) -> _Drawn:
     names = list(dict.fromkeys(part for parts in chart.bars.values() for part in parts))
     if not names:
         return None
-    left = 30 + LETTER * max(columns_of(one) for label in chart.bars for one in in_lines(label))
-    places = AxisScale(0.0, 1.0, left, WIDTH - 20)
-    entries, top = _legend(names, left)
-    body = []
+    places = AxisScale(0.0, 1.0, 2.0, RIGHT)
+    entries, top = _legend(names)
+    legend = []
     for at, x, y in entries:
-        body += [_rect(x, y - 11, 13, 13, f"share s{min(at, 7)}"), _text(names[at], x + 19, y, "hint", 30)]
-    bottom = top + 34 * len(chart.bars)
-    body += _axis(places, top, bottom, chart.axis, rate=True)
-    described = []
-    for row, (label, parts) in enumerate(chart.bars.items()):
-        y, start = top + 34 * row + 17, 0.0
-        body.append(_label(label, left - 14, y))
+        square = f'<rect class="share s{min(at, 7)}" x="{x:g}%" y="{y - 11:g}" width="13" height="13"/>'
+        legend += [square, _legend_words(names[at], x, y)]
+    y, drawn, described = top + 4, [], []
+    for label, parts in chart.bars.items():
+        words, y = _label(label, "", "", y)
+        drawn.append(words)
+        start = 0.0
         for part, share in parts.items():
             x, end = places.at(start), places.at(start + share)
             kind = f"share s{min(names.index(part), 7)}"
-            body.append(_titled(f"{label}: {part} {percent(share)}", _rect(x, y - 11, end - x, 22, kind)))
-            fitting = [w for w in (f"{part} {share:.0%}", f"{share:.0%}") if 8 * columns_of(visible(w)) < end - x]
-            body += [_text(fitting[0], (x + end) / 2, y + 4, "inside")] if fitting else []
+            drawn.append(_titled(f"{label}: {part} {percent(share)}", _rect(x, y + 4, end - x, 20, kind)))
+            room = (end - x) / 100 * NARROW
+            fitting = [w for w in (f"{part} {share:.0%}", f"{share:.0%}") if 8 * columns_of(visible(w)) < room]
+            drawn += [_text(fitting[0], f"{(x + end) / 2:g}%", y + 18, "inside")] if fitting else []
             start += share
+        y += 30
         described.append(f"{label}: " + ", ".join(f"{part} {percent(share)}" for part, share in parts.items()))
-    return body, bottom + 50, "; ".join(described)
+    axis, bottom = _axis(places, top, y, chart.axis, rate=True)
+    return [*legend, *axis, *drawn], bottom, "; ".join(described)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
@@ -16,13 +17,30 @@ import msgspec
 
 from pytest_fairness.analysis import false_alarms
 from pytest_fairness.analysis.policy import deciding_pair
+from pytest_fairness.baselines.mitigations import Mitigation, followed_up
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.model import JSON, MODEL_DIFFERS, UNPRICED, USAGE_INVALID, Finding, Status, Verdict, to_json
+from pytest_fairness.model import (
+    JSON,
+    MODEL_DIFFERS,
+    NOT_COMPUTED,
+    UNPRICED,
+    USAGE_INVALID,
+    Finding,
+    Status,
+    Verdict,
+    to_json,
+)
 from pytest_fairness.reports.examples import each_trial
 from pytest_fairness.runs.files import write_atomically
 
 NAME = "findings.json"
-SCHEMA = 1
+#: The version of ``findings.schema.json``; what each reads is in docs/decisions/0126.
+SCHEMA = 2
+_READ = (1, SCHEMA)
+#: What the summary counts findings by: fields of a finding.
+BREAKDOWN = ("test_module", "protected_class", "tier", "model_endpoint")
+#: What stands there for a finding that has none.
+NONE = "none"
 
 #: What may be asked again on request.
 _AGAIN = (Status.UNKNOWN, Status.ERROR)
@@ -72,6 +90,38 @@ class RunResults:
         found = self.run.get("session")
         return found if isinstance(found, Mapping) else {}
 
+    @cached_property
+    def summary(self) -> dict[str, JSON]:
+        """How many findings there are of each verdict: all, of INCONCLUSIVE each reason, and by test module, protected
+        class, tier and endpoint; and how many tests ended how.
+        """
+        by: dict[str, JSON] = {}
+        for name in BREAKDOWN:
+            counted: dict[str, Counter[Verdict]] = {}
+            for finding in self.findings:
+                counted.setdefault(str(getattr(finding, name) or NONE), Counter())[finding.verdict] += 1
+            by[name] = {key: {str(one): counted[key][one] for one in self.counts} for key in sorted(counted)}
+        reasons = Counter(str(finding.reason) for finding in self.findings if finding.reason is not None)
+        return {
+            "findings": len(self.findings),
+            "verdicts": {str(verdict): count for verdict, count in self.counts.items()},
+            "inconclusive": dict(sorted(reasons.items())),
+            "by": by,
+            "tests": dict(sorted(Counter(item.outcome for item in self.items).items())),
+            "never_finished": len(self.missing),
+        }
+
+    @property
+    def mitigations(self) -> Sequence[Mapping[str, Any]]:
+        """The entries of ``mitigations.yaml``, each with what this run says of it."""
+        found = self.run.get("mitigations")
+        return found if isinstance(found, list) else ()
+
+    @property
+    def named(self) -> list[tuple[Finding, str, str]]:
+        """Each finding with the test that made it and its id."""
+        return [(finding, self.maker_of(at).nodeid, self.ids[at]) for at, finding in enumerate(self.findings)]
+
     def maker_of(self, index: int) -> ItemResult:
         """The test that made the finding at *index*; one without a name where no test claims it."""
         return self._makers.get(index, ItemResult(nodeid="", outcome=""))
@@ -120,6 +170,7 @@ class RunResults:
         return {
             "schema": SCHEMA,
             "run": to_json(self.run),
+            "summary": self.summary,
             "items": [msgspec.to_builtins(item) for item in self.items],
             "findings": [
                 {"id": self.ids[index], **finding.to_dict(), "nodeid": self.maker_of(index).nodeid}
@@ -130,26 +181,33 @@ class RunResults:
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
-        """The inverse of :meth:`to_dict`. Raises FairnessError for another schema or shape."""
+        """The inverse of :meth:`to_dict`; of a file of schema 1 too. Raises FairnessError for another schema or shape.
+
+        Ids and the summary follow from the findings and are not read.
+        """
         if not isinstance(data, dict):
             raise FairnessError("findings are a JSON object with a schema; this is none")
-        if data.get("schema") != SCHEMA:
+        if data.get("schema") not in _READ:
             raise FairnessError(
-                f"findings of schema {data.get('schema')!r} cannot be read by this version, which knows schema "
-                f"{SCHEMA}: read them with the version that wrote them"
+                f"findings of schema {data.get('schema')!r} cannot be read by this version, which reads "
+                f"{' and '.join(map(str, _READ))}: read them with the version that wrote them"
             )
         try:
             return cls(
                 run=dict(data["run"]),
                 items=msgspec.convert(data["items"], tuple[ItemResult, ...]),
-                findings=tuple(
-                    Finding.from_dict({key: value for key, value in finding.items() if key not in ("id", "nodeid")})
-                    for finding in data["findings"]
-                ),
+                findings=tuple(map(_finding, data["findings"])),
                 missing=msgspec.convert(data.get("missing", ()), tuple[str, ...]),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FairnessError(f"findings have another shape than schema {SCHEMA} ({error!r})") from error
+
+
+def _finding(data: Mapping[str, Any]) -> Finding:
+    """A finding of the file; those of schema 1 have nothing where nothing was computed."""
+    finding = Finding.from_dict({key: value for key, value in data.items() if key not in ("id", "nodeid")})
+    statistic, effect = finding.test_statistic or NOT_COMPUTED, finding.effect_size or NOT_COMPUTED
+    return replace(finding, test_statistic=statistic, effect_size=effect)
 
 
 def read_results(run_dir: Path) -> RunResults:
@@ -165,8 +223,11 @@ def read_results(run_dir: Path) -> RunResults:
         raise FairnessError(f"{path} cannot be read: {error}") from error
 
 
-def write_results(run_dir: Path, manifest: Mapping[str, Any], book: Mapping[str, Any]) -> RunResults:
-    """Write ``findings.json`` of a run from its *manifest* and the ledger's *book* (items, findings, missing).
+def write_results(
+    run_dir: Path, manifest: Mapping[str, Any], book: Mapping[str, Any], mitigations: Sequence[Mitigation] = ()
+) -> RunResults:
+    """Write ``findings.json`` of a run from its *manifest*, the ledger's *book* (items, findings, missing) and what is
+    done about findings (*mitigations*).
 
     Trials are counted from the run's own logs. Findings are adjusted across the session: each p-value, what the
     session's alpha makes of it, and how likely a fair system would have turned the session red.
@@ -183,6 +244,10 @@ def write_results(run_dir: Path, manifest: Mapping[str, Any], book: Mapping[str,
         "false_alarm": false_alarms.of_session(chances) if chances else None,
     }
     run = {**results.run, "session": session}
+    if mitigations:
+        finished = str(results.run.get("finished") or results.run.get("started") or "")[:10]
+        day = datetime.date.fromisoformat(finished) if finished else datetime.datetime.now(datetime.UTC).date()
+        run["mitigations"] = followed_up(mitigations, results.named, day)
     results = replace(results, run=run, findings=false_alarms.adjusted(results.findings))
     save_results(results, run_dir)
     return results
@@ -251,7 +316,7 @@ def _run(run_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
         "endpoints": list(wanted),
         "models": [one for one in by_model if one["asked"] or one["answered"]],
         "simulated": "simulated" in sources or any(entry.get("simulated") for entry in endpoints),
-        "replayed": "replay" in sources,
+        "replayed": "replay" in sources or bool(manifest.get("replay_of")),
         "parameters": manifest.get("settings") or manifest.get("parameters") or {},
         "trials": {name: sums[name] for name in ("total", *(status.value for status in Status))},
         "cost": float(sums["cost"]),

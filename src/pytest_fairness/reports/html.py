@@ -18,6 +18,7 @@ from markupsafe import Markup
 
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports import charts, formatting
+from pytest_fairness.reports.audit_sections import mitigations_section
 from pytest_fairness.reports.escaping import shortened, visible
 from pytest_fairness.reports.examples import collect_examples
 from pytest_fairness.reports.finding_sections import finding_section
@@ -166,7 +167,7 @@ def banners(results: RunResults) -> list[tuple[str, str, str]]:
 def heat_section(results: RunResults, _: Path) -> Section | None:
     """The worst verdicts by what was tested, where there is more than one."""
     found = heat_map(results.findings)
-    return found and Section(heading="By model and class", id="heat", parts=(found,))
+    return None if found is None else Section(heading="By model and class", id="heat", parts=(found,))
 
 
 def heat_map(findings: Sequence[Finding]) -> Table | None:
@@ -194,7 +195,7 @@ def heat_map(findings: Sequence[Finding]) -> Table | None:
 
 
 #: The sections of the report before the findings' cards, and after them.
-BEFORE: tuple[Builder, ...] = (outcome_section, decision_section, findings_section, heat_section)
+BEFORE: tuple[Builder, ...] = (outcome_section, decision_section, mitigations_section, findings_section, heat_section)
 AFTER: tuple[Builder, ...] = (
     messages_section,
     run_section,

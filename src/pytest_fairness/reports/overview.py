@@ -128,8 +128,7 @@ def outcome_section(results: RunResults, _: Path) -> Section:
     failed, words = verdict_on_session(results)
 
     def reason(one: Failure) -> Entry:
-        finding = None if one.at is None else results.findings[one.at]
-        return Entry(words=one.why, verdict=finding and finding.verdict)
+        return Entry(words=one.why, verdict=None if one.at is None else results.findings[one.at].verdict)
 
     def proof(one: Failure) -> Entry:
         if one.at is not None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_fairness.analysis import false_alarms
+from pytest_fairness.baselines import mitigations
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import clipped, columns_of, commandless, line, terminal, wrapped
@@ -65,6 +66,10 @@ def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str
     if isinstance(share := run.session.get("false_alarm"), (int, float)):
         chance = false_alarms.words(share)
         lines.append(f"  A fair system would have turned this session red with a chance of at most {chance}.")
+    if entries := run.mitigations:
+        without = len(mitigations.unanswered(run.named, entries))
+        answerless = f"; {formatting.count(without, 'FLAG or FAIL')} without one" if without else ""
+        lines.append(f"  mitigations: {mitigations.counted(entries)}{answerless}")
     if run.missing:
         lines.append("  The findings above leave out what these tests would have found.")
     for note in run.run.get("notes") or ():

@@ -13,7 +13,7 @@ from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.reports.findings_json import RunResults
 from pytest_fairness.reports.overview import headline
-from pytest_fairness.reports.sections import Columns, Dialogue, Facts, Part, Section, facts, table
+from pytest_fairness.reports.sections import Columns, Dialogue, Facts, Part, Section, Table, facts, table
 from pytest_fairness.runs.manifest import anchors_of, read_manifest
 from pytest_fairness.runs.reader import record_lines
 
@@ -169,13 +169,13 @@ def records_section(_: RunResults, run_dir: Path) -> Section | None:
 
 def sign_off_section(_: RunResults, __: Path) -> Section:
     """Lines to sign on, for a print."""
-    columns: Columns = {title: lambda row, at=at: row[at] for at, title in enumerate(_SIGNED)}
-    rows = [(role, *[""] * (len(_SIGNED) - 1)) for role in ("Prepared by", "Reviewed by", "Approved by")]
-    signed = table("Who stands for this run", rows, columns, kind="sign")
+    roles = ("Prepared by", "Reviewed by", "Approved by")
+    head = ("", "Name", "Role", "Date", "Signature")
+    rows = tuple((role, *[""] * (len(head) - 1)) for role in roles)
+    signed = Table(caption="Who stands for this run", head=head, rows=rows, kind="sign")
     return Section(heading="Sign-off", id="sign-off", parts=(signed,))
 
 
-_SIGNED = ("", "Name", "Role", "Date", "Signature")
 _VERDICTS = Facts(
     rows=(
         ("PASS", "The 90 % interval of every effect lies inside ±0.5, so a medium difference is excluded."),

@@ -5,19 +5,21 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import difflib
 import hashlib
 import itertools
 import os
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from pytest_fairness.errors import StoreError, UsageError
 from pytest_fairness.runs import files
 
 _RUN_ID = re.compile(r"\d{4}-\d{2}-\d{2}-\d{3,}")
+_BACK = re.compile(r"last(?:~([0-9]{1,6}))?")
 _BOOKKEEPING = ".sessions"
 _ENDED = ".ended"
 #: Seconds that a process of a session waits for another, which is making the run.
@@ -91,19 +93,34 @@ def find_run(root: Path, token: str) -> Path | None:
         return None
 
 
-def locate_run(root: Path, name: str, *, is_meant: Callable[[Path], bool]) -> Path:
-    """The run of *root* called *name*, or the newest that *is_meant* where *name* is ``last``.
+def locate_run(root: Path, name: str, *, is_meant: Callable[[Path], bool] = lambda _: True) -> Path:
+    """The run of *root* that *name* means: an id, or a beginning that no other id has.
 
-    Raises UsageError where there is none, naming those that there are.
+    ``last`` is the newest that *is_meant*, ``last~2`` the second before it. Raises UsageError, naming runs that are
+    near, where it means none or several.
     """
-    found = run_folders(root)
-    for path in reversed(found):
-        if path.name == name or (name == "last" and is_meant(path)):
-            return path
-    if name == "last":
-        raise UsageError(f"{root} holds no earlier run of this kind")
-    known = ", ".join(path.name for path in found[-5:]) or "none"
-    raise UsageError(f"{root} holds no run {name!r}; the newest are: {known}")
+    found = {path.name: path for path in run_folders(root)}
+    newest = list(found.values())[::-1]
+    if name in found:
+        return found[name]
+    if back := _BACK.fullmatch(name):
+        meant = [path for path in newest if is_meant(path)]
+        if len(meant) > int(back[1] or 0):
+            return meant[int(back[1] or 0)]
+        of_these = f"only {len(meant)} of the runs asked for with {name!r}" if meant else "no earlier run of this kind"
+        raise UsageError(f"{root} holds {of_these}")
+    begun = [path for path in newest if name and path.name.startswith(name)]
+    if len(begun) == 1:
+        return begun[0]
+    if begun:
+        raise UsageError(f"{root} holds {len(begun)} runs that begin with {name!r}: {_few(begun)}")
+    near = [found[one] for one in difflib.get_close_matches(name, found, n=3, cutoff=0.75)]
+    known = f"near ones are: {_few(near)}" if near else f"the newest are: {_few(newest)}"
+    raise UsageError(f"{root} holds no run {name!r}; {known}")
+
+
+def _few(runs: Sequence[Path]) -> str:
+    return ", ".join(path.name for path in runs[:5]) + ", …" * (len(runs) > 5) or "none"
 
 
 def leave_sign(root: Path, token: str) -> str:

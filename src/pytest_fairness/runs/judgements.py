@@ -78,15 +78,15 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
         for name in frame.columns:
             wanted = of_grid or name in _READ or (isinstance(name, str) and name in named)
             if isinstance(name, str) and wanted and name not in _IN_LOG and name not in columns:
-                columns[name] = _packed(frame[name].tolist())
-        values = None if outcome is None else _packed(outcome.values.tolist())
+                columns[name] = _packed(frame[name])
+        values = None if outcome is None else _packed(outcome.values)
         table = {"columns": columns, "values": values, "design": frame.attrs.get(DESIGN)}
         return cls(
             analysis=analysis,
             arguments={key: _plain(value) for key, value in kept.items()},
             outcome=None if outcome is None else _facts(outcome),
             rows=len(frame),
-            columns=base64.b64encode(zlib.compress(json.dumps(_plain(table)).encode("ascii"), 6)).decode("ascii"),
+            columns=base64.b64encode(zlib.compress(json.dumps(_plain(table)).encode("ascii"), 1)).decode("ascii"),
             **about,
         )
 
@@ -138,15 +138,26 @@ def _facts(outcome: Outcome) -> ScoreFacts:
     )
 
 
-def _packed(values: list[Any]) -> JSON:
+def _packed(column: pd.Series[Any]) -> JSON:
     """The values of a column; where few are different, these and a number for each row."""
-    plain = [one if not isinstance(one := _plain(value), (list, dict)) else json.dumps(one) for value in values]
-    # 1, 1.0 and True are one key of a dictionary, and three values.
-    codes: dict[tuple[type, Any], int] = {}
-    coded: list[JSON] = [codes.setdefault((type(value), value), len(codes)) for value in plain]
-    if 2 * len(codes) > len(plain):
-        return [*plain]
-    return {"labels": [value for _, value in codes], "codes": coded}
+    import pandas as pd
+
+    # 1, 1.0 and True are one value to pandas: a column of several kinds is compared with its types.
+    if column.dtype != object or pd.api.types.infer_dtype(column) in ("string", "boolean"):
+        codes, distinct = pd.factorize(column, use_na_sentinel=False)
+        coded, labels = list[JSON](codes.tolist()), _cells(distinct.tolist())
+    else:
+        known: dict[tuple[type, Any], int] = {}
+        coded = [known.setdefault((type(value), value), len(known)) for value in _cells(column.tolist())]
+        labels = [value for _, value in known]
+    if 2 * len(labels) > len(coded):
+        return _cells(column.tolist())
+    return {"labels": labels, "codes": coded}
+
+
+def _cells(values: list[Any]) -> list[JSON]:
+    """Each of *values* as plain JSON; what is no scalar of it, as words."""
+    return [one if not isinstance(one := _plain(value), (list, dict)) else json.dumps(one) for value in values]
 
 
 def _unpacked(column: Any) -> list[Any]:
@@ -159,6 +170,8 @@ def _plain(value: Any) -> JSON:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [_plain(item) for item in value]
+    if type(value) in (str, bool, int):
+        return value  # type: ignore[no-any-return]
     try:
         return to_json(value)
     except TypeError:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.analysis.provenance import stamp
 from pytest_fairness.analysis.sentences import p_words
 from pytest_fairness.asserts import conclude
-from pytest_fairness.model import Finding, OutcomeKind, PairResult, Verdict, to_json
+from pytest_fairness.model import Finding, GroupResult, OutcomeKind, PairResult, Verdict, to_json
 from pytest_fairness.running_test import current_test
 from pytest_fairness.statistics.corrections import correct
+from pytest_fairness.statistics.selection_rates import Rate
 from pytest_fairness.suites.selection.choice_table import Record
+from pytest_fairness.suites.selection.scrubber import JUDGED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,21 +34,25 @@ def order_findings(results: Record, frame: pd.DataFrame) -> Iterator[Finding]:
         first = None if arm.order is None else arm.order.share.value
         if first is None or max(first, 1 - first) < DECIDED_BY_POSITION:
             continue
+        rows, share = frame[frame["arm"] == arm.arm], arm.order.share
         finding = Finding(
             assertion="order_effect",
             verdict=Verdict.FLAG,
             sentence=(
                 f"FLAG: in arm {arm.arm} the candidate listed {'first' if first > 0.5 else 'second'} is chosen in "
-                f"{100 * max(first, 1 - first):.1f} % of {arm.order.share.n} trials, whoever it is, so that little is "
+                f"{100 * max(first, 1 - first):.1f} % of {share.n} trials, whoever it is, so that little is "
                 "left to see a preference by."
             ),
             outcome="chosen",
             kind=OutcomeKind.BINARY,
+            **_groups([("listed first", share)], rows),
+            test_statistic=_ratio_words(arm.order),
+            effect_size=f"log odds of standing first = {arm.order.log_odds:.2f}",
             p_value=arm.order.p_value,
             corrected_p_value=arm.order.p_value,
             details={"order_effect": to_json(arm.order)},
         )
-        yield stamp(finding, frame[frame["arm"] == arm.arm])
+        yield stamp(finding, rows)
 
 
 def interaction_findings(results: Record, frame: pd.DataFrame) -> Iterator[Finding]:
@@ -77,6 +83,8 @@ def interaction_findings(results: Record, frame: pd.DataFrame) -> Iterator[Findi
             for one, q, group, low, high in flagged
         ]
         one, q, group, low, high = min(flagged, key=lambda both: both[1])
+        rows = frame[frame["arm"] == arm.arm]
+        shares = [(f"{share.group}, {level.level}", share.share) for level in one.levels for share in level.shares]
         finding = Finding(
             assertion="interaction",
             verdict=Verdict.FLAG,
@@ -88,13 +96,30 @@ def interaction_findings(results: Record, frame: pd.DataFrame) -> Iterator[Findi
             protected_class=one.by,
             outcome="chosen",
             kind=OutcomeKind.BINARY,
+            **_groups(shares, rows),
+            test_statistic=_ratio_words(one),
+            effect_size=f"widest difference of shares = {high[0] - low[0]:.3f} ({group})",
             p_value=one.p_value,
             corrected_p_value=q,
             pairs=tuple(pairs),
             family={"size": len(tested), "method": "holm", "alpha": ALPHA, "metrics": ["chosen"]},
             details={"interactions": to_json(arm.interactions)},
         )
-        yield stamp(finding, frame[frame["arm"] == arm.arm])
+        yield stamp(finding, rows)
+
+
+def _groups(shares: Iterable[tuple[str, Rate]], rows: pd.DataFrame) -> dict[str, Any]:
+    """The fields of a finding about its groups: each a share of the choices in *rows*, with their pairs of names."""
+    names = int(rows["name"].nunique())
+    groups = [
+        GroupResult(group=group, n=rate.n, clusters=names, value=rate.value, low=rate.low, high=rate.high)
+        for group, rate in shares
+    ]
+    return {"n_per_group": {one.group: one.n for one in groups}, "group_results": tuple(groups)}
+
+
+def _ratio_words(tested: Record) -> str:
+    return f"likelihood ratio = {tested.likelihood_ratio:.4f}, df = {tested.df}"
 
 
 def _widest(found: Record) -> tuple[str, tuple[float, str], tuple[float, str]]:
@@ -120,9 +145,9 @@ def scrubber_findings(quality: Record, frame: pd.DataFrame) -> Iterator[Finding]
                 protected_class=found.by,
                 outcome=found.what,
                 kind=OutcomeKind.BINARY,
-                n_per_group={one.group: one.share.n for one in found.shares},
+                **_groups([(one.group, one.share) for one in found.shares], frame),
                 details={"arm": quality.arm, "compared": to_json(found)},
-                **{name: found[name] for name in ("verdict", "reason", "sentence", "p_value", "corrected_p_value")},
+                **{name: found[name] for name in (*JUDGED, "sentence")},
             )
             yield stamp(finding, frame)
 

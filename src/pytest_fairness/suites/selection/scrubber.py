@@ -36,6 +36,8 @@ from pytest_fairness.suites.selection.configuration import GUESSING
 
 ALL = "all signals"
 CONTENT = "job-related words"
+#: What a finding about a comparison says of it.
+JUDGED = ("p_value", "corrected_p_value", "test_statistic", "effect_size", "verdict", "reason")
 LEAST = 0.05
 """A difference of less than five points in what is kept of the content is no finding."""
 
@@ -125,9 +127,8 @@ def _compared(table: pd.DataFrame, what: str, by: str, outcome: str, least: floa
 
     shares = [Record(group=str(group), share=share(own)) for group, own in table.groupby(by, sort=True)]
     found = Record(what=what, by=by, shares=shares, overall=share(table))
-    judged = ("p_value", "corrected_p_value", "effect", "verdict", "reason")
     if len(shares) < 2:
-        return Record(found | dict.fromkeys(judged), sentence="")
+        return Record(found | dict.fromkeys((*JUDGED, "effect")), sentence="")
     finding = analyze_disparity(
         table,
         outcome,
@@ -138,7 +139,7 @@ def _compared(table: pd.DataFrame, what: str, by: str, outcome: str, least: floa
         min_raw_diff=least,
     )
     effects = (pair.effect for pair in finding.pairs if pair.p_value == finding.p_value)
-    judged_as = {name: getattr(finding, name) for name in (*judged, "sentence") if name != "effect"}
+    judged_as = {name: getattr(finding, name) for name in (*JUDGED, "sentence")}
     return Record(found | judged_as, effect=next(effects, None))
 
 

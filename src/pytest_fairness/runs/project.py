@@ -1,0 +1,72 @@
+"""The runs of the project that one stands in, found without pytest: for commands and notebooks."""
+
+from __future__ import annotations
+
+import configparser
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pytest_fairness.errors import UsageError
+from pytest_fairness.runs import database
+from pytest_fairness.runs.folder import locate_run
+from pytest_fairness.runs.manifest import LOGS, NAME
+
+RUN_DIR = Path(".fairness", "runs")
+#: Where pytest looks for its configuration, in its order.
+_FILES = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+
+
+def runs_root(here: Path | None = None) -> Path:
+    """The folder of runs of the project around *here* (the working directory), which need not exist.
+
+    It is the ``fairness_run_dir`` of pytest's configuration, which is looked for upwards as pytest does; without one,
+    the nearest ``.fairness/runs`` upwards. Raises UsageError for a configuration that cannot be read.
+    """
+    here = Path.cwd() if here is None else here.absolute()
+    folders = (here, *here.parents)
+    for folder in folders:
+        for path in (folder / name for name in _FILES):
+            if path.is_file() and (settings := _settings(path)) is not None:
+                return folder / str(settings.get("fairness_run_dir") or RUN_DIR)
+    return next((folder / RUN_DIR for folder in folders if (folder / RUN_DIR).is_dir()), here / RUN_DIR)
+
+
+def chosen_run(name: str | os.PathLike[str], here: Path | None = None) -> Path:
+    """The folder of the run that *name* means, seen from *here* (the working directory).
+
+    *name* is a folder, or what :func:`~pytest_fairness.runs.folder.locate_run` takes for a run of the project. Raises
+    UsageError, naming runs that are near, where it means none or several.
+    """
+    here, text = Path.cwd() if here is None else here, os.fspath(name)
+    if (here / text).is_dir() and is_run(here / text):
+        return here / text
+    if len(Path(text).parts) != 1 or text in (os.curdir, os.pardir):
+        raise UsageError(f"{text!r} is not the folder of a run: it has neither {NAME} nor records")
+    return locate_run(runs_root(here), text)
+
+
+def is_run(folder: Path) -> bool:
+    """Whether *folder* holds what a run does, whole or damaged."""
+    return any((folder / name).exists() for name in (NAME, database.NAME)) or any(folder.glob(LOGS))
+
+
+def _settings(path: Path) -> dict[str, Any] | None:
+    """pytest's configuration in the file at *path*, as pytest reads it; None where that says nothing of pytest."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".toml":
+            read: dict[str, Any] = tomllib.loads(text)
+            if path.name != "pyproject.toml":
+                return dict(read.get("pytest", {}))
+            found = read.get("tool", {}).get("pytest", {})
+            return found.get("ini_options", found) or None
+        parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
+        parser.read_string(text)
+    except (OSError, ValueError, AttributeError, configparser.Error) as error:
+        raise UsageError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
+    section = "tool:pytest" if path.suffix == ".cfg" else "pytest"
+    if parser.has_section(section):
+        return dict(parser[section])
+    return {} if path.name in ("pytest.ini", ".pytest.ini") else None
