@@ -17,6 +17,9 @@ COMMANDS = {
     "before a run": {
         "plan": "plan",
     },
+    "the results of a run": {
+        "report": "report",
+    },
     "the folder of a run": {
         "export": "run_folders",
         "merge": "run_folders",

@@ -44,6 +44,8 @@ class Settings(Policy, ApprovalPolicy):
     retry_errors: bool
     replay: Path | None
     shard: str
+    against: Path | None
+    markdown: Path | None
     progress: str
 
     def paths(self) -> dict[str, Path]:
@@ -57,7 +59,7 @@ class Settings(Policy, ApprovalPolicy):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        paths = ("endpoints_file", "run_dir", "baseline_dir", "replay")
+        paths = ("endpoints_file", "run_dir", "baseline_dir", "replay", "against", "markdown")
         return cls(**{**data, **{name: Path(data[name]) for name in paths if data[name] is not None}})
 
 

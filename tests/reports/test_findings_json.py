@@ -8,8 +8,10 @@ import pytest
 
 from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.model import NOT_COMPUTED, Reason, Verdict
+from pytest_fairness.reports.audit_sections import counts_section
 from pytest_fairness.reports.examples import each_trial
 from pytest_fairness.reports.findings_json import NAME, read_results, save_results, write_results
+from pytest_fairness.reports.plain_text import summary_lines
 from tests.support.findings_schema import conforming
 
 from .factories import (
@@ -131,6 +133,23 @@ def test_findings_are_counted_by_module_class_tier_and_endpoint():
         "tests": {"passed": 4},
         "never_finished": 1,
     }
+
+
+def test_counts_are_shown(tmp_path):
+    """A table each in the report, but not for a single finding; a line an endpoint in the terminal, where there are
+    several."""
+    run = results(disparity(), passing(), passing(model_endpoint=HOSTILE, outcome="another"), four_fifths())
+    section = counts_section(run, tmp_path)
+    module, protected, tier, endpoint = section.parts
+    assert module.rows == (("test_names", "4", "2", "–", "–", "2"),)
+    assert protected.head == ("Protected class", "Findings", "FAIL", "FLAG", "INCONCLUSIVE", "PASS")
+    assert tier.rows == (("2", "3", "1", "–", "–", "2"), ("none", "1", "1", "–", "–", "–"))
+    assert len(endpoint.rows) == 3
+    assert counts_section(results(disparity()), tmp_path) is None
+    shown = summary_lines(run)
+    assert "  gpt-4o: 1 FAIL, 1 PASS" in shown
+    assert "\x1b" not in "".join(shown)
+    assert "  gpt-4o: 1 FAIL" not in summary_lines(results(disparity()))
 
 
 def test_findings_of_schema_1_are_read_as_of_schema_2(tmp_path):

@@ -49,12 +49,14 @@ def note_properties(item: pytest.Item, findings: Iterable[Finding]) -> None:
 
 @dataclass
 class Item:
-    """How one test ended: pytest's word for it, its message, and its findings as they crossed."""
+    """How one test ended: pytest's word for it, its message, its findings as they crossed, and where it is written."""
 
     nodeid: str
     outcome: str = "passed"
     message: str = ""
     encoded: list[Mapping[str, Any]] = field(default_factory=list)
+    file: str = ""
+    line: int | None = None
 
     @cached_property
     def findings(self) -> list[Finding]:
@@ -80,7 +82,11 @@ class Ledger:
             outcome = outcome if report.when == "call" else "error"
             crash = getattr(report.longrepr, "reprcrash", None)
             message = report.longreprtext if crash is None else str(crash.message)
-        self.items[report.nodeid] = Item(report.nodeid, outcome, message, json.loads(getattr(report, FINDINGS)))
+        file, line, _ = report.location
+        encoded = json.loads(getattr(report, FINDINGS))
+        self.items[report.nodeid] = Item(
+            report.nodeid, outcome, message, encoded, file.replace("\\", "/"), None if line is None else line + 1
+        )
 
     @property
     def missing(self) -> list[str]:
@@ -106,7 +112,8 @@ class Ledger:
         for item in self.items.values():
             numbers: list[JSON] = list(range(len(findings), len(findings) + len(item.encoded)))
             findings += [{**finding, "nodeid": item.nodeid} for finding in item.encoded]
-            items.append({"nodeid": item.nodeid, "outcome": item.outcome, "message": item.message, "findings": numbers})
+            facts = {name: getattr(item, name) for name in ("nodeid", "outcome", "message", "file", "line")}
+            items.append({**facts, "findings": numbers})
         return {"items": items, "findings": findings, "missing": list(self.missing)}
 
 

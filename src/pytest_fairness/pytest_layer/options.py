@@ -92,6 +92,10 @@ OPTIONS = (
     Option("retry_errors", bool, False, "typed", "on resuming, ask again the trials that failed and cost nothing"),
     Option("replay", str, None, "typed", "judge a recorded run: its id, 'last' or its folder; nothing is asked"),
     Option("shard", _share, "", "typed", "K/N: ask the K-th of N shares of all trials, to be merged and judged later"),
+    Option(
+        "against", str, None, "typed", "compare the findings with those of a run: its id, 'last', its findings.json"
+    ),
+    Option("markdown", Path, None, "typed", "write the report for a pull request, as Markdown, to this file"),
     Option("approve", bool, False, "approval", "write the scores of this run as approved baselines"),
     Option("justification", str, "", "approval", "why the baselines are approved; kept with them"),
     Option("approve_regression", bool, False, "approval", "allow --fairness-approve to approve a regression"),
@@ -151,8 +155,10 @@ def _resolved(config: pytest.Config) -> Settings:
     for field in ("endpoints_file", "run_dir", "baseline_dir"):
         # Relative to the root directory, not to wherever the command was typed: a run must be found again.
         values[field] = config.rootpath / values[field]
-    resume, replay = values["resume"], values["replay"]
-    if resume is None and replay is None:
+    if values["markdown"] is not None:  # as pytest's own outputs
+        values["markdown"] = config.invocation_params.dir / values["markdown"]
+    resume, replay, against = values["resume"], values["replay"], values["against"]
+    if resume is None and replay is None and against is None:
         return Settings(**values)
 
     from pytest_fairness.errors import FairnessError
@@ -163,10 +169,14 @@ def _resolved(config: pytest.Config) -> Settings:
         raise pytest.UsageError(f"--fairness-replay asks nothing, so --fairness-{other} cannot go with it")
     # Once, here, so that all processes mean the same run.
     try:
+        if against is not None:
+            values["against"] = past_runs.comparable(values["run_dir"], config.invocation_params.dir, against)
         if replay is not None:
             values["replay"] = past_runs.replayable(values["run_dir"], config.invocation_params.dir, replay)
             recorded = past_runs.recorded_settings(values["replay"])
             values |= {field: old for field, old in recorded.items() if config.getoption(f"--fairness-{field}") is None}
+            return Settings(**values)
+        if resume is None:
             return Settings(**values)
         values["resume"] = past_runs.resumable(values["run_dir"], resume).name
         settings = Settings(**values)

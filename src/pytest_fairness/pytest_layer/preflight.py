@@ -23,7 +23,7 @@ from pytest_fairness.endpoints.pipeline import PipelineEndpoint
 from pytest_fairness.endpoints.protocol import Endpoint, limits_of
 from pytest_fairness.errors import FairnessError, UsageError
 from pytest_fairness.model import Finding
-from pytest_fairness.pytest_layer import collection, marks, reporting
+from pytest_fairness.pytest_layer import collection, marks
 from pytest_fairness.pytest_layer.command_line import parsed, recorded_path
 from pytest_fairness.pytest_layer.estimate import (
     LATENCY,
@@ -38,6 +38,7 @@ from pytest_fairness.pytest_layer.estimate import (
 )
 from pytest_fairness.pytest_layer.plans import Planned
 from pytest_fairness.reports.escaping import line
+from pytest_fairness.runs.files import shown
 from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.money import unpriced
 from pytest_fairness.scorers import BUILT_IN
@@ -78,7 +79,7 @@ def announcement(
         wrong = next((unpriced(step.name, settings.max_cost) for step in free), None)
     if asks and context.worker is None and wrong is not None:
         raise pytest.UsageError(wrong)
-    lines = [_size(settings, tests, rows, reporting.shown(context.store.directory, context.root))]
+    lines = [_size(settings, tests, rows, shown(context.store.directory, context.root))]
     if chance := chance_of_red(settings, items, grids):
         again = sum(row.new for row in rows if row.again)
         lines.append(

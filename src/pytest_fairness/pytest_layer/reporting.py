@@ -22,6 +22,7 @@ from pytest_fairness.engine.conversation import AGAIN
 from pytest_fairness.engine.progress import Progress
 from pytest_fairness.pytest_layer.command_line import recorded_path, recorded_text
 from pytest_fairness.pytest_layer.ledger import Ledger
+from pytest_fairness.runs.files import shown
 from pytest_fairness.runs.manifest import FINISHED, read_manifest, versions
 from pytest_fairness.runs.reader import reading
 
@@ -130,17 +131,16 @@ def note_endpoint(store: RunStore, endpoint: Endpoint) -> None:
 
 
 def write_reports(
-    store: RunStore, book: Ledger, root: Path, mitigations: Sequence[Mitigation] = (), *, whole: bool
-) -> Path:
-    """findings.json and report.html of the run, from the ledger, then from the files alone; the run's folder. Messages
-    of tests are written without secrets and without the way to the project's folder *root*. *mitigations* are followed
-    up. *whole*: nobody writes to
-    the run any more, so that its logs can be sealed.
+    store: RunStore, book: Ledger, context: RunContext, mitigations: Sequence[Mitigation] = (), *, whole: bool
+) -> dict[str, Path]:
+    """findings.json of the run, from the ledger, then every report, from the files alone; where each is. Messages of
+    tests are written without secrets and without the way to the project's folder. *mitigations* are followed up.
+    *whole*: nobody writes to the run any more, so that its logs can be sealed.
     """
     from pytest_fairness.reports.findings_json import write_results
-    from pytest_fairness.reports.html import write_html
+    from pytest_fairness.reports.outputs import write_outputs
 
-    run, end = store.directory, now()
+    run, end, root, settings = store.directory, now(), context.root, context.settings
     store.update_manifest(notes=[*run_notes(run, store.manifest()), *still_open(store.of_type("batch"))])
     if (findings := run / "findings.json").exists():  # of a session before this one: none are lost
         number = next(n for n in itertools.count(1) if not (run / f"findings-{n}.json").exists())
@@ -149,22 +149,27 @@ def write_reports(
         item.message = recorded_text(item.message, root)
     results = write_results(run, {**store.manifest(), FINISHED: end}, book.to_dict(), mitigations)
     facts = {key: results.run[key] for key in ("models", "cost", "unpriced", "charged_at_worst_case")}
-    write_html(run)
     if whole:  # after the results: who is killed before leaves a run that has not come to its end
         store.finish(**facts, **{FINISHED: end})
     else:
         store.update_manifest(**facts)
-    return run
+    return write_outputs(run, markdown=settings.markdown, against=settings.against, root=root)
 
 
-def summary(run: Path, root: Path) -> list[str]:
-    """What the terminal shows at the end: counts, each finding's sentence, where the report lies."""
+def summary(outputs: Mapping[str, Path], context: RunContext) -> list[str]:
+    """What the terminal shows at the end: counts, each finding's sentence, what has changed, where the reports lie."""
+    from pytest_fairness.reports.changes import counted
     from pytest_fairness.reports.findings_json import read_results
+    from pytest_fairness.reports.outputs import compared_runs
     from pytest_fairness.reports.plain_text import summary_lines
     from pytest_fairness.reports.sections import page_stems
 
-    lines = summary_lines(read_results(run), shown(run / "report.html", root))
-    return [*lines, *(f"{stem}: {shown(run / f'{stem}.html', root)}" for stem in page_stems(run))]
+    run, against, root = outputs["report"].parent, context.settings.against, context.root
+    lines = summary_lines(read_results(run), shown(outputs["report"], root))
+    places = {**{stem: run / f"{stem}.html" for stem in page_stems(run)}, **outputs}
+    lines += [f"{name}: {shown(path, root)}" for name, path in places.items() if name != "report"]
+    since = [] if against is None else [f"since {against.stem}: {counted(compared_runs(run, against))}"]
+    return [*lines, *since]
 
 
 def orphans(folder: Path, root: Path, book: Ledger) -> list[str]:
@@ -178,11 +183,6 @@ def orphans(folder: Path, root: Path, book: Ledger) -> list[str]:
     finished = [item.nodeid for item in book.items.values() if item.outcome == "passed"]
     found = find_orphans(BaselineFolder(folder, anchor=root), collected=book.collected, finished=finished, used=used)
     return [f"  unclaimed baseline {name}: {why}; if it is of no use, git rm it" for name, why in found.items()]
-
-
-def shown(path: Path, root: Path) -> str:
-    """*path* relative to *root* where it lies inside."""
-    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
 
 
 # ---------------------------------------------------------------- what is unusual about a run

@@ -54,8 +54,8 @@ class FairnessSession:
         self._items: Sequence[pytest.Item] = ()
         self._announced: list[str] = []
         self._interrupted = False
-        #: The folder of the run, once its reports are written.
-        self._reported: Path | None = None
+        #: Where each output of the run is, once they are written.
+        self._reported: dict[str, Path] | None = None
 
     # ------------------------------------------------------------ collecting
 
@@ -284,7 +284,7 @@ class FairnessSession:
                 self._take_stock()
                 whole = controller is None or not controller.ended
                 self._reported = reporting.write_reports(
-                    store, self.ledger, self.config.rootpath, self._mitigations() or (), whole=whole
+                    store, self.ledger, self.context, self._mitigations() or (), whole=whole
                 )
             store.close()
         except (FairnessError, OSError) as error:
@@ -310,7 +310,7 @@ class FairnessSession:
             terminal.write_line(f"fairness: the reports are not whole: {self.trouble}", red=True)
 
     def summary(self) -> list[str]:
-        return [] if self._reported is None else reporting.summary(self._reported, self.config.rootpath)
+        return [] if self._reported is None else reporting.summary(self._reported, self.context)
 
 
 class Systems:

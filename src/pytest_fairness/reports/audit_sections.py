@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from pytest_fairness.baselines.mitigations import counted, unanswered
 from pytest_fairness.reports import formatting
+from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.reports.findings_json import RunResults
-from pytest_fairness.reports.sections import Columns, Entry, Notes, Part, Section, table
+from pytest_fairness.reports.sections import Columns, Entry, Notes, Part, Section, Table, table
 
 
 def mitigations_section(results: RunResults, _run_dir: Path) -> Section | None:
@@ -48,3 +50,38 @@ _STATUSES = (
     "open: it does not pass, and the action is still to be done; overdue: and its date is past",
     "not tested: no finding of this run is what the entry is about",
 )
+
+
+# ---------------------------------------------------------------- counts
+
+_BY = {
+    "test_module": "Module",
+    "protected_class": "Protected class",
+    "tier": "Tier",
+    "model_endpoint": "Endpoint",
+}
+
+
+def counts_section(results: RunResults, _run_dir: Path) -> Section | None:
+    """How many findings of each verdict there are by module, protected class, tier and endpoint; None for fewer than
+    two findings.
+    """
+    if len(results.findings) < 2:
+        return None
+    by: Any = results.summary["by"]
+    tables = (
+        Table(
+            caption=f"Findings by {title.lower()}",
+            head=(title, "Findings", *results.counts),
+            rows=tuple(
+                (
+                    shortened(key, 80),
+                    str(sum(counts.values())),
+                    *(str(n or formatting.NOTHING) for n in counts.values()),
+                )
+                for key, counts in by[name].items()
+            ),
+        )
+        for name, title in _BY.items()
+    )
+    return Section(heading="Counts", id="counts", parts=tuple(tables))

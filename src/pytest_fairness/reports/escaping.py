@@ -60,9 +60,30 @@ def line(text: str) -> str:
     return visible(text, keep="")
 
 
+def _without_elements(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
 def html(text: str) -> str:
     """For HTML, as text or inside a quoted attribute."""
     return str(escape(visible(text)))
+
+
+_MARKUP = re.compile(r"[\\`*_\[\]|~$]")
+# What a forge makes a mention, a reference to an issue or merge request, or a link of. Comments are raw HTML and of no
+# use where it is spelt out, so that a space of no width stands behind the character that starts it, as Dependabot does.
+_REFERENCE = re.compile(r"[@#!%^](?=[\w\"'])|&amp;(?=\d)|\bGH(?=-\d)|:(?=//)|\bwww(?=\.)", re.IGNORECASE)
+# At the beginning of a line: a list, a heading, a rule, and what GitLab obeys (/close).
+_BLOCK = re.compile(r"^(\d+(?=[.)])|(?=[#+=/-]))")
+
+
+def markdown(text: str) -> str:
+    """For a line of GitHub's or GitLab's Markdown, inside a paragraph, a list's item or a table's cell: plain words.
+
+    No markup, no HTML, no picture, and nothing that becomes a link, a mention or a reference by itself.
+    """
+    text = _MARKUP.sub(r"\\\g<0>", _without_elements(line(text).strip()))
+    return _BLOCK.sub(r"\1\\", _REFERENCE.sub(r"\g<0>&#8203;", text))
 
 
 _FORMULA = re.compile(r"""^[\s"']*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\x00]""")

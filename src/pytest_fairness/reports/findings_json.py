@@ -32,6 +32,7 @@ from pytest_fairness.model import (
 )
 from pytest_fairness.reports.examples import each_trial
 from pytest_fairness.runs.files import write_atomically
+from pytest_fairness.runs.manifest import NAME as MANIFEST
 
 NAME = "findings.json"
 #: The version of ``findings.schema.json``; what each reads is in docs/decisions/0126.
@@ -48,11 +49,16 @@ _RUN = ("id", "started", "finished", "command", "seed", "versions", "git_commit"
 
 
 class ItemResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How one test ended: pytest's own word, its message, and the places of its findings in ``findings``."""
+    """How one test ended: pytest's own word, its message, and the places of its findings in ``findings``.
+
+    ``file``, from the project's root on, and ``line``, from 1, are where the test is written, as far as that is known.
+    """
 
     nodeid: str
     outcome: str
     message: str = ""
+    file: str = ""
+    line: int | None = None
     findings: tuple[int, ...] = ()
 
 
@@ -75,6 +81,11 @@ class RunResults:
         """Findings by verdict, worst first."""
         counted = Counter(finding.verdict for finding in self.findings)
         return {verdict: counted[verdict] for verdict in sorted(Verdict, key=lambda one: -one.severity)}
+
+    @property
+    def failed(self) -> tuple[ItemResult, ...]:
+        """The tests that failed or could not run."""
+        return tuple(item for item in self.items if item.outcome in ("failed", "error"))
 
     @property
     def simulated(self) -> bool:
@@ -211,12 +222,21 @@ def _finding(data: Mapping[str, Any]) -> Finding:
 
 
 def read_results(run_dir: Path) -> RunResults:
-    """The results of the run in *run_dir*. Raises FairnessError if there are none or they cannot be read."""
-    path = run_dir / NAME
+    """The results of the run in the folder *run_dir*, or in a copy of its ``findings.json`` at that path.
+
+    Raises FairnessError if there are none or they cannot be read.
+    """
+    path = run_dir if run_dir.is_file() else run_dir / NAME
     try:
         return RunResults.from_dict(json.loads(path.read_bytes()))
     except FileNotFoundError:
-        raise FairnessError(f"{run_dir} holds no {NAME}: it is no run's folder, or the run did not finish") from None
+        if not (run_dir / MANIFEST).exists():
+            raise FairnessError(f"{run_dir} holds no {NAME}: it is no run's folder") from None
+        raise FairnessError(
+            f"{run_dir} holds no {NAME}: its session ended before it had judged. What was asked is kept: finish it "
+            f"with --fairness-resume={run_dir.name}, judge what is there with pytest --fairness-replay={run_dir}, or "
+            f"write its records out with pytest-fairness export {run_dir}"
+        ) from None
     except FairnessError as error:
         raise FairnessError(f"{path}: {error}") from error
     except (OSError, ValueError, RecursionError) as error:

@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports import charts, formatting
-from pytest_fairness.reports.audit_sections import mitigations_section
+from pytest_fairness.reports.audit_sections import counts_section, mitigations_section
 from pytest_fairness.reports.escaping import shortened, visible
 from pytest_fairness.reports.examples import collect_examples
 from pytest_fairness.reports.finding_sections import finding_section
@@ -198,6 +198,7 @@ def heat_map(findings: Sequence[Finding]) -> Table | None:
 BEFORE: tuple[Builder, ...] = (outcome_section, decision_section, mitigations_section, findings_section, heat_section)
 AFTER: tuple[Builder, ...] = (
     messages_section,
+    counts_section,
     run_section,
     systems_section,
     prompts_section,

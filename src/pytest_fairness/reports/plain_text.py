@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from pytest_fairness.analysis import false_alarms
 from pytest_fairness.baselines import mitigations
@@ -11,7 +12,7 @@ from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import clipped, columns_of, commandless, line, terminal, wrapped
 from pytest_fairness.reports.finding_sections import group_table, pair_table
-from pytest_fairness.reports.findings_json import ItemResult, RunResults
+from pytest_fairness.reports.findings_json import NONE, ItemResult, RunResults
 from pytest_fairness.reports.sections import Entry, Table
 
 WIDTH = 100
@@ -47,7 +48,7 @@ def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str
     counted = ", ".join(f"{count} {verdict}" for verdict, count in run.counts.items() if count)
     head = f"fairness: {formatting.count(len(run.findings), 'finding')}{': ' + counted if counted else ''}"
     marks = ", ".join(["simulated"] * run.simulated + ["replayed"] * run.replayed)
-    lines = [head + (f" ({marks})" if marks else "")]
+    lines = [head + (f" ({marks})" if marks else ""), *_by_endpoint(run)]
     for verdict in run.counts:
         for index, finding in enumerate(run.findings):
             if finding.verdict is verdict:
@@ -79,6 +80,17 @@ def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str
     if report is not None:
         lines.append(f"report: {line(str(report))}")
     return [commandless(text) for text in lines]
+
+
+def _by_endpoint(run: RunResults) -> list[str]:
+    """A line for each endpoint, where there are several."""
+    by: Any = run.summary["by"]
+    named = {endpoint: counts for endpoint, counts in by["model_endpoint"].items() if endpoint != NONE}
+    shown = {
+        endpoint: ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+        for endpoint, counts in named.items()
+    }
+    return [clipped(f"  {line(endpoint)}: {words}", WIDTH) for endpoint, words in shown.items() if len(shown) > 1]
 
 
 def _summary_of(finding: Finding, maker: ItemResult) -> list[str]:

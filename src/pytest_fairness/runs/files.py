@@ -131,3 +131,8 @@ def make_directory(path: Path) -> None:
         ) from error
     if path.is_symlink():
         raise StoreError(f"{path} is a symbolic link: give the real folder with fairness_run_dir in the ini file")
+
+
+def shown(path: Path, root: Path) -> str:
+    """*path* relative to *root* where it lies inside."""
+    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)

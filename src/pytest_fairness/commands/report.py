@@ -1,0 +1,43 @@
+"""``pytest-fairness report``: the reports of a run again, from its folder, as its session wrote them."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from pytest_fairness.commands import add_run
+
+
+def add(subparsers: Any) -> None:
+    """Declare the command."""
+    parser = subparsers.add_parser(
+        "report",
+        help="write the reports of a run, from its folder",
+        description="Writes the page report.html into the folder of the run, and each other report that has a path, "
+        "with the bytes that a session writes. Nothing is judged again.",
+        example="pytest-fairness report last --markdown fairness.md --against last~1",
+    )
+    add_run(parser, "folder")
+    parser.add_argument("--html", type=Path, metavar="PATH", help="a copy of the page")
+    parser.add_argument("--markdown", type=Path, metavar="PATH", help="the report for a pull request")
+    parser.add_argument("--against", metavar="RUN", help="compare with the findings of this run, or this findings.json")
+    parser.set_defaults(run=report)
+
+
+def report(arguments: argparse.Namespace) -> tuple[str, int]:
+    """Write the reports; say where each is."""
+    from pytest_fairness.errors import UsageError
+    from pytest_fairness.reports.changes import counted
+    from pytest_fairness.reports.outputs import compared_runs, earlier_results, write_outputs
+    from pytest_fairness.runs.files import shown
+    from pytest_fairness.runs.project import runs_root
+
+    here, run = Path.cwd(), arguments.folder
+    against = None if arguments.against is None else earlier_results(runs_root(), here, arguments.against)
+    if against is not None and against.resolve() == run.resolve():
+        raise UsageError(f"run {run.name} cannot be compared with itself: name an earlier one with --against")
+    done = write_outputs(run, html=arguments.html, markdown=arguments.markdown, against=against)
+    lines = [f"{name}: {shown(path.absolute(), here)}" for name, path in done.items()]
+    lines += [f"since {against.stem}: {counted(compared_runs(run, against))}"] if against is not None else []
+    return "\n".join([*lines, ""]), 0

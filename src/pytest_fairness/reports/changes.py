@@ -1,0 +1,122 @@
+"""What has changed from one run to another, finding by finding."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from math import isfinite
+
+from pytest_fairness.model import ALARMS, Finding, PairResult, Verdict
+from pytest_fairness.reports.findings_json import RunResults
+
+
+class Change(StrEnum):
+    """What became of a finding, the worst first. An alarm is a FLAG or a FAIL."""
+
+    NEW = "new"  # an alarm that the earlier run did not raise
+    WORSE = "worse"  # an alarm in both: more severe, or larger beyond chance, or justified no longer
+    UNDECIDED = "undecided"  # the earlier run decided, this one is INCONCLUSIVE
+    GONE = "gone"  # the earlier run made it, this one does not
+    BETTER = "better"  # less severe, or decided at last, but no alarm that has ended
+    FIXED = "fixed"  # an alarm that is a PASS now
+    ADDED = "added"  # made for the first time, and no alarm
+    SAME = "unchanged"
+
+
+REGRESSIONS = (Change.NEW, Change.WORSE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingChange:
+    """One finding in two runs: ``before`` and ``after`` are None where that run did not make it.
+
+    ``id`` and ``nodeid`` are those of :class:`RunResults`; ``at`` is its place in the later run; ``why`` says what made
+    an alarm worse.
+    """
+
+    change: Change
+    id: str
+    nodeid: str
+    before: Finding | None = None
+    after: Finding | None = None
+    at: int | None = None
+    why: str = ""
+
+    @property
+    def finding(self) -> Finding:
+        """The finding as it stands now, or as it stood last."""
+        found = self.after or self.before
+        assert found is not None  # noqa: S101 - for the type checker
+        return found
+
+    @property
+    def verdicts(self) -> str:
+        """``FLAG → FAIL``, or the one verdict that there is."""
+        both = dict.fromkeys(finding.verdict for finding in (self.before, self.after) if finding is not None)
+        return " → ".join(both)
+
+
+def changes_between(before: RunResults, after: RunResults) -> tuple[FindingChange, ...]:
+    """Every finding of the two runs, matched by their ids, the worst change first."""
+    earlier = {id_: at for at, id_ in enumerate(before.ids)}
+    found = []
+    for at, id_ in enumerate(after.ids):
+        now, then = after.findings[at], earlier.pop(id_, None)
+        old = None if then is None else before.findings[then]
+        change, why = _change(old, now)
+        nodeid = after.maker_of(at).nodeid or now.test_id
+        found.append(FindingChange(change=change, id=id_, nodeid=nodeid, before=old, after=now, at=at, why=why))
+    for id_, then in earlier.items():
+        old, nodeid = before.findings[then], before.maker_of(then).nodeid
+        found.append(FindingChange(change=Change.GONE, id=id_, nodeid=nodeid or old.test_id, before=old))
+    order = list(Change)
+    return tuple(sorted(found, key=lambda one: (order.index(one.change), -one.finding.verdict.severity)))
+
+
+def counted(changes: Iterable[FindingChange]) -> str:
+    """``1 new, 2 fixed, 5 unchanged``; ``nothing to compare`` where there is no finding."""
+    counts = Counter(one.change for one in changes)
+    return ", ".join(f"{counts[change]} {change}" for change in Change if counts[change]) or "nothing to compare"
+
+
+def _change(before: Finding | None, after: Finding) -> tuple[Change, str]:
+    alarm, now = after.verdict in ALARMS, after.verdict
+    if before is None or (alarm and before.verdict not in ALARMS):
+        return (Change.NEW if alarm else Change.ADDED), ""
+    then = before.verdict
+    if before.verdict in ALARMS and now is Verdict.PASS:
+        return Change.FIXED, ""
+    if now is Verdict.INCONCLUSIVE and then is not now:
+        return Change.UNDECIDED, ""
+    if now.severity < then.severity:
+        return Change.BETTER, ""
+    if now.severity > then.severity:
+        return Change.WORSE, ""
+    if not alarm:
+        return Change.SAME, ""
+    if before.justification and not after.justification:
+        return Change.WORSE, "justified no longer"
+    larger = [pair for pair in after.pairs if any(_has_grown(old, pair) for old in before.pairs)]
+    if larger:
+        widest = max(larger, key=lambda pair: abs(pair.effect))
+        return Change.WORSE, f"larger between {widest.group_1} and {widest.group_2}"
+    return Change.SAME, ""
+
+
+def _has_grown(before: PairResult, after: PairResult) -> bool:
+    """Whether the effect on a pair that is no PASS has moved away from zero, so far that the two 90 % intervals have no
+    value in common.
+    """
+    if after.verdict is Verdict.PASS or before.metric != after.metric:
+        return False
+    ways = {(after.group_1, after.group_2): 1, (after.group_2, after.group_1): -1}
+    way = ways.get((before.group_1, before.group_2))
+    ends = (before.effect_low, before.effect_high, after.effect_low, after.effect_high)
+    numbers = [end for end in ends if end is not None and isfinite(end)]
+    if way is None or len(numbers) < len(ends):
+        return False
+    side = 1 if after.effect > 0 else -1
+    then, now = ([side * end for end in numbers[:2]], [side * end for end in numbers[2:]])
+    return min(now) > max(way * end for end in then)

@@ -1,0 +1,132 @@
+"""A run as Markdown for a pull request or a job's summary: whether it failed, what has changed, the worst findings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pytest_fairness.model import Finding, Verdict
+from pytest_fairness.reports import formatting
+from pytest_fairness.reports.changes import Change, FindingChange, changes_between, counted
+from pytest_fairness.reports.escaping import markdown, shortened
+from pytest_fairness.reports.findings_json import ItemResult, RunResults
+
+#: The first line, by which a comment that is replaced from run to run is found again.
+MARKER = "<!-- pytest-fairness -->"
+#: What GitHub takes as one comment; GitLab takes more.
+MOST_CHARACTERS = 65_536
+MOST_ROWS = 30
+_ADDRESS = re.compile(r"https?://[\w.:/~-]+", re.ASCII)
+_SENTENCE = 300
+
+
+def markdown_report(
+    results: RunResults, *, compared: RunResults | None = None, report: str = "report.html", job: str = ""
+) -> str:
+    """The report of *results* in at most 65,536 characters.
+
+    *compared*: the results of an earlier run. *report*: where the page lies. *job*: the address of the CI job that
+    keeps it.
+    """
+    changes = None if compared is None else changes_between(compared, results)
+    rows = MOST_ROWS
+    while len(text := _report(results, compared, changes, rows, report, job)) > MOST_CHARACTERS and rows:
+        rows //= 2
+    return text
+
+
+def _report(
+    results: RunResults,
+    compared: RunResults | None,
+    changes: Sequence[FindingChange] | None,
+    rows: int,
+    report: str,
+    job: str,
+) -> str:
+    parts = [MARKER, _head(results), *_banners(results, rows)]
+    if compared is not None and changes is not None:
+        parts += _changes(compared, changes, rows)
+    parts += [*_findings(results, rows), *_failures(results, rows), _foot(results, report, job)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _head(results: RunResults) -> str:
+    failed, alarms = len(results.failed), len(results.session.get("alarms") or ())
+    reasons = [f"{formatting.count(failed, 'test')} of {len(results.items):,} failed"] if failed else []
+    reasons += [f"{formatting.count(len(results.missing), 'test')} never finished"] if results.missing else []
+    reasons += [f"{formatting.count(alarms, 'finding')} significant across the session"] if alarms else []
+    counts = ", ".join(f"{count:,} {verdict}" for verdict, count in results.counts.items() if count)
+    made = f"{formatting.count(len(results.findings), 'finding')}{': ' if counts else ''}{counts}"
+    whole = "no test ran" if not results.items else "no test failed"
+    return f"## Fairness: {', '.join(reasons) or whole}\n\n**{made}**"
+
+
+def _banners(results: RunResults, rows: int) -> list[str]:
+    said = ["The replies come from a **simulated** endpoint: no model was asked."] * results.simulated
+    said += ["The replies come from a recorded run: no model was asked now."] * results.replayed
+    said += [markdown(shortened(str(note), 500)) for note in results.run.get("notes") or ()][: rows + 1]
+    if results.missing:
+        named = ", ".join(_code(nodeid) for nodeid in results.missing[:rows])
+        more = len(results.missing) - rows
+        said.append(f"Never finished: {named}{f' and {more:,} more' if more > 0 else ''}.")
+    return ["\n".join(f"> {line}  " for line in said)] if said else []
+
+
+def _changes(compared: RunResults, changes: Sequence[FindingChange], rows: int) -> list[str]:
+    head = f"### Since run {markdown(shortened(str(compared.run.get('id')), 80))}: {counted(changes)}"
+    shown = [one for one in changes if one.change is not Change.SAME]
+    lines = []
+    for one in shown[:rows]:
+        why = f" ({markdown(shortened(one.why, 160))})" if one.why else ""
+        lines.append(f"- **{one.change}** {one.verdicts}{why}: {_sentence(one.finding)} {_code(one.nodeid)}")
+    if len(shown) > rows:
+        lines.append(f"- and {len(shown) - rows:,} more")
+    return [head, "\n".join(lines)]
+
+
+def _findings(results: RunResults, rows: int) -> list[str]:
+    if not results.findings:
+        return []
+    order = sorted(range(len(results.findings)), key=lambda at: -results.findings[at].verdict.severity)
+    lines = ["| verdict | what was found | test |", "|---|---|---|"]
+    for at in order[:rows]:
+        finding, maker = results.findings[at], results.maker_of(at)
+        marks = ", ".join(formatting.marks(finding, maker.outcome))
+        verdict = f"**{finding.verdict}**" if finding.verdict is not Verdict.PASS else str(finding.verdict)
+        reason = f" ({finding.reason})" if finding.reason else ""
+        about = f"{verdict}{reason}{f'<br>{marks}' if marks else ''}"
+        lines.append(f"| {about} | {_sentence(finding)} | {_code(maker.nodeid or finding.test_id)} |")
+    left = [results.findings[at].verdict for at in order[rows:]]
+    counts = ", ".join(f"{left.count(verdict):,} {verdict}" for verdict in results.counts if verdict in left)
+    return ["\n".join(lines), f"… and {formatting.count(len(left), 'more finding')}: {counts}." if left else ""]
+
+
+def _failures(results: RunResults, rows: int) -> list[str]:
+    """The failed tests that no finding explains."""
+    unexplained = [item for item in results.failed if not item.findings]
+    lines = [f"- {_code(item.nodeid)}: {_message(item)}" for item in unexplained[:rows]]
+    if len(unexplained) > rows:
+        lines.append(f"- and {len(unexplained) - rows:,} more")
+    return ["### Tests that failed without a finding", "\n".join(lines)] if unexplained else []
+
+
+def _foot(results: RunResults, report: str, job: str) -> str:
+    run = results.run
+    trials = (run.get("trials") or {}).get("total") or 0
+    facts = [f"run {markdown(shortened(str(run.get('id')), 80))}", formatting.count(trials, "trial")]
+    facts += [markdown(shortened(", ".join(map(str, run.get("endpoints") or ())), 300)), formatting.cost_line(run)]
+    # An address that is none of a forge would be a link of somebody else's making.
+    where = f" of [this job]({job})" if _ADDRESS.fullmatch(job) else ""
+    return f"{' · '.join(filter(None, facts))}<br>Report: {_code(report)}{where}"
+
+
+def _sentence(finding: Finding) -> str:
+    return markdown(shortened(formatting.without_verdict(finding.sentence, finding.verdict), _SENTENCE))
+
+
+def _message(item: ItemResult) -> str:
+    return markdown(shortened(next(iter(item.message.splitlines()), ""), _SENTENCE))
+
+
+def _code(text: str) -> str:
+    return f"<code>{markdown(shortened(text, 200))}</code>"
