@@ -283,8 +283,9 @@ class FairnessSession:
             if self.worker is None:
                 self._take_stock()
                 whole = controller is None or not controller.ended
+                status = {"exit_status": int(exitstatus)}
                 self._reported = reporting.write_reports(
-                    store, self.ledger, self.context, self._mitigations() or (), whole=whole
+                    store, self.ledger, self.context, self._mitigations() or (), whole=whole, facts=status
                 )
             store.close()
         except (FairnessError, OSError) as error:

@@ -61,13 +61,11 @@ def write_html(run_dir: Path) -> Path:
     results = read_results(run_dir)
     run = run_section(results, run_dir)
     pages = {"report": report_page(results, run_dir)}
-    failed, words = verdict_on_session(results)
-    alarm = [("missing", "The session failed.", words)] if failed else []
     for stem, page in read_pages(run_dir).items():
         pages[stem] = msgspec.structs.replace(page, sections=(*page.sections, run))
     for stem, page in pages.items():
         others = [(other.name, f"{name}.html") for name, other in pages.items() if name != stem]
-        text = render(page, results.run, others, [*(alarm if stem != "report" else ()), *banners(results)])
+        text = render(page, results.run, others, banners(results, outcome=stem != "report"))
         write_atomically(run_dir / f"{stem}.html", text.encode("utf-8", "backslashreplace"))
     return run_dir / NAME
 
@@ -104,9 +102,12 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=lambda value: visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
     )
-    made.globals.update(kind_of=lambda part: "paragraph" if isinstance(part, str) else part.__struct_config__.tag)
+    made.globals.update(
+        kind_of=lambda part: "paragraph" if isinstance(part, str) else part.__struct_config__.tag,
+        nothing=(formatting.NOTHING, Entry(words=formatting.NOTHING)),
+    )
     # A figure and its per-cent sign stay on one line.
-    made.filters.update(tight=lambda text: text.replace(" %", "\u00a0%"))
+    made.filters.update(tight=lambda text: text.replace(" %", "\u00a0%"), why=formatting.reason_words)
     return made
 
 
@@ -158,10 +159,13 @@ def finding_cards(results: RunResults, run_dir: Path) -> list[Section]:
     return cards
 
 
-def banners(results: RunResults) -> list[tuple[str, str, str]]:
-    """What has to be read before anything else: kind, what it is about, and the words."""
-    notes = results.run.get("notes")
-    return [("note", "About this run.", " ".join(f"{note}." for note in notes))] if notes else []
+def banners(results: RunResults, *, outcome: bool = True) -> list[tuple[str, str, str]]:
+    """What has to be read before anything else: kind, what it is about, and the words. *outcome*: also that the session
+    failed.
+    """
+    notes, (failed, why) = results.run.get("notes"), verdict_on_session(results)
+    found = [("missing", "The session failed.", why)] if failed and outcome else []
+    return [*found, *([("note", "About this run.", " ".join(f"{note}." for note in notes))] if notes else [])]
 
 
 def heat_section(results: RunResults, _: Path) -> Section | None:

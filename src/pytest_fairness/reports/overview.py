@@ -17,7 +17,7 @@ from pytest_fairness.analysis.policy import deciding_pair
 from pytest_fairness.baselines.justifications import EXPIRED
 from pytest_fairness.model import ALARMS, Finding, Verdict
 from pytest_fairness.reports import formatting
-from pytest_fairness.reports.escaping import shortened
+from pytest_fairness.reports.escaping import clipped, shortened
 from pytest_fairness.reports.findings_json import ItemResult, RunResults
 from pytest_fairness.reports.sections import Columns, Counts, Dialogue, Entry, Part, Section, table
 
@@ -135,7 +135,7 @@ def outcome_section(results: RunResults, _: Path) -> Section:
             return Entry(words=headline(results.findings[one.at]), link=results.ids[one.at])
         if one.message:
             first = one.message.strip().split("\n", 1)[0]
-            return Entry(words=shortened(_ERROR.sub("", first, count=1) or first, 90), link=one.anchor)
+            return Entry(words=clipped(_ERROR.sub("", first, count=1) or first, 90), link=one.anchor)
         return Entry(words="no report of it ever came; what it would have found is not below")
 
     columns: Columns = {"Why": reason, "Test": lambda one: one.nodeid, "What": proof}
@@ -250,9 +250,11 @@ def _needs(finding: Finding) -> str:
 
 
 def headline(finding: Finding) -> str:
-    """``sentiment by race_ethnicity``."""
-    on = shortened(finding.outcome or finding.assertion.replace("_", " "), 60)
-    return f"{on} by {shortened(finding.protected_class, 60)}" if finding.protected_class else on
+    """``sentiment by race_ethnicity``; the comparison too, where it is another than of the groups."""
+    comparison = finding.assertion.replace("_", " ")
+    words = shortened(finding.outcome or comparison, 60)
+    words += f" by {shortened(finding.protected_class, 60)}" if finding.protected_class else ""
+    return words if comparison in ("no disparity", words) else f"{words} ({comparison})"
 
 
 def findings_section(results: RunResults, _: Path) -> Section:

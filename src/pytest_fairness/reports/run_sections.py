@@ -169,8 +169,8 @@ def records_section(_: RunResults, run_dir: Path) -> Section | None:
 
 def sign_off_section(_: RunResults, __: Path) -> Section:
     """Lines to sign on, for a print."""
-    roles = ("Prepared by", "Reviewed by", "Approved by")
-    head = ("", "Name", "Role", "Date", "Signature")
+    roles = ("preparer", "reviewer", "approver")
+    head = ("Signed as", "Name", "Position", "Date", "Signature")
     rows = tuple((role, *[""] * (len(head) - 1)) for role in roles)
     signed = Table(caption="Who stands for this run", head=head, rows=rows, kind="sign")
     return Section(heading="Sign-off", id="sign-off", parts=(signed,))
