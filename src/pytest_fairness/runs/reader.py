@@ -138,6 +138,11 @@ class RunReader(RunRecords):
             for (line,) in self.connection.execute(f"{_TRIALS} WHERE key = ?", (key,)):
                 yield {**decode_line(line), "cell": decode_line(use)["cell"]}
 
+    def each(self, kind: str) -> Iterator[dict[str, Any]]:
+        """The records of one type, of trials too, in their order."""
+        query = "SELECT record FROM records WHERE type = ? ORDER BY id"
+        return (decode_line(line) for (line,) in self.connection.execute(query, (kind,)))
+
     def finished(self) -> Iterator[Trial]:
         """Every finished trial."""
         return (trial_of(decode_line(line)) for (line,) in self.connection.execute(f"{_TRIALS} ORDER BY id"))
