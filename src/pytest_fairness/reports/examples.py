@@ -12,7 +12,7 @@ from pathlib import Path
 from pytest_fairness.model import Cell, Finding, Message, Status, Trial
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.reports.sections import Dialogue
-from pytest_fairness.runs.reader import lines_of_type
+from pytest_fairness.runs.reader import record_lines
 from pytest_fairness.runs.records import cell_of, trial_of
 
 _MOST = {Status.ANSWERED: 2, Status.REFUSED: 1}
@@ -38,7 +38,7 @@ def each_trial(run_dir: Path, keys: Sequence[str] | None = None) -> Iterator[Log
 
     Judging and verifying a run is the store's business; a report shows what can be shown.
     """
-    for line in lines_of_type(run_dir, "trial", keys):
+    for line in record_lines(run_dir, "trial", keys):
         try:
             record = json.loads(line)
             if record["type"] != "trial" or (keys is not None and record["key"] not in keys):

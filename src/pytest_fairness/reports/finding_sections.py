@@ -54,11 +54,10 @@ def finding_section(
     parts += [_blocks(finding), _refusals(finding)]
     if judged is not None and replies is not None:
         parts.append(_matched(finding, judged, replies))
-    if finding.notes:
-        parts.append(Section(heading="Notes", parts=(Notes(items=finding.notes),)))
     family = formatting.family_line(finding) + (f"; {finding.test_statistic}" if finding.test_statistic else "")
-    how = (*finding.explain().split("\n\n")[1:], f"{family}.")
-    parts.append(Details(summary="How this was judged, and what would change the verdict", parts=how))
+    *how, change = finding.explain().split("\n\n")[1:] or [""]
+    method = Details(summary="How this was judged", parts=(*how, f"{family}."))
+    parts += [Notes(items=finding.notes) if finding.notes else None, change or None, method]
     if examples is not None and identity == examples_at:
         parts += _examples(finding, examples)
     elif examples is not None:

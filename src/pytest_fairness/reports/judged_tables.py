@@ -27,7 +27,7 @@ from pytest_fairness.reports.examples import each_trial
 from pytest_fairness.reports.findings_json import RunResults
 from pytest_fairness.reports.sections import ScoredReply, SideBySide
 from pytest_fairness.runs.judgements import TYPE, Judgement
-from pytest_fairness.runs.reader import lines_of_type
+from pytest_fairness.runs.reader import record_lines
 from pytest_fairness.scorers.text import names_of
 from pytest_fairness.trials_frame import design_of
 
@@ -249,7 +249,7 @@ class JudgedTables:
     def __init__(self, run_dir: Path) -> None:
         self._run_dir = run_dir
         self._lines: dict[tuple[str, int], Any] = {}
-        for line in lines_of_type(run_dir, TYPE):
+        for line in record_lines(run_dir, TYPE):
             try:
                 record = json.loads(line)
                 self._lines[record["test"], record["place"]] = line

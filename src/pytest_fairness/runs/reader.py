@@ -167,9 +167,9 @@ def read_trials(directory: Path) -> dict[str, Trial]:
         return {trial.key: trial for trial in reader.finished()}
 
 
-def lines_of_type(directory: Path, kind: str, keys: Sequence[str] | None = None) -> Iterator[bytes | str]:
-    """The records of a type of the run in *directory*, of the trials *keys* alone if given; unchecked, and those that
-    cannot be read are passed over. A damaged run may give others beside them.
+def record_lines(directory: Path, kind: str = "trial", keys: Sequence[str] | None = None) -> Iterator[bytes | str]:
+    """The records of one type of the run in *directory*, of the trials *keys* alone if given; unchecked, and in an
+    archive perhaps others; those that cannot be read are passed over.
     """
     if (directory / database.NAME).exists():
         query, values = "SELECT record FROM records WHERE type = ?", [kind]
