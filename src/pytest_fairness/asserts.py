@@ -9,9 +9,7 @@ from __future__ import annotations
 import warnings as python_warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pytest_fairness.errors import (
     BaselineError,
@@ -27,6 +25,7 @@ from pytest_fairness.running_test import Policy, TestContext, current_test
 if TYPE_CHECKING:
     import pandas as pd
 
+    from pytest_fairness.reports.judged_tables import JudgedTable
     from pytest_fairness.runs.judgements import Judgement
 
 #: A column, the name of a scorer, or a callable on the reply.
@@ -198,7 +197,7 @@ def assert_baseline(
     be trusted. Needs a running test: outside pytest use :func:`pytest_fairness.compare_baseline`.
     """
     arguments, __tracebackhide__ = dict(locals()), True
-    from pytest_fairness.analysis.baseline import compare_baseline, first_approval, summarise_scores
+    from pytest_fairness.analysis.baseline import comparison, first_approval, scores_of
     from pytest_fairness.baselines.document import Fingerprints, fingerprint
     from pytest_fairness.runs.judgements import Judgement
     from pytest_fairness.scorers import outcome_of
@@ -209,31 +208,12 @@ def assert_baseline(
         raise UsageError("assert_baseline needs a running pytest test; outside one, use compare_baseline")
     outcome = outcome_of(frame, score)
     design = design_of(frame)
-    summary = summarise_scores(
-        frame,
-        outcome.values,
-        persona=persona or design.persona_column(frame),
-        categories=list(design.protected_classes if categories is None else categories),
-        warnings=warnings,
-    )
+    summary = scores_of(frame, outcome, arguments)
     try:
         finding: Finding = test.baseline().check(
             outcome.name,
             summary,
-            lambda approved: compare_baseline(
-                approved,
-                summary,
-                alpha=alpha,
-                margin_overall=margin_overall,
-                margin_category=margin_category,
-                threshold=threshold,
-                low=outcome.low,
-                high=outcome.high,
-                lower_is_worse=outcome.lower_is_worse,
-                outcome=outcome.name,
-                unit=outcome.unit or "points",
-                frame=frame,
-            ),
+            lambda approved: comparison(approved, summary, frame, outcome, arguments),
             fingerprints=Fingerprints(
                 endpoint=design.endpoint,
                 models=tuple(sorted(filter(None, set(design.models(frame))))),
@@ -255,16 +235,6 @@ def assert_baseline(
     return conclude(finding if finding.pairs else first_approval(finding, summary, frame))
 
 
-#: Where each analysis lives; imported when an assertion judges, not when a test module is collected.
-_ANALYSES = {
-    "disparity": "analyze_disparity",
-    "four_fifths": "analyze_four_fifths",
-    "preference": "analyze_preference",
-    "equivalence": "analyze_equivalence",
-    "arm_contrast": "analyze_arms",
-}
-
-
 def _assert(analysis: str, arguments: dict[str, Any]) -> Finding:
     """The finding of *analysis* by the *arguments* of the assertion, which are its own, after what the running test's
     policy asks for, acted upon."""
@@ -272,12 +242,12 @@ def _assert(analysis: str, arguments: dict[str, Any]) -> Finding:
     from pytest_fairness.analysis.false_alarms import chance
 
     test = current_test()
-    finding, judgement = _judged(analysis, arguments)
+    finding, basis = _judged(analysis, arguments)
     if test is None:
-        return conclude(finding)
+        return conclude(finding, basis)
     alpha = finding.family.get("alpha")
     if test.policy.confirm and finding.verdict in ALARMS:
-        finding, judgement = _second_look(finding, judgement, analysis, arguments, test)
+        finding, basis = _second_look(finding, basis, analysis, arguments, test)
     if test.policy.sensitivity and finding.verdict is Verdict.PASS:
         from pytest_fairness.analysis.sensitivity import sensitivity_of, with_sensitivity
 
@@ -285,54 +255,76 @@ def _assert(analysis: str, arguments: dict[str, Any]) -> Finding:
     if isinstance(alpha, float):  # a bare ratio has none, and no bound on its false alarms
         false_alarm = chance(alpha, confirmed=test.policy.confirm and test.confirmable())
         finding = replace(finding, family={**finding.family, "false_alarm": false_alarm})
-    test.keep(judgement())
-    return conclude(finding)
+    test.keep(basis.record())
+    return conclude(finding, basis)
+
+
+class _Basis(NamedTuple):
+    """What a finding was judged from: the *arguments* as the assertion was given them, the table and its outcome."""
+
+    analysis: str
+    arguments: Mapping[str, Any]
+    frame: pd.DataFrame
+    outcome: Any
+    about: Mapping[str, Any]
+
+    def record(self) -> Judgement:
+        from pytest_fairness.runs.judgements import Judgement
+
+        return Judgement.of(self.analysis, self.arguments, self.frame, self.outcome, **self.about)
+
+    def judged(self) -> JudgedTable:
+        from pytest_fairness.reports.judged_tables import JudgedTable
+
+        outcome = self.arguments.get("outcome") if self.outcome is None else self.outcome
+        return JudgedTable(self.analysis, self.frame, outcome, self.arguments)
 
 
 def _judged(
     analysis: str, arguments: Mapping[str, Any], changed: Mapping[str, Any] | None = None, **about: Any
-) -> tuple[Finding, Callable[[], Judgement]]:
-    """The finding of *analysis* by *arguments*, some *changed*, and what makes the record of its judgement."""
-    from pytest_fairness.runs.judgements import Judgement
+) -> tuple[Finding, _Basis]:
+    """The finding of *analysis* by *arguments*, some *changed*, and what it was judged from."""
+    from pytest_fairness.analysis import analysis_called
     from pytest_fairness.scorers import outcome_of
     from pytest_fairness.statistics.arrays import require_frame
 
-    analyze = getattr(import_module(f"pytest_fairness.analysis.{analysis}"), _ANALYSES[analysis])
+    analyze = analysis_called(analysis)
     given, outcome = {**arguments, **(changed or {})}, None
     if (
         current_test() is not None and given.get("outcome") is not None
     ):  # read once, for the analysis and for the record
         outcome = given["outcome"] = outcome_of(require_frame(given["frame"]), given["outcome"], given["scorers"])
-    return analyze(**given), partial(Judgement.of, analysis, arguments, given["frame"], outcome, **about)
+    return analyze(**given), _Basis(analysis, arguments, given["frame"], outcome, about)
 
 
 def _second_look(
     finding: Finding,
-    judgement: Callable[[], Judgement],
+    basis: _Basis,
     analysis: str,
     arguments: Mapping[str, Any],
     test: TestContext,
-) -> tuple[Finding, Callable[[], Judgement]]:
+) -> tuple[Finding, _Basis]:
     """An alarm that nothing justifies, judged again on this sample and a fresh one together."""
     from pytest_fairness.analysis.confirmation import alarm_of, confirmed, together, unconfirmed
 
     if finding.verdict is Verdict.FLAG and test.justification(finding) is not None:
-        return finding, judgement  # it does not fail the test, so there is nothing to pay for
+        return finding, basis  # it does not fail the test, so there is nothing to pay for
     if test.fresh_sample is None:
         why = "a table is judged as it is; only a test that asks for the trials of a grid can ask more"
-        return unconfirmed(finding, why), judgement
+        return unconfirmed(finding, why), basis
     frame = arguments["frame"]
     try:
         sample = test.fresh_sample(frame)
         changed = {**alarm_of(analysis, arguments["alpha"]), "frame": together(frame, sample)}
-        both, judgement_of_both = _judged(analysis, arguments, changed, first=len(frame), about=sample.about)
+        both, basis_of_both = _judged(analysis, arguments, changed, first=len(frame), about=sample.about)
     except (UsageError, EndpointError, BudgetError, StoreError) as error:
-        return unconfirmed(finding, str(error)), judgement
-    return confirmed(finding, both, sample), judgement_of_both
+        return unconfirmed(finding, str(error)), basis
+    return confirmed(finding, both, sample), basis_of_both
 
 
-def conclude(finding: Finding) -> Finding:
-    """Do with *finding* what its verdict asks for, under the policy of the running test.
+def conclude(finding: Finding, basis: _Basis | None = None) -> Finding:
+    """Do with *finding* what its verdict asks for, under the policy of the running test; two matched replies of its
+    *basis* stand in the message of a FLAG or FAIL.
 
     PASS returns. FAIL raises. FLAG raises unless a documented justification stands behind it. INCONCLUSIVE because the
     data cannot be used (too few, unscored, ragged, incomplete) raises, or under ``--fairness-smoke`` leaves it to the
@@ -353,7 +345,8 @@ def conclude(finding: Finding) -> Finding:
     if fails:
         from pytest_fairness.reports.plain_text import finding_text
 
-        text = finding_text(finding)
+        judged = basis.judged() if basis is not None and finding.verdict in ALARMS else None
+        text = finding_text(finding, judged)
         raise FairnessFailure(text + (_FLAGGED if finding.verdict is Verdict.FLAG else ""), finding)
     if undecided and not unusable(finding):
         python_warnings.warn(finding.sentence, InconclusiveWarning, stacklevel=4)

@@ -24,6 +24,8 @@ COMMANDS = {
         "report": "report",
     },
     "the folder of a run": {
+        "audit": "audit",
+        "verify": "audit",
         "export": "run_folders",
         "merge": "run_folders",
         "salvage": "run_folders",
