@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -98,7 +99,12 @@ def parser() -> CommandParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Exit code 0: all is well; 1: it found problems; 2: it could not do what was asked."""
     try:
-        parsed = parser().parse_args(arguments)
+        whole = parser()
+        if "_ARGCOMPLETE" in os.environ:  # a shell asks what can follow; it answers and ends
+            import argcomplete
+
+            argcomplete.autocomplete(whole)
+        parsed = whole.parse_args(arguments)
         text, code = parsed.run(parsed)
     except FairnessError as error:
         sys.stderr.write(f"pytest-fairness: {error}\n")

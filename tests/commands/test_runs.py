@@ -7,6 +7,8 @@ import io
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -257,3 +259,38 @@ def test_a_comparison_takes_runs_that_hold(project: Path, tmp_path: Path) -> Non
     edit(copy, "UPDATE records SET record = replace(record, 'answered', 'refused') WHERE type = 'trial'")
     with pytest.raises(StoreError, match="hash does not fit"):
         compare_runs(first, copy)
+
+
+# ---------------------------------------------------------------- completion
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("pytest-fairness com", {"compare"}),
+        ("pytest-fairness compare --end", {"--endpoints"}),
+        ("pytest-fairness compare last {first:.10}", {"{0}", "{1}", "{2}"}),
+        ("pytest-fairness show la", {"last"}),
+        ("pytest-fairness show {0} test_l", {"test_letters", "test_loans"}),
+        ("pytest-fairness list --sort", {"--sort"}),
+    ],
+)
+def test_bash_completes(project: Path, tmp_path: Path, typed: str, offered: set[str]) -> None:
+    """Commands, options, ids of runs, and the tests of a run, by the completion function in bash itself."""
+    program = tmp_path / "pytest-fairness"
+    program.write_text(f"#!{sys.executable}\nimport sys\nfrom pytest_fairness.cli import main\nsys.exit(main())\n")
+    program.chmod(0o755)
+    runs = ids(project)
+    line = typed.format(*runs, first=runs[0])
+    words = line.split(" ")
+    script = f"""
+        eval "$({Path(sys.executable).parent}/register-python-argcomplete pytest-fairness)"
+        COMP_LINE='{line}' COMP_POINT={len(line)} COMP_WORDS=({line}) COMP_CWORD={len(words) - 1} COMP_TYPE=9
+        _python_argcomplete pytest-fairness {words[-1]} {words[-2]}
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=project, env=environment, capture_output=True, text=True, check=True
+    )
+    assert {word.strip() for word in done.stdout.splitlines()} == {word.format(*runs) for word in offered}, done.stderr

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from pytest_fairness.errors import UsageError
 from pytest_fairness.runs import folder
-from pytest_fairness.runs.project import chosen_run, runs_root
+from pytest_fairness.runs.project import LAST, chosen_run, runs_root
 
 
 def add_run(parser: argparse.ArgumentParser, name: str = "run", *, several: bool = False, **given: Any) -> None:
@@ -25,7 +26,13 @@ def add_run(parser: argparse.ArgumentParser, name: str = "run", *, several: bool
     Where it may name *several*, by a pattern (``2026-02-*``), it is parsed to a list of folders.
     """
     kind = chosen_runs if several else chosen_run
-    parser.add_argument(name, **{"type": kind, "metavar": "RUN", "help": "the run", **given})
+    action = parser.add_argument(name, **{"type": kind, "metavar": "RUN", "help": "the run", **given})
+    complete(action, lambda **_: [*(path.name for path in folder.run_folders(runs_root())), LAST])
+
+
+def complete(action: argparse.Action, words: Callable[..., Iterable[str]]) -> None:
+    """Let a shell complete the argument with *words*, which argcomplete calls with what is typed (``parsed_args``)."""
+    action.completer = words  # type: ignore[attr-defined]
 
 
 def chosen_runs(name: str) -> list[Path]:

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.commands import add_run
+from pytest_fairness.commands import add_run, complete
 from pytest_fairness.commands.columns import Column, add_options, as_json, chosen_columns, sorted_rows, tables
 from pytest_fairness.errors import FairnessError, UsageError
 from pytest_fairness.model import JSON, Verdict
@@ -102,7 +102,10 @@ def add(subparsers: Any) -> None:
         example="pytest-fairness show last f-3a9c\n  pytest-fairness show last '*test_letters*'",
     )
     add_run(parser, "run_folder", nargs="?", default="last", help="the run (last)")
-    parser.add_argument("what", nargs="?", metavar="FINDING|TEST", help="the findings to show in full (all, in short)")
+    what = parser.add_argument(
+        "what", nargs="?", metavar="FINDING|TEST", help="the findings to show in full (all, in short)"
+    )
+    complete(what, _findings_and_tests)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     parser.set_defaults(run=show)
 
@@ -129,7 +132,7 @@ def listed_run(folder: Path) -> ListedRun:
     """What is known of the run in *folder*, from its results, or without these from its manifest."""
     from pytest_fairness.reports.findings_json import NAME, read_results
     from pytest_fairness.runs.manifest import FINISHED, read_manifest
-    from pytest_fairness.runs.reader import trial_lines
+    from pytest_fairness.runs.reader import record_lines
 
     try:
         manifest = read_manifest(folder)
@@ -142,7 +145,7 @@ def listed_run(folder: Path) -> ListedRun:
             started=manifest.get("started"),
             endpoints=tuple(str(one.get("name", "")) for one in endpoints),
             counts={},
-            trials=sum(1 for _ in trial_lines(folder)),
+            trials=sum(1 for _ in record_lines(folder)),
             marks=(*simulated, *(["replayed"] if "replay_of" in manifest else []), UNFINISHED),
         )
     except (FairnessError, OSError) as error:
@@ -184,6 +187,13 @@ def show(arguments: argparse.Namespace) -> tuple[str, int]:
     if arguments.what is None:
         return "\n".join([*_whole(folder, results), ""]), 0
     return "\n\n".join([*_texts(results, chosen, arguments.what), ""]).rstrip("\n") + "\n", 0
+
+
+def _findings_and_tests(parsed_args: argparse.Namespace, **_: object) -> list[str]:
+    from pytest_fairness.reports.findings_json import read_results
+
+    results = read_results(parsed_args.run_folder)
+    return [*results.ids, *(item.nodeid.rpartition("::")[2] for item in results.items)]
 
 
 def _meant(results: RunResults, what: str) -> Iterator[int]:
