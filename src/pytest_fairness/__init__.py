@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pytest_fairness.design.strategies import Strategy
     from pytest_fairness.errors import FairnessError, InconclusiveWarning, UsageError
     from pytest_fairness.model import Ask, Finding, Verdict
+    from pytest_fairness.reports.run_tables import open_run
     from pytest_fairness.scorers import Scorer
     from pytest_fairness.scorers.scorer import scorer
 
@@ -42,7 +43,7 @@ __all__ = [
     "UsageError", "Verdict", "analyze_arms", "analyze_disparity", "analyze_equivalence", "analyze_four_fifths",
     "analyze_preference", "analyze_words", "assert_arm_reduces_disparity", "assert_baseline", "assert_equivalent",
     "assert_four_fifths", "assert_no_disparity", "assert_no_preference", "compare_baseline", "ll144_tables",
-    "plan_sample", "scorer",
+    "open_run", "plan_sample", "scorer",
 ]  # fmt: skip
 #: Where those are that are no assertions.
 _HOME = {
@@ -50,7 +51,7 @@ _HOME = {
     "analyze_equivalence": "analysis.equivalence", "analyze_four_fifths": "analysis.four_fifths",
     "analyze_preference": "analysis.preference", "analyze_words": "analysis.words",
     "compare_baseline": "analysis.baseline", "ll144_tables": "analysis.ll144",
-    "plan_sample": "analysis.planning",
+    "plan_sample": "analysis.planning", "open_run": "reports.run_tables",
     "Arm": "design.arms", "Strategy": "design.strategies", "Scorer": "scorers", "scorer": "scorers.scorer",
     "FairnessError": "errors", "InconclusiveWarning": "errors", "UsageError": "errors",
     "Ask": "model", "Finding": "model", "Verdict": "model",
@@ -62,6 +63,7 @@ def __getattr__(name: str) -> object:
         return import_module("importlib.metadata").version("pytest-fairness")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import_module(f"{__name__}.reports")  # hands findings what they are shown with
     return getattr(import_module(f"{__name__}.{_HOME.get(name, 'asserts')}"), name)
 
 

@@ -11,7 +11,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
-from typing import Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 
@@ -330,9 +333,39 @@ class Finding:
     justification: Mapping[str, JSON] | None = None
     explanation: str = ""
 
+    def __repr__(self) -> str:
+        effect = repr(self.effect_size.partition(",")[0].partition(" (")[0])[1:-1]
+        total = f"n = {sum(self.n_per_group.values())}" if self.n_per_group else ""
+        about = f"{self.outcome or self.assertion!r}" + f" by {self.protected_class!r}" * bool(self.protected_class)
+        verdict = f"{self.verdict} ({self.reason})" if self.reason else str(self.verdict)
+        return f"<Finding {verdict}: {', '.join(filter(None, (about, effect, total)))}>"
+
     def explain(self) -> str:
         """The sentence, the method with its sources, and what would change the verdict, a paragraph each."""
         return self.explanation or self.sentence
+
+    def to_frame(self, of: str = "groups") -> pd.DataFrame:
+        """The ``groups`` or the ``pairs`` as a table, a row each.
+
+        Columns are the fields of :class:`GroupResult` or :class:`PairResult`, in their units; ``share_LABEL`` for each
+        label of a categorical outcome; for pairs, what stands in ``statistics``, a column each. Raises UsageError.
+        """
+        return _presenter().finding_frame(self, of)
+
+    def plot(self, of: str | None = None) -> Any:
+        """The picture of the ``groups`` or of the ``pairs`` (of the first there is, if not said), for a notebook.
+
+        Its ``svg`` is text, its ``save(path)`` writes it. Raises UsageError where there is nothing to draw.
+        """
+        return _presenter().finding_picture(self, of)
+
+    def to_html(self) -> str:
+        """A whole page about this finding alone, as in the report: without script, loading nothing."""
+        return _presenter().finding_page(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: badge, sentence, groups and their picture, in styles of their own."""
+        return _presenter().finding_html(self)
 
     def to_dict(self) -> dict[str, JSON]:
         """The finding as plain JSON, without NaN: what ``findings.json`` holds and what crosses processes."""
@@ -356,3 +389,28 @@ class Finding:
                 notes=tuple,
             )
         )
+
+
+class Presenter(Protocol):
+    """What shows a finding to a reader. It lies in a room above, which hands it in with :func:`present_with`."""
+
+    def finding_frame(self, finding: Finding, of: str) -> pd.DataFrame: ...
+
+    def finding_picture(self, finding: Finding, of: str | None) -> Any: ...
+
+    def finding_page(self, finding: Finding) -> str: ...
+
+    def finding_html(self, finding: Finding) -> str: ...
+
+
+def _absent() -> Presenter:
+    raise RuntimeError("nothing is there to show a finding with: import pytest_fairness.reports")
+
+
+_presenter: Callable[[], Presenter] = _absent
+
+
+def present_with(load: Callable[[], Presenter]) -> None:
+    """Let findings be shown by what *load* gives, which is called when one is first shown."""
+    global _presenter  # noqa: PLW0603 - handed in once, when the room of the reports is first imported
+    _presenter = load

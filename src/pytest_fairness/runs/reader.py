@@ -100,8 +100,8 @@ class RunReader(RunRecords):
         self.engines = {record["identity"]: record for record in self.of_type("engine")}
 
     @classmethod
-    def open(cls, directory: Path) -> Self:
-        """Check every record of the run in *directory*.
+    def open(cls, directory: Path, *, check: bool = True) -> Self:
+        """Check every record of the run in *directory*; without *check* those alone that are read from exported files.
 
         Raises StoreError, naming record or line, for one that was changed, added or removed, where there are fewer than
         when the run was closed, and for a trial that was asked twice.
@@ -111,8 +111,9 @@ class RunReader(RunRecords):
         connection = _open(directory)
         try:
             heads = Heads(directory, over=True)
-            heads.check(connection)
-            _refuse_twice(connection, directory)
+            if check or not _is_stored(connection, directory):
+                heads.check(connection)
+                _refuse_twice(connection, directory)
             return cls(directory, connection, heads)
         except BaseException:
             connection.close()
@@ -148,9 +149,9 @@ class RunReader(RunRecords):
 
 
 @contextlib.contextmanager
-def reading(directory: Path) -> Iterator[RunReader]:
-    """The run in *directory*, until the end of the block."""
-    reader = RunReader.open(directory)
+def reading(directory: Path, *, check: bool = True) -> Iterator[RunReader]:
+    """The run in *directory*, until the end of the block; *check* as for :meth:`RunReader.open`."""
+    reader = RunReader.open(directory, check=check)
     with contextlib.closing(reader.connection):
         yield reader
 

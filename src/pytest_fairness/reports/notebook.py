@@ -1,0 +1,177 @@
+"""What a notebook shows of a finding, which calls these: a card, a picture, a page, tables."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_fairness.errors import UsageError
+from pytest_fairness.model import Finding, GroupResult, PairResult, Verdict
+from pytest_fairness.reports import charts, formatting
+from pytest_fairness.reports.charts import Chart
+from pytest_fairness.reports.escaping import html
+from pytest_fairness.reports.finding_sections import (
+    baseline_chart,
+    effect_chart,
+    finding_section,
+    group_chart,
+    group_table,
+    share_chart,
+)
+from pytest_fairness.reports.html import render
+from pytest_fairness.reports.sections import Page
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_GROUPS = 24
+#: White letters on these are legible on a page of any colour.
+_COLOURS = {Verdict.FAIL: "#b3261e", Verdict.FLAG: "#9a5b00", Verdict.INCONCLUSIVE: "#5a5f73", Verdict.PASS: "#1f7a4d"}
+_SMALL = "font-size:.85em;opacity:.75"
+_MARKS = {"simulated": "simulated endpoint: no model was asked", "replayed": "replayed: no model was asked now"}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture as a notebook shows it: ``svg`` is the text of a file."""
+
+    svg: str
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def save(self, path: str | Path) -> Path:
+        """Write it to the file *path*, which is replaced; the path."""
+        Path(path).write_text(self.svg, encoding="utf-8")
+        return Path(path)
+
+
+def finding_html(finding: Finding) -> str:
+    """The card: nothing in it runs, loads or changes the look of anything else.
+
+    Letters are as in the notebook around it, light or dark. The picture is an image, so that also those who show no
+    drawing of a stranger (JupyterLab before a notebook is trusted, a forge) show it, or else its title.
+    """
+    style = f"background:{_COLOURS[finding.verdict]};color:#fff;padding:.1em .5em;border-radius:.3em;font-weight:700"
+    marks = formatting.marks(finding)
+    about = [f"{html(_title(finding))}", *(html(_MARKS.get(mark, mark)) for mark in marks)]
+    parts = [
+        f'<p style="margin:.3em 0;overflow-wrap:anywhere"><span style="{style}">{finding.verdict}</span> '
+        f"{html(formatting.without_verdict(finding.sentence, finding.verdict))}</p>",
+        f'<p style="margin:.3em 0;overflow-wrap:anywhere;{_SMALL}">{" · ".join(about)}</p>',
+    ]
+    if finding.group_results:
+        groups = group_table(finding, most_labels=5)
+        parts.append(table(groups.head, groups.rows[:MOST_GROUPS], len(groups.rows), range(1, 99)))
+    if (drawn := _drawn(_chart(finding, None))) is not None:
+        chart, svg = drawn
+        data = base64.b64encode(svg.encode("utf-8", "backslashreplace")).decode("ascii")
+        source = f"data:image/svg+xml;base64,{data}"
+        parts.append(f'<img src="{source}" alt="{html(chart.title)}" style="max-width:44rem;width:100%">')
+    return f'<div style="max-width:52rem">{"".join(parts)}</div>'
+
+
+def _title(finding: Finding) -> str:
+    about = finding.assertion.replace("_", " ") + (f" on {finding.outcome}" if finding.outcome else "")
+    about += f" by {finding.protected_class}" if finding.protected_class else ""
+    return about + (f", endpoint {finding.model_endpoint}" if finding.model_endpoint else "")
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[Any]], total: int, figures: Container[int] = ()) -> str:
+    """*rows* of *total* under *head*; the columns of those numbers are *figures*, and stand at the right."""
+    cell = "padding:.15em .6em;border-bottom:1px solid rgba(128,128,128,.35);"
+    words, figure = "min-width:4em;text-align:left;overflow-wrap:anywhere", "text-align:right;white-space:nowrap"
+
+    def line(kind: str, texts: Iterable[Any]) -> str:
+        cells = (
+            f'<{kind} style="{cell}{figure if at in figures else words}">{html(str(text))}</{kind}>'
+            for at, text in enumerate(texts)
+        )
+        return f"<tr>{''.join(cells)}</tr>"
+
+    body = "".join(line("td", row) for row in rows)
+    more = f'<p style="{_SMALL}">and {total - len(rows)} more</p>' if len(rows) < total else ""
+    style = "border-collapse:collapse;font-variant-numeric:tabular-nums;margin:.5em 0"
+    shown = f'<table style="{style}"><thead>{line("th", head)}</thead><tbody>{body}</tbody></table>'
+    return f'<div style="overflow-x:auto">{shown}</div>{more}'
+
+
+# ---------------------------------------------------------------- pictures
+
+
+def finding_picture(finding: Finding, of: str | None) -> Picture:
+    """The picture of *of* ``groups`` or ``pairs``, of the first there is where it is None. Raises UsageError."""
+    drawn = _drawn(_chart(finding, of))
+    if drawn is None:
+        raise UsageError(f"nothing to draw{f' of the {of}' if of else ''}: {finding!r} has the figures in to_frame()")
+    return Picture(drawn[1])
+
+
+def _chart(finding: Finding, of: str | None) -> Chart | None:
+    _known(of or "groups")
+    groups = None if of == "pairs" else group_chart(finding) or share_chart(finding)
+    return groups or (None if of == "groups" else baseline_chart(finding) or effect_chart(finding))
+
+
+def _drawn(chart: Chart | None) -> tuple[Chart, str] | None:
+    svg = None if chart is None else charts.standalone(chart)
+    return None if chart is None or svg is None else (chart, svg)
+
+
+# ---------------------------------------------------------------- a page
+
+
+def finding_page(finding: Finding) -> str:
+    """The card of the report on a page by itself."""
+    section = finding_section(finding, "finding", nodeid=finding.test_id, outcome="", examples=None, examples_at="")
+    page = Page(
+        name="finding",
+        title="Finding",
+        lead=_title(finding),
+        sections=(section,),
+        simulated=finding.simulated,
+        replayed=finding.replayed,
+    )
+    return render(page, {"id": "", "versions": {}})
+
+
+# ---------------------------------------------------------------- tables
+
+
+def finding_frame(finding: Finding, of: str) -> pd.DataFrame:
+    """The ``groups`` or ``pairs`` of *finding*; figures are numbers, missing ones NaN. Raises UsageError."""
+    _known(of)
+    if of == "groups":
+        found = [
+            ({f"share_{label}": share for label, share in one.shares.items()}, one) for one in finding.group_results
+        ]
+        return _frame(GroupResult, found, "shares")
+    return _frame(PairResult, [(dict(pair.statistics), pair) for pair in finding.pairs], "statistics")
+
+
+def _known(of: str) -> None:
+    if of not in ("groups", "pairs"):
+        raise UsageError(f"a finding has 'groups' and 'pairs', no {of!r}")
+
+
+def _frame(noun: type, found: Sequence[tuple[Mapping[str, Any], Any]], mapping: str) -> pd.DataFrame:
+    """A row each of *found*: the fields of the *noun* but *mapping*, and what that holds beside them."""
+    import pandas as pd
+
+    own = [field for field in fields(noun) if field.name != mapping]
+    columns: dict[str, list[Any]] = {field.name: [_cell(getattr(one, field.name)) for _, one in found] for field in own}
+    for key in dict.fromkeys(key for more, _ in found for key in more):
+        columns.setdefault(key, [more.get(key) for more, _ in found])
+    frame = pd.DataFrame(columns)
+    numbers = [field.name for field in own if str(field.type).startswith("float")]
+    return frame.astype(dict.fromkeys(numbers, float))
+
+
+def _cell(value: Any) -> Any:
+    """Verdicts and reasons as text, notes as one text."""
+    if isinstance(value, tuple):
+        return "; ".join(value)
+    return str(value) if isinstance(value, str) else value

@@ -1,0 +1,309 @@
+"""A run as tables, for a notebook or a script: :func:`open_run`."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import os
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_fairness.errors import FairnessError, MissingExtra, UsageError
+from pytest_fairness.model import Finding
+from pytest_fairness.reports import formatting, notebook
+from pytest_fairness.reports.escaping import csv_cell, html, shortened
+from pytest_fairness.reports.findings_json import RunResults, read_results
+from pytest_fairness.runs.judgements import judgements
+from pytest_fairness.runs.manifest import read_manifest
+from pytest_fairness.runs.project import chosen_run
+from pytest_fairness.runs.reader import reading
+from pytest_fairness.runs.records import cell_of, trial_of
+from pytest_fairness.trials_frame import EndpointFacts, trials_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TABLES = ("trials", "findings", "groups", "pairs")
+_FINDING = (
+    "verdict", "reason", "outcome", "protected_class", "model_endpoint", "tier", "assertion", "effect_size",
+    "test_statistic", "p_value", "corrected_p_value", "spec_verdict", "kind", "unit", "cluster", "block", "simulated",
+    "replayed", "sentence",
+)  # fmt: skip
+#: What a row of a judged table is found by in the log.
+_ROW = ["key", "cell"]
+MOST_FINDINGS = 20
+
+
+def open_run(run: str | os.PathLike[str] = "last", *, check: bool = True) -> RunTables:
+    """The run in a folder, or the one of this project that an id, the beginning of one, or ``last`` means.
+
+    Every record is checked first: StoreError names one that was changed, added or removed. ``check=False`` leaves that
+    out. Raises UsageError where *run* means none.
+    """
+    return RunTables(chosen_run(run), check=check)
+
+
+class RunTables:
+    """What a run asked and concluded, a pandas DataFrame each, made from its folder when first asked for.
+
+    ``trials`` has a row a trial, ``findings`` a row a finding with its id as the index, ``groups`` and ``pairs`` those
+    of all findings under each other. ``manifest`` is ``manifest.json``, ``directory`` the folder.
+    """
+
+    def __init__(self, directory: Path, *, check: bool = True) -> None:
+        self.directory = directory
+        self.manifest: dict[str, Any] = read_manifest(directory)
+        if check:
+            with reading(directory):
+                pass
+
+    @cached_property
+    def results(self) -> RunResults:
+        """What ``findings.json`` holds. Raises FairnessError where the run did not finish."""
+        return read_results(self.directory)
+
+    # ------------------------------------------------------------ tables
+
+    @cached_property
+    def trials(self) -> pd.DataFrame:
+        """One row a trial (one a cell, where cells share a trial), by endpoint, cell and repetition.
+
+        The columns are those of the ``trials`` fixture, with ``attempts``, ``input_tokens`` and ``output_tokens``; then
+        what was read off the replies, a column an outcome, missing where a trial was not judged on it. Where two
+        findings read different values under one name, there is a column each, ``NAME [ID]``, and none with the bare
+        name. Tables with several rows a trial, or none, are in :meth:`judged` alone.
+        """
+        import pandas as pd
+
+        records: dict[str, list[dict[str, Any]]] = {}
+        with reading(self.directory, check=False) as reader:
+            for record in reader.all_records():
+                records.setdefault(record["endpoint"]["name"], []).append(record)
+        frames = []
+        for name, found in sorted(records.items()):
+            found.sort(key=lambda record: (record["cell"]["id"], record["repetition"]))
+            trials = [trial_of(record) for record in found]
+            cells = [cell_of(record["cell"]) for record in found]
+            frame = trials_frame(list(zip(cells, trials, strict=True)), EndpointFacts(name=name, simulated=False))
+            # As it was sent: a cell's last turn may have had a slot for an earlier reply.
+            sent = [record["messages"] for record in found]
+            frame["prompt"] = [
+                messages[-1]["content"] if messages else cell.prompt for messages, cell in zip(sent, cells, strict=True)
+            ]
+            frame["attempts"] = [trial.attempts for trial in trials]
+            for tokens in ("input_tokens", "output_tokens"):
+                frame[tokens] = pd.array([getattr(trial.usage, tokens, None) for trial in trials], dtype="Int64")
+            frames.append(frame)
+        if len(frames) < 2:
+            return self._with_scores(frames[0] if frames else trials_frame([], EndpointFacts(name="", simulated=False)))
+        return self._with_scores(_concatenated(frames))
+
+    @cached_property
+    def findings(self) -> pd.DataFrame:
+        """One row a finding, by its id: who made it (``nodeid``), how that test ended (``test``), the verdict and the
+        fields of the finding that are one value; ``n`` is the number of trials compared, ``justified`` the reason."""
+        import pandas as pd
+
+        rows = []
+        for at, finding in enumerate(self.results.findings):
+            maker = self.results.maker_of(at)
+            rows.append(
+                {
+                    "nodeid": maker.nodeid or finding.test_id,
+                    "test": maker.outcome,
+                    **{name: _text(getattr(finding, name)) for name in _FINDING},
+                    "n": sum(finding.n_per_group.values()),
+                    "justified": (finding.justification or {}).get("reason"),
+                    "notes": "; ".join(finding.notes),
+                }
+            )
+        return pd.DataFrame(rows, index=pd.Index(self.results.ids, name="id"))
+
+    @cached_property
+    def groups(self) -> pd.DataFrame:
+        """``Finding.to_frame("groups")`` of every finding, after its id, verdict, outcome and class."""
+        return self._under_each_other("groups")
+
+    @cached_property
+    def pairs(self) -> pd.DataFrame:
+        """``Finding.to_frame("pairs")`` of every finding, after its id, outcome and class."""
+        return self._under_each_other("pairs")
+
+    def _under_each_other(self, of: str) -> pd.DataFrame:
+        import pandas as pd
+
+        frames = []
+        for identity, finding in zip(self.results.ids, self.results.findings, strict=True):
+            frame = finding.to_frame(of)
+            about = {"id": identity, "outcome": finding.outcome, "protected_class": finding.protected_class}
+            about |= {"finding_verdict": str(finding.verdict)}
+            for at, (name, value) in enumerate(about.items()):
+                frame.insert(at, name, value)
+            if len(frame):
+                frames.append(frame)
+        return _concatenated(frames) if frames else pd.DataFrame()
+
+    # ------------------------------------------------------------ one finding
+
+    def finding(self, which: str | int) -> Finding:
+        """The finding of that id, or at that place of ``findings``. Raises UsageError."""
+        return self.results.findings[self._place(which)]
+
+    def judged(self, which: str | int) -> pd.DataFrame:
+        """The table from which a finding (its id or place) was judged, as it was analysed, with the outcome's values in
+        the column of its name. Raises UsageError where the run has none.
+        """
+        place = self.results.place_of(self._place(which))
+        with reading(self.directory, check=False) as reader:
+            found = judgements(reader).get(place)
+        if found is None:
+            raise UsageError(f"the run has no record of the table from which {which!r} was judged")
+        return found.frame()
+
+    def _place(self, which: str | int) -> int:
+        ids = self.results.ids
+        if isinstance(which, int) and -len(ids) <= which < len(ids):
+            return which % len(ids)
+        if isinstance(which, str) and which in ids:
+            return ids.index(which)
+        raise UsageError(f"the run has no finding {which!r}; there are {len(ids)}: {', '.join(ids[:8])}")
+
+    def _with_scores(self, frame: pd.DataFrame) -> pd.DataFrame:
+        import pandas as pd
+
+        with reading(self.directory, check=False) as reader:
+            judged = judgements(reader)
+        ids: dict[tuple[str, int], str] = {}
+        with contextlib.suppress(FairnessError):  # a session that was killed has judgements, and no findings.json
+            ids = {self.results.place_of(at): identity for at, identity in enumerate(self.results.ids)}
+        log, found = set(frame.columns), dict[str, list[tuple[str, Any]]]()
+        for place, judgement in judged.items():
+            table = judgement.frame()
+            if not set(_ROW) <= set(table.columns):
+                continue
+            for name in [name for name in table.columns if name not in log]:
+                scores = table[[*_ROW, name]].drop_duplicates().set_index(_ROW)[name]
+                if scores.index.is_unique:
+                    found.setdefault(name, []).append((ids.get(place, f"{place[0]} {place[1]}"), scores))
+        rows = pd.MultiIndex.from_frame(frame[_ROW])
+        for name, several in found.items():
+            agreed = several[0][1]
+            for _, scores in several[1:]:
+                agreed = None if agreed is None else _agreed(agreed, scores)
+            columns = {name: agreed} if agreed is not None else {f"{name} [{who}]": one for who, one in several}
+            for title, scores in columns.items():
+                frame[title] = scores.reindex(rows).to_numpy()
+        return frame
+
+    # ------------------------------------------------------------ files
+
+    def to_csv(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write ``trials.csv``, ``findings.csv``, ``groups.csv`` and ``pairs.csv`` into *folder*; their paths.
+
+        A text that a spreadsheet would run as a formula gets an apostrophe in front, and characters that nobody sees
+        are spelt out: what was answered verbatim is in the run, and in :meth:`to_parquet`.
+        """
+        written = []
+        for name, frame in self._tables(folder):
+            written.append(Path(folder) / f"{name}.csv")
+            with written[-1].open("w", encoding="utf-8", newline="") as stream:
+                writer = csv.writer(stream)
+                writer.writerow(map(csv_cell, map(str, frame.columns)))
+                for row in zip(*(frame[column].tolist() for column in frame.columns), strict=True):
+                    writer.writerow(csv_cell(_scalar(value)) for value in row)
+        return written
+
+    def to_parquet(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write the same four tables as Parquet, types and texts as they are; their paths. Raises MissingExtra.
+
+        A column of texts and numbers is written as text.
+        """
+        try:
+            import pyarrow  # noqa: F401 - pandas looks for it, and names another command where it is missing
+        except ImportError as error:
+            raise MissingExtra("Parquet", "parquet") from error
+        written = []
+        for name, frame in self._tables(folder):
+            written.append(Path(folder) / f"{name}.parquet")
+            frame.apply(_typed).to_parquet(written[-1], engine="pyarrow", index=False)
+        return written
+
+    def _tables(self, folder: str | os.PathLike[str]) -> Iterator[tuple[str, pd.DataFrame]]:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        for name in TABLES:
+            frame: pd.DataFrame = getattr(self, name)
+            yield name, frame.reset_index() if frame.index.name else frame
+
+    # ------------------------------------------------------------ as a notebook shows it
+
+    def __repr__(self) -> str:
+        return f"<RunTables {self.directory.name}: {self._summary()}>"
+
+    def _repr_html_(self) -> str:
+        rows = [f"<p><strong>Run {html(self.directory.name)}</strong>: {html(self._summary())}</p>"]
+        with contextlib.suppress(FairnessError):
+            results = self.results
+            shown = [
+                (results.ids[at], finding.verdict, shortened(finding.sentence, 200))
+                for at, finding in enumerate(results.findings[:MOST_FINDINGS])
+            ]
+            if shown:
+                rows.append(notebook.table(("id", "verdict", "what was found"), shown, len(results.findings)))
+        return f"<div>{''.join(rows)}</div>"
+
+    def _summary(self) -> str:
+        try:
+            results = self.results
+        except FairnessError as error:
+            return str(error)
+        trials = formatting.count(int((results.run.get("trials") or {}).get("total") or 0), "trial")
+        counted = ", ".join(f"{count} {verdict}" for verdict, count in results.counts.items() if count)
+        marks = ["simulated"] * results.simulated + ["replayed"] * results.replayed
+        findings = formatting.count(len(results.findings), "finding") + f": {counted}" * bool(counted)
+        return "; ".join([trials, findings, *marks])
+
+
+def _concatenated(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """*frames* under each other; a column that is empty in one does not decide the type that it has in another."""
+    import pandas as pd
+
+    return pd.concat([frame.astype(object) for frame in frames], ignore_index=True).infer_objects()
+
+
+def _agreed(one: Any, other: Any) -> Any:
+    """Two columns as one, None where they differ in a row that both have."""
+    import pandas as pd
+
+    both = one.index.intersection(other.index)
+    first, second = one.loc[both], other.loc[both]
+    if not ((first == second) | (first.isna() & second.isna())).all():
+        return None
+    return pd.concat([one, other.drop(both)])
+
+
+def _text(value: Any) -> Any:
+    return str(value) if isinstance(value, str) else value
+
+
+def _scalar(value: Any) -> Any:
+    """A value as a cell: nothing for a missing one, JSON for a list."""
+    import pandas as pd
+
+    if isinstance(value, (list, dict)):
+        return json.dumps(value)
+    return None if pd.isna(value) else value
+
+
+def _typed(column: pd.Series[Any]) -> pd.Series[Any]:
+    """*column* as a type that Parquet has."""
+    converted = column.map(_scalar).convert_dtypes()
+    if converted.dtype != object and not str(converted.dtype).startswith("str"):
+        return converted
+    # A lone surrogate is no text to others.
+    kept = [
+        None if (v := _scalar(one)) is None else str(v).encode("utf-8", "backslashreplace").decode() for one in column
+    ]
+    return column.__class__(kept, index=column.index, dtype="string")
