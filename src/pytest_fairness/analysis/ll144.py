@@ -21,6 +21,8 @@ from pytest_fairness.statistics.arrays import Bools, Floats, require_column, req
 if TYPE_CHECKING:
     import pandas as pd
 
+    from pytest_fairness.scorers.outcome import Outcome
+
 SELECTION, SCORING = "selection", "scoring"
 SYNTHETIC, HISTORICAL, TEST = "synthetic", "historical", "test"
 SEX, RACE, BOTH = "sex", "race/ethnicity", "sex × race/ethnicity"
@@ -71,7 +73,7 @@ class ImpactTables:
 
 def ll144_tables(
     frame: pd.DataFrame,
-    outcome: str | Callable[..., Any],
+    outcome: str | Callable[..., Any] | Outcome,
     *,
     sex: str | None = "gender",
     race: str | None = "race_ethnicity",
@@ -182,7 +184,7 @@ def _simulated(frame: pd.DataFrame) -> bool:
 
 def _outcome(
     frame: pd.DataFrame,
-    outcome: str | Callable[..., Any],
+    outcome: str | Callable[..., Any] | Outcome,
     rate: str,
     favourable: object,
     scorers: Mapping[str, Any] | None,

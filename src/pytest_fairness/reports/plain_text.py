@@ -109,6 +109,11 @@ def _summary_of(finding: Finding, maker: ItemResult) -> list[str]:
     return [*lines, *([clipped(f"    {line(test)}", WIDTH)] if test else [])]
 
 
+def table_text(table: Table) -> str:
+    """*table* without its caption, for a terminal."""
+    return commandless(_table(table, table.rows, len(table.rows), "row"))
+
+
 def _table(table: Table, rows: Sequence[Sequence[str | Entry]], total: int, what: str) -> str:
     """*rows* of *total* under their titles, two spaces apart, within the width; columns of words give way first."""
     texts = [[line(_plain(row[at])) for row in (table.head, *rows)] for at in range(len(table.head))]
