@@ -10,7 +10,6 @@ import warnings as python_warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pytest_fairness.errors import (
@@ -198,7 +197,7 @@ def assert_baseline(
     be trusted. Needs a running test: outside pytest use :func:`pytest_fairness.compare_baseline`.
     """
     arguments, __tracebackhide__ = dict(locals()), True
-    from pytest_fairness.analysis.baseline import compare_baseline, first_approval, summarise_scores
+    from pytest_fairness.analysis.baseline import comparison, first_approval, scores_of
     from pytest_fairness.baselines.document import Fingerprints, fingerprint
     from pytest_fairness.runs.judgements import Judgement
     from pytest_fairness.scorers import outcome_of
@@ -209,31 +208,12 @@ def assert_baseline(
         raise UsageError("assert_baseline needs a running pytest test; outside one, use compare_baseline")
     outcome = outcome_of(frame, score)
     design = design_of(frame)
-    summary = summarise_scores(
-        frame,
-        outcome.values,
-        persona=persona or design.persona_column(frame),
-        categories=list(design.protected_classes if categories is None else categories),
-        warnings=warnings,
-    )
+    summary = scores_of(frame, outcome, arguments)
     try:
         finding: Finding = test.baseline().check(
             outcome.name,
             summary,
-            lambda approved: compare_baseline(
-                approved,
-                summary,
-                alpha=alpha,
-                margin_overall=margin_overall,
-                margin_category=margin_category,
-                threshold=threshold,
-                low=outcome.low,
-                high=outcome.high,
-                lower_is_worse=outcome.lower_is_worse,
-                outcome=outcome.name,
-                unit=outcome.unit or "points",
-                frame=frame,
-            ),
+            lambda approved: comparison(approved, summary, frame, outcome, arguments),
             fingerprints=Fingerprints(
                 endpoint=design.endpoint,
                 models=tuple(sorted(filter(None, set(design.models(frame))))),
@@ -253,16 +233,6 @@ def assert_baseline(
         raise type(error)(str(error)) from None
     test.keep(Judgement.of("baseline", arguments, frame, outcome))
     return conclude(finding if finding.pairs else first_approval(finding, summary, frame))
-
-
-#: Where each analysis lives; imported when an assertion judges, not when a test module is collected.
-_ANALYSES = {
-    "disparity": "analyze_disparity",
-    "four_fifths": "analyze_four_fifths",
-    "preference": "analyze_preference",
-    "equivalence": "analyze_equivalence",
-    "arm_contrast": "analyze_arms",
-}
 
 
 def _assert(analysis: str, arguments: dict[str, Any]) -> Finding:
@@ -293,11 +263,12 @@ def _judged(
     analysis: str, arguments: Mapping[str, Any], changed: Mapping[str, Any] | None = None, **about: Any
 ) -> tuple[Finding, Callable[[], Judgement]]:
     """The finding of *analysis* by *arguments*, some *changed*, and what makes the record of its judgement."""
+    from pytest_fairness.analysis import analysis_called
     from pytest_fairness.runs.judgements import Judgement
     from pytest_fairness.scorers import outcome_of
     from pytest_fairness.statistics.arrays import require_frame
 
-    analyze = getattr(import_module(f"pytest_fairness.analysis.{analysis}"), _ANALYSES[analysis])
+    analyze = analysis_called(analysis)
     given, outcome = {**arguments, **(changed or {})}, None
     if (
         current_test() is not None and given.get("outcome") is not None

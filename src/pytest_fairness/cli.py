@@ -22,6 +22,8 @@ COMMANDS = {
         "ll144": "ll144",
     },
     "the folder of a run": {
+        "audit": "audit",
+        "verify": "audit",
         "export": "run_folders",
         "merge": "run_folders",
         "salvage": "run_folders",

@@ -8,6 +8,7 @@ with :func:`to_json` and, where it is read back, from it with its ``from_dict``.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
@@ -334,7 +335,7 @@ class Finding:
     explanation: str = ""
 
     def __repr__(self) -> str:
-        effect = repr(self.effect_size.partition(",")[0].partition(" (")[0])[1:-1]
+        effect = repr(re.split(r"[,:(]", self.effect_size, maxsplit=1)[0].strip())[1:-1]
         total = f"n = {sum(self.n_per_group.values())}" if self.n_per_group else ""
         about = f"{self.outcome or self.assertion!r}" + f" by {self.protected_class!r}" * bool(self.protected_class)
         verdict = f"{self.verdict} ({self.reason})" if self.reason else str(self.verdict)

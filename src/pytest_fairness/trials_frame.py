@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -106,6 +107,17 @@ def design_of(frame: pd.DataFrame) -> GridFacts:
     return GridFacts(**frame.attrs.get(DESIGN, {}))
 
 
+@contextlib.contextmanager
+def any_text() -> Iterator[None]:
+    """Let pandas make columns of any text: where it stores text with pyarrow, it takes no lone surrogate, which a reply
+    may hold.
+    """
+    import pandas as pd
+
+    with pd.option_context("mode.string_storage", "python"):
+        yield
+
+
 def trials_frame(
     rows: Sequence[tuple[Cell, Trial]], endpoint: EndpointFacts, design: GridFacts | None = None
 ) -> pd.DataFrame:
@@ -149,7 +161,8 @@ def trials_frame(
         "replayed": [endpoint.replayed or trial.source == "replay" for trial in trials],
         **{field: [getattr(trial, field) for trial in trials] for field in ("cost", "seconds", "key")},
     }
-    frame = pd.DataFrame(columns)
+    with any_text():
+        frame = pd.DataFrame(columns)
     if design is not None:
         frame.attrs[DESIGN] = asdict(design)
     return frame

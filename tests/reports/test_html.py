@@ -96,9 +96,23 @@ def test_a_page_of_hostile_text_is_inert(tmp_path):
             finding,
             categorical(group_results=(group("a", None, shares={HOSTILE: 1.0}),)),
             missing=[HOSTILE],
+            items=[
+                {"nodeid": HOSTILE, "outcome": "failed", "findings": [0]},
+                {"nodeid": f"own {HOSTILE}", "outcome": "failed", "message": HOSTILE},
+            ],
             run={key: [HOSTILE] for key in ("command", "endpoints")} | {"id": HOSTILE, "versions": {HOSTILE: HOSTILE}},
         ),
-        [record],
+        [
+            record,
+            {"type": "engine", "identity": "1", "endpoint": {"name": HOSTILE, "identity": {"model": HOSTILE}}},
+            {
+                "type": "design",
+                "test": HOSTILE,
+                "texts": {HOSTILE: HOSTILE},
+                "systems": [HOSTILE],
+                "parameters": {HOSTILE: HOSTILE},
+            },
+        ],
     )
     text = write_html(folder).read_bytes().decode("utf-8")
     page = Page(text)  # would raise on a <script> or an <img>
@@ -159,7 +173,7 @@ def test_what_limits_a_run_is_loud(tmp_path):
     page = _page(tmp_path / "a", disparity(simulated=True), items=items, missing=["t::absent"])
     assert "Simulated endpoint. No model was asked" in page.text
     assert [item for item in page.all("li") if item.get("class") == "mark simulated"]
-    assert "Incomplete. 1 collected test never finished: t::absent" in page.text
+    assert "The session failed 1 of 2 fairness tests failed; 1 of 2 fairness tests never finished." in page.text
     assert "endpoint is down" in page.text
     page = _page(tmp_path / "b")
     assert "This run made no finding." in page.text

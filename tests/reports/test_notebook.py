@@ -34,7 +34,7 @@ _IMAGE = re.compile(r'<img src="data:image/svg\+xml;base64,([\w+/=]+)" alt="([^"
             passing(verdict=Verdict.INCONCLUSIVE, reason=Reason.PRECISION, effect_size="d = −0.06, 90 % interval"),
             "<Finding INCONCLUSIVE (PRECISION): 'word_count' by 'gender', d = −0.06, n = 800>",
         ),
-        (BARE, "<Finding PASS: 'x'>"),
+        (BARE, "<Finding PASS: 'x', not computed>"),
     ],
 )
 def test_a_finding_is_short_in_a_list(finding: Finding, words: str) -> None:

@@ -163,6 +163,6 @@ def test_a_run_that_did_not_finish_has_trials(
     opened = open_run(copy)
     assert len(opened.trials) == TRIALS
     assert "long [test_it.py::test_length[5] 0]" in opened.trials
-    assert "did not finish" in repr(opened)
-    with pytest.raises(FairnessError, match="did not finish"):
+    assert "no findings" in repr(opened)
+    with pytest.raises(FairnessError, match="holds no findings"):
         _ = opened.findings

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,9 @@ from pytest_fairness.statistics.persona_scores import (
     summarise_scores,
     wider_scale,
 )
+
+if TYPE_CHECKING:
+    from pytest_fairness.scorers.outcome import Outcome
 
 __all__ = ["ScoreSummary", "compare_baseline", "first_approval", "summarise_scores"]
 
@@ -141,6 +145,38 @@ def first_approval(finding: Finding, summary: ScoreSummary, frame: pd.DataFrame)
     )
     kept = ("verdict", "reason", "sentence", "explanation")
     return replace(stamp(found, frame), **{name: getattr(finding, name) for name in kept})
+
+
+def scores_of(frame: pd.DataFrame, outcome: Outcome, arguments: Mapping[str, Any]) -> ScoreSummary:
+    """The persona scores that the assertion with *arguments* compares with its baseline."""
+    from pytest_fairness.trials_frame import design_of
+
+    design, categories = design_of(frame), arguments["categories"]
+    return summarise_scores(
+        frame,
+        outcome.values,
+        persona=arguments["persona"] or design.persona_column(frame),
+        categories=list(design.protected_classes if categories is None else categories),
+        warnings=arguments["warnings"],
+    )
+
+
+def comparison(
+    approved: ScoreSummary, current: ScoreSummary, frame: pd.DataFrame, outcome: Outcome, arguments: Mapping[str, Any]
+) -> Finding:
+    """What the assertion with *arguments* makes of the scores *current* of *frame*, against those *approved*."""
+    names = ("alpha", "margin_overall", "margin_category", "threshold")
+    return compare_baseline(
+        approved,
+        current,
+        **{name: arguments[name] for name in names},
+        low=outcome.low,
+        high=outcome.high,
+        lower_is_worse=outcome.lower_is_worse,
+        outcome=outcome.name,
+        unit=outcome.unit or "points",
+        frame=frame,
+    )
 
 
 def _pair(scope: ScopeTest, lower_is_worse: bool, scale: Scale) -> PairResult:

@@ -15,6 +15,7 @@ from pytest_fairness.analysis.false_alarms import CONFIRMED
 from pytest_fairness.analysis.sentences import interval_words, p_words
 from pytest_fairness.model import ALARMS, JSON, Finding, to_json
 from pytest_fairness.running_test import FreshSample
+from pytest_fairness.trials_frame import any_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +32,8 @@ def together(frame: pd.DataFrame, sample: FreshSample) -> pd.DataFrame:
     import pandas as pd
 
     parts = [frame.astype(object), sample.frame.astype(object)]
-    both: pd.DataFrame = pd.concat(parts, ignore_index=True).infer_objects()
+    with any_text():
+        both: pd.DataFrame = pd.concat(parts, ignore_index=True).infer_objects()
     for column in frame.columns:
         # Text stays text: a column that is empty in one of the two must not change its kind.
         if both[column].dtype != frame[column].dtype:

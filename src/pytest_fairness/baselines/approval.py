@@ -112,7 +112,7 @@ def approver(environ: Mapping[str, str], rootdir: Path) -> tuple[str, str]:
     """The approver's name and how it was learned: from FAIRNESS_APPROVER, git's identity, or the login."""
     if declared := _one_line(environ.get(APPROVER_VARIABLE)):
         return declared, APPROVER_VARIABLE
-    name, email = (_one_line(_git(rootdir, "config", f"user.{what}")) for what in ("name", "email"))
+    name, email = (_one_line(git(rootdir, "config", f"user.{what}")) for what in ("name", "email"))
     if name or email:
         return (f"{name} <{email}>" if name and email else name or email), "git"
     try:
@@ -136,17 +136,17 @@ def git_state(rootdir: Path, folder: Path) -> tuple[str | None, bool | None]:
     paths = [":/"]
     if rootdir.absolute() in folder.absolute().parents:
         paths.append(f":(exclude,literal){folder.absolute().relative_to(rootdir.absolute()).as_posix()}")
-    changes = _git(rootdir, "status", "--porcelain", "--untracked-files=no", "--", *paths)
+    changes = git(rootdir, "status", "--porcelain", "--untracked-files=no", "--", *paths)
     return commit, None if changes is None else bool(changes.strip())
 
 
 def git_commit(rootdir: Path) -> str | None:
     """The commit checked out in *rootdir*, or None without git, outside a repository and before the first commit."""
-    return (_git(rootdir, "rev-parse", "--verify", "HEAD") or "").strip() or None
+    return (git(rootdir, "rev-parse", "--verify", "HEAD") or "").strip() or None
 
 
-def _git(rootdir: Path, *arguments: str) -> str | None:
-    """What git prints, or ``None`` if it is absent, fails or hangs."""
+def git(rootdir: Path, *arguments: str) -> str | None:
+    """What git prints of *rootdir*, or ``None`` if it is absent, fails or hangs."""
     program = shutil.which("git")
     if program is None:
         return None

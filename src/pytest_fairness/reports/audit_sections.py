@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pytest_fairness.baselines.mitigations import counted, unanswered
+from pytest_fairness.model import Finding
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.reports.findings_json import RunResults
-from pytest_fairness.reports.sections import Columns, Entry, Notes, Part, Section, Table, table
+from pytest_fairness.reports.sections import Columns, Counts, Entry, Notes, Page, Part, Section, Table, facts, table
 
 
 def mitigations_section(results: RunResults, _run_dir: Path) -> Section | None:
@@ -85,3 +88,126 @@ def counts_section(results: RunResults, _run_dir: Path) -> Section | None:
         for name, title in _BY.items()
     )
     return Section(heading="Counts", id="counts", parts=tuple(tables))
+
+
+# ---------------------------------------------------------------- the index of a bundle
+
+
+def bundle_page(results: RunResults, folder: Path, contents: Mapping[str, str]) -> Page:
+    """The index of the bundle in *folder*: what was asked and concluded, where what is (*contents*: file → what it
+    holds), who accepted what, and how to verify it.
+    """
+    run = results.run
+    there = {
+        name: what for name, what in contents.items() if any(folder.glob(name.rstrip("/"))) or name == "SHA256SUMS"
+    }
+    known = facts(
+        {
+            "Run": run.get("id"),
+            "Finished": run.get("finished"),
+            "Endpoints": ", ".join(map(str, run.get("endpoints") or [])),
+            "Models that answered": ", ".join(
+                sorted({model for entry in run.get("models") or [] for model in entry["answered"]})
+            ),
+            "Trials": (run.get("trials") or {}).get("total"),
+            "Git commit": run.get("git_commit"),
+            "Versions": ", ".join(f"{name} {version}" for name, version in (run.get("versions") or {}).items()),
+        }
+    )
+    listed: Columns = {"File": lambda one: one[0], "What it holds": lambda one: one[1]}
+    holds = table("What this bundle holds", there.items(), listed, words=tuple(listed))
+    sections = [
+        Section(
+            heading="What was concluded",
+            id="concluded",
+            parts=(Counts(rows=tuple(results.counts.items())), _conclusions(results), known),
+        ),
+        Section(heading="What is in this bundle", id="contents", parts=(holds, *_HOW_TO_VERIFY)),
+        *(made for made in (mitigations_section(results, folder), justifications_section(results)) if made),
+        controls_section(),
+    ]
+    return Page(
+        name="index",
+        title="Audit bundle",
+        lead=f"The evidence of run {run.get('id')}: what was asked, what was answered, and what follows from it.",
+        sections=tuple(sections),
+        simulated=results.simulated,
+        replayed=results.replayed,
+    )
+
+
+def _conclusions(results: RunResults) -> Table:
+    columns: Columns = {
+        "Finding": lambda one: one[2],
+        "verdict": lambda one: Entry(verdict=one[0].verdict, reason=one[0].reason),
+        "What was found": lambda one: Entry(words=shortened(one[0].sentence, 400), small=(one[1],)),
+    }
+    rows = sorted(results.named, key=lambda one: -one[0].verdict.severity)
+    return table("Every finding, the worst first", rows, columns, words=("What was found",))
+
+
+def justifications_section(results: RunResults) -> Section | None:
+    """Why each FLAG that did not fail its test was accepted, by whom, and until when; None where there is none."""
+    rows = [one for one in results.named if one[0].justification is not None]
+    columns: Columns = {"Finding": lambda one: Entry(words=one[2], small=(one[1],))}
+    columns |= {name.title(): partial(_justified, name) for name in ("reason", "approver", "date", "expiry")}
+    listed = table("Each FLAG that was accepted", rows, columns, words=tuple(columns))
+    return Section(heading="Justifications", id="justifications", parts=(listed,)) if rows else None
+
+
+def _justified(name: str, named: tuple[Finding, str, str]) -> str:
+    return str((named[0].justification or {}).get(name, formatting.NOTHING))
+
+
+_HOW_TO_VERIFY = (
+    "To verify it: pytest-fairness verify on the ZIP or on the folder it was unpacked to. That compares every file "
+    "with SHA256SUMS, follows the chain of every log, reads the replies again, and derives every verdict again from "
+    "them; no file of the project is needed. Without it: sha256sum -c SHA256SUMS.",
+    "Whoever owns all of these files could make all of them anew, sums included. Keep the SHA-256 of the ZIP, which is "
+    "printed when it is made, where they cannot change it.",
+)
+
+
+# ---------------------------------------------------------------- controls
+
+EVIDENCE = (
+    "This is evidence, not certification: it shows what was asked, measured and decided. Whether a control is met is "
+    "for the organisation and its auditor to judge, of its whole management system."
+)
+#: The programme's own label, ISO/IEC 42001:2023 Annex A, strength of the evidence, and what of the bundle it is.
+CONTROLS = (
+    ("A.5.4 AI system impact assessment", "A.5.4 Assessing AI system impact on individuals or groups of individuals",
+     "direct", "findings.json, report.html, statistics/"),
+    ("A.5.5 Bias and fairness", "A.5.5 Assessing societal impacts of AI systems",
+     "supporting", "findings.json, report.html"),
+    ("–", "A.6.2.4 AI system verification and validation",
+     "direct", "findings.json, methodology/, baselines/, retests.csv"),
+    ("A.8.2 Monitoring and measurement", "A.6.2.6 AI system operation and monitoring",
+     "supporting", "retests.csv, baselines/history.csv"),
+    ("A.8.2 Monitoring and measurement", "A.6.2.8 AI system recording of event logs",
+     "supporting", "trials*.jsonl, manifest.json, SHA256SUMS"),
+    ("A.6.2 Data quality and representativeness", "A.7.2 Data for development and enhancement of AI system",
+     "context", "the names and personas in trials*.jsonl"),
+    ("A.6.2 Data quality and representativeness", "A.7.4 Quality of data for AI systems",
+     "context", "the names and personas in trials*.jsonl"),
+    ("A.7.2 Transparency and explainability", "A.8.2 System documentation and information for users",
+     "context", "report.html, methodology/"),
+    ("A.7.3 Human oversight", "A.9.2 Processes for responsible use of AI systems",
+     "supporting", "justifications.csv, mitigations.csv, baselines/history.csv"),
+    ("A.7.3 Human oversight", "A.9.3 Objectives for responsible use of AI system",
+     "context", "mitigations.csv"),
+    ("A.9.3 Third-party AI risk", "A.10 Third-party and customer relationships",
+     "context", "the models that answered, in manifest.json and report.html"),
+)  # fmt: skip
+
+
+def controls_section() -> Section:
+    """Which control each part of a bundle is evidence of: the programme's labels beside the standard's numbers."""
+    columns: Columns = {
+        "ISO/IEC 42001:2023, Annex A": lambda one: one[1],
+        "The programme's label": lambda one: one[0],
+        "Evidence": lambda one: one[2],
+        "In this bundle": lambda one: one[3],
+    }
+    listed = table("What of this bundle is evidence of which control", CONTROLS, columns, words=tuple(columns))
+    return Section(heading="Controls", id="controls", parts=(EVIDENCE, listed))

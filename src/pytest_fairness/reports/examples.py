@@ -12,7 +12,7 @@ from pathlib import Path
 from pytest_fairness.model import Cell, Finding, Message, Status, Trial
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.reports.sections import Dialogue
-from pytest_fairness.runs.reader import trial_lines
+from pytest_fairness.runs.reader import record_lines
 from pytest_fairness.runs.records import cell_of, trial_of
 
 _MOST = {Status.ANSWERED: 2, Status.REFUSED: 1}
@@ -38,7 +38,7 @@ def each_trial(run_dir: Path) -> Iterator[LoggedTrial]:
 
     Judging and verifying a run is the store's business; a report shows what can be shown.
     """
-    for line in trial_lines(run_dir):
+    for line in record_lines(run_dir):
         try:
             record = json.loads(line)
             if record["type"] != "trial":

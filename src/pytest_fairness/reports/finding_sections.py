@@ -40,9 +40,9 @@ def finding_section(
     if finding.pairs:
         parts += [effect_chart(finding), pair_table(finding, finding.pairs, notes=True)]
     family = formatting.family_line(finding) + (f"; {finding.test_statistic}" if finding.test_statistic else "")
-    parts += [_blocks(finding), *finding.explain().split("\n\n")[1:], f"{family}."]
-    if finding.notes:
-        parts.append(Section(heading="Notes", parts=(Notes(items=finding.notes),)))
+    *judged, change = finding.explain().split("\n\n")[1:] or [""]
+    method = Details(summary="How this was judged", parts=(*judged, f"{family}."))
+    parts += [Notes(items=finding.notes) if finding.notes else None, change or None, _blocks(finding), method]
     if examples is not None and identity == examples_at:
         parts += _examples(finding, examples)
     elif examples is not None:

@@ -45,7 +45,19 @@ NONE = "none"
 
 #: What may be asked again on request.
 _AGAIN = (Status.UNKNOWN, Status.ERROR)
-_RUN = ("id", "started", "finished", "command", "seed", "versions", "git_commit", "replay_of", "shard", "notes")
+_RUN = (
+    "id",
+    "started",
+    "finished",
+    "command",
+    "seed",
+    "versions",
+    "git_commit",
+    "replay_of",
+    "shard",
+    "notes",
+    "exit_status",
+)
 
 
 class ItemResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -246,8 +258,17 @@ def read_results(run_dir: Path) -> RunResults:
 def write_results(
     run_dir: Path, manifest: Mapping[str, Any], book: Mapping[str, Any], mitigations: Sequence[Mitigation] = ()
 ) -> RunResults:
-    """Write ``findings.json`` of a run from its *manifest*, the ledger's *book* (items, findings, missing) and what is
-    done about findings (*mitigations*).
+    """Write ``findings.json`` of a run: what :func:`conclude` makes of it. Raises StoreError."""
+    results = conclude(run_dir, manifest, book, mitigations)
+    save_results(results, run_dir)
+    return results
+
+
+def conclude(
+    run_dir: Path, manifest: Mapping[str, Any], book: Mapping[str, Any], mitigations: Sequence[Mitigation] = ()
+) -> RunResults:
+    """The results of a run from its *manifest*, the ledger's *book* (items, findings, missing) and what is done about
+    findings (*mitigations*).
 
     Trials are counted from the run's own logs. Findings are adjusted across the session: each p-value, what the
     session's alpha makes of it, and how likely a fair system would have turned the session red.
@@ -268,9 +289,7 @@ def write_results(
         finished = str(results.run.get("finished") or results.run.get("started") or "")[:10]
         day = datetime.date.fromisoformat(finished) if finished else datetime.datetime.now(datetime.UTC).date()
         run["mitigations"] = followed_up(mitigations, results.named, day)
-    results = replace(results, run=run, findings=false_alarms.adjusted(results.findings))
-    save_results(results, run_dir)
-    return results
+    return replace(results, run=run, findings=false_alarms.adjusted(results.findings))
 
 
 def save_results(results: RunResults, run_dir: Path) -> None:

@@ -23,6 +23,7 @@ from pytest_fairness.reports.finding_sections import (
 )
 from pytest_fairness.reports.html import render
 from pytest_fairness.reports.sections import Page
+from pytest_fairness.trials_frame import any_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -165,7 +166,8 @@ def _frame(noun: type, found: Sequence[tuple[Mapping[str, Any], Any]], mapping: 
     columns: dict[str, list[Any]] = {field.name: [_cell(getattr(one, field.name)) for _, one in found] for field in own}
     for key in dict.fromkeys(key for more, _ in found for key in more):
         columns.setdefault(key, [more.get(key) for more, _ in found])
-    frame = pd.DataFrame(columns)
+    with any_text():
+        frame = pd.DataFrame(columns)
     numbers = [field.name for field in own if str(field.type).startswith("float")]
     return frame.astype(dict.fromkeys(numbers, float))
 

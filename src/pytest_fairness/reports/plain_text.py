@@ -49,10 +49,11 @@ def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str
     head = f"fairness: {formatting.count(len(run.findings), 'finding')}{': ' + counted if counted else ''}"
     marks = ", ".join(["simulated"] * run.simulated + ["replayed"] * run.replayed)
     lines = [head + (f" ({marks})" if marks else ""), *_by_endpoint(run)]
+    several = len({finding.model_endpoint for finding in run.findings} - {None}) > 1
     for verdict in run.counts:
         for index, finding in enumerate(run.findings):
             if finding.verdict is verdict:
-                lines += _summary_of(finding, run.maker_of(index))
+                lines += _summary_of(finding, run.maker_of(index), several=several)
     lines += [clipped(f"  never finished: {line(nodeid)}", WIDTH) for nodeid in run.missing[:MOST_MISSING]]
     if len(run.missing) > MOST_MISSING:
         lines.append(f"  … and {len(run.missing) - MOST_MISSING} more")
@@ -93,9 +94,12 @@ def _by_endpoint(run: RunResults) -> list[str]:
     return [clipped(f"  {line(endpoint)}: {words}", WIDTH) for endpoint, words in shown.items() if len(shown) > 1]
 
 
-def _summary_of(finding: Finding, maker: ItemResult) -> list[str]:
+def _summary_of(finding: Finding, maker: ItemResult, *, several: bool) -> list[str]:
+    """The lines of *finding*, which name the endpoint where the run judges *several*."""
     adjusted = formatting.session_p(finding)
     marks = [*formatting.marks(finding, maker.outcome), *([f"session p {adjusted}"] if adjusted else [])]
+    if several and finding.model_endpoint:
+        marks = list(dict.fromkeys([line(finding.model_endpoint), *marks]))
     marked = f" [{', '.join(marks)}]" if marks else ""
     head = f"{finding.verdict}{marked}: {line(finding.sentence).removeprefix(f'{finding.verdict}: ')}"
     if finding.verdict is Verdict.PASS:

@@ -21,7 +21,7 @@ from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.project import chosen_run
 from pytest_fairness.runs.reader import reading
 from pytest_fairness.runs.records import cell_of, trial_of
-from pytest_fairness.trials_frame import EndpointFacts, trials_frame
+from pytest_fairness.trials_frame import EndpointFacts, any_text, trials_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,9 +90,11 @@ class RunTables:
             frame = trials_frame(list(zip(cells, trials, strict=True)), EndpointFacts(name=name, simulated=False))
             # As it was sent: a cell's last turn may have had a slot for an earlier reply.
             sent = [record["messages"] for record in found]
-            frame["prompt"] = [
-                messages[-1]["content"] if messages else cell.prompt for messages, cell in zip(sent, cells, strict=True)
-            ]
+            with any_text():
+                frame["prompt"] = [
+                    messages[-1]["content"] if messages else cell.prompt
+                    for messages, cell in zip(sent, cells, strict=True)
+                ]
             frame["attempts"] = [trial.attempts for trial in trials]
             for tokens in ("input_tokens", "output_tokens"):
                 frame[tokens] = pd.array([getattr(trial.usage, tokens, None) for trial in trials], dtype="Int64")
@@ -120,7 +122,8 @@ class RunTables:
                     "notes": "; ".join(finding.notes),
                 }
             )
-        return pd.DataFrame(rows, index=pd.Index(self.results.ids, name="id"))
+        with any_text():
+            return pd.DataFrame(rows, index=pd.Index(self.results.ids, name="id"))
 
     @cached_property
     def groups(self) -> pd.DataFrame:
@@ -257,8 +260,8 @@ class RunTables:
     def _summary(self) -> str:
         try:
             results = self.results
-        except FairnessError as error:
-            return str(error)
+        except FairnessError:
+            return "no findings that can be read"
         trials = formatting.count(int((results.run.get("trials") or {}).get("total") or 0), "trial")
         counted = ", ".join(f"{count} {verdict}" for verdict, count in results.counts.items() if count)
         marks = ["simulated"] * results.simulated + ["replayed"] * results.replayed
@@ -270,7 +273,8 @@ def _concatenated(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """*frames* under each other; a column that is empty in one does not decide the type that it has in another."""
     import pandas as pd
 
-    return pd.concat([frame.astype(object) for frame in frames], ignore_index=True).infer_objects()
+    with any_text():
+        return pd.concat([frame.astype(object) for frame in frames], ignore_index=True).infer_objects()
 
 
 def _agreed(one: Any, other: Any) -> Any:
@@ -298,12 +302,11 @@ def _scalar(value: Any) -> Any:
 
 
 def _typed(column: pd.Series[Any]) -> pd.Series[Any]:
-    """*column* as a type that Parquet has."""
-    converted = column.map(_scalar).convert_dtypes()
-    if converted.dtype != object and not str(converted.dtype).startswith("str"):
-        return converted
-    # A lone surrogate is no text to others.
-    kept = [
-        None if (v := _scalar(one)) is None else str(v).encode("utf-8", "backslashreplace").decode() for one in column
-    ]
-    return column.__class__(kept, index=column.index, dtype="string")
+    """*column* as a type that Parquet has. A lone surrogate is no text to others, and is spelt out."""
+    import pandas as pd
+
+    values = [_scalar(value) for value in column]
+    if all(value is None or isinstance(value, (bool, int, float)) for value in values):
+        return pd.Series(values, index=column.index, dtype=object).convert_dtypes()
+    texts = [None if one is None else str(one).encode("utf-8", "backslashreplace").decode() for one in values]
+    return pd.Series(texts, index=column.index, dtype="string")

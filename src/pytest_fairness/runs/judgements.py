@@ -17,7 +17,7 @@ from pytest_fairness.errors import StoreError
 from pytest_fairness.model import JSON, to_json
 from pytest_fairness.runs.reader import RunRecords
 from pytest_fairness.scorers.outcome import Outcome
-from pytest_fairness.trials_frame import DESIGN
+from pytest_fairness.trials_frame import DESIGN, any_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,7 +106,8 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
         columns = {name: _unpacked(column) for name, column in table["columns"].items()}
         if self.outcome is not None and table["values"] is not None:
             columns[self.outcome.name] = _unpacked(table["values"])
-        frame = pd.DataFrame(columns, index=range(self.rows))
+        with any_text():
+            frame = pd.DataFrame(columns, index=range(self.rows))
         if table["design"] is not None:
             frame.attrs[DESIGN] = table["design"]
         return frame

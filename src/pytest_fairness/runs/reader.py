@@ -138,6 +138,11 @@ class RunReader(RunRecords):
             for (line,) in self.connection.execute(f"{_TRIALS} WHERE key = ?", (key,)):
                 yield {**decode_line(line), "cell": decode_line(use)["cell"]}
 
+    def each(self, kind: str) -> Iterator[dict[str, Any]]:
+        """The records of one type, of trials too, in their order."""
+        query = "SELECT record FROM records WHERE type = ? ORDER BY id"
+        return (decode_line(line) for (line,) in self.connection.execute(query, (kind,)))
+
     def finished(self) -> Iterator[Trial]:
         """Every finished trial."""
         return (trial_of(decode_line(line)) for (line,) in self.connection.execute(f"{_TRIALS} ORDER BY id"))
@@ -162,16 +167,18 @@ def read_trials(directory: Path) -> dict[str, Trial]:
         return {trial.key: trial for trial in reader.finished()}
 
 
-def trial_lines(directory: Path) -> Iterator[bytes | str]:
-    """The records of all trials of the run in *directory*, unchecked; those that cannot be read are passed over."""
+def record_lines(directory: Path, kind: str = "trial") -> Iterator[bytes | str]:
+    """The records of one type of the run in *directory*, unchecked, and in an archive perhaps others; those that cannot
+    be read are passed over.
+    """
     if (directory / database.NAME).exists():
         with contextlib.suppress(sqlite3.Error, StoreError), contextlib.closing(_open(directory)) as connection:
-            yield from (line for (line,) in connection.execute("SELECT record FROM records WHERE type = 'trial'"))
+            yield from (line for (line,) in connection.execute("SELECT record FROM records WHERE type = ?", [kind]))
         return
     for path in sorted(directory.glob(LOGS)):
         with path.open("rb") as file:
             # Most lines are requests and attempts: not worth parsing.
-            yield from (line for line in file if b'"trial"' in line)
+            yield from (line for line in file if f'"{kind}"'.encode() in line)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,76 @@
+"""``pytest-fairness audit`` and ``verify``: what an auditor keeps of a run, and whether it holds."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from pytest_fairness.commands import add_run
+
+
+def add(subparsers: Any) -> None:
+    """Declare the two."""
+    parser = subparsers.add_parser(
+        "audit",
+        help="pack all that a run's verdicts rest on into one ZIP",
+        description="The ZIP holds the run's logs, findings, statistics, reports, justifications, mitigations and "
+        "baselines with their history, how each verdict is reached, and the SHA-256 of every file. It is made only of "
+        "a run that verifies. It holds prompts and replies verbatim.",
+        example="pytest-fairness audit last --into evidence.zip",
+    )
+    add_run(parser, "folder")
+    parser.add_argument("--into", type=Path, metavar="PATH", help="the ZIP to write (audit-RUN.zip)")
+    parser.set_defaults(run=audit)
+    parser = subparsers.add_parser(
+        "verify",
+        help="check a bundle or a run for changes, and derive every verdict again from its logs",
+        description="Finds a file that was changed, added, removed or cut short, also inside the chain of the logs, "
+        "and derives each finding again from the replies, without the project's tests.",
+        example="pytest-fairness verify evidence.zip",
+    )
+    parser.add_argument("path", metavar="RUN|PATH", help="a bundle, the folder it was unpacked to, or a run")
+    parser.set_defaults(run=verify)
+
+
+def audit(arguments: argparse.Namespace) -> tuple[str, int]:
+    """Write the bundle; say where it is, and what to keep elsewhere."""
+    from pytest_fairness.reports.bundle import sha256_of, write_bundle
+
+    run: Path = arguments.folder
+    bundle = write_bundle(run, arguments.into or Path(f"audit-{run.name}.zip"))
+    return (
+        f"{bundle}: all that the verdicts of run {run.name} rest on, replies included\n"
+        f"SHA-256 {sha256_of(bundle)}\n"
+        "keep that number where nobody who can replace the file can change it\n"
+        f"verify it anywhere: pytest-fairness verify {bundle}\n"
+    ), 0
+
+
+def verify(arguments: argparse.Namespace) -> tuple[str, int]:
+    """Verify; say what holds, what does not, and which verdicts were derived again."""
+    from pytest_fairness.reports.bundle import is_bundle, sha256_of, verify
+    from pytest_fairness.reports.escaping import terminal
+    from pytest_fairness.runs.project import chosen_run
+
+    path = Path(arguments.path)
+    if not is_bundle(path):
+        path = chosen_run(arguments.path)
+    found = verify(path)
+    derived = [one for one in found.derived if one.same is not None]
+    lines = [f"holds: {line}" for line in found.checked]
+    if found.derived:
+        same = sum(one.same is True for one in derived)
+        lines.append(f"verdicts: {same} of {len(found.derived)} derived again from the logs, the same")
+    for one in found.derived:
+        word = {True: "same", False: "DIFFERS", None: "not derivable"}[one.same]
+        lines.append(f"  {word}: {one.verdict} {one.number} {one.test} {one.outcome}: {one.about}")
+    lines += [f"PROBLEM: {line}" for line in found.problems]
+    if path.is_file():
+        lines.append(f"SHA-256 {sha256_of(path)}: whoever can replace this file could have made all of it anew; ")
+        lines[-1] += "compare the number with the one that was kept elsewhere"
+    count = len(found.problems)
+    lines.append(f"{path}: {'verified' if not count else f'NOT verified, {count} problem' + 's' * (count > 1)}")
+    return "".join(
+        f"{terminal(' '.join(line.split()) if not line.startswith('  ') else line)}\n" for line in lines
+    ), bool(count)

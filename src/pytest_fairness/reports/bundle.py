@@ -1,0 +1,482 @@
+"""The audit bundle: all that a run's verdicts rest on, in one ZIP that is verified without the project.
+
+What was recorded goes in as it is; what is made of it (index, reports, tables) is made anew from that alone, so that
+whoever verifies the bundle can make it again and compare. The same inputs give the same bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import dataclasses
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import stat
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from pytest_fairness.baselines.document import BaselineDocument
+from pytest_fairness.baselines.history import Version, versions
+from pytest_fairness.errors import BaselineError, FairnessError, StoreError, UsageError
+from pytest_fairness.model import GroupResult, PairResult
+from pytest_fairness.reports.audit_sections import bundle_page
+from pytest_fairness.reports.escaping import csv_cell
+from pytest_fairness.reports.findings_json import RunResults, read_results
+from pytest_fairness.reports.html import banners, render, write_html
+from pytest_fairness.reports.sections import SUFFIX
+from pytest_fairness.reports.verification import Verification, verify_run
+from pytest_fairness.runs.files import open_regular, write_atomically
+from pytest_fairness.runs.folder import run_folders
+from pytest_fairness.runs.manifest import FINISHED, LOGS, read_manifest
+from pytest_fairness.runs.manifest import versions as installed
+
+SUMS, ABOUT = "SHA256SUMS", "bundle.json"
+#: What of a run's folder is recorded, and goes in as it is.
+_RECORDED = ("manifest.json", "findings.json", "findings-*.json", LOGS, f"*{SUFFIX}")
+_METHODS = ("verdicts.md", "baselines.md", "calibration.md")
+_NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.+-]*(/[A-Za-z0-9_.][A-Za-z0-9_.+-]*){0,4}")
+#: What a bundle may hold at the most: entries, bytes when unpacked, and how often these are those of the file.
+_ENTRIES, _BYTES, _RATIO = 20_000, 64 * 2**30, 200
+_LEAST = 256 * 2**20
+_MOMENT = (1980, 1, 1, 0, 0, 0)
+_LINK = re.compile(r"\[([^\]]*)\]\((?!https?://)[^)]*\)")
+
+
+# ---------------------------------------------------------------- making one
+
+
+def write_bundle(run_dir: Path, into: Path) -> Path:
+    """Write the bundle of the run in *run_dir* to the file *into*; *into*.
+
+    Raises UsageError where the run has not come to its end or does not verify, and where *into* is another file;
+    StoreError where it cannot be written.
+    """
+    if FINISHED not in read_manifest(run_dir):
+        raise UsageError(f"{run_dir} did not come to its end: finish it with --fairness-resume={run_dir.name}")
+    root = project_of(run_dir)
+    wrong = verify_run(run_dir, project_baselines(root)).problems
+    if wrong:
+        more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        raise UsageError(
+            f"{run_dir} does not verify, so it is no evidence: {wrong[0]}{more}; see pytest-fairness verify"
+        )
+    with tempfile.TemporaryDirectory(prefix="fairness-audit-") as temporary:
+        folder = Path(temporary) / f"audit-{run_dir.name}"
+        folder.mkdir()
+        _record(run_dir, root, folder)
+        derive(folder)
+        write_atomically(folder / SUMS, _sums(folder).encode("ascii"))
+        packed = Path(temporary) / "bundle.zip"
+        _pack(folder, packed)
+        if into.exists() and (not into.is_file() or sha256_of(into) != sha256_of(packed)):
+            raise UsageError(f"{into} is there already, and is another: remove it, or give another name with --into")
+        try:
+            shutil.copyfile(packed, into)
+        except OSError as error:
+            raise StoreError(f"{into} cannot be written ({error.strerror}): give another name with --into") from error
+    return into
+
+
+def _record(run_dir: Path, root: Path, folder: Path) -> None:
+    """Copy into *folder* what was recorded: of the run, of the baselines, and of other runs that tested the same."""
+    for pattern in _RECORDED:
+        for path in sorted(run_dir.glob(pattern)):
+            with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as source, (folder / path.name).open("wb") as copy:
+                shutil.copyfileobj(source, copy)
+    results = read_results(run_dir)
+    rows: list[Sequence[Any]] = []
+    for file in sorted({known["file"]: None for _, known in _baselines_of(results)}):
+        found, why = versions(root / file, root)
+        for number, version in enumerate(reversed(found), 1):
+            digest = version.document.digest.partition(":")[2][:12] if version.document else "unread"
+            name = f"baselines/{Path(file).stem}/{number:03d}-{digest}.json"
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(version.text.encode("utf-8"))
+            rows.append(_version_row(file, name, version, found[len(found) - number + 1 : len(found) - number + 2]))
+        if why:
+            rows.append([file, "", "", "", f"no earlier versions: {why}"])
+    if rows:
+        _write_csv(folder / "baselines" / "history.csv", _HISTORY, rows)
+    _write_csv(folder / "retests.csv", _RETESTS, _retests(run_dir, results))
+    about = {"schema": 1, "run": run_dir.name, "made_by": installed()["pytest-fairness"], "pdf": _pdf_version()}
+    (folder / ABOUT).write_text(json.dumps(about, indent=1, sort_keys=True) + "\n", encoding="ascii")
+
+
+_HISTORY = (
+    "file", "version", "commit", "committed", "author", "approved_by", "approved_by_source", "approved_at",
+    "justification", "run_id", "endpoint", "models", "regression", "simulated", "replayed", "overall_before", "overall",
+    "digest",
+)  # fmt: skip
+_RETESTS = ("finding", "run", "finished", "verdict", "test", "outcome", "class", "endpoint", "simulated")
+
+
+def _version_row(file: str, name: str, version: Version, before: Sequence[Version]) -> Sequence[Any]:
+    facts = version.facts()
+    known = [facts.get(key) for key in _HISTORY[5:15]]
+    old = before[0].scores().get("overall") if before else None
+    digest = version.document.digest if version.document else version.why
+    commit = [version.commit or "not committed", version.committed, version.author]
+    return [file, name, *commit, *known, old, version.scores().get("overall"), digest]
+
+
+def _retests(run_dir: Path, results: RunResults) -> Iterator[Sequence[Any]]:
+    """What every other run beside this one says of the findings that did not pass in it, or that an entry answers."""
+    answered = {number for one in results.mitigations for number in one.get("findings", ())}
+    wanted = {number for finding, _, number in results.named if finding.verdict != "PASS" or number in answered}
+    for other in run_folders(run_dir.parent):
+        if other.name == run_dir.name or not wanted:
+            continue
+        with contextlib.suppress(FairnessError):  # a run that did not come to its end says nothing
+            found = read_results(other)
+            for finding, nodeid, number in found.named:
+                if number in wanted:
+                    of = (finding.outcome, finding.protected_class, finding.model_endpoint or "", finding.simulated)
+                    yield number, other.name, found.run.get("finished"), finding.verdict.value, nodeid, *of
+
+
+def derive(folder: Path) -> None:
+    """Make, in *folder*, all that follows from what was recorded: index, reports, tables, methods."""
+    results = read_results(folder)
+    write_html(folder)
+    tables = {
+        "statistics/findings.csv": _findings_table(results),
+        "statistics/groups.csv": _parts_table(results, GroupResult, lambda finding: finding.group_results),
+        "statistics/pairs.csv": _parts_table(results, PairResult, lambda finding: finding.pairs),
+        "justifications.csv": _justifications(results),
+        "mitigations.csv": _mitigations(results),
+    }
+    for name, (head, rows) in tables.items():
+        _write_csv(folder / name, head, rows)
+    (folder / "methodology").mkdir(exist_ok=True)
+    for name in _METHODS:
+        text = (_documentation() / name).read_text(encoding="utf-8")
+        # Pages beside these are not here.
+        (folder / "methodology" / name).write_text(_LINK.sub(r"\1", text), encoding="utf-8")
+    reasons = [f"{number} ({nodeid})\n\n{finding.explain()}\n" for finding, nodeid, number in results.named]
+    text = "\n".join(["How each verdict of this run was reached.\n", *reasons])
+    (folder / "methodology" / "of_each_finding.txt").write_bytes(text.encode("utf-8", "backslashreplace"))
+    known = json.loads((folder / ABOUT).read_bytes())
+    if known.get("pdf"):
+        raise NotImplementedError
+    pages = sorted(path.name.removesuffix(".html") for path in folder.glob("*.html") if path.name != "index.html")
+    page = bundle_page(results, folder, _CONTENTS)
+    links = [(stem, f"{stem}.html") for stem in pages]
+    (folder / "index.html").write_bytes(
+        render(page, results.run, links, banners(results)).encode("utf-8", "backslashreplace")
+    )
+
+
+_CONTENTS = {
+    "report.html": "every finding with its groups, pairs, pictures and examples",
+    "summary.pdf": "one to three pages to be read and signed",
+    "findings.json": "every finding, as data; with what was adjusted across the session, and what mitigations say",
+    "manifest.json": "what was run: command, settings, versions, endpoints, models, and how far each log reaches",
+    "trials*.jsonl": "every request and reply, verbatim, and what each finding was judged from; chained by hashes",
+    "statistics/": "findings, groups and pairs as tables",
+    "justifications.csv": "why a FLAG was accepted, by whom, and until when",
+    "mitigations.csv": "what is done about findings, by whom, and what this run says of it",
+    "retests.csv": "what other runs of the project say of the findings that did not pass",
+    "baselines/": "every approved version of each baseline, and history.csv: who approved it, when and why",
+    "methodology/": "how verdicts are reached, with sources, and how often they are wrong",
+    "bundle.json": "what made this bundle",
+    SUMS: "the SHA-256 of every other file: sha256sum -c SHA256SUMS",
+}
+
+
+def _pdf_version() -> str | None:
+    return None
+
+
+def _documentation() -> Path:
+    """The pages that say how verdicts are reached: in the wheel, or of a source checkout."""
+    here = Path(__file__).resolve()
+    package, checkout = here.parents[1] / "docs", here.parents[3] / "docs"
+    for folder in (package, checkout):
+        if (folder / _METHODS[0]).is_file():
+            return folder
+    raise StoreError(f"the documentation is missing (looked in {package} and {checkout}); reinstall pytest-fairness")
+
+
+# ---------------------------------------------------------------- tables
+
+
+Rows = tuple[Sequence[str], Iterable[Sequence[Any]]]
+
+
+def _findings_table(results: RunResults) -> Rows:
+    fields = (
+        "assertion", "outcome", "protected_class", "model_endpoint", "tier", "verdict", "reason", "spec_verdict",
+        "test_statistic", "p_value", "corrected_p_value", "effect_size", "simulated", "replayed", "sentence",
+    )  # fmt: skip
+    rows = ([number, nodeid, *(getattr(finding, name) for name in fields)] for finding, nodeid, number in results.named)
+    return ("finding", "test", *fields), rows
+
+
+def _parts_table(results: RunResults, kind: type[Any], parts: Callable[[Any], Iterable[Any]]) -> Rows:
+    """A row a group, or a pair, of each finding: its fields, what is nested as JSON."""
+    names = [one.name for one in dataclasses.fields(kind)]
+    rows = (
+        [number, nodeid, finding.outcome, *(getattr(part, name) for name in names)]
+        for finding, nodeid, number in results.named
+        for part in parts(finding)
+    )
+    return ("finding", "test", "outcome", *names), rows
+
+
+def _justifications(results: RunResults) -> Rows:
+    names = ("reason", "approver", "date", "expiry")
+    rows = (
+        [number, nodeid, finding.verdict, finding.outcome, *(finding.justification.get(name) for name in names)]
+        for finding, nodeid, number in results.named
+        if finding.justification is not None
+    )
+    return ("finding", "test", "verdict", "outcome", *names), rows
+
+
+def _mitigations(results: RunResults) -> Rows:
+    about = ("finding", "test", "outcome", "class", "action", "owner", "date", "due", "done")
+    names = ("status", "verdict", "findings", *about, "simulated")
+    return names, ([one.get(name) for name in names] for one in results.mitigations)
+
+
+def _write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head)
+    for row in rows:
+        writer.writerow([csv_cell(_flat(value)) for value in row])
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(text.getvalue().encode("utf-8", "backslashreplace"))
+
+
+def _flat(value: Any) -> Any:
+    if isinstance(value, (Mapping, list, tuple)):
+        plain = dict(value) if isinstance(value, Mapping) else list(value)
+        return json.dumps(plain, sort_keys=True) if plain else ""
+    return str(value) if isinstance(value, (str, bool)) else value
+
+
+# ---------------------------------------------------------------- packing
+
+
+def _files(folder: Path) -> list[str]:
+    """The files under *folder*, by their path from it. Raises StoreError for a link, and for what is no file."""
+    found = []
+    for path in sorted(folder.rglob("*")):
+        status = path.lstat()
+        if stat.S_ISREG(status.st_mode):
+            found.append(path.relative_to(folder).as_posix())
+        elif not stat.S_ISDIR(status.st_mode):
+            raise StoreError(f"{path} is a link, or no plain file: a bundle holds files alone")
+    return sorted(found)
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of the file *path*, in hex. Raises StoreError for a link and for what is no file."""
+    with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _sums(folder: Path) -> str:
+    return "".join(f"{sha256_of(folder / name)}  {name}\n" for name in _files(folder) if name != SUMS)
+
+
+def _pack(folder: Path, into: Path) -> None:
+    """A ZIP of *folder* that says nothing of when, where and by whom it was packed."""
+    with zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+        for name in _files(folder):
+            entry = zipfile.ZipInfo(f"{folder.name}/{name}", _MOMENT)
+            entry.compress_type, entry.create_system = zipfile.ZIP_DEFLATED, 3
+            entry.external_attr = (stat.S_IFREG | 0o600) << 16
+            entry.file_size = (folder / name).stat().st_size  # decides whether it needs ZIP64
+            with (folder / name).open("rb") as source, archive.open(entry, "w") as target:
+                shutil.copyfileobj(source, target)
+
+
+def unpack(bundle: Path, into: Path) -> Path:
+    """Unpack the file *bundle* into the empty folder *into*; the folder of its files.
+
+    Raises StoreError for what is no ZIP or is damaged, and for entries that a bundle never has: paths that lead
+    elsewhere, links, names that stand twice, more files or bytes than can be meant.
+    """
+    try:
+        with zipfile.ZipFile(bundle) as archive:
+            _refuse_hostile(bundle, archive.infolist())
+            for entry in archive.infolist():
+                target = into / entry.filename
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with archive.open(entry) as source, target.open("xb") as copy:
+                    shutil.copyfileobj(source, copy)
+    except (OSError, EOFError, ValueError, NotImplementedError, RuntimeError, zipfile.BadZipFile) as error:
+        raise StoreError(f"{bundle} cannot be unpacked ({error}): it was cut short or changed") from error
+    except Exception as error:  # of the decompressor, whose errors have no common base
+        if type(error).__module__ not in ("zlib", "_lzma", "lzma"):
+            raise
+        raise StoreError(f"{bundle} cannot be unpacked ({error}): it was cut short or changed") from error
+    tops = {PurePosixPath(path.relative_to(into).as_posix()).parts[0] for path in into.rglob("*")}
+    return into / tops.pop() if len(tops) == 1 else into
+
+
+def _refuse_hostile(bundle: Path, entries: Sequence[zipfile.ZipInfo]) -> None:
+    names = [entry.filename for entry in entries]
+    whole, most = sum(entry.file_size for entry in entries), max(_LEAST, _RATIO * bundle.stat().st_size)
+    why = ""
+    if len(entries) > _ENTRIES or whole > min(_BYTES, most):
+        why = f"it would unpack to {len(entries):,} files of {whole:,} bytes"
+    elif len({name.casefold() for name in names}) < len(names):
+        why = "a file stands in it twice"
+    for entry in entries:
+        kind = stat.S_IFMT(entry.external_attr >> 16)
+        if not _NAME.fullmatch(entry.filename) or ".." in PurePosixPath(entry.filename).parts:
+            why = f"an entry is called {entry.filename!r:.80}"
+        elif kind not in (0, stat.S_IFREG):
+            why = f"{entry.filename} is a link, or no plain file"
+        elif entry.flag_bits & 1:
+            why = f"{entry.filename} is encrypted"
+        elif entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            why = f"{entry.filename} is packed in another way"
+    if why:
+        raise StoreError(f"{bundle} is no bundle of this tool: {why}; nothing was unpacked")
+
+
+# ---------------------------------------------------------------- verifying one
+
+
+def is_bundle(path: Path) -> bool:
+    """Whether *path* is a file, or a folder that a bundle was unpacked to."""
+    return path.is_file() or any((path / name).exists() for name in (SUMS, ABOUT, "index.html"))
+
+
+def verify(path: Path) -> Verification:
+    """Verify a bundle, the folder that it was unpacked to, or a run's folder. Raises UsageError for anything else."""
+    if path.is_file():
+        with tempfile.TemporaryDirectory(prefix="fairness-verify-") as temporary:
+            try:
+                folder = unpack(path, Path(temporary))
+            except StoreError as error:
+                return Verification(problems=[str(error)])
+            return _verify_bundle(folder, Path(temporary) / "again")
+    if is_bundle(path):
+        with tempfile.TemporaryDirectory(prefix="fairness-verify-") as temporary:
+            return _verify_bundle(path, Path(temporary) / "again")
+    return verify_run(path, project_baselines(project_of(path)))
+
+
+def _verify_bundle(folder: Path, again: Path) -> Verification:
+    """Verify the bundle in *folder*: its files, its run, and all that is made of it, which is made *again*."""
+    found = Verification()
+    try:
+        found.problems += _check_sums(folder, found)
+        run = verify_run(folder, _bundled(folder))
+        found.checked += run.checked
+        found.problems += run.problems
+        found.derived += run.derived
+        if not run.problems:
+            _check_derived(folder, again, found)
+    except (FairnessError, OSError, ValueError, KeyError) as error:
+        found.problems.append(str(error))
+    return found
+
+
+def _check_sums(folder: Path, found: Verification) -> list[str]:
+    there = set(_files(folder)) - {SUMS}
+    if not (folder / SUMS).exists():
+        return [f"{SUMS} is missing: nothing shows which files the bundle had"]
+    listed: dict[str, str] = {}
+    for number, line in enumerate((folder / SUMS).read_text("ascii", "replace").splitlines(), 1):
+        match = re.fullmatch(r"([0-9a-f]{64})  (\S+)", line)
+        if match is None or match[2] in listed:
+            return [f"{SUMS}, line {number}: this is no sum, or stands twice"]
+        listed[match[2]] = match[1]
+    wrong = [f"{name} is missing" for name in sorted(listed.keys() - there)]
+    wrong += [f"{name} was added: {SUMS} does not list it" for name in sorted(there - listed.keys())]
+    wrong += [
+        f"{name} was changed: its SHA-256 is not the one in {SUMS}"
+        for name in sorted(there & listed.keys())
+        if sha256_of(folder / name) != listed[name]
+    ]
+    if not wrong:
+        found.checked.append(f"{len(there)} files, each as {SUMS} lists it")
+    return wrong
+
+
+def _check_derived(folder: Path, again: Path, found: Verification) -> None:
+    about, here = json.loads((folder / ABOUT).read_bytes()), installed()["pytest-fairness"]
+    if about.get("made_by") != here:
+        found.checked.append(
+            f"not compared: index, reports and tables, made by version {about.get('made_by')!r:.40} (this is {here})"
+        )
+        return
+    again.mkdir()
+    recorded = [
+        name for pattern in (*_RECORDED, "retests.csv", ABOUT, "baselines/**/*") for name in _matching(folder, pattern)
+    ]
+    for name in dict.fromkeys(recorded):
+        (again / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(folder / name, again / name)
+    if about.get("pdf") != _pdf_version():  # another version of the library writes other bytes
+        (again / ABOUT).write_text(json.dumps({**about, "pdf": None}))
+    derive(again)
+    made = [name for name in _files(again) if name not in recorded]
+    wrong = [
+        name for name in made if not (folder / name).is_file() or sha256_of(folder / name) != sha256_of(again / name)
+    ]
+    more = set(_files(folder)) - set(_files(again)) - {SUMS, "summary.pdf"}
+    found.problems += [f"{name} is not what the recorded files make of it" for name in wrong]
+    found.problems += [f"{name} is no part of a bundle" for name in sorted(more)]
+    if not wrong and not more:
+        found.checked.append(f"{len(made)} files of index, reports and tables follow from what was recorded")
+
+
+def _matching(folder: Path, pattern: str) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.glob(pattern) if path.is_file())
+
+
+# ---------------------------------------------------------------- baselines
+
+
+def project_of(run_dir: Path) -> Path:
+    """The project that the run in *run_dir* is of, as far as its manifest tells."""
+    kept = PurePosixPath(str(read_manifest(run_dir).get("settings", {}).get("run_dir", "")))
+    place = run_dir.resolve().parent
+    inside = not kept.is_absolute() and ".." not in kept.parts and place.parts[-len(kept.parts) :] == kept.parts
+    return place.parents[len(kept.parts) - 1] if inside and kept.parts else Path.cwd()
+
+
+def _baselines_of(results: RunResults) -> Iterator[tuple[Any, Mapping[str, Any]]]:
+    """The findings about a baseline, each with what it says of it."""
+    for finding in results.findings:
+        known = finding.details.get("baseline")
+        if isinstance(known, Mapping) and isinstance(known.get("file"), str):
+            yield finding, known
+
+
+def project_baselines(root: Path) -> Callable[[Mapping[str, Any], str], BaselineDocument | None]:
+    """Approved documents from the files of the project in *root*, and from its history in git."""
+
+    def find(known: Mapping[str, Any], digest: str) -> BaselineDocument | None:
+        try:
+            found, _ = versions(root / str(known.get("file")), root)
+        except FairnessError:
+            return None
+        documents = (version.document for version in found if version.document is not None)
+        return next((one for one in documents if one.digest == digest), None)
+
+    return find
+
+
+def _bundled(folder: Path) -> Callable[[Mapping[str, Any], str], BaselineDocument | None]:
+    """Approved documents from the *folder* of a bundle."""
+    documents: dict[str, BaselineDocument] = {}
+    for name in _matching(folder, "baselines/*/*.json"):
+        with contextlib.suppress(BaselineError, OSError):
+            one = BaselineDocument.from_bytes((folder / name).read_bytes(), where=name)
+            documents[one.digest] = one
+    return lambda _known, digest: documents.get(digest)

@@ -1,0 +1,447 @@
+"""A run judged again from its files alone, without the project's tests: is what it concludes what its logs say?
+
+Each link is checked by itself: the chain of records; each trial's content key, which is made of what was asked; each
+reply, against the attempt that brought it; the table of each judgement, against its trials; its scores, read again
+where the scorer is ours; and the finding, by the analysis that made it. What is not kept in the files, as a project's
+own scorer, is taken as recorded, and said. See ``docs/decisions/0128-what-verify-derives.md``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from pytest_fairness.analysis import analysis_called
+from pytest_fairness.analysis.confirmation import alarm_of, confirmed
+from pytest_fairness.baselines.document import BaselineDocument
+from pytest_fairness.baselines.mitigations import Mitigation
+from pytest_fairness.errors import FairnessError, StoreError
+from pytest_fairness.model import Finding, Verdict, to_json
+from pytest_fairness.reports.findings_json import NAME, RunResults, conclude, read_results
+from pytest_fairness.running_test import FreshSample
+from pytest_fairness.runs.judgements import Judgement, judgements
+from pytest_fairness.runs.keys import content_key, identity_hash
+from pytest_fairness.runs.manifest import FINISHED, read_manifest
+from pytest_fairness.runs.reader import RunReader, reading
+from pytest_fairness.runs.records import cell_of, trial_of
+from pytest_fairness.scorers import BUILT_IN, outcome_of
+from pytest_fairness.scorers.choice import ChoiceStatus, read_choice, read_ranking
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: An approved baseline by its digest, as the finding gives it; None where it is not to be had.
+Baselines = Callable[[Mapping[str, Any], str], BaselineDocument | None]
+
+_OURS = frozenset(("no_disparity", "four_fifths", "no_preference", "equivalent", "arm_reduces_disparity", "baseline"))
+#: Of a finding what a session adds to it, or says of the test: not what the analysis makes of its table.
+_BESIDE = frozenset(("test_id", "test_module", "description", "justification", "notes", "explanation"))
+#: As far as two machines may be apart in the last digits.
+_RELATIVE, _ABSOLUTE = 1e-6, 1e-9
+_MOST = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Derivation:
+    """What deriving a finding came to: ``same``, or not, or None where it cannot be derived; ``about`` says more."""
+
+    number: str
+    test: str
+    verdict: Verdict
+    outcome: str
+    same: bool | None
+    about: str
+
+
+@dataclass
+class Verification:
+    """``checked``: what holds, a line each; ``problems``: what does not; ``derived``: each finding."""
+
+    checked: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    derived: list[Derivation] = field(default_factory=list)
+
+
+def verify_run(run_dir: Path, baselines: Baselines) -> Verification:
+    """Check the run in *run_dir* from end to end, and derive each of its findings again."""
+    found = Verification()
+    try:
+        results, manifest = read_results(run_dir), read_manifest(run_dir)
+        if FINISHED not in manifest:
+            found.problems.append("the run did not come to its end: nothing shows whether the end of its logs is there")
+        with reading(run_dir) as reader:
+            records = sum(anchor.records for anchor in reader.logs.values())
+            found.checked.append(f"{_count(records, 'record')} in {_count(len(reader.logs), 'log')}, chained and whole")
+            _check_trials(reader, found)
+            _check_conclusions(results, manifest, run_dir, found)
+            _check_judged(results, manifest, reader, found)
+            judged = judgements(reader)
+            for at in range(len(results.findings)):
+                one = _derived(results, at, judged.get(results.place_of(at)), reader, baselines)
+                found.derived.append(one)
+                if one.same is False:
+                    found.problems.append(f"{one.number} {one.verdict} ({one.test}, {one.outcome}): {one.about}")
+    except FairnessError as error:
+        found.problems.append(str(error))
+    return found
+
+
+# ---------------------------------------------------------------- the log
+
+
+def _check_trials(reader: RunReader, found: Verification) -> None:
+    """What was asked is what the trial's key was made of, and what was read is what the attempts brought."""
+    # Of each text its hash: a run may hold a million.
+    brought: dict[str, set[tuple[int, int]]] = defaultdict(set)
+    for record in reader.each("attempt"):
+        brought[record["key"]].add((record["turn"], hash(record["text"])))
+    engines = {digest: record["endpoint"]["identity"] for digest, record in reader.engines.items()}
+    for digest, identity in engines.items():
+        if identity_hash(identity) != digest:
+            found.problems.append(f"the identity of an endpoint was changed: {digest[:12]}… is not its hash")
+    wrong: list[str] = []
+    count = 0
+    for record in reader.all_records():
+        count += 1
+        cell, about = cell_of(record["cell"]), f"trial {record['key'][:12]}… ({record['cell']['id']})"
+        asked = engines.get(record["endpoint"]["identity"]), record["parameters"]["sent"]
+        if asked[0] is None:
+            wrong.append(f"{about}: the log says of no endpoint that it was the one asked")
+        elif content_key(asked[0], asked[1], cell, record["repetition"], record.get("script")) != record["key"]:
+            wrong.append(f"{about}: what was asked is not what its key was made of")
+        texts = brought.get(record["key"])
+        if texts is not None:
+            replies = [(turn, hash(reply)) for turn, reply in enumerate(record["replies"])]
+            wrong += [
+                f"{about}: reply {one[0] + 1} is not what the attempt brought" for one in replies if one not in texts
+            ]
+        elif record["replies"] and record["source"] != "replay":
+            wrong.append(f"{about}: it has a reply, and the log no attempt that brought it")
+    found.problems += _few(dict.fromkeys(wrong))
+    if not wrong:
+        found.checked.append(f"{_count(count, 'trial')}: what was asked and answered fits keys and attempts")
+
+
+def _check_conclusions(results: RunResults, manifest: Mapping[str, Any], run_dir: Path, found: Verification) -> None:
+    """What ``findings.json`` says of the run follows from its manifest, its logs and its findings."""
+    run = {**results.run}
+    planned = set(manifest.get("planned", ())) - {item.nodeid for item in results.items} - set(results.missing)
+    found.problems += _few(f"findings.json does not say how {test} ended, which was to run" for test in sorted(planned))
+    book = results.to_dict()
+    entries = [
+        msgspec.convert({key: value for key, value in one.items() if key in _ENTRY}, Mitigation)
+        for one in results.mitigations
+    ]
+    again = conclude(run_dir, {**manifest, FINISHED: run.get(FINISHED)}, book, entries)
+    wrong = [f"findings.json: {place}" for place in _differences(to_json(run), to_json(again.run), "run")]
+    written = json.loads((run_dir / NAME).read_bytes())
+    if written.get("schema") == book["schema"]:  # else of an earlier version, which is read otherwise
+        wrong += [f"findings.json: {place}" for place in _differences(written, json.loads(json.dumps(book)), "")]
+    for at, (finding, other) in enumerate(zip(results.findings, again.findings, strict=True)):
+        mine, its = (one.details.get("session") for one in (finding, other))
+        wrong += [f"{results.ids[at]}: {place}" for place in _differences(to_json(mine), to_json(its), "session")]
+    found.problems += _few(wrong)
+    if not wrong and not planned:
+        found.checked.append("trials, cost, models and what is adjusted across the session follow from the logs")
+
+
+_ENTRY = {field.encode_name for field in msgspec.structs.fields(Mitigation)}
+
+
+def _check_judged(results: RunResults, manifest: Mapping[str, Any], reader: RunReader, found: Verification) -> None:
+    """No finding that the log knows was left out."""
+    if manifest.get("resumed"):
+        return  # the findings of sessions before the last are in files of their own
+    made: dict[str, int] = {}
+    for record in reader.of_type("judgement"):  # of a test that ran again, what it judged at last
+        made[record["test"]] = record["place"] + 1
+    kept = {item.nodeid: len(item.findings) for item in results.items}
+    found.problems += _few(
+        f"the log has {_count(many, 'judgement')} of {test}, and findings.json {kept.get(test, 0)}"
+        for test, many in made.items()
+        if many > kept.get(test, 0)
+    )
+
+
+# ---------------------------------------------------------------- a finding
+
+
+def _derived(
+    results: RunResults, at: int, judgement: Judgement | None, reader: RunReader, baselines: Baselines
+) -> Derivation:
+    finding = results.findings[at]
+    known: dict[str, Any] = {
+        "number": results.ids[at],
+        "test": results.maker_of(at).nodeid or finding.test_id,
+        "verdict": finding.verdict,
+        "outcome": finding.outcome,
+    }
+    if judgement is None:
+        if finding.assertion in _OURS:
+            return Derivation(**known, same=False, about="the log does not say what it was judged from")
+        return Derivation(**known, same=None, about=f"{finding.assertion} is a suite's own analysis: not derivable")
+    try:
+        frame = judgement.frame()
+        wrong, scored = _check_table(judgement, frame, reader)
+        approved = None
+        if judgement.analysis == "baseline":
+            approved, about = _approved(finding, baselines)
+            if about:
+                return Derivation(**known, same=False if wrong else None, about="; ".join([*_few(wrong), about]))
+        again = _again(judgement, frame, finding, approved)
+    except (FairnessError, KeyError, TypeError, ValueError, AttributeError) as error:
+        return Derivation(**known, same=False, about=f"it cannot be derived from the log: {error}")
+    wrong += _compared(finding, again)
+    trials = f"{_count(len(frame), 'row')}, {scored}"
+    return Derivation(**known, same=not wrong, about="; ".join(_few(wrong)) if wrong else f"from {trials}")
+
+
+def _again(judgement: Judgement, frame: pd.DataFrame, finding: Finding, approved: Any) -> Finding:
+    """The finding that the judgement's table comes to."""
+    arguments = {key: tuple(value) if key == "cluster" and isinstance(value, list) else value
+                 for key, value in judgement.arguments.items()}  # fmt: skip
+    if judgement.analysis == "baseline":
+        return _against_baseline(judgement, arguments, frame, finding, approved)
+    analyze, first = analysis_called(judgement.analysis), judgement.first
+
+    def judged(rows: pd.DataFrame, **changed: Any) -> Finding:
+        outcome = {} if judgement.analysis == "preference" else {"outcome": judgement.outcome_in(rows)}
+        made: Finding = analyze(rows, **outcome, **{**arguments, **changed})
+        return made
+
+    if first is None:
+        return judged(frame)
+    begun = frame.iloc[:first].copy()
+    begun.attrs = dict(frame.attrs)
+    both = judged(frame, **alarm_of(judgement.analysis, judgement.arguments["alpha"]))
+    return confirmed(judged(begun), both, FreshSample(frame=None, about=judgement.about))
+
+
+def _against_baseline(
+    judgement: Judgement, arguments: dict[str, Any], frame: pd.DataFrame, finding: Finding, approved: Any
+) -> Finding:
+    from pytest_fairness.analysis.baseline import comparison, first_approval, scores_of
+
+    outcome, warnings = judgement.outcome_in(frame), arguments["warnings"]
+    if outcome is None:
+        raise StoreError("the judgement has no score")
+    if warnings in frame:  # kept as text
+        frame[warnings] = [
+            json.loads(one) if isinstance(one, str) and one[:1] in "[{" else one for one in frame[warnings]
+        ]
+    summary = scores_of(frame, outcome, arguments)
+    before, document = approved
+    if document is not None and to_json(document.summary.to_dict()) != _rounded(summary, document):
+        raise StoreError("what was approved are not the scores of this run")
+    if before is None:
+        return first_approval(finding, summary, frame)
+    found = comparison(before.summary, summary, frame, outcome, arguments)
+    if document is not None and found.verdict is Verdict.FAIL:  # approved all the same
+        return replace(found, verdict=Verdict.FLAG, sentence=finding.sentence)
+    return found
+
+
+def _rounded(summary: Any, document: BaselineDocument) -> Any:
+    """*summary* as it would stand in the *document*."""
+    text = replace(document, summary=summary).to_text().encode("utf-8")
+    return to_json(BaselineDocument.from_bytes(text, where="the scores of this run").summary.to_dict())
+
+
+def _approved(finding: Finding, baselines: Baselines) -> tuple[Any, str]:
+    """The document that *finding* was compared with, and the one that was approved by it, if one was; or why not."""
+    known = finding.details.get("baseline")
+    if not isinstance(known, Mapping):
+        return None, "it does not say which baseline it was compared with"
+    file, digest = str(known.get("file")), str(known.get("digest"))
+    document = baselines(known, digest)
+    if document is None:
+        return None, f"{file} is not to be had as it was then ({digest[:19]}…): taken as recorded"
+    if not known.get("written"):
+        return (document, None), ""
+    previous = document.approval.previous_digest if document.approval else None
+    before = baselines(known, previous) if previous else None
+    if finding.pairs and before is None:
+        return None, f"the version of {file} before that approval is not to be had: taken as recorded"
+    return (before if finding.pairs else None, document), ""
+
+
+def _compared(finding: Finding, again: Finding) -> list[str]:
+    """Where *finding* and the one derived differ, in words."""
+    mine, its = (_essence(one) for one in (finding, again))
+    wrong = _differences(mine, its, "")
+    recorded = set(finding.notes)
+    return wrong + [f"it leaves out the note {note!r}" for note in again.notes if note not in recorded]
+
+
+def _essence(finding: Finding) -> dict[str, Any]:
+    data: dict[str, Any] = {key: value for key, value in finding.to_dict().items() if key not in _BESIDE}
+    data["family"] = {key: value for key, value in data["family"].items() if key != "false_alarm"}
+    beside = ("session", "sensitivity", "baseline")
+    data["details"] = {key: value for key, value in data["details"].items() if key not in beside}
+    confirmation = data["details"].get("confirmation")
+    if isinstance(confirmation, dict) and confirmation.get("confirmed") is None:
+        del data["details"]["confirmation"]  # an alarm that could not be looked at again
+    return data
+
+
+def _differences(mine: Any, its: Any, place: str) -> list[str]:
+    """``verdict is 'PASS', and the log gives 'FAIL'`` for each value that differs by more than the last digits."""
+    if isinstance(mine, dict) and isinstance(its, dict):
+        keys = [*mine, *(key for key in its if key not in mine)]
+        return [one for key in keys for one in _differences(mine.get(key), its.get(key), f"{place}.{key}".strip("."))]
+    if isinstance(mine, list) and isinstance(its, list) and len(mine) == len(its):
+        return [
+            one for at, pair in enumerate(zip(mine, its, strict=True)) for one in _differences(*pair, f"{place}[{at}]")
+        ]
+    numbers = [value for value in (mine, its) if isinstance(value, (int, float)) and not isinstance(value, bool)]
+    if len(numbers) == 2 and math.isclose(*numbers, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE):
+        return []
+    return [] if mine == its else [f"{place} is {mine!r:.200}, and the log gives {its!r:.200}"]
+
+
+# ---------------------------------------------------------------- the table of a judgement
+
+
+def _check_table(judgement: Judgement, frame: pd.DataFrame, reader: RunReader) -> tuple[list[str], str]:
+    """Where the rows of *frame* are not as the log has them; and in words how its scores were had."""
+    if "key" not in frame:
+        return [], "as the test gave them"
+    wrong: list[str] = []
+    replies: list[Any] = []
+    asked = _of_cells(frame, reader)
+    columns = {str(name): frame[name].tolist() for name in frame.columns}
+    for at, record in enumerate(asked):
+        row = {name: values[at] for name, values in columns.items()}
+        if record is None:
+            replies.append(None)
+            if row.get("status") not in ("not_run", None):
+                wrong.append(f"row {at + 1} is of a trial that the log does not have")
+            continue
+        trial = trial_of(record)
+        replies.append(trial.reply)
+        wrong += [
+            f"row {at + 1}: {name} is {row[name]!r:.80}, and the log has {value!r:.80} (or the test changed it)"
+            for name, value in _expected(record, trial, row).items()
+            if name in row and not _same(row[name], value)
+        ]
+    scored, differing = _read_again(judgement, frame, replies)
+    return [*wrong, *differing], scored
+
+
+def _of_cells(frame: pd.DataFrame, reader: RunReader) -> Iterator[dict[str, Any] | None]:
+    """The record of each row's trial: with the row's own cell, where several share a reply."""
+    shared: dict[tuple[str, str], Any] = {}
+    for record in reader.of_type("use"):
+        shared[record["key"], record["cell"]["id"]] = record["cell"]
+    cells = frame["cell"].tolist() if "cell" in frame else [None] * len(frame)
+    for cell, asked in zip(cells, reader.records(frame["key"].tolist()), strict=True):
+        yield None if asked is None else {**asked, "cell": shared.get((asked["key"], cell), asked["cell"])}
+
+
+def _expected(record: Mapping[str, Any], trial: Any, row: Mapping[str, Any]) -> dict[str, Any]:
+    """What the log says of a row, by column; of a choice, who was listed where."""
+    cell, groups, attributes = record["cell"], record["cell"]["groups"], record["cell"]["attributes"]
+    found: dict[str, Any] = {
+        "cell": cell["id"],
+        "repetition": trial.repetition,
+        "status": trial.status.value,
+        "model": trial.model,
+    }
+    found |= {name: cell[name] for name in ("template", "arm", "tier", "signal")}
+    found |= {"refused": trial.status.value == "refused", "endpoint": record["endpoint"]["name"]}
+    if "group_1" not in attributes:
+        return found | {"name": cell["name"], "persona": cell["persona"], **groups}
+    seat = row.get("position", 1)
+    seats = {"first": ("group", 1), "second": ("group", 2), "first_name": ("name", 1), "second_name": ("name", 2)}
+    seats |= {"group": ("group", seat), "candidate": ("name", seat)}
+    return found | {column: attributes.get(f"{what}_{place}") for column, (what, place) in seats.items()}
+
+
+def _read_again(judgement: Judgement, frame: pd.DataFrame, replies: Sequence[Any]) -> tuple[str, list[str]]:
+    """How the scores of *frame* were had, and which differ from what the scorer makes of *replies*."""
+    outcome, columns = judgement.outcome, {*map(str, frame.columns)}
+    if {"choice", "chosen"} <= columns:
+        again = _choices(frame, replies)
+        wrong = [one for name, values in again.items() for one in _unlike(frame[name].tolist(), values, name)]
+        beside = "" if outcome is None or outcome.name in again else f", {outcome.name} as recorded"
+        return f"choices read again{beside}", wrong
+    if outcome is None:
+        return "taken as recorded", []
+    scorer = BUILT_IN.get(outcome.name)
+    if not outcome.scorer:
+        return f"the column {outcome.name} as recorded", []
+    if scorer is None or scorer.fingerprint != outcome.scorer:
+        other = "the project's own scorer" if scorer is None else "another version of the scorer"
+        return f"scores of {other} {outcome.name} as recorded", []
+    read = frame.drop(columns=[outcome.name]).assign(reply=list(replies))
+    values = outcome_of(read, scorer).values.tolist()
+    return f"{outcome.name} read again", _unlike(frame[outcome.name].tolist(), values, outcome.name)
+
+
+def _choices(frame: pd.DataFrame, replies: Sequence[Any]) -> dict[str, list[Any]]:
+    """What stands in the columns ``chosen`` (of two: a group or ``neither``; of more: yes or no for each) and, of a
+    ranking, ``rank``, read from *replies*.
+    """
+    refused = frame["refused"].tolist() if "refused" in frame else [False] * len(frame)
+    texts = [None if no else reply for reply, no in zip(replies, refused, strict=True)]
+    chosen: list[Any] = []
+    if "position" not in frame:
+        sides = zip(*(frame[name].tolist() for name in ("first", "second", "first_name", "second_name")), strict=True)
+        for text, (first, second, *names) in zip(texts, sides, strict=True):
+            choice = None if text is None else read_choice(text, names)
+            if choice is None or choice.number is None:
+                undecided = choice is not None and choice.status in (ChoiceStatus.NEITHER, ChoiceStatus.BOTH)
+                chosen.append("neither" if undecided else None)
+            else:
+                chosen.append((first, second)[choice.number - 1])
+        return {"chosen": chosen}
+    rows = list(zip(frame["trial"], map(int, frame["position"]), frame["candidate"], texts, strict=True))
+    shown: dict[Any, dict[int, Any]] = defaultdict(dict)
+    for trial, position, name, _ in rows:
+        shown[trial][position] = name
+    ranking, read = "rank" in frame, dict[Any, Any]()
+    for trial, _, _, text in rows:
+        if trial not in read:
+            names = [shown[trial].get(at) for at in range(1, max(shown[trial]) + 1)]
+            read[trial] = None if text is None else (read_ranking if ranking else read_choice)(text, names)
+    if ranking:
+        ranks = [None if read[trial] is None else float(read[trial][position - 1]) for trial, position, *_ in rows]
+        return {"rank": ranks, "chosen": [rank == 1.0 for rank in ranks]}
+    return {"chosen": [read[trial] is not None and read[trial].number == position for trial, position, *_ in rows]}
+
+
+def _unlike(recorded: Sequence[Any], again: Sequence[Any], what: str) -> list[str]:
+    rows = zip(recorded, again, strict=True)
+    return [
+        f"row {at + 1}: {what} is {one!r:.60}, and the reply gives {other!r:.60}"
+        for at, (one, other) in enumerate(rows)
+        if not _same(one, other)
+    ]
+
+
+def _same(one: Any, other: Any) -> bool:
+    if any(value is None or value != value for value in (one, other)):  # noqa: PLR0124 - NaN alone differs from itself
+        return all(value is None or value != value for value in (one, other))  # noqa: PLR0124
+    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+        return math.isclose(one, other, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
+    return bool(one == other)
+
+
+# ---------------------------------------------------------------- words
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def _few(problems: Any) -> list[str]:
+    """The first of *problems*, and how many more there are."""
+    found = list(problems)
+    return found[:_MOST] + ([f"and {len(found) - _MOST:,} more like it"] if len(found) > _MOST else [])
