@@ -50,6 +50,7 @@ class Settings(Policy, ApprovalPolicy):
     against: Path | None
     markdown: Path | None
     progress: str
+    github: str
 
     @property
     def run_to_resume(self) -> str | None:

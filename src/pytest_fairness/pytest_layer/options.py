@@ -135,6 +135,9 @@ OPTIONS = (
     Option("confirm", bool, True, "ini", "judge a FLAG or FAIL again, on this sample and one on other names together"),
     Option("sensitivity", bool, False, "ini", "try every PASS on copies of its data with a planted disparity"),
     Option("session_alpha", _level, None, "ini", "fail the session on any finding below this level after Holm"),
+    Option(
+        "github", _one_of("auto", "off"), "auto", "ini", "in a job of GitHub's, annotate tests and add to its summary"
+    ),
     Option("progress", _one_of("auto", "off"), "auto", "ini", "show progress while asking: auto or off"),
 )
 

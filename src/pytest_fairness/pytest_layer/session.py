@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -65,6 +66,7 @@ class FairnessSession:
         self._interrupted = False
         #: Where each output of the run is, once they are written.
         self._reported: dict[str, Path] | None = None
+        self._annotations: list[str] = []
 
     # ------------------------------------------------------------ collecting
 
@@ -228,7 +230,10 @@ class FairnessSession:
             confirmable=lambda: offered is not None and offered.possible(),
             scorers=context.scorers,
             scored_by=scored_by,
-            notes=lambda finding: preflight.notes_on(context, item, finding, scored_by),
+            notes=lambda finding: [
+                *preflight.notes_on(context, item, finding, scored_by),
+                *justifications.expired_notes(documented, finding, nodeid),
+            ],
             seed=context.settings.seed,
         )
 
@@ -304,9 +309,11 @@ class FairnessSession:
             if self.worker is None:
                 self._take_stock()
                 whole = controller is None or not controller.ended
+                status = {"exit_status": int(exitstatus)}
                 self._reported = reporting.write_reports(
-                    store, self.ledger, self.context, self._mitigations() or (), whole=whole
+                    store, self.ledger, self.context, self._mitigations() or (), whole=whole, facts=status
                 )
+                self._annotations = reporting.report_to_github(store.directory, self.context, os.environ)
             store.close()
         except (FairnessError, OSError) as error:
             # The tests have been judged and their replies are on disk; say what is missing, and do not end green.
@@ -329,6 +336,9 @@ class FairnessSession:
             terminal.write_line(f"  to go on: the same command with --fairness-resume {run}")
         if self.trouble is not None:
             terminal.write_line(f"fairness: the reports are not whole: {self.trouble}", red=True)
+
+        for line in self._annotations:
+            terminal.write_line(line)
 
     def summary(self) -> list[str]:
         return [] if self._reported is None else reporting.summary(self._reported, self.context)
