@@ -37,22 +37,29 @@ def chosen(context: RunContext, tests: Sequence[str], grids: Mapping[Key, Planne
     Raises FairnessError where what may be resumed is damaged.
     """
     settings, what = context.settings, asked(tests, grids)
-    run, why = _last(context, what)
-    folder = reserve_run(settings.run_dir, context.token, adopt=None if run is None else run.name)
+    found: list[str] = []
+
+    def choose() -> str | None:
+        run, why = _last(context, what)
+        found.append(why)
+        return None if run is None else run.name
+
+    folder = reserve_run(settings.run_dir, context.token, adopt=choose)
     sessions = read_manifest(folder).get("sessions", [])
     resumed = bool(sessions) and sessions[0] != context.session
     does = f"resumes run {folder.name}" if resumed else "starts a new run"
     settings = replace(settings, resume=folder.name if resumed else None)
-    line = f"fairness: --fairness-resume=auto {does}: {why}" if context.session not in sessions else ""
-    return replace(context, settings=settings), line
+    return replace(context, settings=settings), "".join(
+        f"fairness: --fairness-resume=auto {does}: {why}" for why in found
+    )
 
 
 def asked(tests: Sequence[str], grids: Mapping[Key, Planned]) -> dict[str, str]:
     """A digest of the designs of each test function in *grids* that *tests* belong to; of texts, a sample."""
-    digests = {}
+    digests, functions = {}, {test.partition("[")[0] for test in tests}
     for key, planned in grids.items():
         test, grid = "::".join(key), planned.grid
-        if any(one == test or one.startswith(f"{test}[") for one in tests):
+        if test in functions:
             cells = [grid[at] for at in range(0, len(grid), max(1, len(grid) // _COMPARED))]
             about = len(grid), grid.repetitions, sorted(grid.parameters.items()), planned.temperatures
             texts = [(cell.id, cell.system, cell.turns) for cell in cells]
@@ -65,14 +72,11 @@ def _last(context: RunContext, what: Mapping[str, str]) -> tuple[Path | None, st
     settings, mine = context.settings, _essence(context.command)
     for run in reversed(run_folders(settings.run_dir)):
         manifest = read_manifest(run)
-        sessions = manifest.get("sessions", ())
-        if manifest.keys() & {"replay_of", "merged_from"} or sessions[:1] == [context.session]:
+        if manifest.keys() & {"replay_of", "merged_from"}:
             continue
         commands = [facts.get("command", ()) for facts in (manifest, *(manifest.get("resumed") or ()))]
         if "settings" not in manifest or mine not in map(_essence, commands):
             continue
-        if context.session in sessions:
-            return run, ""
         left = _left(run, manifest, context)
         if not left:
             return None, f"the last run of this command, {run.name}, is whole"
