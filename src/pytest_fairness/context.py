@@ -47,6 +47,12 @@ class Settings(Policy, ApprovalPolicy):
     against: Path | None
     markdown: Path | None
     progress: str
+    github: str
+
+    @property
+    def endpoints(self) -> tuple[str, ...]:
+        """The names of the systems under test, in the order in which they were given."""
+        return tuple(self.endpoint.split(","))
 
     def paths(self) -> dict[str, Path]:
         """Those settings that are paths, by their names."""

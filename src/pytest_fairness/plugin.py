@@ -71,7 +71,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if marks.has_design(metafunc.definition):
+    if marks.has_design(metafunc.definition) or marks.gets_named_endpoint(metafunc.definition):
         guest.session_of(metafunc.config).expand(metafunc)
 
 

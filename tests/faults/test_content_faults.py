@@ -24,6 +24,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from junitparser import JUnitXml, Properties
 
 from pytest_fairness.design.templates import Template
 from pytest_fairness.documents import parse
@@ -37,6 +38,7 @@ from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.store import open_run
 from tests.reports.page_reader import Page
+from tests.reports.test_markdown import OURS, Rendered, is_inert
 from tests.support.doubles import Scripted, cell, plan
 from tests.support.servers import Fault
 
@@ -102,12 +104,11 @@ def shown(request: pytest.FixtureRequest, project: Project, monkeypatch: pytest.
     """A session in which every reply is hostile and everything is done with it, with all reports there are."""
     project.write(SHOWS)
     project.server.then(*[Fault(body=message(HOSTILE))] * 10)
-    summary = project.path / "step-summary.md"
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project.path / "summary.md"))
     reports = ("-rA", "-o", "fairness_confirm=false", "--html=page.html", "--self-contained-html")
     case = project.run(*reports, *request.param, apart=True, prompts=(), secrets=(KEY,))
     assert case.code == 1, case.output
-    assert not summary.exists()
     return case
 
 
@@ -118,6 +119,7 @@ def test_f39_f40_f42_a_session_obeys_nothing_that_a_model_writes(shown: Case) ->
     check(shown)
     assert re.search(r"3 failed, 1 skipped", shown.output)
     _terminal_is_inert(shown.output)
+    _summary_is_inert((shown.project / "summary.md").read_text(encoding="utf-8"))
     _junit_parses(shown.project / "junit.xml")
     _page_is_inert((shown.run / "report.html").read_text(encoding="utf-8"))
     _foreign_page_is_inert((shown.project / "page.html").read_text(encoding="utf-8"))
@@ -134,13 +136,24 @@ def _terminal_is_inert(output: str) -> None:
     obeyed = {c for c in output if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")} - {"\n", "\t"}
     assert not obeyed, obeyed
     commands = [text for text in output.splitlines() if re.match(r"\s*::|.*##(\[|vso|teamcity)", text)]
-    assert not commands, commands
+    # Ours: a finding's and two of tests without one, whose texts are hostile.
+    places = [re.match(r"::error file=test_suite\.py,line=\d+,title=[^:,]*::(?!:).*alert", text) for text in commands]
+    assert [place is not None for place in places] == [True] * 3, commands
+
+
+def _summary_is_inert(text: str) -> None:
+    page = Rendered(text)
+    assert set(page.tags) <= OURS
+    assert page.comments == 1
+    assert is_inert(page.words)
 
 
 def _junit_parses(path: Path) -> None:
-    suite = ET.parse(path)
-    assert len(list(suite.iter("failure"))) == 3
-    assert any("alert(1)" in (entry.get("value") or "") for entry in suite.iter("property"))
+    suites = JUnitXml.fromfile(str(path))
+    assert (suites.tests, suites.failures, suites.errors, suites.skipped) == (4, 3, 0, 1)
+    cases = [case for suite in suites for case in suite]
+    assert any("alert(1)" in entry.value for case in cases for entry in case.child(Properties) or ())
+    assert all(case.result[0].message for case in cases)
 
 
 def _page_is_inert(text: str) -> None:

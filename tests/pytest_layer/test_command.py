@@ -8,17 +8,21 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from conftest import MODES
 
 from pytest_fairness.pytest_layer.command_line import recorded_command, recorded_path, recorded_text, secrets_of
 from tests.support.servers import ModelServer
+from tests.support.sessions import run_pytest
 
 from .conftest import GRID, MODELS, Project
 
 
 def recorded(*arguments: str, tests: tuple[str, ...] = ()) -> list[str]:
     """The command of a session in ``/home/me/project`` that was given *arguments*, of which some are *tests*."""
-    given = {"fairness_arguments": {"all": list(arguments), "tests": list(tests)}}
-    config: Any = SimpleNamespace(workerinput=given, rootpath=Path("/home/me/project"))
+    place = {"root": "/home/me/project", "folder": "/home/me/project"}
+    config: Any = SimpleNamespace(
+        workerinput={"fairness_arguments": {"all": list(arguments), "tests": list(tests), **place}}
+    )
     program, *command = recorded_command(config)
     assert program == "pytest"
     return command
@@ -79,6 +83,30 @@ def test_texts_and_paths_begin_at_the_project() -> None:
     assert recorded_path(root / "x", root) == "x"
 
 
+@pytest.mark.parametrize("mode", ["plain", "n2"])
+def test_a_command_is_recorded_as_if_typed_in_the_projects_folder(project: Project, mode: str) -> None:
+    """From a subfolder, with a configuration and a secret, in one process or workers, which parse it again."""
+    secret = "correct-horse-battery"
+    project.write(GRID)
+    conftest = 'def pytest_addoption(parser):\n    parser.addoption("--site-token")\n'
+    project.pytester.makeconftest(conftest)
+    project.pytester.makeini("[pytest]")
+    (project.path / "tests").mkdir()
+    (project.path / "test_suite.py").rename(project.path / "tests" / "test_suite.py")
+    command = ("-c", "../tox.ini", "test_suite.py::test_tone", "--site-token", secret, "--junitxml=out/junit.xml")
+    result = run_pytest(project.path / "tests", *MODES[mode], "-p", "no:cacheprovider", *command)
+    assert result.ret == 0, result.stdout.str()
+    assert project.manifest["command"] == [
+        "pytest", *MODES[mode], "-p", "no:cacheprovider", "-c", "tox.ini", "tests/test_suite.py::test_tone",
+        "--site-token", "[redacted]", "--junitxml=tests/out/junit.xml",
+    ]  # fmt: skip
+    for path in project.last.rglob("*"):
+        assert path.is_dir() or (
+            secret.encode() not in (data := path.read_bytes()) and str(project.path).encode() not in data
+        )
+    assert "run .fairness/runs/" in result.stdout.str()
+
+
 def facts(page: str) -> dict[str, str]:
     """The facts of a report."""
     return dict(re.findall(r"<dt>(.*?)</dt>\s*<dd>(.*?)</dd>", page, re.DOTALL))
@@ -117,5 +145,7 @@ def test_the_model_that_answered_is_named(project: Project, monkeypatch: pytest.
     assert result.ret == 0, result.stdout.str()
     expected = [{"endpoint": "direct", "asked": "gpt-4o-mini", "answered": {"gpt-4o-mini-2024-07-18": 160}}]
     assert project.manifest["models"] == project.results["run"]["models"] == expected
-    models = facts(project.page)["Models"]
-    assert models == "direct: asked for gpt-4o-mini, answered by gpt-4o-mini-2024-07-18 (160 trials)"
+    shown = facts(project.page)
+    assert (shown["Type"], shown["Address"]) == ("openai", server.openai_url)
+    assert shown["Model asked for"] == "gpt-4o-mini"
+    assert shown["Model that answered"] == "gpt-4o-mini-2024-07-18 (160 trials)"

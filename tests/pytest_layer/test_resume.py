@@ -116,3 +116,10 @@ def test_what_changed_is_named_and_not_mixed(project: Project) -> None:
     after = (project.last / "trials.jsonl").read_bytes()
     assert after.startswith(log)
     assert after.count(b'"type":"trial"') == log.count(b'"type":"trial"') == 160
+
+
+def test_the_next_temperature_of_a_test_is_no_change_of_the_first(project: Project) -> None:
+    project.write(GRID.replace("repetitions=2", "repetitions=2, temperatures=['default', 0.0]"))
+    project.run("-k", "default").assert_outcomes(passed=1, deselected=1)
+    assert project.run("--fairness-resume=last", "--fairness-smoke").ret == 0
+    assert len(project.results["items"]) == 2

@@ -40,7 +40,10 @@ _OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("--names", {"type": int, "metavar": "N", "help": "names a group, if they are given"}),
     ("--templates", {"type": int, "default": 5, "metavar": "N", "help": "templates (5)"}),
     ("--repetitions", {"type": int, "default": 2, "metavar": "N", "help": "repetitions (2)"}),
-    ("--endpoint", {"metavar": "NAME", "help": "price the suite for this endpoint of endpoints.yaml"}),
+    (
+        "--endpoint",
+        {"metavar": "NAME", "help": "price the suite for these endpoints of endpoints.yaml: a, or a,b, or all"},
+    ),
     ("--concurrency", {"type": int, "metavar": "N", "help": "requests in flight (the suite's own setting)"}),
     ("--latency", {"type": float, "default": 2.0, "metavar": "S", "help": "seconds a request takes (2)"}),
     ("--reply-tokens", {"type": int, "metavar": "N", "help": "tokens of a usual reply (what the scorers ask for)"}),
@@ -153,27 +156,32 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _priced_suite(fairness: FairnessSession, items: list[pytest.Item], assumed: dict[str, Any]) -> dict[str, Any]:
-    """What the suite asks, costs and can find out. An endpoint that is *assumed* is named for all tests, so that its
-    price also holds for tests that bring a system of their own.
+    """What the suite asks, costs and can find out. An endpoint that is *assumed*, one alone, is named for all tests, so
+    that its price also holds for tests that bring a system of their own.
     """
     from pytest_fairness.pytest_layer.estimate import chance_of_red, estimates
 
-    settings, unknown, endpoint = fairness.settings, [], None
-    why = "it is not in the price table; give price: in endpoints.yaml"
-    try:
-        endpoint = fairness.systems.configured()
-    except FairnessError as error:
-        why = str(error)
-    if endpoint is None or endpoint.price is None:
-        unknown.append(f"the price of endpoint {settings.endpoint!r} is unknown: {why}")
-    rows = list(estimates(fairness.context, items, fairness.grids, endpoint, reply_tokens=assumed["reply_tokens"]))
-    silent = assumed["endpoint"] is None
+    settings, unknown = fairness.settings, []
+    endpoints: dict[str, Endpoint] = {}
+    for name in settings.endpoints:
+        why = "it is not in the price table; give price: in endpoints.yaml"
+        try:
+            endpoints[name] = fairness.systems.configured(name)
+        except FairnessError as error:
+            why = str(error)
+        if name not in endpoints or endpoints[name].price is None:
+            unknown.append(f"the price of endpoint {name!r} is unknown: {why}")
+    rows = list(estimates(fairness.context, items, fairness.grids, endpoints, reply_tokens=assumed["reply_tokens"]))
+    several = len(settings.endpoints) > 1
+    silent = several or assumed["endpoint"] is None
     if silent and any(row.own[0].requests for row in rows):
         unknown.append(
             "tests that bring a system of their own have no known price: name the endpoint behind it with --endpoint"
+            + ", by itself" * several
         )
     assumed["concurrency"] = assumed["concurrency"] or settings.concurrency
-    tests = [_priced(row, None if silent and row.own[0].requests else endpoint, assumed) for row in rows]
+    known = [None if silent and row.own[0].requests else endpoints.get(row.endpoint) for row in rows]
+    tests = [_priced(row, endpoint, assumed) for row, endpoint in zip(rows, known, strict=True)]
     problems = []
     for test in tests:
         # Which of its protected classes a test judges, only it knows.
@@ -183,12 +191,12 @@ def _priced_suite(fairness: FairnessSession, items: list[pytest.Item], assumed: 
             problems.append(f"{test['test']}: no protected class can ever both PASS and FAIL ({reasons})")
     return {
         "endpoint": settings.endpoint,
-        "simulated": endpoint is not None and endpoint.simulated,
+        "simulated": len(endpoints) == len(settings.endpoints) and all(one.simulated for one in endpoints.values()),
         "false_alarm": chance_of_red(settings, items, fairness.grids),
         "max_cost": settings.max_cost,
         "tests": tests,
         "unpriced": "; ".join(unknown),
-        "problems": problems,
+        "problems": list(dict.fromkeys(problems)),
         "assumed": assumed,
     }
 
@@ -204,6 +212,7 @@ def _priced(row: TestEstimate, endpoint: Endpoint | None, assumed: dict[str, Any
     statistics = {name: assumed[name] for name in _STATISTICS}
     return {
         **{name: getattr(row, name) for name in ("test", "tier", "temperature", "items", "cells", "trials", "shared")},
+        "endpoint": None if row.own[0].requests else row.endpoint,
         "again": row.new * row.again,
         "reply_tokens": reply,
         "requests": round(few.requests),
@@ -235,17 +244,19 @@ def _table(suite: dict[str, Any]) -> str:
     from pytest_fairness.pytest_layer.estimate import dollars
     from pytest_fairness.reports.escaping import line, wrapped
 
-    tests, assumed = suite["tests"], suite["assumed"]
+    tests, assumed, several = suite["tests"], suite["assumed"], "," in suite["endpoint"]
     body, total = [_cells([test], str(test["tier"])) for test in tests], _cells(tests, "")
     widths = [max(map(len, column)) for column in zip(_HEADING, *body, total, strict=True)]
     heading, *rows, whole = (
         "  " + "  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
         for cells in (_HEADING, *body, total)
     )
-    lines = [f"endpoint {line(suite['endpoint'])}{' (simulated: costs nothing)' * suite['simulated']}", heading]
+    names = line(suite["endpoint"].replace(",", ", "))
+    lines = [f"endpoint{'s' * several} {names}{' (simulated: costs nothing)' * suite['simulated']}", heading]
     for test, cells in zip(tests, rows, strict=True):
         heat = "" if test["temperature"] is None else f" at temperature {test['temperature']:g}"
-        lines += [f"{line(test['test'])}{heat}", cells]
+        whom = f" asks {line(test['endpoint'])}" if several and test["endpoint"] else ""
+        lines += [f"{line(test['test'])}{heat}{whom}", cells]
         for name, design in test["classes"].items():
             first, *more = _reach(design)
             lines += [f"    {line(name)}: {first}", *(f"      {each}" for each in more)]

@@ -21,6 +21,9 @@ def add(subparsers: Any) -> None:
     add_run(parser, "folder")
     parser.add_argument("--html", type=Path, metavar="PATH", help="a copy of the page")
     parser.add_argument("--markdown", type=Path, metavar="PATH", help="the report for a pull request")
+    parser.add_argument("--junit", type=Path, metavar="PATH", help="JUnit's XML: a case for each test")
+    parser.add_argument("--sarif", type=Path, metavar="PATH", help="SARIF 2.1.0, for GitHub's code scanning")
+    parser.add_argument("--code-quality", type=Path, metavar="PATH", help="GitLab's code quality report")
     parser.add_argument("--against", metavar="RUN", help="compare with the findings of this run, or this findings.json")
     parser.set_defaults(run=report)
 
@@ -37,7 +40,8 @@ def report(arguments: argparse.Namespace) -> tuple[str, int]:
     against = None if arguments.against is None else earlier_results(runs_root(), here, arguments.against)
     if against is not None and against.resolve() == run.resolve():
         raise UsageError(f"run {run.name} cannot be compared with itself: name an earlier one with --against")
-    done = write_outputs(run, html=arguments.html, markdown=arguments.markdown, against=against)
+    places = {name: getattr(arguments, name) for name in ("html", "markdown", "junit", "sarif", "code_quality")}
+    done = write_outputs(run, **places, against=against)
     lines = [f"{name}: {shown(path.absolute(), here)}" for name, path in done.items()]
     lines += [f"since {against.stem}: {counted(compared_runs(run, against))}"] if against is not None else []
     return "\n".join([*lines, ""]), 0

@@ -105,6 +105,15 @@ def load_endpoints(path: Path, *, types: Iterable[str] = ()) -> dict[str, Endpoi
     return found
 
 
+def every_name(path: Path) -> list[str]:
+    """The names of all entries of *path*, which is read no further. Raises UsageError."""
+    found = documents.open_document(path, max_bytes=MAX_BYTES).convert(_EndpointsFile).endpoints
+    names = [name for entry in found if isinstance(name := entry.get("name"), str)]
+    if "all" in names:
+        raise UsageError(f"{path}: an endpoint is called 'all', which stands for every one of them: rename it")
+    return names
+
+
 def _entry(document: documents.Document, types: frozenset[str], *place: str | int) -> EndpointConfig:
     entry: Any = document.data
     for step in place:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import pytest
 
@@ -15,7 +15,7 @@ from pytest_fairness.design.pairs import expand_pairs
 from pytest_fairness.design.sources import project_folder
 from pytest_fairness.design.strategies import ladder_of
 from pytest_fairness.errors import UsageError
-from pytest_fairness.pytest_layer.marks import DESIGNS, GRID, PAIRS, PULLS, has_design
+from pytest_fairness.pytest_layer.marks import DESIGNS, GRID, PAIRS, PULLS, gets_named_endpoint, has_design
 from pytest_fairness.pytest_layer.plans import Planned, PlannedGrid, PlannedPairs, Resolve, Usable
 from pytest_fairness.scorers import Scorer, is_refusal
 
@@ -24,8 +24,17 @@ _MOST_ITEMS = 20_000
 
 #: Identifies a test function across its parameters: the node id of its parent, and its name.
 Key: TypeAlias = tuple[str, str]
-#: A test function, its tier (2 where it has none) and its temperature (None: the deployment's own).
-Selection: TypeAlias = tuple[Key, int, float | None]
+
+
+class Selection(NamedTuple):
+    """A test function, its tier (2 where it has none), its temperature (None: the deployment's own), and which of
+    several endpoints it asks, by name.
+    """
+
+    key: Key
+    tier: int
+    temperature: float | None
+    endpoint: str | None
 
 
 def name_of(item: pytest.Item) -> str:
@@ -42,6 +51,22 @@ def nodeid_of(item: pytest.Item) -> str:
     """The node id as it is without xdist, which adds ``@group`` to it under ``--dist loadgroup``."""
     grouped = item.get_closest_marker("xdist_group") and "@" in item.nodeid
     return item.nodeid.rpartition("@")[0] if grouped else item.nodeid
+
+
+def ask_each(metafunc: pytest.Metafunc, endpoints: Sequence[str]) -> None:
+    """Make an item of each of several *endpoints*, where the test asks what the settings name; a single one leaves the
+    test's id as it is.
+    """
+    markers = metafunc.definition.iter_markers("parametrize")
+    named = [
+        name for marker in markers for name in _names(marker.args[0] if marker.args else marker.kwargs["argnames"])
+    ]
+    if len(endpoints) > 1 and "endpoint" not in named and gets_named_endpoint(metafunc.definition):
+        metafunc.parametrize("endpoint", endpoints, ids=endpoints, indirect=True)
+
+
+def _names(given: str | Sequence[str]) -> list[str]:
+    return [name.strip() for name in given.split(",")] if isinstance(given, str) else list(given)
 
 
 def expand(metafunc: pytest.Metafunc, tier: str, scorers: Callable[[], Mapping[str, Any]], resolve: Resolve) -> Planned:
@@ -166,7 +191,13 @@ def _tiers(grid: Planned, tier: str) -> tuple[list[Any], list[Any]]:
 
 def selection_of(item: pytest.Item) -> Selection:
     parameters = _parameters(item)
-    return grid_key(item), parameters.get("tier", 2), parameters.get("fairness_temperature")
+    endpoint = parameters.get("endpoint")
+    return Selection(
+        key=grid_key(item),
+        tier=parameters.get("tier", 2),
+        temperature=parameters.get("fairness_temperature"),
+        endpoint=endpoint if isinstance(endpoint, str) else None,
+    )
 
 
 def _parameters(item: pytest.Item) -> Mapping[str, Any]:
@@ -174,7 +205,7 @@ def _parameters(item: pytest.Item) -> Mapping[str, Any]:
 
 
 def selected_cells(items: Sequence[pytest.Item]) -> dict[Selection, tuple[int, ...]]:
-    """Which cells of which grid (tier, temperature) the selected per-cell items will ask for."""
+    """Which cells of which grid (tier, temperature, endpoint) the selected per-cell items will ask for."""
     chosen: dict[Selection, set[int]] = {}
     for item in items:
         parameters = _parameters(item)
@@ -188,7 +219,7 @@ def active_items(items: Iterable[pytest.Item], grids: Container[Key]) -> dict[Se
     found: dict[Selection, list[pytest.Item]] = {}
     for item in items:
         key = selection_of(item)
-        if key[0] in grids and not item.get_closest_marker("skip"):
+        if key.key in grids and not item.get_closest_marker("skip"):
             found.setdefault(key, []).append(item)
     return found
 

@@ -1,4 +1,4 @@
-"""The command line of a session as it may be written down: no secret, and paths from the project on.
+"""The command line of a session as it may be written down: no secret, and as if typed in the project's folder.
 
 Our own options, pytest's and the tests that were named stay. Of any other option the name stays: its value may be a
 password, and nothing here shows it.
@@ -27,6 +27,15 @@ _WITH_VALUE = frozenset(
         "--verbosity", *(option.flag for option in OPTIONS if option.flag is not None and option.read is not bool),
     )
 )  # fmt: skip
+#: Those whose values are paths, seen from where the command was typed.
+_PATHS = frozenset(
+    (
+        "-c", "--config-file", "--confcutdir", "--fairness-markdown", "--html", "--ignore", "--junit-xml", "--junitxml",
+        "--rootdir",
+    )
+)  # fmt: skip
+#: Those whose values may be.
+_PERHAPS_PATHS = frozenset(("--fairness-against", "--fairness-replay"))
 _FLAGS = re.compile(r"-[hlqsvVx]+")
 _INI = ("-o", "--override-ini")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^\s'\"]+")
@@ -37,12 +46,17 @@ def recorded_command(config: pytest.Config) -> list[str]:
     controller. From now on the secrets among them are cut out of everything else, too.
     """
     given = getattr(config, "workerinput", {}).get("fairness_arguments") or arguments_of(config)
+    root, folder = Path(given["root"]), Path(given["folder"])
     for secret in secrets_of(given["all"]):
         remember(secret)
     command = ["pytest"]
     for name, between, value in parsed(given["all"]):
-        known = not value or name in _WITH_VALUE or name in _INI or (between == " " and value in given["tests"])
-        shown = _value(name, value, config.rootpath) if known else MARK
+        test = between == " " and value in given["tests"]
+        known = not value or name in _WITH_VALUE or name in _INI or test
+        here = name in _PATHS or (
+            (test or name == "--fairness-replay") and (folder / value.partition("::")[0]).exists()
+        )
+        shown = _value(name, str(folder / value) if here else value, root) if known else MARK
         command += filter(None, (name, shown) if between == " " else (name + between + shown,))
     return command
 

@@ -137,17 +137,19 @@ def power_of(grid: Grid | PairGrid, shape: Shape, temperature: object, **assumed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestEstimate:
-    """What one test (at one tier and temperature) is going to ask.
+    """What one test (at one tier and temperature) is going to ask of one endpoint.
 
-    ``shared`` of its ``trials`` are those of tests before it: a run asks each once, and they are in no requests.
-    ``configured`` are the fewest requests to the endpoint of the settings, and the most, if every strategy is tried;
-    ``own`` those to a system of the test's own, whose price only the test knows. ``again``: an alarm asks a second
-    sample. ``reply_tokens`` are those of a usual reply, ``longest_reply`` the most.
+    ``endpoint`` is the name of that of the settings which it asks, unless it brings a system of its own. ``shared`` of
+    its ``trials`` are those of tests before it: a run asks each once, and they are in no requests. ``configured`` are
+    the fewest requests to the endpoint of the settings, and the most, if every strategy is tried; ``own`` those to a
+    system of the test's own, whose price only the test knows. ``again``: an alarm asks a second sample.
+    ``reply_tokens`` are those of a usual reply, ``longest_reply`` the most.
     """
 
     __test__ = False  # not a test class, whatever its name says to pytest
 
     test: str
+    endpoint: str
     tier: int
     temperature: float | None
     items: int
@@ -176,12 +178,12 @@ def estimates(
     context: RunContext,
     items: Sequence[pytest.Item],
     grids: Mapping[collection.Key, Planned],
-    endpoint: Endpoint | None,
+    endpoints: Mapping[str, Endpoint],
     *,
     sample: int | None = None,
     reply_tokens: int | None = None,
 ) -> Iterator[TestEstimate]:
-    """What each fairness test among *items* is going to ask; *endpoint* is that of the settings, where it is known.
+    """What each fairness test among *items* is going to ask; *endpoints* are those of the settings that are known.
 
     Requests are counted on about *sample* cells of each design, if given, so that a grid of a million cells is not
     expanded to be announced. *reply_tokens* are those of a usual reply, where somebody knows better.
@@ -189,7 +191,9 @@ def estimates(
     counted: dict[Any, int] = {}
     cellwise = collection.selected_cells(items)
     for selection, members in collection.active_items(items, grids).items():
-        (key, tier, temperature), item = selection, members[0]
+        (key, tier, temperature, named), item = selection, members[0]
+        asked = context.settings.endpoints[0] if named is None else named
+        endpoint = endpoints.get(asked)
         planned, cells = grids[key], cellwise.get(selection)
         parameters: dict[str, Any] = parameters_of(planned, temperature)
         chosen = range(len(planned.grid)) if cells is None else cells
@@ -200,7 +204,7 @@ def estimates(
         for entry in entries:
             script = None if entry.script is None else repr(entry.script.identity())
             sent = (entry.cell.system, entry.cell.turns, entry.cell.arm, entry.first, id(entry.system), script)
-            place = _system_of(item), repr(sorted(parameters.items())), sent
+            place = _system_of(item), entry.system is None and named, repr(sorted(parameters.items())), sent
             known = min(counted.get(place, 0), repetitions)
             counted[place] = max(counted.get(place, 0), repetitions)
             before += known
@@ -211,6 +215,7 @@ def estimates(
         longest = UNLIMITED_OUTPUT if limit is None else limit
         yield TestEstimate(
             test="::".join(key),
+            endpoint=asked,
             tier=tier,
             temperature=parameters.get("temperature"),
             items=len(members),

@@ -38,14 +38,15 @@ def plainly() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def endpoint(pytestconfig: pytest.Config) -> Any:
-    """The system under test: the one that ``--fairness-endpoint`` names, by default the simulated one.
+def endpoint(request: pytest.FixtureRequest) -> Any:
+    """The system under test: the one that ``--fairness-endpoint`` names, by default the simulated one. Where it names
+    several, each item has its own.
 
     Override it with a fixture that returns any callable, sync or async, from the prompt (or, if its parameter is
     called ``messages``, from the conversation) to the reply.
     """
     with plainly():
-        return session_of(pytestconfig).systems.configured()
+        return session_of(request.config).systems.configured(getattr(request, "param", None))
 
 
 @pytest.fixture(scope="session")

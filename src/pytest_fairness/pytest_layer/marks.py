@@ -34,6 +34,16 @@ def concerns(item: pytest.Item) -> bool:
     return is_fairness_item(item) or "pytest_fairness.asserts" in sys.modules
 
 
+def gets_named_endpoint(node: pytest.Item) -> bool:
+    """Whether a test, or its definition, gets our own fixture ``endpoint``, as it is or wrapped by the project's."""
+    for fixture in reversed(fixtures_of(node, "endpoint")):
+        if fixture.func.__module__ == FIXTURES:
+            return True
+        if "endpoint" not in fixture.argnames:
+            break
+    return False
+
+
 def fixtures_of(item: pytest.Item, name: str) -> Sequence[Any]:
     """The definitions of the fixture *name* that *item* sees, the one that it gets last.
 

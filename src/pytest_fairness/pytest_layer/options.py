@@ -17,6 +17,8 @@ import pytest
 if TYPE_CHECKING:
     from pytest_fairness.context import Settings
 
+#: Every endpoint of endpoints.yaml.
+EVERY = "all"
 _RESOLVED: pytest.StashKey[Settings] = pytest.StashKey()
 
 
@@ -37,6 +39,17 @@ def _one_of(*choices: str) -> Callable[[str], str]:
 def _is_share(text: str) -> bool:
     found = re.fullmatch("([1-9][0-9]*)/([1-9][0-9]*)", text)
     return found is not None and int(found[1]) <= int(found[2])
+
+
+def _names(text: str) -> str:
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise ValueError("must be names with a comma between them")
+    if len(set(names)) < len(names):
+        raise ValueError(f"names {next(name for name in names if names.count(name) > 1)!r} twice")
+    if EVERY in names and len(names) > 1:
+        raise ValueError(f"{EVERY!r} stands for every endpoint of the file: give it alone")
+    return ",".join(names)
 
 
 _positive = _checked(int, lambda value: value >= 1, "must be 1 or more")
@@ -74,7 +87,14 @@ class Option(NamedTuple):
 
 
 OPTIONS = (
-    Option("endpoint", str, "simulated", "both", "system under test: a name from endpoints.yaml, or 'simulated'"),
+    Option(
+        "endpoint",
+        _names,
+        "simulated",
+        "both",
+        "system under test: a name from endpoints.yaml, or 'simulated'; several with commas between them, or 'all' of "
+        "the file: each test asks each, as an item of its own",
+    ),
     Option(
         "tier",
         _one_of("auto", "1", "2", "all"),
@@ -108,6 +128,9 @@ OPTIONS = (
     Option("confirm", bool, True, "ini", "judge a FLAG or FAIL again, on this sample and one on other names together"),
     Option("sensitivity", bool, False, "ini", "try every PASS on copies of its data with a planted disparity"),
     Option("session_alpha", _level, None, "ini", "fail the session on any finding below this level after Holm"),
+    Option(
+        "github", _one_of("auto", "off"), "auto", "ini", "in a job of GitHub's, annotate tests and add to its summary"
+    ),
     Option("progress", _one_of("auto", "off"), "auto", "ini", "show progress while asking: auto or off"),
 )
 
@@ -142,10 +165,17 @@ def settings_of(config: pytest.Config) -> Settings:
     return config.stash[_RESOLVED]
 
 
-def arguments_of(config: pytest.Config) -> dict[str, list[str]]:
-    """The arguments of the command line, ``all`` of them, and those that name ``tests``."""
+def arguments_of(config: pytest.Config) -> dict[str, Any]:
+    """The arguments of the command line, ``all`` of them, and those that name ``tests``; the ``root`` of the project,
+    and the ``folder`` that the command was typed in.
+    """
     tests = config.args if config.args_source is config.ArgsSource.ARGS else []
-    return {"all": list(map(str, config.invocation_params.args)), "tests": list(map(str, tests))}
+    return {
+        "all": list(map(str, config.invocation_params.args)),
+        "tests": list(map(str, tests)),
+        "root": str(config.rootpath),
+        "folder": str(config.invocation_params.dir),
+    }
 
 
 def _resolved(config: pytest.Config) -> Settings:
@@ -158,9 +188,10 @@ def _resolved(config: pytest.Config) -> Settings:
     if values["markdown"] is not None:  # as pytest's own outputs
         values["markdown"] = config.invocation_params.dir / values["markdown"]
     resume, replay, against = values["resume"], values["replay"], values["against"]
-    if resume is None and replay is None and against is None:
+    if resume is None and replay is None and against is None and values["endpoint"] != EVERY:
         return Settings(**values)
 
+    from pytest_fairness.endpoints.registry import every_name
     from pytest_fairness.errors import FairnessError
     from pytest_fairness.pytest_layer import past_runs
 
@@ -174,8 +205,11 @@ def _resolved(config: pytest.Config) -> Settings:
         if replay is not None:
             values["replay"] = past_runs.replayable(values["run_dir"], config.invocation_params.dir, replay)
             recorded = past_runs.recorded_settings(values["replay"])
-            values |= {field: old for field, old in recorded.items() if config.getoption(f"--fairness-{field}") is None}
-            return Settings(**values)
+            typed = {field for field in recorded if config.getoption(f"--fairness-{field}") is not None}
+            typed -= {"endpoint"} if values["endpoint"] == EVERY else set()  # every one of the recording
+            values |= {field: old for field, old in recorded.items() if field not in typed}
+        if values["endpoint"] == EVERY:
+            values["endpoint"] = ",".join(every_name(values["endpoints_file"]))
         if resume is None:
             return Settings(**values)
         values["resume"] = past_runs.resumable(values["run_dir"], resume).name

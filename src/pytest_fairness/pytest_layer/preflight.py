@@ -39,6 +39,7 @@ from pytest_fairness.pytest_layer.estimate import (
 from pytest_fairness.pytest_layer.plans import Planned
 from pytest_fairness.reports.escaping import line
 from pytest_fairness.runs.files import shown
+from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.money import unpriced
 from pytest_fairness.scorers import BUILT_IN
@@ -55,30 +56,38 @@ def announcement(
     context: RunContext,
     items: Sequence[pytest.Item],
     grids: Mapping[collection.Key, Planned],
-    configured: Callable[[], Endpoint],
+    configured: Callable[[str], Endpoint],
     *,
     tests: int,
 ) -> list[str]:
-    """The lines: size, endpoint, seed and run; where a model is going to be paid, also requests, cost and time; what
+    """The lines: size, endpoints, seed and run; where a model is going to be paid, also requests, cost and time; what
     to know of the designs.
 
-    Raises :class:`pytest.UsageError` where the endpoint that is going to be asked is configured wrongly, or its cost
-    has a cap and no price.
+    Raises :class:`pytest.UsageError` where an endpoint that is going to be asked is configured wrongly, is the same
+    system as another, or its cost has a cap and no price.
     """
-    settings, endpoint, wrong = context.settings, None, None
-    try:
-        endpoint = configured()
-    except UsageError as error:
-        wrong = str(error)
-    except FairnessError:
-        pass  # the tests that need it say what is wrong
-    rows = list(estimates(context, items, grids, endpoint, sample=_COUNTED))
-    asks = any(row.configured[0].requests for row in rows)
-    if endpoint is not None and settings.max_cost is not None and settings.replay is None:
-        free = (step for step in _steps_of(endpoint) if step.price is None and not step.simulated)
-        wrong = next((unpriced(step.name, settings.max_cost) for step in free), None)
-    if asks and context.worker is None and wrong is not None:
-        raise pytest.UsageError(wrong)
+    settings, endpoints, wrong = context.settings, dict[str, Endpoint](), dict[str, str]()
+    for name in settings.endpoints:
+        try:
+            endpoints[name] = configured(name)
+        except UsageError as error:
+            wrong[name] = str(error)
+        except FairnessError:
+            pass  # the tests that need it say what is wrong
+    rows = list(estimates(context, items, grids, endpoints, sample=_COUNTED))
+    asked = {row.endpoint for row in rows if row.configured[0].requests}
+    known: dict[str, str] = {}
+    for name, endpoint in endpoints.items():
+        same = known.setdefault(identity_hash(endpoint.identity()), name)
+        if same != name:
+            wrong[name] = f"endpoints {same!r} and {name!r} are the same system: name one of them"
+        if settings.max_cost is not None and settings.replay is None:
+            for step in _steps_of(endpoint):
+                if step.price is None and not step.simulated:
+                    wrong.setdefault(name, unpriced(step.name, settings.max_cost))
+    for name in settings.endpoints:
+        if name in asked & wrong.keys() and context.worker is None:
+            raise pytest.UsageError(wrong[name])
     lines = [_size(settings, tests, rows, shown(context.store.directory, context.root))]
     if chance := chance_of_red(settings, items, grids):
         again = sum(row.new for row in rows if row.again)
@@ -86,8 +95,9 @@ def announcement(
             f"fairness: chance of a false red at most {words(chance)}, if each test asserts once"
             + (f"; an alarm is first asked about again, with up to {again:,} trials more" if again else "")
         )
-    if asks and endpoint is not None and not endpoint.simulated and settings.replay is None:
-        lines.append(_price(settings, rows, endpoint))
+    paid = {name: endpoint for name, endpoint in endpoints.items() if name in asked and not endpoint.simulated}
+    if paid and settings.replay is None:
+        lines += _prices(settings, rows, paid)
     return [*lines, *_replacements(context, items), *_remarks(grids, items)]
 
 
@@ -98,19 +108,49 @@ def _steps_of(endpoint: Endpoint) -> list[Endpoint]:
 
 def _size(settings: Settings, tests: int, rows: Sequence[TestEstimate], run: str) -> str:
     own = any(row.own[0].requests for row in rows)
-    endpoint = settings.endpoint + (" (no model is asked)" if settings.endpoint == "simulated" and not own else "")
+    endpoint = ", ".join(settings.endpoints)
+    endpoint += " (no model is asked)" * (settings.endpoint == "simulated" and not own)
     if own:
         configured = any(row.configured[0].requests for row in rows)
         endpoint = f"{endpoint} and the tests' own" if configured else "of the tests' own"
+    several = "s" * (len(settings.endpoints) > 1)
     part = f"shard {settings.shard} of " if settings.shard else ""
-    source = f"replayed from {settings.replay.name}" if settings.replay is not None else f"endpoint {endpoint}"
+    source = f"replayed from {settings.replay.name}" if settings.replay is not None else f"endpoint{several} {endpoint}"
     return (
         f"fairness: {tests} test{'s' * (tests != 1)}, {part}up to {sum(row.new for row in rows):,} trials, {source}, "
         f"seed {settings.seed}, run {run}"
     )
 
 
-def _price(settings: Settings, rows: Sequence[TestEstimate], endpoint: Endpoint) -> str:
+def _prices(settings: Settings, rows: Sequence[TestEstimate], endpoints: Mapping[str, Endpoint]) -> list[str]:
+    """A line for each of *endpoints* that is paid; of several, which, and what they come to together."""
+    cap = "" if settings.max_cost is None else f" (cap {dollars(settings.max_cost)})"
+    if len(settings.endpoints) == 1:
+        ((cost, rest, _),) = (_price(settings, rows, endpoint) for endpoint in endpoints.values())
+        return [f"fairness: {cost}{cap}{rest}"]
+    each = {
+        name: _price(settings, [row for row in rows if row.endpoint == name], endpoint)
+        for name, endpoint in endpoints.items()
+    }
+    lines = [f"fairness: {name}: {cost}{rest}" for name, (cost, rest, _) in each.items()]
+    sums = [found for _, _, found in each.values() if found is not None]
+    if len(sums) > 1 or (sums and cap):
+        rest = "" if len(sums) == len(each) else " and what those of unknown price cost"
+        whole = _cost(sum(usual for usual, _ in sums), sum(most for _, most in sums))
+        lines.append(f"fairness: together {whole}{rest}{cap}")
+    return lines
+
+
+def _cost(usual: float, most: float) -> str:
+    return f"about {dollars(usual)}, at most {dollars(most)}" if most else "free"
+
+
+def _price(
+    settings: Settings, rows: Sequence[TestEstimate], endpoint: Endpoint
+) -> tuple[str, str, tuple[float, float] | None]:
+    """Of *endpoint*, which all *rows* are about, in words: requests and cost, and how long they take; and in dollars,
+    what is to be expected and the most, where it has a price.
+    """
     shards = 1 if not settings.shard else int(settings.shard.partition("/")[2])
     usual = [(row.requests(own=False)[0], row.reply_tokens) for row in rows]
     total = sum(few.requests for few, _ in usual)
@@ -122,19 +162,18 @@ def _price(settings: Settings, rows: Sequence[TestEstimate], endpoint: Endpoint)
     seconds = requests / at_once * LATENCY
     if limits.requests_per_minute is not None:
         seconds = max(seconds, 60 * requests / limits.requests_per_minute)
-    cost = "cost unknown (give price: in endpoints.yaml)"
+    cost, amounts = "cost unknown (give price: in endpoints.yaml)", None
     if price is not None:
         expected = sum(few.usual_cost(price, tokens) for few, tokens in usual) / shards
         most = sum(row.requests(own=False)[1].most_cost(price, row.longest_reply) for row in rows) / shards
-        cost = f"about {dollars(expected)}, at most {dollars(most)}" if most else "free"
-    cap = "" if settings.max_cost is None else f" (cap {dollars(settings.max_cost)})"
-    start = f"fairness: about {requests:,.0f} requests, {cost}{cap}"
+        cost, amounts = _cost(expected, most), (expected, most)
+    rest = f", about {duration(seconds)} ({at_once} at a time, {LATENCY:g} s and {reply} tokens a reply)"
     if batches_of(endpoint) is not None:
-        return f"{start}, in the provider's batches (hours, most often)"
-    return f"{start}, about {duration(seconds)} ({at_once} at a time, {LATENCY:g} s and {reply} tokens a reply)"
+        rest = ", in the provider's batches (hours, most often)"
+    return f"about {requests:,.0f} requests, {cost}", rest, amounts
 
 
-def _lines(found: Iterable[tuple[str, str]], between: str) -> list[str]:
+def _lines(found: Iterable[tuple[str, str]]) -> list[str]:
     """A line for each remark, after the tests that it is true of; *found* are tests with a remark."""
     tests: dict[str, dict[str, None]] = {}
     for test, remark in found:
@@ -142,7 +181,7 @@ def _lines(found: Iterable[tuple[str, str]], between: str) -> list[str]:
     lines = []
     for remark, names in tests.items():
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        lines.append(line(f"fairness: {', '.join(list(names)[:_NAMED])}{more}: {remark}{between}"))
+        lines.append(line(f"fairness: {', '.join(list(names)[:_NAMED])}{more}: {remark}"))
     return lines
 
 
@@ -157,12 +196,17 @@ def asks_the_settings_endpoint(items: Sequence[pytest.Item], grids: Mapping[coll
 
 def _replacements(context: RunContext, items: Sequence[pytest.Item]) -> list[str]:
     """A line for each built-in scorer, and each use of ``--fairness-endpoint``, that the project replaces."""
-    named = _named_endpoint(context)
+    named, several = _named_endpoint(context), len(context.settings.endpoints) > 1
     own = [item for item in items if named is not None and brings_its_own(item)]
-    fixtures = ((collection.name_of(item), _fixture(item, context.root)) for item in own)
+    fixtures = []
+    for item in own:
+        does = "wraps" if marks.gets_named_endpoint(item) else "replaces"
+        once = " and is asked once" * (several and does == "replaces")
+        fixture = _fixture(item, context.root)
+        fixtures.append((collection.name_of(item), f"{fixture} {does} --fairness-endpoint {named}{once}"))
     return [
         *(line(f"fairness: {remark}") for remark in _own_scorers(context).values()),
-        *_lines(fixtures, f" replaces --fairness-endpoint {named}"),
+        *_lines(fixtures),
     ]
 
 
@@ -195,7 +239,10 @@ def _named_endpoint(context: RunContext) -> str | None:
 
 
 def _fixture(item: pytest.Item, root: Path) -> str:
-    return f"the fixture 'endpoint' of {_place(marks.fixtures_of(item, 'endpoint')[-1].func, root)}"
+    function = marks.fixtures_of(item, "endpoint")[-1].func
+    if function.__module__.startswith("_pytest."):  # what pytest makes of @pytest.mark.parametrize
+        return "its parameter 'endpoint'"
+    return f"the fixture 'endpoint' of {_place(function, root)}"
 
 
 def _place(function: Any, root: Path) -> str:
@@ -215,7 +262,7 @@ def _remarks(grids: Mapping[collection.Key, Planned], items: Sequence[pytest.Ite
     sample, how alike its texts are, and what it can never decide.
     """
     active = [item for item in items if not item.get_closest_marker("skip")]
-    cellwise = {key for key, _, _ in collection.selected_cells(active)}
+    cellwise = {selection.key for selection in collection.selected_cells(active)}
     found: list[tuple[str, str]] = []
     for key in dict.fromkeys(map(collection.grid_key, active)):
         if key in grids:
@@ -225,7 +272,7 @@ def _remarks(grids: Mapping[collection.Key, Planned], items: Sequence[pytest.Ite
                 found.append((key[1], remark))
             undecided = () if key in cellwise else _undecidable(grid)
             found += ((key[1], remark) for remark in (*_unequal_texts(grid), *undecided))
-    return _lines(found, "")
+    return _lines(found)
 
 
 def _unequal_texts(grid: Grid | PairGrid) -> Iterator[str]:

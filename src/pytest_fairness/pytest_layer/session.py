@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -56,10 +57,14 @@ class FairnessSession:
         self._interrupted = False
         #: Where each output of the run is, once they are written.
         self._reported: dict[str, Path] | None = None
+        self._annotations: list[str] = []
 
     # ------------------------------------------------------------ collecting
 
     def expand(self, metafunc: pytest.Metafunc) -> None:
+        collection.ask_each(metafunc, self.settings.endpoints)
+        if not marks.has_design(metafunc.definition):
+            return
         # The systems are made when they are needed: hooks may still change the settings.
         resolve: Any = lambda system: self.systems.resolve(system)  # noqa: E731, PLW0108
         planned = collection.expand(metafunc, self.settings.tier, lambda: self.scorers, resolve)
@@ -204,7 +209,10 @@ class FairnessSession:
             confirmable=lambda: offered is not None and offered.possible(),
             scorers=context.scorers,
             scored_by=scored_by,
-            notes=lambda finding: preflight.notes_on(context, item, finding, scored_by),
+            notes=lambda finding: [
+                *preflight.notes_on(context, item, finding, scored_by),
+                *justifications.expired_notes(documented, finding, nodeid),
+            ],
             seed=context.settings.seed,
         )
 
@@ -280,9 +288,11 @@ class FairnessSession:
             if self.worker is None:
                 self._take_stock()
                 whole = controller is None or not controller.ended
+                status = {"exit_status": int(exitstatus)}
                 self._reported = reporting.write_reports(
-                    store, self.ledger, self.context, self._mitigations() or (), whole=whole
+                    store, self.ledger, self.context, self._mitigations() or (), whole=whole, facts=status
                 )
+                self._annotations = reporting.report_to_github(store.directory, self.context, os.environ)
             store.close()
         except (FairnessError, OSError) as error:
             # The tests have been judged and their replies are on disk; say what is missing, and do not end green.
@@ -306,6 +316,9 @@ class FairnessSession:
         if self.trouble is not None:
             terminal.write_line(f"fairness: the reports are not whole: {self.trouble}", red=True)
 
+        for line in self._annotations:
+            terminal.write_line(line)
+
     def summary(self) -> list[str]:
         return [] if self._reported is None else reporting.summary(self._reported, self.context)
 
@@ -319,6 +332,7 @@ class Systems:
     def __init__(self, context: RunContext, config: pytest.Config) -> None:
         self._context, self._config = context, config
         self._named: dict[str, Endpoint] = {}
+        self._configured: dict[str, Endpoint] = {}
 
     def resolve(self, system: Any) -> Endpoint:
         """*system* as an endpoint, the names in a pipeline resolved too; a name, or an import path where no endpoint is
@@ -335,9 +349,18 @@ class Systems:
             self._named[system] = self._listed(system) if named else callable_endpoint(system)
         return self._named[system]
 
-    def configured(self) -> Endpoint:
-        """The endpoint that the settings name."""
-        return self._listed(self._context.settings.endpoint)
+    def configured(self, name: str | None = None) -> Endpoint:
+        """The endpoint that the settings name; of several, *name*. Raises UsageError."""
+        names = self._context.settings.endpoints
+        if name is None and len(names) > 1:
+            raise UsageError(
+                f"{len(names)} endpoints are to be asked ({', '.join(names)}), and this test does not say which: let "
+                "it, or its fixtures, have a parameter called endpoint, and it becomes one item for each"
+            )
+        name = names[0] if name is None else name
+        if name not in self._configured:
+            self._configured[name] = self._listed(name)
+        return self._configured[name]
 
     def _listed(self, name: str) -> Endpoint:
         """The endpoint *name* of endpoints.yaml; on replay, as the recording knows it. Raises UsageError."""

@@ -88,7 +88,7 @@ class TrialSource:
         selection = collection.selection_of(item)
         memory = self._prefetched.setdefault((*selection, id(system)), {})
         if index not in memory:
-            planned, chosen = self._grids[selection[0]], self._selected[selection]
+            planned, chosen = self._grids[selection.key], self._selected[selection]
             places = {planned.grid[at].id: at for at in chosen}
             for _, _, rows in self._answers(planned, item, system, chosen):
                 for cell_id, several in itertools.groupby(rows, key=lambda row: row[0].cell.id):
@@ -100,7 +100,7 @@ class TrialSource:
     def _table(self, planned: Planned, item: pytest.Item, system: Any) -> pd.DataFrame:
         import pandas as pd
 
-        grid, temperature, frames = planned.grid, collection.selection_of(item)[2], []
+        grid, temperature, frames = planned.grid, collection.selection_of(item).temperature, []
         for endpoint, entries, rows in self._answers(planned, item, system):
             design = [entry.cell.id for entry in entries], grid.repetitions, sorted(grid.parameters.items())
             frame = trials_frame(
@@ -141,7 +141,8 @@ class TrialSource:
         """Each system that the cells of *planned* (those at *indices*) ask: *system*, or one that an arm brings; with
         these cells, and each with its trials, one after the other.
         """
-        _, tier, temperature = collection.selection_of(item)
+        selection = collection.selection_of(item)
+        tier, temperature = selection.tier, selection.temperature
         by_system: dict[int, list[PlannedCell]] = {}
         for entry in planned.entries(tier, indices):
             by_system.setdefault(id(entry.system), []).append(entry)
@@ -154,14 +155,17 @@ class TrialSource:
             _refuse_conversations(endpoint, entries)
             for step in {id(one): one for entry in entries for one in entry.step_systems}.values():
                 reporting.note_endpoint(self._context.store, step)
-            trials = self._pull(endpoint, engine, planned, planned_trials(planned, entries, temperature))
+            plan = planned_trials(planned, entries, temperature)
+            part = [one for one in selection[2:] if one is not None]
+            trials = self._pull(endpoint, engine, planned, plan, " ".join(map(str, part)))
             repeated = (entry for entry in entries for _ in range(planned.grid.repetitions))
             yield endpoint, entries, list(zip(repeated, trials, strict=True))
 
     def _pull(
-        self, endpoint: Endpoint, engine: Engine | Replayer, planned: Planned, plan: Sequence[PlannedTrial]
+        self, endpoint: Endpoint, engine: Engine | Replayer, planned: Planned, plan: Sequence[PlannedTrial], part: str
     ) -> list[Trial]:
-        """The trials of *plan*, in its order; NOT_RUN those that another shard asks.
+        """The trials of *plan*, in its order; NOT_RUN those that another shard asks. *part* tells the items of one test
+        apart, each of which asks a sample of its own.
 
         What the test asks is logged once a session and process. Raises what the engine raises, UsageError where a
         resumed run asked otherwise before (nothing is asked then, and nothing mixed), and EndpointError where no trial
@@ -175,6 +179,7 @@ class TrialSource:
             design = design_of(
                 plan,
                 test="::".join(test),
+                part=part,
                 tier=plan[0].cell.tier,
                 endpoint=endpoint.name,
                 identity=endpoint.identity(),
@@ -271,9 +276,11 @@ def planned_trials(planned: Planned, entries: Sequence[PlannedCell], temperature
 def deal_of(shard: str, items: Iterable[pytest.Item], grids: Mapping[collection.Key, Planned]) -> Deal:
     """All trials that *items* want, dealt out to the shards, of which *shard* (``2/5``) is one."""
     part, whole = map(int, shard.split("/"))
+    # Whatever the endpoint: a shard asks the same of each of several.
+    selections = dict.fromkeys(collection.selection_of(item)[:3] for item in items)
     wanted = (
         planned_trials(grids[key], grids[key].entries(tier), temperature)
-        for key, tier, temperature in dict.fromkeys(map(collection.selection_of, items))
+        for key, tier, temperature in selections
         if key in grids
     )
     return Deal(itertools.chain.from_iterable(wanted), part, whole)

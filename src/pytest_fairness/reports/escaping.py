@@ -86,6 +86,17 @@ def markdown(text: str) -> str:
     return _BLOCK.sub(r"\1\\", _REFERENCE.sub(r"\g<0>&#8203;", text))
 
 
+def workflow_data(text: str, *, of_property: bool = False) -> str:
+    """For the message of a workflow command of GitHub's, or for a property of it: nothing ends it."""
+    text = _COMMAND.sub("# #", line(text)).replace("%", "%25")
+    return text.replace(":", "%3A").replace(",", "%2C") if of_property else text
+
+
+def xml(text: str) -> str:
+    """For a text or an attribute of XML, which a serialiser quotes: none of the characters that XML cannot hold."""
+    return visible(text).replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
+
+
 _FORMULA = re.compile(r"""^[\s"']*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\x00]""")
 
 

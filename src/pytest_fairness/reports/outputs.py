@@ -6,16 +6,21 @@ The same run, options and surroundings give the same bytes.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pytest_fairness.errors import StoreError, UsageError
+from pytest_fairness.reports import ci_formats
 from pytest_fairness.reports.changes import FindingChange, changes_between
 from pytest_fairness.reports.findings_json import NAME, read_results
+from pytest_fairness.reports.html import NAME as REPORT
 from pytest_fairness.reports.html import write_html
 from pytest_fairness.reports.markdown import markdown_report
 from pytest_fairness.runs.files import shown
 from pytest_fairness.runs.folder import locate_run
+
+#: What GitHub takes as the summary of a step, in bytes.
+MOST_SUMMARY = 1024 * 1024
 
 
 def write_outputs(
@@ -23,6 +28,9 @@ def write_outputs(
     *,
     html: Path | None = None,
     markdown: Path | None = None,
+    junit: Path | None = None,
+    sarif: Path | None = None,
+    code_quality: Path | None = None,
     against: Path | None = None,
     root: Path | None = None,
     environment: Mapping[str, str] | None = None,
@@ -32,23 +40,50 @@ def write_outputs(
 
     *against*: the folder of an earlier run, or a copy of its findings.json, whose findings these are compared with.
     *root*: the folder of the project (the working directory), from which paths are shown. *environment*: that of the
-    process, from which the address of a CI job is taken. Raises FairnessError where there are no findings, and
-    StoreError where an output cannot be written.
+    process, which says of which CI job this is. Raises FairnessError where there are no findings, and StoreError where
+    an output cannot be written.
     """
     root = Path.cwd() if root is None else root
-    results = read_results(run)
-    compared = None if against is None else read_results(against)
+    environment = os.environ if environment is None else environment
+    results, folder = read_results(run), repository_folder(root, environment)
     done = {"report": write_html(run)}
     if html is not None:
         for page in run.glob("*.html"):
             _write(html if page == done["report"] else html.with_name(page.name), page.read_bytes())
         done["html"] = html
-    if markdown is not None:
-        job = job_address(os.environ if environment is None else environment)
-        text = markdown_report(results, compared=compared, report=shown(done["report"], root), job=job)
-        _write(markdown, text.encode())
-        done["markdown"] = markdown
+    texts: dict[str, tuple[Path | None, Callable[[], str]]] = {
+        "markdown": (markdown, lambda: markdown_text(run, against=against, root=root, environment=environment)),
+        "junit": (junit, lambda: ci_formats.junit(results)),
+        "sarif": (sarif, lambda: ci_formats.sarif(results, folder)),
+        "code quality": (code_quality, lambda: ci_formats.code_quality(results, folder)),
+    }
+    for name, (path, text) in texts.items():
+        if path is not None:
+            _write(path, text().encode())
+            done[name] = path
     return done
+
+
+def markdown_text(run: Path, *, against: Path | None, root: Path, environment: Mapping[str, str]) -> str:
+    """The report for a pull request, as :func:`write_outputs` writes it."""
+    compared = None if against is None else read_results(against)
+    report, job = shown(run / REPORT, root), job_address(environment)
+    return markdown_report(read_results(run), compared=compared, report=report, job=job)
+
+
+def append_summary(path: Path, text: str) -> bool:
+    """Append *text* to the summary of a job of GitHub's at *path*, which holds what earlier commands of the step have
+    written; False where it would be too long: GitHub would show none of it. Raises StoreError.
+    """
+    try:
+        room = MOST_SUMMARY - (path.stat().st_size if path.exists() else 0)
+        if len(text.encode()) > room:
+            return False
+        with path.open("a", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written ({error.strerror})") from error
+    return True
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -78,6 +113,16 @@ def earlier_results(run_dir: Path, here: Path, name: str) -> Path | None:
     if not (run / NAME).is_file():
         raise UsageError(f"run {run.name} was never judged: it has no {NAME} to compare with")
     return run
+
+
+def repository_folder(root: Path, environment: Mapping[str, str]) -> str:
+    """Where the project's folder *root* lies in the repository that a job of GitHub or GitLab has checked out; empty
+    where it is the repository, or none is known.
+    """
+    checkout = environment.get("GITHUB_WORKSPACE") or environment.get("CI_PROJECT_DIR") or ""
+    if not checkout or not root.resolve().is_relative_to(Path(checkout).resolve()):
+        return ""
+    return root.resolve().relative_to(Path(checkout).resolve()).as_posix().removeprefix(".")
 
 
 def job_address(environment: Mapping[str, str]) -> str:

@@ -40,7 +40,9 @@ _CLASSES: dict[str, type[FairnessError]] = {
     kind.__name__: kind for kind in (StoreError, BudgetError, UsageError, EndpointError)
 }
 #: How records begin that a worker writes; those of a trial with its key, by which they are found again.
-_WRITTEN = re.compile(r'\{"type":"(?:(sent|attempt|trial|use)","key":"([0-9a-f]{64})"|(?:design|engine|batch)")')
+_WRITTEN = re.compile(
+    r'\{"type":"(?:(sent|attempt|trial|use)","key":"([0-9a-f]{64})"|(?:design|engine|batch|judgement)")'
+)
 #: Seconds without a word after which a halted worker is taken to have logged what it had to.
 _QUIET = 0.5
 _LOST = (

@@ -1,0 +1,222 @@
+"""A run in the formats that forges and build servers read, each finding at the line of its test: annotations, JUnit,
+SARIF, GitLab's code quality.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Literal, TypeAlias
+from urllib.parse import quote
+
+from pytest_fairness.model import JSON, Verdict
+from pytest_fairness.reports import formatting
+from pytest_fairness.reports.escaping import line, shortened, workflow_data, xml
+from pytest_fairness.reports.findings_json import ItemResult, RunResults
+
+Level: TypeAlias = Literal["error", "warning", "note"]
+#: GitHub shows ten annotations of each level in a step, and drops the others.
+MOST_ANNOTATIONS = 10
+_ANNOTATION = {"error": "error", "warning": "warning", "note": "notice"}
+_SEVERITY = {"FAIL": "critical", "FLAG": "major", "INCONCLUSIVE": "minor"}
+_PLACEHOLDER = re.compile(r"\{(?=\d+\})")
+_BRACKET = re.compile(r"[\[\]\\]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """What a reader of the code should see at a test: a finding that is no PASS, or how a test without one failed.
+
+    ``id`` is the same from run to run; ``rule`` is the assertion, or ``test``.
+    """
+
+    level: Level
+    id: str
+    rule: str
+    verdict: Verdict | None
+    title: str
+    text: str
+    nodeid: str
+    file: str
+    line: int
+
+
+def remarks(results: RunResults, folder: str = "") -> list[Remark]:
+    """What there is to remark on, the worst first. *folder*: where the project's root lies in the repository."""
+    found = [*_of_findings(results, folder), *_of_tests(results, folder)]
+    order = {"error": 0, "warning": 1, "note": 2}
+    return sorted(found, key=lambda one: (order[one.level], -(one.verdict or Verdict.FAIL).severity))
+
+
+def _of_findings(results: RunResults, folder: str) -> Iterator[Remark]:
+    alarms = results.session.get("alarms") or ()
+    for at, finding in enumerate(results.findings):
+        maker = results.maker_of(at)
+        if finding.verdict is Verdict.PASS and at not in alarms:
+            continue
+        level: Level = "error" if maker.outcome in ("failed", "error") or at in alarms else "warning"
+        if finding.justification is not None or maker.outcome == "xfailed":
+            level = "note"
+        by = f" by {finding.protected_class}" if finding.protected_class else ""
+        marks = f" ({', '.join(formatting.marks(finding, maker.outcome))})".replace(" ()", "")
+        file, number = _place(maker, folder)
+        yield Remark(
+            level=level,
+            id=results.ids[at],
+            rule=finding.assertion,
+            verdict=finding.verdict,
+            title=line(shortened(f"{finding.verdict}: {finding.outcome}{by}{marks}", 200)),
+            text=line(shortened(finding.sentence, 1000)),
+            nodeid=line(maker.nodeid or finding.test_id),
+            file=file,
+            line=number,
+        )
+
+
+def _of_tests(results: RunResults, folder: str) -> Iterator[Remark]:
+    """Tests that failed or never finished, and have no finding that says why."""
+    unfinished = [ItemResult(nodeid=nodeid, outcome="never finished") for nodeid in results.missing]
+    for item in [*(item for item in results.failed if not item.findings), *unfinished]:
+        file, number = _place(item, folder)
+        yield Remark(
+            level="error",
+            id=f"test {item.nodeid}",
+            rule="test",
+            verdict=None,
+            title=f"Fairness test: {item.outcome}",
+            text=line(shortened(item.message or "The test was collected and never finished.", 1000)),
+            nodeid=line(item.nodeid),
+            file=file,
+            line=number,
+        )
+
+
+def _place(item: ItemResult, folder: str) -> tuple[str, int]:
+    """The file of a test from the repository's root on, and the line; the first one where that is not known."""
+    file = item.file or item.nodeid.partition("::")[0]
+    return line(posixpath.normpath(posixpath.join(folder, file)) if file else ""), item.line or 1
+
+
+# ---------------------------------------------------------------- annotations
+
+
+def workflow_commands(results: RunResults, folder: str = "") -> list[str]:
+    """Workflow commands that let GitHub show the worst remarks at their lines: at most ten of each level."""
+    lines = []
+    counts = dict.fromkeys(_ANNOTATION, 0)
+    for one in remarks(results, folder):
+        counts[one.level] += 1
+        if counts[one.level] <= MOST_ANNOTATIONS:
+            place = {"file": one.file, "line": str(one.line), "title": one.title}
+            given = ",".join(f"{name}={workflow_data(value, of_property=True)}" for name, value in place.items())
+            lines.append(f"::{_ANNOTATION[one.level]} {given}::{workflow_data(f'{one.text} ({one.nodeid})')}")
+    return lines
+
+
+# ---------------------------------------------------------------- SARIF
+
+
+def sarif(results: RunResults, folder: str = "") -> str:
+    """SARIF 2.1.0 (OASIS, 2020): a result for each remark, found again by its ``partialFingerprints``."""
+    found = remarks(results, folder)
+    rules = sorted({one.rule for one in found})
+    made: list[JSON] = []
+    for one in found:
+        region: JSON = {"startLine": one.line}
+        place: JSON = {"artifactLocation": {"uri": quote(one.file)}, "region": region}
+        made.append(
+            {
+                "ruleId": one.rule,
+                "ruleIndex": rules.index(one.rule),
+                "level": one.level,
+                "message": {"text": _sarif_text(f"{one.text} ({one.nodeid})")},
+                "locations": [{"physicalLocation": place}],
+                "partialFingerprints": {"pytestFairnessFinding/v1": one.id},
+                "properties": {"verdict": one.verdict and str(one.verdict), "title": one.title},
+            }
+        )
+    rule_texts = {rule: "Fairness test" if rule == "test" else f"assert_{rule}" for rule in rules}
+    driver: JSON = {
+        "name": "pytest-fairness",
+        "version": version("pytest-fairness"),
+        "rules": [{"id": rule, "shortDescription": {"text": text}} for rule, text in rule_texts.items()],
+    }
+    run: JSON = {
+        "tool": {"driver": driver},
+        "invocations": [{"executionSuccessful": not results.missing}],
+        "results": made,
+        "properties": {"run": str(results.run.get("id")), "simulated": results.simulated},
+    }
+    return _json({"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]})
+
+
+def _sarif_text(text: str) -> str:
+    """A message in which nothing is a link or a placeholder (SARIF 2.1.0, 3.11.5 and 3.11.6)."""
+    return _PLACEHOLDER.sub("{ ", _BRACKET.sub(r"\\\g<0>", text))
+
+
+# ---------------------------------------------------------------- GitLab's code quality
+
+
+def code_quality(results: RunResults, folder: str = "") -> str:
+    """GitLab's code quality report, which a merge request compares with that of its target branch."""
+    return _json(
+        [
+            {
+                "description": f"{one.title}: {one.text}",
+                "check_name": f"fairness/{one.rule}",
+                "fingerprint": one.id,
+                "severity": "info" if one.level == "note" else _SEVERITY.get(str(one.verdict), "major"),
+                "location": {"path": one.file, "lines": {"begin": one.line}},
+            }
+            for one in remarks(results, folder)
+        ]
+    )
+
+
+def _json(value: JSON) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+# ---------------------------------------------------------------- JUnit
+
+
+def junit(results: RunResults) -> str:
+    """JUnit's XML: a case for each test with its findings as properties; tests that never finished are errors."""
+    unfinished = [ItemResult(nodeid=nodeid, outcome="error") for nodeid in results.missing]
+    items = [*results.items, *unfinished]
+    kinds = {"failed": "failure", "error": "error", "skipped": "skipped", "xfailed": "skipped", "xpassed": "skipped"}
+    outcomes = [kinds.get(item.outcome) for item in items]
+    suite = ET.Element("testsuite", name="fairness", tests=str(len(items)), timestamp=xml(_started(results)))
+    for tag, total in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
+        suite.set(total, str(outcomes.count(tag)))
+    for item, kind in zip(items, outcomes, strict=True):
+        module, _, name = item.nodeid.partition("::")
+        classname = module.removesuffix(".py").replace("/", ".")
+        case = ET.SubElement(suite, "testcase", classname=xml(classname), name=xml(name or module))
+        if item.file:
+            case.set("file", xml(item.file))
+            case.set("line", str(item.line or 1))
+        if item.findings:
+            properties = ET.SubElement(case, "properties")
+            for at in item.findings:
+                finding = results.findings[at]
+                about = f"fairness {finding.assertion}: {finding.outcome} by {finding.protected_class}"
+                ET.SubElement(properties, "property", name=xml(about), value=xml(finding.sentence))
+        if kind is not None:
+            message = item.message or "The test was collected and never finished."
+            first = " ".join(message.split("\n\n", 1)[0].split())
+            ET.SubElement(case, kind, message=xml(first), type=item.outcome).text = xml(message)
+    whole = ET.Element("testsuites")
+    whole.append(suite)
+    ET.indent(whole)
+    return ET.tostring(whole, encoding="unicode", xml_declaration=False) + "\n"
+
+
+def _started(results: RunResults) -> str:
+    return str(results.run.get("started") or "")
