@@ -20,7 +20,7 @@ LINKED = [*PAGES, *sorted(DOCS.glob("decisions/*.md")), *sorted(ROOT.glob("examp
 #: Pages whose blocks are marked. The console sessions of baselines.md are shortened for the reader and are not run.
 RUN = [
     DOCS / f"{name}.md"
-    for name in ("verdicts", "grids", "designs", "endpoints", "runs", "running", "selection", "testing")
+    for name in ("verdicts", "grids", "designs", "endpoints", "runs", "running", "selection", "testing", "ci")
 ]
 
 
