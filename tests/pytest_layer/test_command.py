@@ -145,5 +145,7 @@ def test_the_model_that_answered_is_named(project: Project, monkeypatch: pytest.
     assert result.ret == 0, result.stdout.str()
     expected = [{"endpoint": "direct", "asked": "gpt-4o-mini", "answered": {"gpt-4o-mini-2024-07-18": 160}}]
     assert project.manifest["models"] == project.results["run"]["models"] == expected
-    models = facts(project.page)["Models"]
-    assert models == "direct: asked for gpt-4o-mini, answered by gpt-4o-mini-2024-07-18 (160 trials)"
+    shown = facts(project.page)
+    assert (shown["Type"], shown["Address"]) == ("openai", server.openai_url)
+    assert shown["Model asked for"] == "gpt-4o-mini"
+    assert shown["Model that answered"] == "gpt-4o-mini-2024-07-18 (160 trials)"

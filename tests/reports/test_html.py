@@ -96,9 +96,23 @@ def test_a_page_of_hostile_text_is_inert(tmp_path):
             finding,
             categorical(group_results=(group("a", None, shares={HOSTILE: 1.0}),)),
             missing=[HOSTILE],
+            items=[
+                {"nodeid": HOSTILE, "outcome": "failed", "findings": [0]},
+                {"nodeid": f"own {HOSTILE}", "outcome": "failed", "message": HOSTILE},
+            ],
             run={key: [HOSTILE] for key in ("command", "endpoints")} | {"id": HOSTILE, "versions": {HOSTILE: HOSTILE}},
         ),
-        [record],
+        [
+            record,
+            {"type": "engine", "identity": "1", "endpoint": {"name": HOSTILE, "identity": {"model": HOSTILE}}},
+            {
+                "type": "design",
+                "test": HOSTILE,
+                "texts": {HOSTILE: HOSTILE},
+                "systems": [HOSTILE],
+                "parameters": {HOSTILE: HOSTILE},
+            },
+        ],
     )
     text = write_html(folder).read_bytes().decode("utf-8")
     page = Page(text)  # would raise on a <script> or an <img>
@@ -125,7 +139,7 @@ def test_every_picture_has_a_title_a_description_and_its_table(every):
     page = every[1]
     names = [tag for tag, _ in page.elements]
     places = [at for at, (tag, attributes) in enumerate(page.elements) if tag == "svg" and "role" in attributes]
-    assert len(places) == 8  # two each, but one for the four fifths and one for the baseline
+    assert len(places) == 11  # three each with refusals, but one for the four fifths and one for the baseline
     for at, following in itertools.pairwise([*places, len(names)]):
         assert names[at + 1 : at + 3] == ["title", "desc"]
         assert "table" in names[at:following]
@@ -159,7 +173,7 @@ def test_what_limits_a_run_is_loud(tmp_path):
     page = _page(tmp_path / "a", disparity(simulated=True), items=items, missing=["t::absent"])
     assert "Simulated endpoint. No model was asked" in page.text
     assert [item for item in page.all("li") if item.get("class") == "mark simulated"]
-    assert "Incomplete. 1 collected test never finished: t::absent" in page.text
+    assert "The session failed 1 of 2 fairness tests failed; 1 of 2 fairness tests never finished." in page.text
     assert "endpoint is down" in page.text
     page = _page(tmp_path / "b")
     assert "This run made no finding." in page.text

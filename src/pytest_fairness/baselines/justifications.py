@@ -21,7 +21,7 @@ import msgspec
 
 from pytest_fairness.documents import Document, Text, open_document
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import JSON, Finding
+from pytest_fairness.model import JSON, Finding, Verdict
 
 
 class Justification(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -34,10 +34,14 @@ class Justification(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     test: str | None = None
     outcome: str | None = None
 
+    def is_about(self, finding: Finding, nodeid: str) -> bool:
+        """Whether this is about *finding* of the test *nodeid*."""
+        test = self.test in (None, nodeid, nodeid.split("[", maxsplit=1)[0], finding.test_id)
+        return test and self.outcome in (None, finding.outcome)
+
     def covers(self, finding: Finding, nodeid: str, today: datetime.date) -> bool:
         """Whether this is about *finding* of the test *nodeid* and has not expired."""
-        about = self.test in (None, nodeid, nodeid.split("[", maxsplit=1)[0], finding.test_id)
-        return about and self.outcome in (None, finding.outcome) and today <= self.expiry
+        return self.is_about(finding, nodeid) and today <= self.expiry
 
     def to_dict(self) -> dict[str, JSON]:
         fields: dict[str, JSON] = msgspec.to_builtins(self)
@@ -65,7 +69,19 @@ def read_file(path: Path) -> tuple[Justification, ...]:
     return entries
 
 
+#: How the note on a FLAG begins whose justification has expired.
+EXPIRED = "its justification expired"
+
+
 def find(justifications: Iterable[Justification], finding: Finding, nodeid: str) -> Mapping[str, JSON] | None:
     """The first justification that covers *finding* today, or None."""
     today = datetime.datetime.now(datetime.UTC).date()
     return next((j.to_dict() for j in justifications if j.covers(finding, nodeid, today)), None)
+
+
+def expired_notes(justifications: Iterable[Justification], finding: Finding, nodeid: str) -> list[str]:
+    """What is to be noted on a FLAG that nothing covers, and that something did cover."""
+    if finding.verdict is not Verdict.FLAG or finding.justification is not None:
+        return []
+    last = max((j for j in justifications if j.is_about(finding, nodeid)), key=lambda j: j.expiry, default=None)
+    return [] if last is None else [f"{EXPIRED} on {last.expiry}: {last.reason} ({last.approver}, {last.date})"]

@@ -81,7 +81,7 @@ class Ledger:
         elif report.failed:
             outcome = outcome if report.when == "call" else "error"
             crash = getattr(report.longrepr, "reprcrash", None)
-            message = "" if crash is None else str(crash.message)
+            message = report.longreprtext if crash is None else str(crash.message)
         file, line, _ = report.location
         encoded = json.loads(getattr(report, FINDINGS))
         self.items[report.nodeid] = Item(

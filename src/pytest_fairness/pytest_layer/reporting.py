@@ -21,6 +21,7 @@ from pytest_fairness.engine.batches import still_open
 from pytest_fairness.engine.conversation import AGAIN
 from pytest_fairness.engine.progress import Progress
 from pytest_fairness.errors import StoreError
+from pytest_fairness.model import JSON
 from pytest_fairness.pytest_layer.command_line import recorded_path, recorded_text
 from pytest_fairness.pytest_layer.ledger import Ledger
 from pytest_fairness.runs.files import shown
@@ -132,11 +133,18 @@ def note_endpoint(store: RunStore, endpoint: Endpoint) -> None:
 
 
 def write_reports(
-    store: RunStore, book: Ledger, context: RunContext, mitigations: Sequence[Mitigation] = (), *, whole: bool
+    store: RunStore,
+    book: Ledger,
+    context: RunContext,
+    mitigations: Sequence[Mitigation] = (),
+    *,
+    whole: bool,
+    facts: Mapping[str, JSON],
 ) -> dict[str, Path]:
     """findings.json of the run, from the ledger, then every report, from the files alone; where each is. Messages of
     tests are written without secrets and without the way to the project's folder. *mitigations* are followed up.
-    *whole*: nobody writes to the run any more, so that its logs can be sealed.
+    *whole*: nobody writes to the run any more, so that its logs can be sealed. *facts* of the session's end go into the
+    manifest.
     """
     from pytest_fairness.reports.findings_json import write_results
     from pytest_fairness.reports.outputs import write_outputs
@@ -148,8 +156,8 @@ def write_reports(
         findings.rename(run / f"findings-{number}.json")
     for item in book.items.values():
         item.message = recorded_text(item.message, root)
-    results = write_results(run, {**store.manifest(), FINISHED: end}, book.to_dict(), mitigations)
-    facts = {key: results.run[key] for key in ("models", "cost", "unpriced", "charged_at_worst_case")}
+    results = write_results(run, {**store.manifest(), **facts, FINISHED: end}, book.to_dict(), mitigations)
+    facts = {**facts, **{key: results.run[key] for key in ("models", "cost", "unpriced", "charged_at_worst_case")}}
     if whole:  # after the results: who is killed before leaves a run that has not come to its end
         store.finish(**facts, **{FINISHED: end})
     else:

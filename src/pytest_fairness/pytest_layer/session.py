@@ -209,7 +209,10 @@ class FairnessSession:
             confirmable=lambda: offered is not None and offered.possible(),
             scorers=context.scorers,
             scored_by=scored_by,
-            notes=lambda finding: preflight.notes_on(context, item, finding, scored_by),
+            notes=lambda finding: [
+                *preflight.notes_on(context, item, finding, scored_by),
+                *justifications.expired_notes(documented, finding, nodeid),
+            ],
             seed=context.settings.seed,
         )
 
@@ -285,8 +288,9 @@ class FairnessSession:
             if self.worker is None:
                 self._take_stock()
                 whole = controller is None or not controller.ended
+                status = {"exit_status": int(exitstatus)}
                 self._reported = reporting.write_reports(
-                    store, self.ledger, self.context, self._mitigations() or (), whole=whole
+                    store, self.ledger, self.context, self._mitigations() or (), whole=whole, facts=status
                 )
                 self._annotations = reporting.report_to_github(store.directory, self.context, os.environ)
             store.close()

@@ -45,7 +45,19 @@ NONE = "none"
 
 #: What may be asked again on request.
 _AGAIN = (Status.UNKNOWN, Status.ERROR)
-_RUN = ("id", "started", "finished", "command", "seed", "versions", "git_commit", "replay_of", "shard", "notes")
+_RUN = (
+    "id",
+    "started",
+    "finished",
+    "command",
+    "seed",
+    "versions",
+    "git_commit",
+    "replay_of",
+    "shard",
+    "notes",
+    "exit_status",
+)
 
 
 class ItemResult(msgspec.Struct, frozen=True, kw_only=True):

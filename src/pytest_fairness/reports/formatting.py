@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pytest_fairness.analysis.false_alarms import only_by_itself, session_p_value
+from pytest_fairness.analysis.policy import deciding_pair
 from pytest_fairness.analysis.sentences import RATES, amount, signed
-from pytest_fairness.model import Finding, OutcomeKind, PairResult, Verdict
+from pytest_fairness.model import ALARMS, Finding, OutcomeKind, PairResult, Reason, Verdict, number
 
 NOTHING = "–"
 FOUR_FIFTHS = "four_fifths"
@@ -89,6 +90,46 @@ def without_verdict(sentence: str, verdict: Verdict) -> str:
     first = sentence.split(" ", 1)[0]
     # A name like letter_score is written as it is spelt in code, also at the start of a sentence.
     return sentence[:1].upper() + sentence[1:] if first.isalpha() else sentence
+
+
+def reason_words(reason: Reason | None) -> str:
+    """Why a verdict is INCONCLUSIVE, in a few words; empty without a reason."""
+    return "" if reason is None else _REASONS[reason]
+
+
+_REASONS = {
+    Reason.N: "too few trials",
+    Reason.UNSCORED: "replies without a score",
+    Reason.RAGGED: "groups in unlike cells",
+    Reason.INCOMPLETE: "trials never finished",
+    Reason.PRECISION: "interval too wide",
+    Reason.TEMPLATE: "one template differs",
+    Reason.SMALL_NUMBERS: "small numbers",
+    Reason.DIFFERENTIAL_REFUSAL: "a group is refused more",
+    Reason.OVERLAP: "too few shared personas",
+    Reason.MIXED_MODELS: "several models answered",
+}
+
+
+def worse_off(finding: Finding) -> str:
+    """The group that a FLAG or FAIL is about; empty for other verdicts, which say of nobody that they are worse off."""
+    pair = deciding_pair(finding.pairs) if finding.verdict in ALARMS else None
+    return (pair and pair.worse_off) or ""
+
+
+def effect_words(finding: Finding) -> str:
+    """The effect that decides the verdict, with its 90 % interval: ``d −0.79 (−0.98 to −0.60)``, ``ratio 0.67 (…)``."""
+    pair = deciding_pair(finding.pairs)
+    if pair is None:
+        return NOTHING
+    if finding.assertion == FOUR_FIFTHS:
+        ratio, low, high = (number(pair.statistics.get(f"impact_ratio{end}")) for end in ("", "_90_low", "_90_high"))
+        words, interval = f"ratio {'∞' if ratio == math.inf else ratio_words(ratio)}", between(low, high, ratio_words)
+    elif finding.assertion == "baseline":
+        words, interval = f"{effect(pair.difference)} {finding.unit}".rstrip(), NOTHING
+    else:
+        words, interval = f"d {effect(pair.effect)}", between(pair.effect_low, pair.effect_high, effect)
+    return words if interval == NOTHING else f"{words} ({interval})"
 
 
 def is_rate(finding: Finding) -> bool:

@@ -16,7 +16,6 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from pytest_fairness.analysis import false_alarms
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports import charts, formatting
 from pytest_fairness.reports.audit_sections import counts_section, mitigations_section
@@ -24,18 +23,30 @@ from pytest_fairness.reports.escaping import shortened, visible
 from pytest_fairness.reports.examples import collect_examples
 from pytest_fairness.reports.finding_sections import finding_section
 from pytest_fairness.reports.findings_json import RunResults, read_results
+from pytest_fairness.reports.judged_tables import JudgedTables
+from pytest_fairness.reports.overview import (
+    MOST_CARDS,
+    decision_section,
+    findings_section,
+    messages_section,
+    outcome_section,
+    verdict_on_session,
+)
+from pytest_fairness.reports.run_sections import (
+    approvals_section,
+    method_section,
+    prompts_section,
+    records_section,
+    run_section,
+    sign_off_section,
+    systems_section,
+)
 from pytest_fairness.reports.sections import (
-    Columns,
-    Counts,
     Entry,
-    Facts,
     Page,
-    Part,
     Section,
     Table,
-    facts,
     read_pages,
-    table,
 )
 from pytest_fairness.runs.files import write_atomically
 
@@ -55,7 +66,7 @@ def write_html(run_dir: Path) -> Path:
         pages[stem] = msgspec.structs.replace(page, sections=(*page.sections, run))
     for stem, page in pages.items():
         others = [(other.name, f"{name}.html") for name, other in pages.items() if name != stem]
-        text = render(page, results.run, others, banners(results))
+        text = render(page, results.run, others, banners(results, outcome=stem != "report"))
         write_atomically(run_dir / f"{stem}.html", text.encode("utf-8", "backslashreplace"))
     return run_dir / NAME
 
@@ -92,9 +103,12 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=lambda value: visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
     )
-    made.globals.update(kind_of=lambda part: "paragraph" if isinstance(part, str) else part.__struct_config__.tag)
+    made.globals.update(
+        kind_of=lambda part: "paragraph" if isinstance(part, str) else part.__struct_config__.tag,
+        nothing=(formatting.NOTHING, Entry(words=formatting.NOTHING)),
+    )
     # A figure and its per-cent sign stay on one line.
-    made.filters.update(tight=lambda text: text.replace(" %", "\u00a0%"))
+    made.filters.update(tight=lambda text: text.replace(" %", "\u00a0%"), why=formatting.reason_words)
     return made
 
 
@@ -107,13 +121,12 @@ Builder: TypeAlias = Callable[[RunResults, Path], Section | None]
 
 def report_page(results: RunResults, run_dir: Path) -> Page:
     """The whole run: what :data:`BEFORE` has to say, a card for each finding, the worst first, and :data:`AFTER`."""
+    counted = ", ".join(f"{count:,} {verdict}" for verdict, count in results.counts.items() if count)
+    made = formatting.count(len(results.findings), "finding")
+    lead = f"{made}: {counted}." if counted else "This run made no finding."
+    endpoints = ", ".join(map(str, results.run.get("endpoints") or ()))
+    lead += f" System under test: {endpoints}." if endpoints else ""
     cards = finding_cards(results, run_dir)
-    lead = "This run made no finding."
-    if cards:
-        attention = len(cards) - results.counts[Verdict.PASS]
-        lead = f"{formatting.count(len(cards), 'finding')}, {attention or 'none'} to look at."
-        endpoints = ", ".join(map(str, results.run.get("endpoints") or ()))
-        lead += f" System under test: {endpoints}." if endpoints else ""
     before, after = ([build(results, run_dir) for build in builders] for builders in (BEFORE, AFTER))
     return Page(
         name="all findings of the run",
@@ -126,13 +139,13 @@ def report_page(results: RunResults, run_dir: Path) -> Page:
 
 
 def finding_cards(results: RunResults, run_dir: Path) -> list[Section]:
-    """A card for each finding, the worst first. Examples stand under the first that is about their groups, and the
-    others lead there.
+    """Cards of the findings, the worst first, of a great many the worst alone. Examples stand under the first that is
+    about their groups, and the others lead there.
     """
-    examples = collect_examples(run_dir, results.findings)
+    examples, judged = collect_examples(run_dir, results.findings), JudgedTables(run_dir)
     first: dict[tuple[str, str], int] = {}
     cards = []
-    for at in results.order:
+    for at in results.order[:MOST_CARDS]:
         finding, maker = results.findings[at], results.maker_of(at)
         key = (finding.protected_class, finding.model_endpoint or "")
         card = finding_section(
@@ -142,72 +155,26 @@ def finding_cards(results: RunResults, run_dir: Path) -> list[Section]:
             outcome=maker.outcome,
             examples=examples.get(key),
             examples_at=results.ids[first.setdefault(key, at)],
+            judged=judged.of(results, at),
+            replies=judged.replies,
         )
         cards.append(card)
     return cards
 
 
-def banners(results: RunResults) -> list[tuple[str, str, str]]:
-    """What has to be read before anything else: kind, what it is about, and the words."""
-    found = []
-    if notes := results.run.get("notes"):
-        found.append(("note", "About this run.", " ".join(f"{note}." for note in notes)))
-    if alarms := results.session.get("alarms"):
-        which = ", ".join(f"finding {at + 1}" for at in alarms)
-        whose = "1 whose test did not fail is" if len(alarms) == 1 else f"{len(alarms)} whose tests did not fail are"
-        why = f"Across all findings {whose} significant at {results.session.get('alpha')} (Holm): {which}."
-        found.append(("missing", "The session fails.", why))
-    if results.missing:
-        named = ", ".join(results.missing[:20]) + (" …" if len(results.missing) > 20 else "")
-        unfinished = f"{formatting.count(len(results.missing), 'collected test')} never finished: {named}."
-        found.append(("missing", "Incomplete.", f"{unfinished} What they would have found is not below."))
-    return found
+def banners(results: RunResults, *, outcome: bool = True) -> list[tuple[str, str, str]]:
+    """What has to be read before anything else: kind, what it is about, and the words. *outcome*: also that the session
+    failed.
+    """
+    notes, (failed, why) = results.run.get("notes"), verdict_on_session(results)
+    found = [("missing", "The session failed.", why)] if failed and outcome else []
+    return [*found, *([("note", "About this run.", " ".join(f"{note}." for note in notes))] if notes else [])]
 
 
-def overview_section(results: RunResults, _: Path) -> Section:
-    """The verdicts counted, and a row a finding."""
-    parts: list[Part] = [Counts(rows=tuple(results.counts.items()))]
-    across = any(map(formatting.session_p, results.findings))
-    if results.findings:
-        columns: Columns = {
-            "Verdict": lambda at: Entry(verdict=results.findings[at].verdict, reason=results.findings[at].reason),
-            "What was found": lambda at: Entry(
-                words=shortened(
-                    formatting.without_verdict(results.findings[at].sentence, results.findings[at].verdict), 320
-                ),
-                link=results.ids[at],
-                small=(results.maker_of(at).nodeid or results.findings[at].test_id,),
-            ),
-            "On": lambda at: shortened(results.findings[at].outcome, 60),
-            "By": lambda at: shortened(results.findings[at].protected_class or formatting.NOTHING, 60),
-            "Endpoint": lambda at: Entry(
-                words=shortened(results.findings[at].model_endpoint or formatting.NOTHING, 80),
-                marks=tuple(formatting.marks(results.findings[at], results.maker_of(at).outcome)),
-            ),
-            "Corrected p": lambda at: formatting.p_value(results.findings[at].corrected_p_value),
-        }
-        columns |= {"Session p": lambda at: formatting.session_p(results.findings[at])} if across else {}
-        parts.append(table("Every finding, the worst first", results.order, columns, kind="findings"))
-        share = results.session.get("false_alarm")
-        if isinstance(share, (int, float)):
-            chance = false_alarms.words(share)
-            parts.append(f"A fair system would have turned this session red with a chance of at most {chance}.")
-        if across:
-            parts.append(
-                f"Session p: the smallest corrected p of a finding, adjusted over the {len(results.findings)} findings "
-                "of this session (Holm 1979). It changes no verdict."
-            )
-    heat = heat_map(results.findings)
-    parts += [heat] if heat else []
-    failed = [item for item in results.items if not item.findings and item.outcome in ("failed", "error")]
-    if failed:
-        columns = {
-            "Test": lambda item: item.nodeid,
-            "Outcome": lambda item: item.outcome,
-            "Message": lambda item: shortened(item.message, 500),
-        }
-        parts.append(table("Tests that failed without a finding", failed, columns, words=("Outcome", "Message")))
-    return Section(heading="Overview", id="overview", parts=tuple(parts))
+def heat_section(results: RunResults, _: Path) -> Section | None:
+    """The worst verdicts by what was tested, where there is more than one."""
+    found = heat_map(results.findings)
+    return None if found is None else Section(heading="By model and class", id="heat", parts=(found,))
 
 
 def heat_map(findings: Sequence[Finding]) -> Table | None:
@@ -234,54 +201,16 @@ def heat_map(findings: Sequence[Finding]) -> Table | None:
     )
 
 
-# ---------------------------------------------------------------- the run
-
-
-def run_section(results: RunResults, _: Path) -> Section:
-    """What a reader needs to repeat the run, and to read what it says."""
-    run = results.run
-    command, trials = run.get("command"), run.get("trials") or {}
-    models = []
-    for entry in run.get("models") or []:
-        who = ", ".join(f"{model} ({count:,} trials)" for model, count in entry["answered"].items())
-        requested = f"asked for {entry['asked']}, " if entry["asked"] else ""
-        models.append(f"{entry['endpoint']}: {requested}{f'answered by {who}' if who else 'no answer names its model'}")
-    known = facts(
-        {
-            "Run": run.get("id"),
-            "Started": run.get("started"),
-            "Finished": run.get("finished"),
-            "Endpoints": ", ".join(map(str, run.get("endpoints") or [])),
-            "Models": "; ".join(models),
-            "Trials": ", ".join(
-                f"{n:,} {kind.replace('_', ' ')}" for kind, n in trials.items() if n and kind != "total"
-            ),
-            "Cost": formatting.cost_line(run),
-            "Seed": run.get("seed"),
-            "Git commit": run.get("git_commit"),
-            "Command": " ".join(map(str, command)) if isinstance(command, list) else command,
-            "Versions": _listed(run.get("versions") or {}),
-            "Settings": _listed(run.get("parameters") or {}),
-        }
-    )
-    return Section(heading="The run", id="run", parts=(known, Section(heading="Verdicts", parts=(_VERDICTS, _SCOPE))))
-
-
-_VERDICTS = Facts(
-    rows=(
-        ("PASS", "The 90 % interval of every effect lies inside ±0.5, so a medium difference is excluded."),
-        ("FLAG", "A significant difference of 0.2 to 0.5; it needs a documented justification."),
-        ("FAIL", "A significant difference above 0.5; it needs a change and a new run."),
-        ("INCONCLUSIVE", "The data do not decide; the finding says what would."),
-    )
-)
-_SCOPE = "A verdict is about this system, these prompts and this run. It is no legal opinion."
-
-
-def _listed(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key} {value}" for key, value in values.items() if value not in (None, "", [], {}))
-
-
 #: The sections of the report before the findings' cards, and after them.
-BEFORE: tuple[Builder, ...] = (overview_section,)
-AFTER: tuple[Builder, ...] = (counts_section, mitigations_section, run_section)
+BEFORE: tuple[Builder, ...] = (outcome_section, decision_section, mitigations_section, findings_section, heat_section)
+AFTER: tuple[Builder, ...] = (
+    messages_section,
+    counts_section,
+    run_section,
+    systems_section,
+    prompts_section,
+    approvals_section,
+    method_section,
+    records_section,
+    sign_off_section,
+)

@@ -19,7 +19,8 @@ from pytest_fairness.reports.charts import Chart, Spec
 from pytest_fairness.runs.files import write_atomically
 
 SUFFIX = ".page.json"
-Kind: TypeAlias = Literal["", "heat", "findings"]
+Kind: TypeAlias = Literal["", "heat", "findings", "sign"]
+"""Of a table: figures, tinted squares, lines that stand below each other on a narrow screen, lines to sign on."""
 
 
 class Entry(Spec, frozen=True):
@@ -37,13 +38,17 @@ class Entry(Spec, frozen=True):
 
 
 class Table(Spec, tag="table", frozen=True):
-    """Rows under a head; the first column names the row, the others are figures, but for verdicts and *words*."""
+    """Rows under a head; the first column names the row, the others are figures, but for verdicts and *words*.
+
+    ``anchors``: what links to a row are called, empty where nothing leads there; none for a table without such rows.
+    """
 
     caption: str
     head: tuple[str, ...]
     rows: tuple[tuple[str | Entry, ...], ...]
     words: tuple[str, ...] = ()
     kind: Kind = ""
+    anchors: tuple[str, ...] = ()
 
     def is_figure(self, column: int) -> bool:
         return column > 0 and self.head[column] not in ("verdict", *self.words)
@@ -102,6 +107,21 @@ class Dialogue(Spec, tag="dialogue", frozen=True):
     turns: tuple[tuple[str, str], ...]
 
 
+class ScoredReply(Spec, frozen=True):
+    """A reply with its score, in runs of words: alike in both replies, ``differs``, or a ``name``."""
+
+    who: str
+    score: str
+    words: tuple[tuple[str, str], ...]
+
+
+class SideBySide(Spec, tag="side_by_side", frozen=True):
+    """Two replies to what is the same but for the person."""
+
+    about: str
+    replies: tuple[ScoredReply, ...]
+
+
 class Details(Spec, tag="details", frozen=True):
     """Parts that are shown on request."""
 
@@ -120,11 +140,12 @@ class Section(Spec, tag="section", frozen=True):
     sentence: str = ""
     chips: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
+    tone: Literal["", "failed", "passed"] = ""
     parts: tuple[Part, ...] = ()
 
 
 Part: TypeAlias = Union[  # noqa: UP007 - the names stand in strings until all are defined
-    str, Table, Facts, Link, Notes, Counts, Statements, Dialogue, Details, Section, Chart
+    str, Table, Facts, Link, Notes, Counts, Statements, Dialogue, SideBySide, Details, Section, Chart
 ]
 
 

@@ -63,7 +63,8 @@ class PlannedTrial:
 class RecordedDesign(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="design"):
     """What one test asks one system. ``part`` tells several samples of one test apart, ``session`` who wrote this.
 
-    ``templates`` maps each template to the digest of its text; ``prompts`` and ``cell_ids`` are digests over all
+    ``templates`` maps each template to the digest of its text, ``texts`` to the text, ``systems`` are the system
+    prompts, the first ones where each cell has its own; ``prompts`` and ``cell_ids`` are digests over all
     cells. ``whole`` is False for a selection of cells, which another selection need not equal; ``trials`` are those of
     this shard.
     """
@@ -86,6 +87,8 @@ class RecordedDesign(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"
     seed: int = 0
     whole: bool = True
     trials: int = 0
+    texts: Mapping[str, str] = {}
+    systems: list[str] = []
 
     @property
     def place(self) -> tuple[str, int, str]:
@@ -108,6 +111,9 @@ class RecordedDesign(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"
         return one == two
 
 
+_MOST_SYSTEMS = 20
+
+
 def design_of(planned: Sequence[PlannedTrial], *, templates: Mapping[str, str], **about: Any) -> RecordedDesign:
     """The design of *planned*. *templates* maps ids to texts; *about* are the fields that the trials do not show."""
     cells = sorted({one.cell.id: one.cell for one in planned}.values(), key=lambda cell: cell.id)
@@ -126,6 +132,8 @@ def design_of(planned: Sequence[PlannedTrial], *, templates: Mapping[str, str], 
         cell_ids=_digest([cell.id for cell in cells]),
         prompts=_digest([[cell.id, cell.system, list(cell.turns), cell.arm] for cell in cells]),
         script=_digest(scripts) if scripts else "",
+        texts=dict(sorted(templates.items())),
+        systems=sorted({cell.system for cell in cells if cell.system})[:_MOST_SYSTEMS],
     )
 
 

@@ -1,0 +1,302 @@
+"""What a reader of the report sees first: did the session fail and why, what needs a decision, a line a finding."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from pytest_fairness.analysis import false_alarms
+from pytest_fairness.analysis.policy import deciding_pair
+from pytest_fairness.baselines.justifications import EXPIRED
+from pytest_fairness.model import ALARMS, Finding, Verdict
+from pytest_fairness.reports import formatting
+from pytest_fairness.reports.escaping import clipped, shortened
+from pytest_fairness.reports.findings_json import ItemResult, RunResults
+from pytest_fairness.reports.sections import Columns, Counts, Dialogue, Entry, Part, Section, table
+
+#: A justification that expires within so many days of the run needs a new decision.
+SOON = 30
+_MOST_LINES = 100
+#: So many findings have a card: a page of more is slow to open, and nobody reads it.
+MOST_CARDS = 200
+#: What an error of ours means, by the name of its class, which pytest puts before the message.
+_ERRORS = {
+    "BudgetError": "cost cap reached",
+    "EndpointError": "no usable answer",
+    "MissingBaselineError": "no approved baseline",
+    "ApprovalRefusedError": "approval refused",
+    "UsageError": "mistake in test or configuration",
+    "StoreError": "run cannot be read or written",
+    "FairnessFailure": "judged, without a finding in the run",
+}
+_ERROR = re.compile(r"(?:\w+\.)*(\w+)(?:: |$)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """One reason for which the session failed: ``at`` is the place of the finding, ``message`` the test's where there
+    is none.
+    """
+
+    why: str
+    nodeid: str
+    at: int | None = None
+    message: str = ""
+
+    @property
+    def anchor(self) -> str:
+        """Where the message stands."""
+        return f"t-{hashlib.sha256(self.nodeid.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"
+
+
+def failures(results: RunResults) -> list[Failure]:
+    """Why the session failed, as far as fairness tests are concerned: a reason a test, the findings worst first, then
+    tests that failed otherwise, findings below the session's alpha, and tests that never finished.
+    """
+    red = {id(item): item for item in results.items if item.outcome in ("failed", "error")}
+    found = []
+    for at in results.order:
+        item = results.maker_of(at)
+        if id(item) in red and _fails(results, at):
+            found.append(Failure(why=_why(results.findings[at]), nodeid=item.nodeid, at=at))
+            del red[id(item)]
+    found += [Failure(why=_trouble(item), nodeid=item.nodeid, message=item.message) for item in red.values()]
+    below = f"below the session's alpha of {results.session.get('alpha')}"
+    alarms = (at for at in results.session.get("alarms") or () if 0 <= at < len(results.findings))
+    found += [Failure(why=below, nodeid=results.maker_of(at).nodeid, at=at) for at in alarms]
+    return [*found, *(Failure(why="never finished", nodeid=nodeid) for nodeid in results.missing)]
+
+
+def _fails(results: RunResults, at: int) -> bool:
+    """Whether the finding fails its test."""
+    finding = results.findings[at]
+    if finding.verdict is Verdict.INCONCLUSIVE:
+        strict = results.run.get("parameters", {}).get("require_conclusive")
+        return bool(strict) or finding.reason is None or finding.reason.unusable
+    return finding.verdict in ALARMS and finding.justification is None
+
+
+def _why(finding: Finding) -> str:
+    if finding.verdict is Verdict.INCONCLUSIVE:
+        return formatting.reason_words(finding.reason) or "nothing to compare"
+    return "not justified" if finding.verdict is Verdict.FLAG else ""
+
+
+def _trouble(item: ItemResult) -> str:
+    """What went wrong in a test that failed, and not by a finding."""
+    error = _ERROR.match(item.message)
+    name = error[1] if error else ""
+    if name in _ERRORS:
+        return _ERRORS[name]
+    if item.outcome == "error":
+        return "error in a fixture"
+    return "its own check" if name == "AssertionError" or item.message.startswith("assert ") else name or "failed"
+
+
+def verdict_on_session(results: RunResults) -> tuple[bool, str]:
+    """Whether the session failed, and why in a few words."""
+    found = failures(results)
+    red = {one.nodeid for one in found if one.why != "never finished"}
+    total = formatting.count(len(results.items) + len(results.missing), "fairness test")
+    status = results.run.get("exit_status")
+    words = []
+    if red:
+        words.append(f"{len(red):,} of {total} failed")
+    if results.missing:
+        words.append(f"{len(results.missing):,} of {total} never finished")
+    if words:
+        return True, f"{'; '.join(words)}."
+    if status == 2:
+        return True, f"It was interrupted; none of {total} failed until then."
+    if status not in (None, 0, 5):
+        return True, f"None of {total} failed: something else did (exit status {status})."
+    return False, f"None of {total} failed."
+
+
+# ---------------------------------------------------------------- did it fail
+
+
+def outcome_section(results: RunResults, _: Path) -> Section:
+    """Whether the session failed, and why: a line a test."""
+    failed, words = verdict_on_session(results)
+
+    def reason(one: Failure) -> Entry:
+        return Entry(words=one.why, verdict=None if one.at is None else results.findings[one.at].verdict)
+
+    def proof(one: Failure) -> Entry:
+        if one.at is not None:
+            return Entry(words=headline(results.findings[one.at]), link=results.ids[one.at])
+        if one.message:
+            first = one.message.strip().split("\n", 1)[0]
+            return Entry(words=clipped(_ERROR.sub("", first, count=1) or first, 90), link=one.anchor)
+        return Entry(words="no report of it ever came; what it would have found is not below")
+
+    columns: Columns = {"Why": reason, "Test": lambda one: one.nodeid, "What": proof}
+    found = failures(results)
+    rows = _table("Each test that failed, the worst first", found, columns) if found else []
+    return Section(
+        heading=f"The session {'failed' if failed else 'passed'}",
+        id="outcome",
+        sentence=words,
+        tone="failed" if failed else "passed",
+        parts=tuple(rows),
+    )
+
+
+def messages_section(results: RunResults, _: Path) -> Section | None:
+    """The messages of tests that failed, and not by a finding."""
+    found = [one for one in failures(results) if one.message and one.at is None]
+    if not found:
+        return None
+    shown = (
+        Section(
+            heading=one.nodeid,
+            id=one.anchor,
+            parts=(Dialogue(about=one.why, turns=(("message", shortened(one.message, 6_000)),)),),
+        )
+        for one in found[:_MOST_LINES]
+    )
+    return Section(heading="Tests that failed without a finding", id="messages", parts=tuple(shown))
+
+
+# ---------------------------------------------------------------- what needs a decision
+
+
+def decision_section(results: RunResults, _: Path) -> Section | None:
+    """What tests leave to people: FLAGs, what is expected to fail, justifications that run out, and INCONCLUSIVE."""
+    open_, parts = _open_alarms(results), list[Part]()
+    if open_:
+        today = _day(results.run.get("finished") or results.run.get("started"))
+        columns: Columns = {
+            "Verdict": lambda at: Entry(verdict=results.findings[at].verdict),
+            "Finding": lambda at: Entry(words=headline(results.findings[at]), link=results.ids[at]),
+            "Accepted because": lambda at: _accepted(results, at),
+            "By": lambda at: str((results.findings[at].justification or {}).get("approver") or formatting.NOTHING),
+            "Until": lambda at: _until(results.findings[at], today),
+        }
+        parts += _table("Differences that somebody has to answer for", open_, columns)
+    undecided = [at for at in results.order if results.findings[at].verdict is Verdict.INCONCLUSIVE]
+    often = Counter(results.findings[at].reason for at in undecided)
+    undecided.sort(key=lambda at: (-often[results.findings[at].reason], str(results.findings[at].reason)))
+    if undecided:
+        columns = {
+            "Why": lambda at: formatting.reason_words(results.findings[at].reason) or "nothing to compare",
+            "Finding": lambda at: Entry(words=headline(results.findings[at]), link=results.ids[at]),
+            "What would decide it": lambda at: shortened(_needs(results.findings[at]), 200),
+        }
+        counted = ", ".join(f"{n:,} {formatting.reason_words(one) or 'nothing to compare'}" for one, n in often.items())
+        parts += _table(f"INCONCLUSIVE, by reason: {counted}", undecided, columns)
+    return Section(heading="What needs a decision", id="decisions", parts=tuple(parts)) if parts else None
+
+
+def _open_alarms(results: RunResults) -> list[int]:
+    """FLAGs, and alarms of tests that did not fail: first those that nobody answers for, then those that run out."""
+
+    def urgency(at: int) -> tuple[bool, str]:
+        given = results.findings[at].justification or {}
+        return bool(given), str(given.get("expiry") or "9")
+
+    found = (
+        at
+        for at in results.order
+        if results.findings[at].verdict is Verdict.FLAG
+        or (results.findings[at].verdict is Verdict.FAIL and results.maker_of(at).outcome == "xfailed")
+    )
+    return sorted(found, key=urgency)
+
+
+def _accepted(results: RunResults, at: int) -> str:
+    finding, item = results.findings[at], results.maker_of(at)
+    if finding.justification:
+        return shortened(str(finding.justification.get("reason", "")), 120)
+    if item.outcome == "xfailed":
+        return shortened(f"expected to fail: {item.message}" if item.message else "expected to fail", 120)
+    return next((note for note in finding.notes if note.startswith(EXPIRED)), "nobody has justified it")
+
+
+def _day(text: object) -> datetime.date | None:
+    try:
+        return datetime.date.fromisoformat(str(text)[:10])
+    except ValueError:
+        return None
+
+
+def _until(finding: Finding, today: datetime.date | None) -> Entry:
+    """When the justification of *finding* ends; marked where that is soon after *today*, the day of the run."""
+    given = (finding.justification or {}).get("expiry")
+    end = _day(given)
+    if end is None or today is None:
+        return Entry(words=str(given or formatting.NOTHING))
+    left = (end - today).days
+    marks = () if left > SOON else ("expired",) if left < 0 else (f"{formatting.count(left, 'day')} left",)
+    return Entry(words=str(end), marks=marks)
+
+
+def _needs(finding: Finding) -> str:
+    pair = deciding_pair(finding.pairs)
+    if pair is not None and pair.needs:
+        return pair.needs
+    return finding.explain().split("\n\n")[-1].removeprefix("What would change the verdict: ")
+
+
+# ---------------------------------------------------------------- a row a finding
+
+
+def headline(finding: Finding) -> str:
+    """``sentiment by race_ethnicity``; the comparison too, where it is another than of the groups."""
+    comparison = finding.assertion.replace("_", " ")
+    words = shortened(finding.outcome or comparison, 60)
+    words += f" by {shortened(finding.protected_class, 60)}" if finding.protected_class else ""
+    return words if comparison in ("no disparity", words) else f"{words} ({comparison})"
+
+
+def findings_section(results: RunResults, _: Path) -> Section:
+    """The verdicts counted, and a row a finding, worst first."""
+    parts: list[Part] = [Counts(rows=tuple(results.counts.items()))]
+    if results.findings:
+        carded = set(results.order[:MOST_CARDS])
+        columns: Columns = {
+            "Verdict": lambda at: Entry(verdict=results.findings[at].verdict, reason=results.findings[at].reason),
+            "Finding": lambda at: Entry(
+                words=headline(results.findings[at]), link=results.ids[at] if at in carded else ""
+            ),
+            "Worse off": lambda at: shortened(formatting.worse_off(results.findings[at]) or formatting.NOTHING, 40),
+            "Effect, 90 % interval": lambda at: formatting.effect_words(results.findings[at]),
+            "n": lambda at: f"{sum(results.findings[at].n_per_group.values()):,}",
+            "Endpoint": lambda at: Entry(
+                words=shortened(results.findings[at].model_endpoint or formatting.NOTHING, 60),
+                marks=tuple(formatting.marks(results.findings[at], results.maker_of(at).outcome)),
+            ),
+            "Test": lambda at: shortened(
+                (results.maker_of(at).nodeid or results.findings[at].test_id).partition("::")[2], 60
+            ),
+        }
+        anchors = tuple("" if at in carded else results.ids[at] for at in results.order)
+        rows = table("Every finding, the worst first", results.order, columns, kind="findings")
+        parts.append(msgspec.structs.replace(rows, anchors=anchors if any(anchors) else ()))
+        if len(carded) < len(anchors):
+            parts.append(
+                f"The {len(carded)} worst have a card below. All {len(anchors):,} stand in findings.json with their "
+                "groups, pairs and notes, each under the id that this page's address takes behind its #."
+            )
+        share = results.session.get("false_alarm")
+        if isinstance(share, (int, float)):
+            chance = false_alarms.words(share)
+            parts.append(f"A fair system would have turned this session red with a chance of at most {chance}.")
+    return Section(heading="Findings", id="findings", parts=tuple(parts))
+
+
+def _table(caption: str, items: list[object] | Iterable[object], columns: Columns) -> list[Part]:
+    """The first of *items* in a table, and how many more there are."""
+    every = list(items)
+    parts: list[Part] = [table(caption, every[:_MOST_LINES], columns, kind="findings")]
+    if len(every) > _MOST_LINES:
+        parts.append(f"… and {len(every) - _MOST_LINES:,} more, in findings.json.")
+    return parts

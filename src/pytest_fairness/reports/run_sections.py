@@ -1,0 +1,206 @@
+"""What an auditor needs to know of a run: who was asked what, how it was judged, and that nothing was changed since."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pytest_fairness.errors import StoreError
+from pytest_fairness.reports import formatting
+from pytest_fairness.reports.escaping import shortened
+from pytest_fairness.reports.findings_json import RunResults
+from pytest_fairness.reports.overview import headline
+from pytest_fairness.reports.sections import Columns, Dialogue, Facts, Part, Section, Table, facts, table
+from pytest_fairness.runs.manifest import anchors_of, read_manifest
+from pytest_fairness.runs.reader import record_lines
+
+#: Prompts, methods and approvals that are shown; the run's folder has them all.
+MOST = 60
+_LONGEST_PROMPT = 20_000
+
+
+def run_section(results: RunResults, _: Path) -> Section:
+    """What a reader needs to repeat the run, and to read what it says."""
+    run = results.run
+    command, trials = run.get("command"), run.get("trials") or {}
+    ended = Counter(item.outcome for item in results.items) + Counter({"never finished": len(results.missing)})
+    known = facts(
+        {
+            "Run": run.get("id"),
+            "Started": run.get("started"),
+            "Finished": run.get("finished"),
+            "Command": " ".join(map(str, command)) if isinstance(command, list) else command,
+            "Exit status": run.get("exit_status"),
+            "Fairness tests": ", ".join(f"{n:,} {outcome}" for outcome, n in ended.most_common()),
+            "Trials": ", ".join(
+                f"{n:,} {kind.replace('_', ' ')}" for kind, n in trials.items() if n and kind != "total"
+            ),
+            "Cost": formatting.cost_line(run),
+            "Seed": run.get("seed"),
+            "Git commit": run.get("git_commit"),
+            "Versions": _listed(run.get("versions") or {}),
+            "Settings": _listed(run.get("parameters") or {}),
+        }
+    )
+    return Section(heading="The run", id="run", parts=(known,))
+
+
+def systems_section(results: RunResults, run_dir: Path) -> Section | None:
+    """Each system that was asked: type, address, model asked and answered, parameters."""
+    models = {str(one["endpoint"]): one for one in results.run.get("models") or ()}
+    temperatures: dict[str, set[str]] = {}
+    for design in _records(run_dir, "design"):
+        for name, value in (design.get("parameters") or {}).items():
+            temperatures.setdefault(str(design.get("endpoint")), set()).add(f"{name} {_plain(value)}")
+    parts: list[Part] = []
+    seen = set()
+    for record in _records(run_dir, "engine"):
+        endpoint: Any = record.get("endpoint") or {}
+        identity, name = dict(endpoint.get("identity") or {}), str(endpoint.get("name"))
+        if record.get("identity") in seen:
+            continue
+        seen.add(record.get("identity"))
+        defaults = {**(identity.pop("parameters", None) or {}), **(endpoint.get("default_parameters") or {})}
+        answered = (models.get(name) or {}).get("answered") or {}
+        given = {
+            "Type": identity.pop("type", None) or endpoint.get("type"),
+            "Address": identity.pop("base_url", None) or identity.pop("url", None),
+            "Model asked for": identity.pop("model", None),
+            "Model that answered": ", ".join(f"{model} ({count:,} trials)" for model, count in answered.items())
+            or "no answer names its model",
+            "Parameters": ", ".join(sorted(temperatures.get(name, set()))) or _listed(defaults) or "the provider's own",
+            "Takes a system prompt": "yes" if endpoint.get("supports_system_prompt") else "no",
+            "Identity": _listed(identity),
+            "Simulated": "yes: no model was asked" if endpoint.get("simulated") else "",
+        }
+        parts.append(Section(heading=name, parts=(facts(given),)))
+    return Section(heading="Systems under test", id="systems", parts=tuple(parts)) if parts else None
+
+
+def prompts_section(_: RunResults, run_dir: Path) -> Section | None:
+    """Every template and system prompt of the run, verbatim, once, with the tests that ask it."""
+    asked: dict[tuple[str, str], list[str]] = {}
+    for design in _records(run_dir, "design"):
+        texts = [(f"template {key}", text) for key, text in (design.get("texts") or {}).items()]
+        texts += [("system prompt", text) for text in design.get("systems") or ()]
+        for about, text in texts:
+            tests = asked.setdefault((about, str(text)), [])
+            tests += [test] if (test := str(design.get("test"))) not in tests else []
+    shown: list[Part] = [
+        Dialogue(
+            about=", ".join(tests[:3]) + (f" and {len(tests) - 3} more" if len(tests) > 3 else ""),
+            turns=((about, shortened(text, _LONGEST_PROMPT)),),
+        )
+        for (about, text), tests in list(asked.items())[:MOST]
+    ]
+    if len(asked) > MOST:
+        shown.append(f"… and {len(asked) - MOST:,} more, in the run's records of type design.")
+    if not shown:
+        return None
+    lead = "As they were written; what stands in braces is filled in for each person. The log has each prompt as sent."
+    return Section(heading="Prompts", id="prompts", parts=(lead, *shown))
+
+
+def approvals_section(results: RunResults, _: Path) -> Section | None:
+    """Who approved what the run was compared with: baselines, and justifications of FLAGs."""
+    baselines: dict[str, dict[str, Any]] = {}
+    for finding in results.findings:
+        baseline: Any = finding.details.get("baseline")
+        if isinstance(baseline, Mapping) and isinstance(baseline.get("approval"), Mapping):
+            baselines.setdefault(str(baseline.get("file")), {**baseline, **baseline["approval"]})
+    if not baselines:
+        return None
+    columns: Columns = {
+        "Baseline": lambda one: str(one.get("file")),
+        "Approved by": lambda one: f"{one.get('approved_by')} ({one.get('approved_by_source')})",
+        "At": lambda one: str(one.get("approved_at")),
+        "Because": lambda one: shortened(str(one.get("justification")), 300),
+        "Digest": lambda one: str(one.get("digest"))[:16],
+    }
+    rows = table("Baselines, and who approved them", list(baselines.values())[:MOST], columns, kind="findings")
+    return Section(heading="Approvals", id="approvals", parts=(rows,))
+
+
+def method_section(results: RunResults, _: Path) -> Section:
+    """How the findings were judged, each method once; what the verdicts mean."""
+    methods: dict[str, list[str]] = {}
+    for at in results.order:
+        finding = results.findings[at]
+        for paragraph in finding.explain().split("\n\n")[1:2]:
+            about = methods.setdefault(paragraph.removeprefix("How this was judged. "), [])
+            about += [name] if (name := headline(finding)) not in about else []
+    parts: list[Part] = [
+        Section(
+            heading=shortened("; ".join(about[:6]) + (f"; and {len(about) - 6:,} more" if len(about) > 6 else ""), 300),
+            parts=(method,),
+        )
+        for method, about in list(methods.items())[:MOST]
+    ]
+    return Section(heading="Method", id="method", parts=(_VERDICTS, _SCOPE, *parts))
+
+
+def records_section(_: RunResults, run_dir: Path) -> Section | None:
+    """How far each log reaches and its head: with these, nobody can change a record unseen."""
+    try:
+        manifest = read_manifest(run_dir)
+        anchors = anchors_of(manifest)
+    except StoreError:  # whoever verifies the run is told; a report shows what can be shown
+        return None
+    if not anchors:
+        return None
+    written = manifest.get("logs", {})
+    columns: Columns = {
+        "Log": lambda name: name,
+        "Records": lambda name: f"{anchors[name].records:,}",
+        "Hash of the last record": lambda name: anchors[name].head,
+        "SHA-256 of the file": lambda name: str(written[name].get("sha256") or formatting.NOTHING),
+    }
+    words = (
+        "Each record of a log holds the hash of the one before. A record that is changed, added or removed, and a log "
+        "that is cut short, no longer leads to these hashes."
+    )
+    return Section(
+        heading="Records", id="records", parts=(words, table("The logs of the run", anchors, columns, kind="findings"))
+    )
+
+
+def sign_off_section(_: RunResults, __: Path) -> Section:
+    """Lines to sign on, for a print."""
+    roles = ("preparer", "reviewer", "approver")
+    head = ("Signed as", "Name", "Position", "Date", "Signature")
+    rows = tuple((role, *[""] * (len(head) - 1)) for role in roles)
+    signed = Table(caption="Who stands for this run", head=head, rows=rows, kind="sign")
+    return Section(heading="Sign-off", id="sign-off", parts=(signed,))
+
+
+_VERDICTS = Facts(
+    rows=(
+        ("PASS", "The 90 % interval of every effect lies inside ±0.5, so a medium difference is excluded."),
+        ("FLAG", "A significant difference of 0.2 to 0.5; it needs a documented justification."),
+        ("FAIL", "A significant difference above 0.5; it needs a change and a new run."),
+        ("INCONCLUSIVE", "The data do not decide; the finding says what would."),
+    )
+)
+_SCOPE = "A verdict is about this system, these prompts and this run. It is no legal opinion."
+
+
+def _records(run_dir: Path, kind: str) -> Iterator[dict[str, Any]]:
+    """The records of a type; those that cannot be read are passed over."""
+    for line in record_lines(run_dir, kind):
+        try:
+            record = json.loads(line)
+            if record["type"] == kind:
+                yield record
+        except (KeyError, TypeError, ValueError, RecursionError):
+            continue
+
+
+def _listed(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} {_plain(value)}" for key, value in values.items() if value not in (None, "", [], {}))
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
