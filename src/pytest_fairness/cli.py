@@ -23,6 +23,7 @@ COMMANDS = {
         "show": "runs",
         "compare": "compare",
         "report": "report",
+        "ll144": "ll144",
     },
     "the folder of a run": {
         "audit": "audit",

@@ -99,7 +99,7 @@ def tables(arguments: argparse.Namespace, rows: Sequence[Any]) -> str:
     for name, some in grouped:
         cells = tuple(tuple(columns[column].shown(row) for column in names) for row in some)
         table = Table(caption=name, head=tuple(names), rows=cells, words=words)
-        parts.append("\n".join([*([line(name)] if name else []), table_text(table, cells, len(cells), width=width)]))
+        parts.append("\n".join([*([line(name)] if name else []), table_text(table, width)]))
     return "\n\n".join(parts)
 
 

@@ -233,7 +233,7 @@ def _whole(folder: Path, results: RunResults) -> list[str]:
     )
     head = ("finding", "verdict", "outcome", "class", "test")
     table = Table(caption="", head=head, rows=rows, words=head)
-    return [*lines, "", table_text(table, rows, len(rows), width=160)] if rows else lines
+    return [*lines, "", table_text(table, 160)] if rows else lines
 
 
 def _texts(results: RunResults, chosen: list[int], what: str) -> Iterator[str]:

@@ -36,10 +36,10 @@ def finding_text(finding: Finding, judged: JudgedTable | None = None) -> str:
     parts.append("\n".join([_SIMULATED] * finding.simulated + [_REPLAYED] * finding.replayed))
     if finding.group_results:
         groups = group_table(finding, most_labels=5)
-        parts.append(table_text(groups, groups.rows[:MOST_GROUPS], len(finding.group_results), "group"))
+        parts.append(_table(groups, groups.rows[:MOST_GROUPS], len(finding.group_results), "group"))
     if finding.pairs:
         pairs = pair_table(finding, formatting.widest_pairs(finding.pairs, MOST_PAIRS))
-        parts.append(table_text(pairs, pairs.rows, len(finding.pairs), "pair"))
+        parts.append(_table(pairs, pairs.rows, len(finding.pairs), "pair"))
     if judged is not None and (lines := _matched(finding, judged)):
         parts.append("\n".join(lines))
     closing = [formatting.family_line(finding), *(f"note: {note}" for note in finding.notes)]
@@ -142,9 +142,12 @@ def _summary_of(finding: Finding, maker: ItemResult, *, several: bool) -> list[s
     return [*lines, *([clipped(f"    {line(test)}", WIDTH)] if test else [])]
 
 
-def table_text(
-    table: Table, rows: Sequence[Sequence[str | Entry]], total: int, what: str = "row", width: int = WIDTH
-) -> str:
+def table_text(table: Table, width: int = WIDTH) -> str:
+    """*table* without its caption, for a terminal."""
+    return commandless(_table(table, table.rows, len(table.rows), "row", width))
+
+
+def _table(table: Table, rows: Sequence[Sequence[str | Entry]], total: int, what: str, width: int = WIDTH) -> str:
     """*rows* of *total* under their titles, two spaces apart, within the *width*; columns of words give way first."""
     texts = [[line(_plain(row[at])) for row in (table.head, *rows)] for at in range(len(table.head))]
     widths = [max(map(columns_of, column)) for column in texts]
