@@ -27,6 +27,9 @@ COMMANDS = {
         "merge": "run_folders",
         "salvage": "run_folders",
     },
+    "approved baselines": {
+        "baseline": "baselines",
+    },
     "source data": {
         "names": "source_data",
         "personas": "source_data",
