@@ -15,7 +15,12 @@ FOLDER = "baselines"
 
 def add(subparsers: Any) -> None:
     """Declare ``baseline``."""
-    parser = subparsers.add_parser("baseline", help="approved baselines: their scores, changes and history")
+    parser = subparsers.add_parser(
+        "baseline",
+        help="approved baselines: their scores, changes and history",
+        description="Reads the files and what git knows of them, and changes neither.",
+        example="pytest-fairness baseline history",
+    )
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, what, run in (
         ("show", "the scores that are approved now", show),
