@@ -19,6 +19,7 @@ COMMANDS = {
     },
     "the results of a run": {
         "report": "report",
+        "trend": "trend",
     },
     "the folder of a run": {
         "audit": "audit",
