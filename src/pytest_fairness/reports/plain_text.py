@@ -143,6 +143,11 @@ def _summary_of(finding: Finding, maker: ItemResult, *, several: bool) -> list[s
     return [*lines, *([clipped(f"    {line(test)}", WIDTH)] if test else [])]
 
 
+def table_text(table: Table) -> str:
+    """*table* without its caption, for a terminal."""
+    return commandless(_table(table, table.rows, len(table.rows), "row"))
+
+
 def _table(table: Table, rows: Sequence[Sequence[str | Entry]], total: int, what: str) -> str:
     lines = table_lines(table, rows)
     if len(rows) < total:
