@@ -23,6 +23,7 @@ COMMANDS = {
         "show": "runs",
         "compare": "compare",
         "report": "report",
+        "trend": "trend",
         "ll144": "ll144",
     },
     "the folder of a run": {
@@ -31,6 +32,9 @@ COMMANDS = {
         "export": "run_folders",
         "merge": "run_folders",
         "salvage": "run_folders",
+    },
+    "approved baselines": {
+        "baseline": "baselines",
     },
     "source data": {
         "names": "source_data",
