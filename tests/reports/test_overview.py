@@ -38,7 +38,7 @@ TESTS: dict[str, tuple[str, str, tuple[Finding, ...], str | None]] = {
     "t.py::expected": ("xfailed", "known", (disparity(),), None),
     "t.py::own": ("failed", "assert 3 == 4", (passing(),), "its own check"),
     "t.py::other": ("failed", "ValueError: no", (inconclusive(Reason.PRECISION),), "ValueError"),
-    "t.py::fixture": ("error", "RuntimeError: down", (), "error in a fixture"),
+    "t.py::fixture": ("error", "RuntimeError: down", (), "error in setup or teardown"),
     "t.py::cap": ("failed", "pytest_fairness.errors.BudgetError: $5 are spent", (), "cost cap reached"),
     "t.py::new": ("failed", "MissingBaselineError: none", (), "no approved baseline"),
 }  # fmt: skip
@@ -154,6 +154,6 @@ def test_a_row_says_who_is_worse_off_and_by_how_much(tmp_path):
     rows = _rows(findings_section(results(disparity(), four_fifths(), passing()), tmp_path))
     assert [row[:5] for row in rows] == [
         ["FAIL", "sentiment by race_ethnicity", "black", "d +0.81 (+0.51 to +1.11)", "800"],
-        ["FAIL", "called_back by race (four fifths)", "black", "ratio 0.668", "800"],
+        ["FAIL", "called_back by race (four fifths)", "black", "ratio 0.67", "800"],
         ["PASS", "word_count by gender", "–", "d −0.06 (−0.36 to +0.24)", "800"],
     ]
