@@ -9,8 +9,7 @@ from __future__ import annotations
 import warnings as python_warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pytest_fairness.errors import (
     BaselineError,
@@ -26,6 +25,7 @@ from pytest_fairness.running_test import Policy, TestContext, current_test
 if TYPE_CHECKING:
     import pandas as pd
 
+    from pytest_fairness.reports.judged_tables import JudgedTable
     from pytest_fairness.runs.judgements import Judgement
 
 #: A column, the name of a scorer, or a callable on the reply.
@@ -242,12 +242,12 @@ def _assert(analysis: str, arguments: dict[str, Any]) -> Finding:
     from pytest_fairness.analysis.false_alarms import chance
 
     test = current_test()
-    finding, judgement = _judged(analysis, arguments)
+    finding, basis = _judged(analysis, arguments)
     if test is None:
-        return conclude(finding)
+        return conclude(finding, basis)
     alpha = finding.family.get("alpha")
     if test.policy.confirm and finding.verdict in ALARMS:
-        finding, judgement = _second_look(finding, judgement, analysis, arguments, test)
+        finding, basis = _second_look(finding, basis, analysis, arguments, test)
     if test.policy.sensitivity and finding.verdict is Verdict.PASS:
         from pytest_fairness.analysis.sensitivity import sensitivity_of, with_sensitivity
 
@@ -255,16 +255,36 @@ def _assert(analysis: str, arguments: dict[str, Any]) -> Finding:
     if isinstance(alpha, float):  # a bare ratio has none, and no bound on its false alarms
         false_alarm = chance(alpha, confirmed=test.policy.confirm and test.confirmable())
         finding = replace(finding, family={**finding.family, "false_alarm": false_alarm})
-    test.keep(judgement())
-    return conclude(finding)
+    test.keep(basis.record())
+    return conclude(finding, basis)
+
+
+class _Basis(NamedTuple):
+    """What a finding was judged from: the *arguments* as the assertion was given them, the table and its outcome."""
+
+    analysis: str
+    arguments: Mapping[str, Any]
+    frame: pd.DataFrame
+    outcome: Any
+    about: Mapping[str, Any]
+
+    def record(self) -> Judgement:
+        from pytest_fairness.runs.judgements import Judgement
+
+        return Judgement.of(self.analysis, self.arguments, self.frame, self.outcome, **self.about)
+
+    def judged(self) -> JudgedTable:
+        from pytest_fairness.reports.judged_tables import JudgedTable
+
+        outcome = self.arguments.get("outcome") if self.outcome is None else self.outcome
+        return JudgedTable(self.analysis, self.frame, outcome, self.arguments)
 
 
 def _judged(
     analysis: str, arguments: Mapping[str, Any], changed: Mapping[str, Any] | None = None, **about: Any
-) -> tuple[Finding, Callable[[], Judgement]]:
-    """The finding of *analysis* by *arguments*, some *changed*, and what makes the record of its judgement."""
+) -> tuple[Finding, _Basis]:
+    """The finding of *analysis* by *arguments*, some *changed*, and what it was judged from."""
     from pytest_fairness.analysis import analysis_called
-    from pytest_fairness.runs.judgements import Judgement
     from pytest_fairness.scorers import outcome_of
     from pytest_fairness.statistics.arrays import require_frame
 
@@ -274,36 +294,37 @@ def _judged(
         current_test() is not None and given.get("outcome") is not None
     ):  # read once, for the analysis and for the record
         outcome = given["outcome"] = outcome_of(require_frame(given["frame"]), given["outcome"], given["scorers"])
-    return analyze(**given), partial(Judgement.of, analysis, arguments, given["frame"], outcome, **about)
+    return analyze(**given), _Basis(analysis, arguments, given["frame"], outcome, about)
 
 
 def _second_look(
     finding: Finding,
-    judgement: Callable[[], Judgement],
+    basis: _Basis,
     analysis: str,
     arguments: Mapping[str, Any],
     test: TestContext,
-) -> tuple[Finding, Callable[[], Judgement]]:
+) -> tuple[Finding, _Basis]:
     """An alarm that nothing justifies, judged again on this sample and a fresh one together."""
     from pytest_fairness.analysis.confirmation import alarm_of, confirmed, together, unconfirmed
 
     if finding.verdict is Verdict.FLAG and test.justification(finding) is not None:
-        return finding, judgement  # it does not fail the test, so there is nothing to pay for
+        return finding, basis  # it does not fail the test, so there is nothing to pay for
     if test.fresh_sample is None:
         why = "a table is judged as it is; only a test that asks for the trials of a grid can ask more"
-        return unconfirmed(finding, why), judgement
+        return unconfirmed(finding, why), basis
     frame = arguments["frame"]
     try:
         sample = test.fresh_sample(frame)
         changed = {**alarm_of(analysis, arguments["alpha"]), "frame": together(frame, sample)}
-        both, judgement_of_both = _judged(analysis, arguments, changed, first=len(frame), about=sample.about)
+        both, basis_of_both = _judged(analysis, arguments, changed, first=len(frame), about=sample.about)
     except (UsageError, EndpointError, BudgetError, StoreError) as error:
-        return unconfirmed(finding, str(error)), judgement
-    return confirmed(finding, both, sample), judgement_of_both
+        return unconfirmed(finding, str(error)), basis
+    return confirmed(finding, both, sample), basis_of_both
 
 
-def conclude(finding: Finding) -> Finding:
-    """Do with *finding* what its verdict asks for, under the policy of the running test.
+def conclude(finding: Finding, basis: _Basis | None = None) -> Finding:
+    """Do with *finding* what its verdict asks for, under the policy of the running test; two matched replies of its
+    *basis* stand in the message of a FLAG or FAIL.
 
     PASS returns. FAIL raises. FLAG raises unless a documented justification stands behind it. INCONCLUSIVE because the
     data cannot be used (too few, unscored, ragged, incomplete) raises, or under ``--fairness-smoke`` leaves it to the
@@ -324,7 +345,8 @@ def conclude(finding: Finding) -> Finding:
     if fails:
         from pytest_fairness.reports.plain_text import finding_text
 
-        text = finding_text(finding)
+        judged = basis.judged() if basis is not None and finding.verdict in ALARMS else None
+        text = finding_text(finding, judged)
         raise FairnessFailure(text + (_FLAGGED if finding.verdict is Verdict.FLAG else ""), finding)
     if undecided and not unusable(finding):
         python_warnings.warn(finding.sentence, InconclusiveWarning, stacklevel=4)

@@ -139,7 +139,7 @@ def test_every_picture_has_a_title_a_description_and_its_table(every):
     page = every[1]
     names = [tag for tag, _ in page.elements]
     places = [at for at, (tag, attributes) in enumerate(page.elements) if tag == "svg" and "role" in attributes]
-    assert len(places) == 8  # two each, but one for the four fifths and one for the baseline
+    assert len(places) == 11  # three each with refusals, but one for the four fifths and one for the baseline
     for at, following in itertools.pairwise([*places, len(names)]):
         assert names[at + 1 : at + 3] == ["title", "desc"]
         assert "table" in names[at:following]

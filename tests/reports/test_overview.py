@@ -124,7 +124,8 @@ def test_what_needs_a_decision_is_listed_by_how_soon(tmp_path):
     ]
     lapsed = "its justification expired on 2026-01-01: x (y, z)"
     flags.append(disparity(verdict=Verdict.FLAG, outcome="lapsed", notes=(lapsed,)))
-    undecided = [inconclusive(one, outcome=one.value) for one in (Reason.N, Reason.PRECISION, Reason.N)]
+    way = "INCONCLUSIVE.\n\nWhat would change the verdict: more names."
+    undecided = [inconclusive(one, outcome=one.value, explanation=way) for one in (Reason.N, Reason.PRECISION, Reason.N)]
     rows = _rows(decision_section(results(*flags, *undecided, passing()), tmp_path))
     assert rows[:4] == [
         ["FLAG", "lapsed by race_ethnicity", lapsed, "–", "–"],
@@ -133,7 +134,7 @@ def test_what_needs_a_decision_is_listed_by_how_soon(tmp_path):
         ["FLAG", "until 2026-12-31 by race_ethnicity", UNTIL["reason"], "Jane Smith", "2026-12-31"],
     ]
     assert [row[0] for row in rows[4:]] == ["too few trials", "too few trials", "interval too wide"]
-    assert all(row[2] for row in rows[4:])
+    assert {row[2] for row in rows[4:]} == {"more names."}
     assert decision_section(results(passing()), tmp_path) is None
 
 

@@ -49,6 +49,8 @@ from pytest_fairness.statistics.proportions import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from pytest_fairness.scorers.outcome import Outcome
+
 HIGHEST = "highest"
 LEAST_RATIO = 2 / 3
 """A PASS needs the lower end of the ratio's 90 % interval to reach this: four fifths of four fifths is .64."""
@@ -134,7 +136,10 @@ def analyze_four_fifths(
 
 
 def read_decisions(
-    frame: pd.DataFrame, outcome: str | Callable[..., Any], favourable: object, scorers: Mapping[str, Any] | None
+    frame: pd.DataFrame,
+    outcome: str | Callable[..., Any] | Outcome,
+    favourable: object,
+    scorers: Mapping[str, Any] | None,
 ) -> tuple[str, Floats, Bools]:
     """The outcome's name, 1 where it is favourable, and where there is an outcome.
 

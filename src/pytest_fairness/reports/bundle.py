@@ -351,7 +351,7 @@ def _refuse_hostile(bundle: Path, entries: Sequence[zipfile.ZipInfo]) -> None:
 
 def is_bundle(path: Path) -> bool:
     """Whether *path* is a file, or a folder that a bundle was unpacked to."""
-    return path.is_file() or (path / SUMS).exists() or (path / ABOUT).exists()
+    return path.is_file() or any((path / name).exists() for name in (SUMS, ABOUT, "index.html"))
 
 
 def verify(path: Path) -> Verification:

@@ -33,15 +33,15 @@ class LoggedTrial:
     pipeline: bool
 
 
-def each_trial(run_dir: Path) -> Iterator[LoggedTrial]:
-    """Every trial of the run. Records of other types, torn or foreign ones are passed over.
+def each_trial(run_dir: Path, keys: Sequence[str] | None = None) -> Iterator[LoggedTrial]:
+    """Every trial of the run, or those of *keys*. Records of other types, torn or foreign ones are passed over.
 
     Judging and verifying a run is the store's business; a report shows what can be shown.
     """
-    for line in record_lines(run_dir):
+    for line in record_lines(run_dir, "trial", keys):
         try:
             record = json.loads(line)
-            if record["type"] != "trial":
+            if record["type"] != "trial" or (keys is not None and record["key"] not in keys):
                 continue
             found = LoggedTrial(
                 trial=trial_of(record),

@@ -4,27 +4,39 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import Finding, GroupResult, OutcomeKind, PairResult, Verdict, number
 from pytest_fairness.reports import formatting
-from pytest_fairness.reports.charts import Bars, Chart, Forest, ForestRow, Reference
+from pytest_fairness.reports.charts import MOST_DOTS, Bars, Chart, Forest, ForestRow, Reference
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.reports.examples import Examples, dialogue
 from pytest_fairness.reports.formatting import FOUR_FIFTHS, between, effect, p_value, part_of, percent, ratio_words
+from pytest_fairness.reports.judged_tables import JudgedTable, Replies, chosen_how, matched_replies
 from pytest_fairness.reports.sections import Columns, Details, Entry, Link, Notes, Part, Section, Table, facts, table
 
 MOST_ROWS = 40
+MOST_OPEN = 8
 _LINES = (Reference(value=0, solid=True), Reference(value=-0.5, words="−0.5"), Reference(value=0.5, words="+0.5"))
 _DIRECTION = "effect d: right of 0 the first group of the pair is higher"
 
 
 def finding_section(
-    finding: Finding, identity: str, *, nodeid: str, outcome: str, examples: Examples | None, examples_at: str
+    finding: Finding,
+    identity: str,
+    *,
+    nodeid: str,
+    outcome: str,
+    examples: Examples | None,
+    examples_at: str,
+    judged: JudgedTable | None = None,
+    replies: Replies | None = None,
 ) -> Section:
     """The card of the finding that reports call *identity*. *examples* are those of its groups; they stand in the card
-    *examples_at*.
+    *examples_at*. *judged* is what it was judged from, whose *replies* are found by the keys of their trials.
     """
     beside = facts(
         {
@@ -35,14 +47,17 @@ def finding_section(
     )
     parts: list[Part | None] = [shortened(finding.description, 600) or None, beside if beside.rows else None]
     if finding.group_results:
-        picture = group_chart(finding) or baseline_chart(finding) or share_chart(finding)
-        parts += [picture, group_table(finding, most_labels=8)]
+        picture = group_chart(finding, judged) or baseline_chart(finding) or share_chart(finding)
+        parts += [picture, _short(group_table(finding, most_labels=8))]
     if finding.pairs:
-        parts += [effect_chart(finding), pair_table(finding, finding.pairs, notes=True)]
+        parts += [effect_chart(finding), _short(pair_table(finding, finding.pairs, notes=True))]
+    parts += [_blocks(finding), _refusals(finding)]
+    if judged is not None and replies is not None:
+        parts.append(_matched(finding, judged, replies))
     family = formatting.family_line(finding) + (f"; {finding.test_statistic}" if finding.test_statistic else "")
-    *judged, change = finding.explain().split("\n\n")[1:] or [""]
-    method = Details(summary="How this was judged", parts=(*judged, f"{family}."))
-    parts += [Notes(items=finding.notes) if finding.notes else None, change or None, _blocks(finding), method]
+    *how, change = finding.explain().split("\n\n")[1:] or [""]
+    method = Details(summary="How this was judged", parts=(*how, f"{family}."))
+    parts += [Notes(items=finding.notes) if finding.notes else None, change or None, method]
     if examples is not None and identity == examples_at:
         parts += _examples(finding, examples)
     elif examples is not None:
@@ -66,6 +81,38 @@ def finding_section(
         marks=tuple(formatting.marks(finding, outcome)),
         parts=tuple(part for part in parts if part is not None),
     )
+
+
+def _short(shown: Table) -> Part:
+    """A table that stands open where it has few rows."""
+    if len(shown.rows) <= MOST_OPEN:
+        return shown
+    return Details(summary=f"{shown.caption}: all {len(shown.rows)}", parts=(shown,))
+
+
+def _refusals(finding: Finding) -> Section | None:
+    picture = refusal_chart(finding)
+    if picture is None:
+        return None
+    named = [name for name in _ENDINGS if any(name in parts for parts in picture.bars.values())]
+
+    def share(name: str) -> Callable[[str], str]:
+        return lambda group: percent(picture.bars[group][name])
+
+    columns: Columns = {finding.protected_class or "group": str, **{name: share(name) for name in named}}
+    figures = table("What became of the trials, by group", picture.bars, columns)
+    return Section(heading="Refusals and missing answers", parts=(picture, figures))
+
+
+def _matched(finding: Finding, judged: JudgedTable, replies: Replies) -> Part | None:
+    """Replies that differ in the person alone, side by side; on request where nothing is wrong."""
+    found = matched_replies(judged, finding, replies)
+    if found is None:
+        return None
+    parts: tuple[Part, ...] = (chosen_how(finding, found[0]), *found[1])
+    if finding.verdict is Verdict.PASS:
+        return Details(summary="Matched replies", parts=parts)
+    return Section(heading="Matched replies", parts=parts)
 
 
 # ---------------------------------------------------------------- tables
@@ -150,8 +197,10 @@ def pair_table(finding: Finding, pairs: Sequence[PairResult], *, notes: bool = F
     return table(caption, pairs, columns | {"verdict": verdict}, words=("on",))
 
 
-def _blocks(finding: Finding) -> Details | None:
-    """Each pair of groups within each block; None where there are no blocks."""
+def _blocks(finding: Finding) -> Part | None:
+    """Each pair of groups within each block; None where there are no blocks. The picture stands open where the blocks
+    disagree on a pair.
+    """
     found: Any = finding.details.get("by_block")
     numbers = ("p_value", "effect", "effect_low", "effect_high")
     rows = [{**row, **{key: number(row.get(key)) for key in numbers}} for row in found or []]
@@ -163,14 +212,15 @@ def _blocks(finding: Finding) -> Details | None:
         summary += f": the {len(rows)} least likely by chance of {len(rows) + left_out}"
     columns: Columns = {
         finding.block or "block": lambda row: str(row["block"]),
-        "pair": lambda row: f"{row['group_1']} – {row['group_2']}",
+        "pair": _pair_of,
         "n": lambda row: f"{row['n_1']}, {row['n_2']}",
         "effect d": lambda row: effect(row["effect"]),
         "90 % interval": lambda row: between(row["effect_low"], row["effect_high"], effect),
         "p": lambda row: p_value(row["p_value"]),
         "alarm": lambda row: "yes" if row.get("alarm") else "no",
     }
-    pictured = (
+    disagreeing = {pair for pair in map(_pair_of, rows) if _disagree([row for row in rows if _pair_of(row) == pair])}
+    pictured = [
         ForestRow(
             label=str(row["block"]),
             value=row["effect"] if row["effect"] is not None and math.isfinite(row["effect"]) else None,
@@ -178,14 +228,28 @@ def _blocks(finding: Finding) -> Details | None:
             high=row["effect_high"],
             verdict=Verdict.FLAG if row.get("alarm") else None,
             words=effect(row["effect"]),
-            part=f"{row['group_1']} – {row['group_2']}",
+            part=_pair_of(row),
         )
-        for row in rows[:MOST_ROWS]
-    )
+        for row in sorted(rows, key=lambda row: _pair_of(row) not in disagreeing)
+        if not disagreeing or _pair_of(row) in disagreeing
+    ][:MOST_ROWS]
     about = "Lines are 90 % intervals; outside ±0.5 an effect by itself may raise the alarm."
     picture = _effects(f"Effect in each {finding.block}", _DIRECTION, tuple(pictured), about)
-    caption = f"Each pair of groups in each {finding.block} by itself"
-    return Details(summary=summary, parts=(picture, table(caption, rows, columns, words=("pair", "alarm"))))
+    figures = table(f"Each pair of groups in each {finding.block} by itself", rows, columns, words=("pair", "alarm"))
+    if not disagreeing:
+        return Details(summary=summary, parts=(picture, figures))
+    heading = f"The effect differs between {formatting.plural(finding.block or 'block')}"
+    return Section(heading=heading, parts=(picture, Details(summary=summary, parts=(figures,))))
+
+
+def _pair_of(row: Mapping[str, Any]) -> str:
+    return f"{row['group_1']} – {row['group_2']}"
+
+
+def _disagree(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the intervals of two blocks have nothing in common."""
+    known = [row for row in rows if row["effect_low"] is not None and row["effect_high"] is not None]
+    return bool(known) and max(row["effect_low"] for row in known) > min(row["effect_high"] for row in known)
 
 
 def _examples(finding: Finding, examples: Examples) -> list[Part]:
@@ -218,13 +282,23 @@ def _examples(finding: Finding, examples: Examples) -> list[Part]:
 # ---------------------------------------------------------------- pictures
 
 
-def group_chart(finding: Finding) -> Forest | None:
-    """Each group's mean or rate with its 95 % interval; with the four-fifths line where that is the rule."""
+def group_chart(finding: Finding, judged: JudgedTable | None = None) -> Forest | None:
+    """Each group's mean or rate with its 95 % interval, and above it, where there is *judged*, that of each name;
+    with the four-fifths line where that is the rule.
+    """
     groups = [group for group in finding.group_results if group.value is not None][:MOST_ROWS]
     if not groups or finding.assertion == "baseline":
         return None
-    caption = "Dots are group values, lines their 95 % intervals"
+    dots: dict[str, tuple[tuple[str, float], ...]] = {}
+    if judged is not None:
+        with suppress(FairnessError, KeyError, TypeError, ValueError):
+            dots = judged.dots(finding)
+    caption = "Marks are group values, lines their 95 % intervals"
     caption += f" with {formatting.plural(finding.cluster)} as the unit of evidence." if finding.cluster else "."
+    if dots:
+        most = max(map(len, dots.values()))
+        what = f"the {'rate' if formatting.is_rate(finding) else 'mean'} of one {finding.cluster or 'row'}"
+        caption += f" Each dot above is {what}" + (f" ({MOST_DOTS} of {most:,} shown)." if most > MOST_DOTS else ".")
     lines: tuple[Reference, ...] = ()
     if finding.assertion == FOUR_FIFTHS:
         # Of the reference group, or else of the highest rate.
@@ -247,6 +321,7 @@ def group_chart(finding: Finding) -> Forest | None:
             high=group.high,
             verdict=finding.verdict if group.group == worse else None,
             words=formatting.value(group.value, finding) + " worse off" * (group.group == worse),
+            dots=dots.get(group.group, ()),
         )
         for group in groups
     )
@@ -300,6 +375,24 @@ def baseline_chart(finding: Finding) -> Chart | None:
     unit = f" ({finding.unit})" if finding.unit else ""
     axis = f"{finding.outcome}{unit}: ring approved, filled now"
     return Forest(title=f"{finding.outcome}: approved and now", axis=axis, rows=tuple(rows)) if rows else None
+
+
+_ENDINGS = ("scored", "refused", "no answer")
+
+
+def refusal_chart(finding: Finding) -> Bars | None:
+    """What share of each group's trials was refused, or came to no answer, beside an outcome; None without such."""
+    bars = {}
+    for group in finding.group_results[:MOST_ROWS]:
+        others = {"refused": group.refused, "no answer": group.undetermined + group.unscored}
+        total = max(group.n + sum(others.values()), 1)
+        bars[group.group] = {name: some / total for name, some in {"scored": group.n, **others}.items()}
+    kept = [name for name in _ENDINGS if any(parts[name] for parts in bars.values())]
+    if finding.kind is OutcomeKind.REFUSAL or finding.assertion == "baseline" or not set(kept) - {"scored"}:
+        return None
+    shown = {group: {name: parts[name] for name in kept} for group, parts in bars.items()}
+    title = f"What became of the trials, by {finding.protected_class or 'group'}"
+    return Bars(title=title, axis="share of the trials of each group", bars=shown)
 
 
 def share_chart(finding: Finding) -> Chart | None:

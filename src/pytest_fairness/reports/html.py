@@ -23,6 +23,7 @@ from pytest_fairness.reports.escaping import shortened, visible
 from pytest_fairness.reports.examples import collect_examples
 from pytest_fairness.reports.finding_sections import finding_section
 from pytest_fairness.reports.findings_json import RunResults, read_results
+from pytest_fairness.reports.judged_tables import JudgedTables
 from pytest_fairness.reports.overview import (
     MOST_CARDS,
     decision_section,
@@ -141,7 +142,7 @@ def finding_cards(results: RunResults, run_dir: Path) -> list[Section]:
     """Cards of the findings, the worst first, of a great many the worst alone. Examples stand under the first that is
     about their groups, and the others lead there.
     """
-    examples = collect_examples(run_dir, results.findings)
+    examples, judged = collect_examples(run_dir, results.findings), JudgedTables(run_dir)
     first: dict[tuple[str, str], int] = {}
     cards = []
     for at in results.order[:MOST_CARDS]:
@@ -154,6 +155,8 @@ def finding_cards(results: RunResults, run_dir: Path) -> list[Section]:
             outcome=maker.outcome,
             examples=examples.get(key),
             examples_at=results.ids[first.setdefault(key, at)],
+            judged=judged.of(results, at),
+            replies=judged.replies,
         )
         cards.append(card)
     return cards

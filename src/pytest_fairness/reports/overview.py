@@ -244,8 +244,7 @@ def _needs(finding: Finding) -> str:
     pair = deciding_pair(finding.pairs)
     if pair is not None and pair.needs:
         return pair.needs
-    begins, _, way = finding.explain().partition("What would change the verdict: ")
-    return way if begins else formatting.NOTHING
+    return finding.explain().partition("What would change the verdict: ")[2] or formatting.NOTHING
 
 
 # ---------------------------------------------------------------- a row a finding

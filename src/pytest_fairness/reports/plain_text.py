@@ -13,19 +13,25 @@ from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import clipped, columns_of, commandless, line, terminal, wrapped
 from pytest_fairness.reports.finding_sections import group_table, pair_table
 from pytest_fairness.reports.findings_json import NONE, ItemResult, RunResults
+from pytest_fairness.reports.judged_tables import JudgedTable, matched_replies
 from pytest_fairness.reports.sections import Entry, Table
 
 WIDTH = 100
 MOST_PAIRS = 12
 MOST_GROUPS = 24
 MOST_MISSING = 10
+#: Lines of a reply in a failing test's message.
+MOST_LINES = 4
+_ALIKE = 80
 _NARROWEST = 10
 _SIMULATED = "simulated: the figures come from a simulated endpoint; no model was asked"
 _REPLAYED = "replayed: the replies come from a recorded run; no model was asked now"
 
 
-def finding_text(finding: Finding) -> str:
-    """Sentence, groups, pairs, family and notes, in at most 100 columns, safe for a terminal."""
+def finding_text(finding: Finding, judged: JudgedTable | None = None) -> str:
+    """Sentence, groups, pairs, two matched replies of the *judged*, family and notes, in at most 100 columns, safe
+    for a terminal.
+    """
     parts = [_wrapped(finding.sentence)]
     parts.append("\n".join([_SIMULATED] * finding.simulated + [_REPLAYED] * finding.replayed))
     if finding.group_results:
@@ -34,6 +40,8 @@ def finding_text(finding: Finding) -> str:
     if finding.pairs:
         pairs = pair_table(finding, formatting.widest_pairs(finding.pairs, MOST_PAIRS))
         parts.append(_table(pairs, pairs.rows, len(finding.pairs), "pair"))
+    if judged is not None and (lines := _matched(finding, judged)):
+        parts.append("\n".join(lines))
     closing = [formatting.family_line(finding), *(f"note: {note}" for note in finding.notes)]
     beside = {"by the literal specification": formatting.literal(finding)}
     beside["justified"] = formatting.justification_line(finding)
@@ -41,6 +49,27 @@ def finding_text(finding: Finding) -> str:
     parts.append("\n".join(_wrapped(text, "  ") for text in closing if text))
     # Once more as a whole: wrapped lines begin where no text did.
     return commandless("\n\n".join(part for part in parts if part))
+
+
+def _matched(finding: Finding, judged: JudgedTable) -> list[str]:
+    """The first two replies that the report shows side by side, a few lines each; none where there are none."""
+    found = matched_replies(judged, finding)
+    if found is None:
+        return []
+    matches, (first, *_) = found
+    about = f"Of {formatting.count(len(matches.contrast), 'matched pair')}: {first.about} ([words] differ)"
+    lines = wrapped(line(about), WIDTH, "  ", "  ")
+    for one in first.replies:
+        lines += wrapped(line(f"{one.who}, {one.score}"), WIDTH, "    ", "    ")
+        text = "".join(f"[{words}]" if kind == "differs" else _middle_out(words) for words, kind in one.words)
+        reply = wrapped(terminal(text), WIDTH, "      ", "      ")
+        lines += [*reply[:MOST_LINES], "      …"] if len(reply) > MOST_LINES else reply
+    return lines
+
+
+def _middle_out(words: str) -> str:
+    """What two replies have in common, where that is long only as much as shows where one is."""
+    return words if len(words) <= _ALIKE else f"{words[: _ALIKE // 2]} … {words[-_ALIKE // 2 :]}"
 
 
 def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str]:
@@ -111,6 +140,11 @@ def _summary_of(finding: Finding, maker: ItemResult, *, several: bool) -> list[s
         lines += wrapped(beside, WIDTH, "    ", "    ") if beside else []
     test = maker.nodeid or finding.test_id
     return [*lines, *([clipped(f"    {line(test)}", WIDTH)] if test else [])]
+
+
+def table_text(table: Table) -> str:
+    """*table* without its caption, for a terminal."""
+    return commandless(_table(table, table.rows, len(table.rows), "row"))
 
 
 def _table(table: Table, rows: Sequence[Sequence[str | Entry]], total: int, what: str) -> str:

@@ -107,6 +107,21 @@ class Dialogue(Spec, tag="dialogue", frozen=True):
     turns: tuple[tuple[str, str], ...]
 
 
+class ScoredReply(Spec, frozen=True):
+    """A reply with its score, in runs of words: alike in both replies, ``differs``, or a ``name``."""
+
+    who: str
+    score: str
+    words: tuple[tuple[str, str], ...]
+
+
+class SideBySide(Spec, tag="side_by_side", frozen=True):
+    """Two replies to what is the same but for the person."""
+
+    about: str
+    replies: tuple[ScoredReply, ...]
+
+
 class Details(Spec, tag="details", frozen=True):
     """Parts that are shown on request."""
 
@@ -130,7 +145,7 @@ class Section(Spec, tag="section", frozen=True):
 
 
 Part: TypeAlias = Union[  # noqa: UP007 - the names stand in strings until all are defined
-    str, Table, Facts, Link, Notes, Counts, Statements, Dialogue, Details, Section, Chart
+    str, Table, Facts, Link, Notes, Counts, Statements, Dialogue, SideBySide, Details, Section, Chart
 ]
 
 

@@ -12,7 +12,7 @@ import json
 import math
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
@@ -167,13 +167,16 @@ def read_trials(directory: Path) -> dict[str, Trial]:
         return {trial.key: trial for trial in reader.finished()}
 
 
-def record_lines(directory: Path, kind: str = "trial") -> Iterator[bytes | str]:
-    """The records of one type of the run in *directory*, unchecked, and in an archive perhaps others; those that cannot
-    be read are passed over.
+def record_lines(directory: Path, kind: str = "trial", keys: Sequence[str] | None = None) -> Iterator[bytes | str]:
+    """The records of one type of the run in *directory*, of the trials *keys* alone if given; unchecked, and in an
+    archive perhaps others; those that cannot be read are passed over.
     """
     if (directory / database.NAME).exists():
+        query, values = "SELECT record FROM records WHERE type = ?", [kind]
+        if keys is not None:
+            query, values = f"{query} AND key IN (SELECT value FROM json_each(?))", [kind, json.dumps(list(keys))]
         with contextlib.suppress(sqlite3.Error, StoreError), contextlib.closing(_open(directory)) as connection:
-            yield from (line for (line,) in connection.execute("SELECT record FROM records WHERE type = ?", [kind]))
+            yield from (line for (line,) in connection.execute(query, values))
         return
     for path in sorted(directory.glob(LOGS)):
         with path.open("rb") as file:

@@ -1,0 +1,288 @@
+"""Selection rates, scoring rates and impact ratios in the form of New York City's rule on automated hiring tools.
+
+The rule is 6 RCNY §§ 5-300 to 5-304 (Department of Consumer and Worker Protection, 2023), under Local Law 144 of 2021.
+Tables to look at, never a verdict: the rule sets no threshold and knows no chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from pytest_fairness.analysis.four_fifths import read_decisions
+from pytest_fairness.errors import FrameError, UsageError, listed
+from pytest_fairness.errors import unknown as unknown_name
+from pytest_fairness.model import OutcomeKind
+from pytest_fairness.statistics.arrays import Bools, Floats, require_column, require_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pytest_fairness.scorers.outcome import Outcome
+
+SELECTION, SCORING = "selection", "scoring"
+SYNTHETIC, HISTORICAL, TEST = "synthetic", "historical", "test"
+SEX, RACE, BOTH = "sex", "race/ethnicity", "sex × race/ethnicity"
+#: An independent auditor may leave out categories under this share of the data (§ 5-301(d)).
+SMALL = 0.02
+_TITLES = {
+    SYNTHETIC: "LL144-format tables (synthetic personas; not a bias audit)",
+    HISTORICAL: "LL144-format tables (historical data, by the statement below)",
+    TEST: "LL144-format tables (test data, by the statement below)",
+}
+_REPEATED = (
+    "each row is a trial, and the rule counts applicants: further trials with the same name are no further applicants, "
+    "and make no figure surer"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImpactTables:
+    """What :func:`ll144_tables` gives.
+
+    ``tables`` has a DataFrame for ``sex``, ``race/ethnicity`` and ``sex × race/ethnicity``, a row a category in the
+    order of the data: ``category``, ``applicants``, ``selected`` (those selected, or above the median), ``rate``
+    (0 to 1), ``impact_ratio`` (NaN where there is none), ``share`` of the applicants in the table (0 to 1) and
+    ``excluded``, the justification of an excluded category. Of the ``assessed`` rows, ``unknown`` are of an unknown
+    category and ``without_outcome`` neither selected nor scored; both are in no table. ``rate`` is ``selection`` or
+    ``scoring``, ``median`` that of the scores. ``data``, ``source`` and the two dates are what the caller stated.
+    """
+
+    outcome: str
+    rate: str
+    tables: Mapping[str, pd.DataFrame]
+    assessed: int
+    unknown: int
+    without_outcome: int
+    median: float | None = None
+    data: str = SYNTHETIC
+    source: str = ""
+    audit_date: str = ""
+    distribution_date: str = ""
+    endpoints: tuple[str, ...] = ()
+    simulated: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        return _TITLES[self.data]
+
+
+def ll144_tables(
+    frame: pd.DataFrame,
+    outcome: str | Callable[..., Any] | Outcome,
+    *,
+    sex: str | None = "gender",
+    race: str | None = "race_ethnicity",
+    rate: Literal["auto", "selection", "scoring"] = "auto",
+    favourable: object = None,
+    unknown: Sequence[str] = ("unknown",),
+    exclude: Mapping[str, str] | None = None,
+    data: Literal["synthetic", "historical", "test"] = "synthetic",
+    source: str = "",
+    audit_date: str = "",
+    distribution_date: str = "",
+    scorers: Mapping[str, Any] | None = None,
+) -> ImpactTables:
+    """The tables of 6 RCNY § 5-301 by sex, by race/ethnicity and by both, one row of *frame* an applicant.
+
+    The selection rate of a category is its share of favourable decisions; the scoring rate the share of its scores
+    *above* the median of all scores (§ 5-300), so that one at the median is not. The impact ratio is the rate divided
+    by the highest rate of a category. By default a yes/no *outcome* is a selection, a number a score; *favourable* is
+    the value that means selected. A refused trial is not selected, and has no score. *sex* and *race* are columns, None
+    where there is none; a missing value there and one of *unknown* (in any case of letters) are unknown categories,
+    whose rows are counted and in no calculation, that of the median included (§ 5-301(c)(5)).
+
+    *exclude* gives categories under 2 % of the data that stand outside the impact ratios, each with the justification
+    that § 5-301(d) asks for (an intersection is named ``female × asian``). *data* states what the rows are:
+    ``historical`` or ``test`` data of a real tool need a *source*, their origin and explanation (§ 5-303(a)(1)).
+
+    Raises FrameError for a missing column, and UsageError for an outcome that is neither, a category that is too large
+    to be excluded or unknown, and a statement that the rows contradict.
+    """
+    import pandas as pd
+
+    columns = {SEX: sex, RACE: race}
+    by = {what: column for what, column in columns.items() if column is not None}
+    if not by:
+        raise UsageError("neither sex= nor race= names a column: there is no category to calculate a rate of")
+    require_frame(frame)
+    labels = {what: _categories(frame, column, what, unknown) for what, column in by.items()}
+    _check_statement(frame, data, source)
+    name, kind, values, present, higher_is_worse = _outcome(frame, outcome, rate, favourable, scorers)
+
+    known = np.logical_and.reduce([~column.isna().to_numpy() for column in labels.values()])
+    used = known & present
+    if not used.any():
+        raise FrameError("no row has both an outcome and known categories: there is no rate to calculate")
+    median = float(np.median(values[used])) if kind == SCORING else None
+    hit = values > median if median is not None else values == 1
+    if len(labels) == 2:
+        labels[BOTH] = labels[SEX] + " × " + labels[RACE]
+    justified = {str(key): str(why) for key, why in (exclude or {}).items()}
+    tables = {what: _table(pd.Series(hit[used]), column[used], justified) for what, column in labels.items()}
+    _check_exclusions(tables, justified)
+    notes = list(_notes(tables, by, higher_is_worse and median is not None))
+    if median is not None:
+        notes += _notes_on_median(values, used, present, median)
+    if _of_trials(frame):
+        notes.append(_REPEATED)
+    endpoints = sorted({str(one) for one in frame["endpoint"].dropna()}) if "endpoint" in frame.columns else []
+    return ImpactTables(
+        outcome=name,
+        rate=kind,
+        tables=tables,
+        assessed=len(frame),
+        unknown=int((~known).sum()),
+        without_outcome=int((known & ~present).sum()),
+        median=median,
+        data=data,
+        source=source.strip(),
+        audit_date=str(audit_date),
+        distribution_date=str(distribution_date),
+        endpoints=tuple(endpoints),
+        simulated=_simulated(frame),
+        notes=tuple(notes),
+    )
+
+
+def _categories(frame: pd.DataFrame, column: str, what: str, unknown: Sequence[str]) -> pd.Series[Any]:
+    """The categories as texts, missing where they are unknown."""
+    found = require_column(frame, column, what).astype(object)
+    texts = found.where(found.isna(), found.astype(str).str.strip())
+    nobody = {"", *(label.strip().lower() for label in unknown)}
+    return texts.where(~texts.astype(str).str.lower().isin(nobody)).where(~found.isna())
+
+
+def _check_statement(frame: pd.DataFrame, data: str, source: str) -> None:
+    if data not in _TITLES:
+        raise UsageError(f"data={data!r}: it is one of {listed(_TITLES)}")
+    if data == SYNTHETIC:
+        return
+    if _simulated(frame):
+        raise UsageError(f"data={data!r}: rows are answers of the simulated endpoint, which is no tool of anybody's")
+    if data == HISTORICAL and _of_trials(frame):
+        raise UsageError(
+            "data='historical': these rows are trials that a test asked for, and historical data are collected while a "
+            "tool is used on real candidates (6 RCNY § 5-300); say data='test', and in source= how they were made"
+        )
+    if not source.strip():
+        needs = "their origin" if data == HISTORICAL else "why no historical data are used, and how these were made"
+        raise UsageError(f"data={data!r} needs source=: {needs} (6 RCNY §§ 5-302, 5-303). It is shown with the tables")
+
+
+def _of_trials(frame: pd.DataFrame) -> bool:
+    return {"cell", "repetition"} <= set(map(str, frame.columns))
+
+
+def _simulated(frame: pd.DataFrame) -> bool:
+    return "simulated" in frame.columns and bool(frame["simulated"].fillna(False).astype(bool).any())
+
+
+def _outcome(
+    frame: pd.DataFrame,
+    outcome: str | Callable[..., Any] | Outcome,
+    rate: str,
+    favourable: object,
+    scorers: Mapping[str, Any] | None,
+) -> tuple[str, str, Floats, Bools, bool]:
+    """Its name, the kind of rate, the values (1 where selected), where there are any, whether more is worse."""
+    from pandas.api.types import is_numeric_dtype
+
+    from pytest_fairness.scorers import outcome_of
+
+    if rate not in ("auto", SELECTION, SCORING):
+        raise UsageError(f"rate={rate!r}: it is one of auto, {SELECTION}, {SCORING}")
+    found = outcome_of(frame, outcome, scorers)
+    values = found.values
+    if favourable is None and (found.kind is OutcomeKind.REFUSAL or found.name == "refused"):
+        raise UsageError("a refusal is no selection: say with favourable= which value is the favourable one")
+    yes_no = found.kind is OutcomeKind.BINARY or bool(values.dropna().isin([0, 1]).all())
+    numeric = is_numeric_dtype(values)
+    if rate == "auto":
+        rate = SELECTION if yes_no or favourable is not None else SCORING
+    flags = {name: _flag(frame, name) for name in ("refused", "undetermined")}
+    if rate == SELECTION:
+        _, chosen, present = read_decisions(frame, found, True if favourable is None else favourable, scorers)
+        refused = flags["refused"] & ~flags["undetermined"]
+        return found.name, rate, np.where(refused, 0.0, chosen), (present & ~flags["undetermined"]) | refused, False
+    if not numeric:
+        seen = listed(repr(value) for value in values.dropna().drop_duplicates().tolist()[:8])
+        raise UsageError(
+            f"{found.name!r} holds {seen}: scores are numbers; of decisions, name the one that means selected with "
+            "favourable="
+        )
+    scores = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    present = ~(np.isnan(scores) | flags["refused"] | flags["undetermined"])
+    return found.name, rate, scores, present, not found.lower_is_worse
+
+
+def _flag(frame: pd.DataFrame, name: str) -> Bools:
+    if name not in frame.columns:
+        return np.zeros(len(frame), dtype=np.bool_)
+    return np.asarray(frame[name].fillna(False).astype(bool).to_numpy(), dtype=np.bool_)
+
+
+def _table(hit: pd.Series[bool], categories: pd.Series[Any], justified: Mapping[str, str]) -> pd.DataFrame:
+    import pandas as pd
+
+    counted = hit.groupby(categories.to_numpy(), sort=False).agg(["size", "sum"])
+    applicants, selected = counted["size"].to_numpy(dtype=np.int64), counted["sum"].to_numpy(dtype=np.int64)
+    rate, why = selected / applicants, [justified.get(str(category), "") for category in counted.index]
+    included = np.array([not one for one in why], dtype=np.bool_)
+    highest = float(rate[included].max(initial=0.0))
+    return pd.DataFrame(
+        {
+            "category": [str(category) for category in counted.index],
+            "applicants": applicants,
+            "selected": selected,
+            "rate": rate,
+            "impact_ratio": np.where(included, rate / highest, np.nan) if highest else np.nan,
+            "share": applicants / applicants.sum(),
+            "excluded": why,
+        }
+    )
+
+
+def _check_exclusions(tables: Mapping[str, pd.DataFrame], justified: Mapping[str, str]) -> None:
+    shares: dict[str, float] = {}
+    for table in tables.values():
+        shares |= dict(zip(table["category"].tolist(), table["share"].tolist(), strict=True))
+    for category, why in justified.items():
+        if category not in shares:
+            raise UsageError(f"exclude: {unknown_name('category', category, shares)}")
+        if shares[category] >= SMALL:
+            raise UsageError(
+                f"exclude: {category!r} is {100 * shares[category]:.1f} % of the data, and only a category under 2 % "
+                "may be excluded (6 RCNY § 5-301(d))"
+            )
+        if not why.strip():
+            raise UsageError(f"exclude: {category!r} needs the justification that 6 RCNY § 5-301(d) asks for")
+
+
+def _notes(tables: Mapping[str, pd.DataFrame], by: Mapping[str, str], higher_is_worse: bool) -> Iterator[str]:
+    for what in (SEX, RACE):
+        if what not in by:
+            yield f"no table by {what} and none by both, which § 5-301 asks for: no column names the {what}"
+    for what, table in tables.items():
+        if len(table) == 1:
+            yield f"by {what} there is one category only, {table['category'][0]}: its impact ratio compares nothing"
+        if not table["selected"].any():
+            yield f"by {what} every rate is 0, so that there is no impact ratio"
+        small = table.loc[(table["share"] < SMALL) & (table["excluded"] == ""), "category"].tolist()
+        if small:
+            yield f"under 2 % of the data and not excluded, by {what}: {', '.join(small)}"
+    if higher_is_worse:
+        yield "a higher score is the worse one here; the rule calls the highest scoring rate the best all the same"
+
+
+def _notes_on_median(values: Floats, used: Bools, present: Bools, median: float) -> Iterator[str]:
+    tied = int((values[used] == median).sum())
+    if tied:
+        yield f"{tied:,} of {int(used.sum()):,} scores equal the median, {median:g}, and are not above it"
+    everyone = float(np.median(values[present]))
+    if everyone != median:
+        yield f"with the rows of unknown categories the median would be {everyone:g}"

@@ -1,0 +1,165 @@
+"""``pytest-fairness ll144``: the tables of New York City's rule on hiring tools, of a run or of a CSV file."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pytest_fairness.scorers.outcome import Outcome
+
+_SEX, _RACE = ("sex", "gender"), ("race_ethnicity", "race", "ethnicity")
+_STATED = ("data", "source", "audit_date", "distribution_date")
+
+
+def add(subparsers: Any) -> None:
+    """Declare the command."""
+    parser = subparsers.add_parser(
+        "ll144",
+        help="selection or scoring rates and impact ratios, as NYC Local Law 144 has them",
+        description="Tables by sex, by race/ethnicity and by both, in the form of 6 RCNY § 5-301, of the trials that a "
+        "finding of RUN was judged from, or of a CSV file with one applicant a row. They are no bias audit.",
+        example="pytest-fairness ll144 decisions.csv --outcome hired --data historical --source 'ATS export, 2025'",
+    )
+    parser.add_argument("table", metavar="RUN|CSV", help="a run, or the path of a CSV file")
+    parser.add_argument("--finding", metavar="ID", help="of RUN: the finding whose trials are meant")
+    parser.add_argument("--outcome", metavar="COLUMN", help="of a CSV file: the column of decisions or scores")
+    parser.add_argument("--sex", metavar="COLUMN", help=f"the column of the sex ({' or '.join(_SEX)})")
+    parser.add_argument("--race", metavar="COLUMN", help=f"the column of the race/ethnicity ({' or '.join(_RACE)})")
+    parser.add_argument("--favourable", metavar="VALUE", help="the decision that means selected (true)")
+    parser.add_argument(
+        "--rate", choices=("auto", "selection", "scoring"), default="auto", help="auto: selection for yes and no"
+    )
+    parser.add_argument("--unknown", metavar="LABEL", action="append", help="a category that is unknown (unknown)")
+    parser.add_argument(
+        "--exclude",
+        metavar="CATEGORY=WHY",
+        action="append",
+        help="leave a category under 2 %% out of the impact ratios",
+    )
+    choices = ("synthetic", "historical", "test")
+    parser.add_argument("--data", choices=choices, default=choices[0], help="your statement of what the rows are")
+    parser.add_argument("--source", default="", help="your statement of their origin, which is shown")
+    parser.add_argument("--audit-date", default="", metavar="DATE", help="the date of the bias audit, which is shown")
+    parser.add_argument("--distribution-date", default="", metavar="DATE", help="since when the tool is in use")
+    for name, what in (("html", "a page"), ("markdown", "Markdown"), ("csv", "one CSV table")):
+        parser.add_argument(f"--{name}", type=Path, metavar="PATH", help=f"write the tables as {what}, too")
+    parser.set_defaults(run=ll144)
+
+
+def ll144(arguments: argparse.Namespace) -> tuple[str, int]:
+    """Print the tables; write them to the files that are named."""
+    from pytest_fairness.analysis.ll144 import ll144_tables
+    from pytest_fairness.reports import impact_page
+    from pytest_fairness.runs.files import write_atomically
+
+    frame: pd.DataFrame
+    outcome: str | Outcome
+    run: dict[str, Any] = {"id": "", "versions": None}
+    if Path(arguments.table).suffix.lower() == ".csv":
+        frame, outcome, favourable = _of_file(Path(arguments.table), arguments)
+    else:
+        frame, outcome, favourable, run = _of_run(arguments)
+    stated: dict[str, Any] = {name: getattr(arguments, name) for name in _STATED}
+    found = ll144_tables(
+        frame,
+        outcome,
+        sex=arguments.sex or _first(_SEX, frame),
+        race=arguments.race or _first(_RACE, frame),
+        rate=arguments.rate,
+        favourable=favourable,
+        unknown=tuple(arguments.unknown or ("unknown",)),
+        exclude=dict(map(_exclusion, arguments.exclude or ())),
+        **stated,
+    )
+    text = impact_page.plain_text(found)
+    made = {
+        "html": partial(impact_page.page_text, found, run),
+        "markdown": partial(impact_page.markdown_text, found),
+        "csv": partial(impact_page.csv_text, found),
+    }
+    for name, make in made.items():
+        if (path := getattr(arguments, name)) is not None:
+            write_atomically(path, make().encode("utf-8", "backslashreplace"))
+            text += f"{name}: {path}\n"
+    return text, 0
+
+
+def _exclusion(given: str) -> tuple[str, str]:
+    from pytest_fairness.errors import UsageError
+
+    category, _, why = given.partition("=")
+    if not why:
+        raise UsageError(f"--exclude {given!r}: say CATEGORY=WHY, as 'female × asian=four applicants'")
+    return category.strip(), why.strip()
+
+
+def _first(names: tuple[str, ...], frame: pd.DataFrame) -> str | None:
+    return next((name for name in names if name in frame.columns), None)
+
+
+def _of_file(path: Path, arguments: argparse.Namespace) -> tuple[pd.DataFrame, str, object]:
+    """The table in a CSV file, its outcome, and the decision that is favourable."""
+    import pandas as pd
+
+    from pytest_fairness.errors import UsageError, did_you_mean, listed
+
+    try:
+        frame = pd.read_csv(path)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read as CSV: {' '.join(str(error).split())}") from error
+    columns, outcome = [str(column) for column in frame.columns], arguments.outcome
+    if outcome not in columns:
+        why = f"{path} has no column {outcome!r}{did_you_mean(outcome, columns)}" if outcome else "name the column"
+        raise UsageError(f"--outcome: {why}; the columns are {listed(columns)}")
+    return frame, outcome, _value(frame[outcome], arguments.favourable)
+
+
+def _of_run(arguments: argparse.Namespace) -> tuple[pd.DataFrame, Outcome, object, dict[str, Any]]:
+    """The trials that a finding was judged from, the outcome as it was judged, the decision that was favourable, and
+    the facts of the run."""
+    from pytest_fairness.errors import UsageError, unknown
+    from pytest_fairness.reports.findings_json import read_results
+    from pytest_fairness.runs.judgements import judgements
+    from pytest_fairness.runs.project import chosen_run
+    from pytest_fairness.runs.reader import reading
+
+    if arguments.outcome:
+        raise UsageError("--outcome is for CSV files; of a run, name the finding with --finding")
+    folder = chosen_run(arguments.table)
+    results = read_results(folder)
+    if arguments.finding not in (None, *results.ids):
+        raise UsageError(f"--finding: {unknown('finding', arguments.finding, results.ids)}")
+    with reading(folder) as reader:
+        judged = judgements(reader)
+    columns = {name for name in (arguments.sex, arguments.race) if name} or {*_SEX, *_RACE}
+    found: dict[tuple[str, str], tuple[str, pd.DataFrame, Outcome, object]] = {}
+    for at, identity in enumerate(results.ids):
+        judgement = judged.get(results.place_of(at))
+        if judgement is not None and judgement.outcome is not None and arguments.finding in (None, identity):
+            frame, name = judgement.frame(), judgement.outcome.name
+            outcome = judgement.outcome_in(frame)
+            if outcome is not None and columns & set(frame.columns):
+                favourable = judgement.arguments.get("favourable")
+                found.setdefault((judgement.test, name), (identity, frame, outcome, favourable))
+    if len(found) > 1:
+        lines = [f"  {identity}  {name} in {test}" for (test, name), (identity, *_) in found.items()]
+        raise UsageError("\n".join(["the trials of which finding? Name one of these with --finding:", *lines]))
+    if not found:
+        raise UsageError(
+            f"run {folder.name}: no {'such ' * bool(arguments.finding)}finding was judged on trials that have a column "
+            f"{' or '.join(sorted(columns))}"
+        )
+    (_, frame, outcome, favourable) = next(iter(found.values()))
+    if arguments.favourable is not None:
+        favourable = _value(outcome.values, arguments.favourable)
+    return frame, outcome, favourable, dict(results.run)
+
+
+def _value(column: pd.Series[Any], text: str | None) -> object:
+    """The value of *column* that is written *text*."""
+    return next((value for value in column.dropna().unique().tolist() if str(value) == text), text)

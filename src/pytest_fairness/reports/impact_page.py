@@ -1,0 +1,148 @@
+"""The tables of New York City's rule as text, Markdown, CSV and a page: the same words and figures in each."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pytest_fairness.analysis.ll144 import HISTORICAL, SELECTION, SYNTHETIC, ImpactTables
+from pytest_fairness.reports import formatting
+from pytest_fairness.reports.escaping import commandless, csv_cell, line, markdown, wrapped
+from pytest_fairness.reports.html import render
+from pytest_fairness.reports.plain_text import WIDTH, table_text
+from pytest_fairness.reports.sections import Facts, Notes, Page, Section, Table, facts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_CSV = ("data", "table", "category", "applicants", "selected", "rate", "impact_ratio", "share", "excluded")
+_DATA = {SYNTHETIC: "synthetic personas", HISTORICAL: "historical data of a tool, as stated"}
+_SIMULATED = "simulated: the figures come from the simulated endpoint: no model was asked"
+_CLOSING = (
+    "the rule sets no threshold for an impact ratio and asks no statistical test",
+    "a bias audit is made by an independent auditor (§ 5-300), which this program is not; this is no legal opinion",
+)
+
+
+def page_text(found: ImpactTables, run: Mapping[str, Any]) -> str:
+    """*found* as a page; *run* are the facts of the run that they were made from, empty for none."""
+    sections = (
+        Section(heading="The data", id="data", parts=(_facts(found), Notes(items=tuple(_notes(found))))),
+        Section(heading="The tables", id="tables", parts=tuple(_tables(found))),
+    )
+    page = Page(
+        name="LL144",
+        title=found.title,
+        lead=f"{formatting.count(found.assessed, 'row')}, by the rule 6 RCNY §§ 5-300 to 5-304.",
+        sections=sections,
+        simulated=found.simulated,
+        replayed=bool(run.get("replayed")),
+    )
+    return render(page, run)
+
+
+def plain_text(found: ImpactTables) -> str:
+    """*found* for a terminal."""
+    lines = [found.title, *wrapped(_SIMULATED, WIDTH)] if found.simulated else [found.title]
+    for name, value in _facts(found).rows:
+        lines += wrapped(f"{name}: {line(value)}", WIDTH, "  ", "    ")
+    for table in _tables(found):
+        lines += ["", line(table.caption), table_text(table)]
+    lines.append("")
+    for note in _notes(found):
+        lines += wrapped(f"note: {line(note)}", WIDTH, "  ", "    ")
+    return commandless("\n".join([*lines, ""]))
+
+
+def markdown_text(found: ImpactTables) -> str:
+    """*found* in GitHub's and GitLab's Markdown."""
+    parts = [f"## {markdown(found.title)}"]
+    parts += [f"> {_SIMULATED}"] if found.simulated else []
+    parts.append("\n".join(f"- {markdown(name)}: {markdown(value)}" for name, value in _facts(found).rows))
+    for table in _tables(found):
+        rows = [table.head, ["---", *["---:"] * (len(table.head) - 1)], *table.rows]
+        cells = ([str(one) if at == 1 else markdown(str(one)) for one in row] for at, row in enumerate(rows))
+        parts += [f"### {markdown(table.caption)}", "\n".join(f"| {' | '.join(row)} |" for row in cells)]
+    parts.append("\n".join(f"- {markdown(note)}" for note in _notes(found)))
+    return "\n\n".join(parts) + "\n"
+
+
+def csv_text(found: ImpactTables) -> str:
+    """*found* as one table; each row says what the data are. ``selected`` counts scores above the median, too."""
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow(_CSV)
+    title = found.title + (", simulated endpoint" if found.simulated else "")
+    for what, table in found.tables.items():
+        for row in _rows(table):
+            cells = [row[name] for name in _CSV[2:]]
+            writer.writerow([csv_cell(_known(one)) for one in (title, what, *cells)])
+    for what, count in (("unknown category", found.unknown), ("without outcome", found.without_outcome)):
+        writer.writerow([csv_cell(one) for one in (title, "in no calculation", what, count)] + [""] * 5)
+    return written.getvalue()
+
+
+def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]
+
+
+def _facts(found: ImpactTables) -> Facts:
+    used = found.assessed - found.unknown - found.without_outcome
+    kind = "share with the favourable decision" if found.rate == SELECTION else "share above the median of all scores"
+    left_out = f"{found.unknown:,} of an unknown category" + (
+        f", {found.without_outcome:,} without an outcome" if found.without_outcome else ""
+    )
+    return facts(
+        {
+            "Data": _DATA.get(found.data, "test data, as stated"),
+            "Source": found.source,
+            "Date of the bias audit": found.audit_date,
+            "Distribution date of the tool": found.distribution_date,
+            "System under test": ", ".join(found.endpoints),
+            "Outcome": found.outcome,
+            f"{found.rate.capitalize()} rate": kind,
+            "Median score": None if found.median is None else f"{found.median:g}",
+            "In the calculations": f"{used:,} of {found.assessed:,}",
+            "In no calculation": left_out,
+        }
+    )
+
+
+def _tables(found: ImpactTables) -> list[Table]:
+    chosen = "Selected" if found.rate == SELECTION else "Above median"
+    head = ("Category", "Applicants", chosen, f"{found.rate.capitalize()} rate", "Impact ratio")
+    return [
+        Table(
+            caption=f"By {what}",
+            head=head,
+            rows=tuple(
+                (
+                    row["category"],
+                    f"{row['applicants']:,}",
+                    f"{row['selected']:,}",
+                    formatting.percent(row["rate"]),
+                    "excluded" if row["excluded"] else formatting.ratio_words(_known(row["impact_ratio"])),
+                )
+                for row in _rows(table)
+            ),
+        )
+        for what, table in found.tables.items()
+    ]
+
+
+def _known(value: Any) -> Any:
+    """None for NaN."""
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _notes(found: ImpactTables) -> Iterator[str]:
+    for what, table in found.tables.items():
+        for row in _rows(table):
+            if row["excluded"]:
+                share = formatting.percent(row["share"])
+                yield f"excluded by {what}: {row['category']}, {share} of the data (§ 5-301(d)): {row['excluded']}"
+    yield from found.notes
+    yield from _CLOSING

@@ -1,0 +1,318 @@
+"""What a finding was judged from, for whoever wants to see it: the mean of each name, and matched replies.
+
+Two replies are matched where all but the person is the same: template, context and repetition, and the place of the
+two names in their groups' lists, which the design pairs. They are chosen by a rule that stands beside them; see
+``docs/decisions/0115-matched-replies.md``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import msgspec
+import numpy as np
+
+from pytest_fairness.analysis.reading import ScoredRows, as_columns, groupings, read
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.model import Finding, OutcomeKind, PairResult
+from pytest_fairness.reports import formatting
+from pytest_fairness.reports.examples import each_trial
+from pytest_fairness.reports.findings_json import RunResults
+from pytest_fairness.reports.sections import ScoredReply, SideBySide
+from pytest_fairness.runs.judgements import TYPE, Judgement
+from pytest_fairness.runs.reader import record_lines
+from pytest_fairness.scorers.text import names_of
+from pytest_fairness.trials_frame import design_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Replies: TypeAlias = "Callable[[Sequence[str]], Mapping[str, str]]"
+"""Finds the replies of trials by their keys."""
+
+#: Analyses that compare groups of people on what was replied to each.
+_OF_GROUPS = ("disparity", "four_fifths", "equivalence")
+#: What has to be the same of two matched trials, beside their context.
+_SAME = ("template", "arm", "tier", "signal", "endpoint", "repetition")
+#: Columns that are no context, whatever they hold.
+_NO_CONTEXT = (
+    *("cell", "name", "persona", "first_name", "last_name", "prompt", "reply", "status", "error", "refused"),
+    *("undetermined", "cut_short", "model", "simulated", "replayed", "cost", "seconds", "key", "requests"),
+)
+#: Characters and words of a reply that are compared; up to so many words, one that stands alone may be alike.
+_LONGEST, _MOST_WORDS, _SHORT = 1200, 300, 8
+_WORDS = re.compile(r"\w+\s*|[^\w\s]\s*|\s+")
+
+
+class Matches(NamedTuple):
+    """All matched replies of the pair that decides a finding, ``first`` better off than ``second``.
+
+    ``rows`` are their places in the table (M × 2), ``values`` their outcomes (codes, where there are ``labels``),
+    ``contrast`` how far the second is worse off (of labels, whether they differ); ``same`` names the columns that they
+    agree on, and others do not.
+    """
+
+    first: str
+    second: str
+    rows: Any
+    values: Any
+    labels: tuple[str, ...]
+    contrast: Any
+    same: tuple[str, ...]
+
+    def chosen(self) -> dict[str, int]:
+        """The widest contrast in the finding's direction, and another one nearest to the median."""
+        widest = int(np.argmax(self.contrast))
+        away = np.abs(self.contrast - np.median(self.contrast))
+        away[widest] = np.inf
+        found = {"the widest contrast": widest} if self.contrast[widest] > 0 else {}
+        return found | ({"a typical pair": int(np.argmin(away))} if len(away) > 1 or not found else {})
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedTable:
+    """The table that *analysis* read with its *arguments*, and the outcome, as the assertion was given them."""
+
+    analysis: str
+    frame: pd.DataFrame
+    outcome: Any
+    arguments: Mapping[str, Any]
+
+    def _scored(self) -> Iterator[ScoredRows]:
+        """The outcome by each grouping. Raises FairnessError for a table that cannot be compared."""
+        given, kind = self.arguments, "binary" if self.analysis == "four_fifths" else None
+        reading = read(
+            self.frame,
+            self.outcome,
+            given.get("kind") or kind,
+            given.get("lower_is_worse"),
+            given.get("scorers"),
+            given.get("favourable"),
+        )
+        for by, design in groupings(self.frame, as_columns(given["by"]), given.get("cluster"), given.get("block")):
+            yield ScoredRows.of(design, reading, by)
+
+    def dots(self, finding: Finding) -> dict[str, tuple[tuple[str, float], ...]]:
+        """By group, the mean of each name (persona …), rows where there are none; empty where the means have under
+        three values, or the outcome is a label.
+        """
+        if self.analysis not in _OF_GROUPS or finding.kind is OutcomeKind.CATEGORICAL:
+            return {}
+        wanted = {group.group for group in finding.group_results}
+        found: dict[str, tuple[tuple[str, float], ...]] = {}
+        for scored in self._scored():
+            design, values = scored.design, scored.reading.values.values
+            names = None if design.cluster_name is None else self.frame[design.cluster_name].tolist()
+            for at, label in enumerate(design.group.labels):
+                rows = np.flatnonzero(scored.used & (design.group.codes == at))
+                if label in wanted and label not in found:
+                    _, first, codes = np.unique(design.cluster[rows], return_index=True, return_inverse=True)
+                    means = np.bincount(codes, values[rows]) / np.bincount(codes) if rows.size else np.empty(0)
+                    places = rows[first].tolist()
+                    called = [f"row {place}" if names is None else str(names[place]) for place in places]
+                    found[label] = tuple(zip(called, means.tolist(), strict=True))
+        return found if len({value for dots in found.values() for _, value in dots}) > 2 else {}
+
+    def matches(self, finding: Finding) -> Matches | None:
+        """The matched replies of the pair that decides *finding*; None where there are none."""
+        pairs = [pair for pair in finding.pairs if pair.metric == finding.outcome and not pair.alarm_only]
+        if not pairs or self.analysis not in _OF_GROUPS:
+            return None
+        pair = min(pairs, key=lambda one: (-one.verdict.severity, one.corrected_p_value, -abs(one.effect)))
+        groups = [pair.group_1, pair.group_2]
+        for scored in self._scored():
+            if set(groups) <= set(scored.design.group.labels):
+                return self._matched(scored, pair, finding.kind is OutcomeKind.CATEGORICAL)
+        return None
+
+    def _matched(self, scored: ScoredRows, pair: PairResult, of_labels: bool) -> Matches | None:
+        frame, design = self.frame, scored.design
+        first, second = sorted((pair.group_1, pair.group_2), key=lambda group: group == pair.worse_off)
+        same, classes = self._same(scored)
+        keys = frame[[*same, *classes]].astype(str).reset_index(drop=True)
+        # The place of a name among those of its group that are alike in every other class.
+        names = keys[classes].assign(group=design.group.codes, name=design.cluster)
+        once = names[scored.used].drop_duplicates(["group", "name"])
+        keys["place"] = (
+            names.merge(once.assign(place=once.groupby([*classes, "group"]).cumcount()), how="left")["place"]
+            if len(names)
+            else []
+        )
+        keys["row"] = np.arange(len(keys))
+        sides = []
+        for group in (first, second):
+            own = keys[scored.used & (design.group.codes == design.group.labels.index(group))]
+            agreed = [*same, *classes, "place"]
+            sides.append(own.assign(again=own.groupby(agreed).cumcount()))
+        rows = sides[0].merge(sides[1], on=[*agreed, "again"])[["row_x", "row_y"]].to_numpy()
+        if not len(rows):
+            return None
+        own = scored.reading.values
+        values = own.values[rows]
+        contrast = (values[:, 0] - values[:, 1]) * (1 if scored.reading.lower_is_worse else -1)
+        if of_labels:
+            contrast = (contrast != 0).astype(float)
+        elif pair.worse_off is None and contrast.mean() < 0:
+            first, second, rows, values, contrast = second, first, rows[:, ::-1], values[:, ::-1], -contrast
+        varied = tuple(column for column in same if keys[column].nunique() > 1)
+        return Matches(first, second, rows, values, own.categories, contrast, varied)
+
+    def _same(self, scored: ScoredRows) -> tuple[list[str], list[str]]:
+        """The columns that two matched trials agree on: what was asked; and the protected classes that are not
+        compared.
+        """
+        frame, design = self.frame, scored.design
+        compared, name = scored.by.split(" × "), design.cluster_name
+        classes = [one for one in design_of(frame).protected_classes if one in frame and one not in compared]
+        known = {*_NO_CONTEXT, *_SAME, *compared, *classes, scored.reading.name, name}
+        same = [one for one in dict.fromkeys([*_SAME, design.block_name or "template"]) if one in frame]
+        for column in frame.columns if name is not None else ():
+            if isinstance(column, str) and column not in known and column not in same:
+                # A context is crossed with the names; what differs from name to name is a score, or of the person.
+                sets = frame[column].astype(str).groupby(design.cluster).agg(frozenset)
+                if sets.nunique() == 1 and len(sets.iloc[0]) > 1:
+                    same.append(column)
+        return same, classes
+
+    def beside(self, finding: Finding, found: Matches, at: int, replies: Sequence[str], called: str) -> SideBySide:
+        """Two *replies*, matched at a place, with their scores, names and the words in which they differ."""
+        frame, rows = self.frame, found.rows[at].tolist()
+        own = names_of(frame.iloc[rows])
+        about = [f"{column} {frame[column].iloc[rows[0]]}" for column in found.same]
+        name = finding.cluster if finding.cluster in frame.columns else None
+        sides = zip((found.first, found.second), rows, found.values[at], differing(replies, own), strict=True)
+        return SideBySide(
+            about=" · ".join([called, *about]),
+            replies=tuple(
+                ScoredReply(
+                    who=f"{group}: {frame[name].iloc[row]}" if name is not None else group,
+                    score=_score(value, finding, found.labels),
+                    words=words,
+                )
+                for group, row, value, words in sides
+            ),
+        )
+
+
+def _score(value: float, finding: Finding, labels: Sequence[str]) -> str:
+    if labels:
+        return labels[int(value)]
+    if finding.kind in (OutcomeKind.BINARY, OutcomeKind.REFUSAL):
+        return "yes" if value else "no"
+    return f"{formatting.value(float(value), finding)} {finding.unit}".strip()
+
+
+def differing(replies: Sequence[str], names: Sequence[tuple[str, ...]]) -> list[tuple[tuple[str, str], ...]]:
+    """Both *replies* in runs of words: alike, ``differs``, or ``name`` for the words of either person's *names*."""
+    people = frozenset(word for words in names for word in words)
+    split = [_WORDS.findall(_cut(reply))[:_MOST_WORDS] for reply in replies]
+    compared = [["\0" if word.strip() in people else word.strip() for word in words] for words in split]
+    kinds = [["name" if word == "\0" else "differs" for word in words] for words in compared]
+    least = 2 if min(map(len, compared)) > _SHORT else 1
+    matcher = difflib.SequenceMatcher(None, compared[0], compared[1], autojunk=False)
+    for start, other, size in matcher.get_matching_blocks():
+        if size < least and compared[0][start : start + size] != ["\0"]:
+            continue  # a word that two long texts have in common by chance
+        for side, begin in zip((0, 1), (start, other), strict=True):
+            for at in range(begin, begin + size):
+                kinds[side][at] = "name" if compared[side][at] == "\0" else ""
+    return [tuple(_runs(words, own)) for words, own in zip(split, kinds, strict=True)]
+
+
+def _runs(words: Sequence[str], kinds: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Neighbouring *words* of a kind as one, without the blank behind it."""
+    for kind, some in groupby(zip(words, kinds, strict=True), key=lambda one: one[1]):
+        text = "".join(word for word, _ in some)
+        shown = text.rstrip() if kind else text
+        yield shown, kind
+        if shown != text:
+            yield text[len(shown) :], ""
+
+
+def _cut(reply: str) -> str:
+    return reply if len(reply) <= _LONGEST else f"{reply[:_LONGEST].rstrip()} …"
+
+
+# ---------------------------------------------------------------- of a run
+
+
+class JudgedTables:
+    """What the findings of a run were judged from, as far as its files tell; unchecked, as all that a report shows."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self._run_dir = run_dir
+        self._lines: dict[tuple[str, int], Any] = {}
+        for line in record_lines(run_dir, TYPE):
+            try:
+                record = json.loads(line)
+                self._lines[record["test"], record["place"]] = line
+            except (KeyError, TypeError, ValueError, RecursionError):
+                continue
+
+    def of(self, results: RunResults, at: int) -> JudgedTable | None:
+        """What the finding at a place of *results* was judged from; None where that is not known."""
+        line = self._lines.get(results.place_of(at))
+        try:
+            if line is None:
+                return None
+            judgement = msgspec.convert(json.loads(line), Judgement)
+            frame = judgement.frame()
+            return JudgedTable(judgement.analysis, frame, judgement.outcome_in(frame), judgement.arguments)
+        except (FairnessError, KeyError, TypeError, ValueError):
+            return None
+
+    def replies(self, keys: Sequence[str]) -> dict[str, str]:
+        """The last reply of each of the trials *keys* that the log has."""
+        found = {one.trial.key: one.trial.reply for one in each_trial(self._run_dir, keys)}
+        return {key: reply for key, reply in found.items() if reply is not None}
+
+
+def matched_replies(
+    judged: JudgedTable, finding: Finding, replies: Replies | None = None
+) -> tuple[Matches, list[SideBySide]] | None:
+    """The matched replies of *finding*, and those to show; None where there are none. *replies* finds texts by the keys
+    of trials; without it they stand in the table.
+    """
+    try:
+        found = judged.matches(finding)
+    except (FairnessError, KeyError, TypeError, ValueError):
+        return None
+    frame, column = judged.frame, "reply" if replies is None else "key"
+    if found is None or column not in frame.columns:
+        return None
+    shown = []
+    for called, at in found.chosen().items():
+        texts = frame[column].iloc[found.rows[at]].tolist()
+        if replies is not None:
+            known = replies(texts)
+            texts = [known.get(key) for key in texts]
+        if all(isinstance(text, str) for text in texts):
+            shown.append(judged.beside(finding, found, at, texts, called))
+    return (found, shown) if shown else None
+
+
+def chosen_how(finding: Finding, found: Matches) -> str:
+    """How the replies that are shown were chosen, and how many there are to choose from."""
+    total = len(found.contrast)
+    ahead, behind = (int((found.contrast * sign > 0).sum()) for sign in (1, -1))
+    same = "".join(f"the same {column}, " for column in found.same)
+    if finding.kind is OutcomeKind.CATEGORICAL:
+        shares, shown = (
+            f"the answers differ in {formatting.part_of(ahead, total)}",
+            "the first that differs, and one that is typical",
+        )
+    else:
+        worse, better, alike = (formatting.part_of(n, total) for n in (ahead, behind, total - ahead - behind))
+        shares = f"{found.second} is worse off than {found.first} in {worse}, better off in {better}, alike in {alike}"
+        shown = "the one that is furthest apart in this direction, and the one nearest to the median"
+    return (
+        f"{formatting.count(total, 'pair')} of replies to what is alike but for the person ({same}the same place in "
+        f"the two lists of names): {shares}. Below: {shown}."
+    )
