@@ -125,7 +125,9 @@ def test_what_needs_a_decision_is_listed_by_how_soon(tmp_path):
     lapsed = "its justification expired on 2026-01-01: x (y, z)"
     flags.append(disparity(verdict=Verdict.FLAG, outcome="lapsed", notes=(lapsed,)))
     way = "INCONCLUSIVE.\n\nWhat would change the verdict: more names."
-    undecided = [inconclusive(one, outcome=one.value, explanation=way) for one in (Reason.N, Reason.PRECISION, Reason.N)]
+    undecided = [
+        inconclusive(one, outcome=one.value, explanation=way) for one in (Reason.N, Reason.PRECISION, Reason.N)
+    ]
     rows = _rows(decision_section(results(*flags, *undecided, passing()), tmp_path))
     assert rows[:4] == [
         ["FLAG", "lapsed by race_ethnicity", lapsed, "–", "–"],
