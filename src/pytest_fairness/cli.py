@@ -19,6 +19,7 @@ COMMANDS = {
     },
     "the results of a run": {
         "report": "report",
+        "trend": "trend",
         "ll144": "ll144",
     },
     "the folder of a run": {
@@ -27,6 +28,9 @@ COMMANDS = {
         "export": "run_folders",
         "merge": "run_folders",
         "salvage": "run_folders",
+    },
+    "approved baselines": {
+        "baseline": "baselines",
     },
     "source data": {
         "names": "source_data",

@@ -93,6 +93,7 @@ def start_manifest(store: RunStore, context: RunContext) -> None:
             return
         sessions.append(session)
         manifest.pop(FINISHED, None)
+        manifest.pop("unasked", None)
         if "started" in manifest:
             manifest.setdefault("resumed", []).append(facts)
             return
@@ -115,6 +116,17 @@ def note_replaced_endpoint(context: RunContext) -> None:
                 facts["settings"]["endpoint"] = None
 
     context.store.amend_manifest(change)
+
+
+def note_unasked(store: RunStore, why: str) -> None:
+    """Let the manifest say that trials were not asked for want of *why*: time, cost or an endpoint that answers."""
+
+    def add(manifest: dict[str, Any]) -> None:
+        known = manifest.setdefault("unasked", [])
+        if why not in known:
+            known.append(why)
+
+    store.amend_manifest(add)
 
 
 def note_endpoint(store: RunStore, endpoint: Endpoint) -> None:

@@ -88,12 +88,13 @@ def _title(finding: Finding) -> str:
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]], total: int, figures: Container[int] = ()) -> str:
     """*rows* of *total* under *head*; the columns of those numbers are *figures*: on one line, and but for the first one at the right."""
     cell = "padding:.15em .6em;border-bottom:1px solid rgba(128,128,128,.35);"
-    words, figure = "min-width:4em;text-align:left;overflow-wrap:anywhere", "text-align:{};white-space:nowrap"
+    words, figure = "min-width:4em;overflow-wrap:anywhere;text-align:left", "white-space:nowrap;text-align:"
 
     def line(kind: str, texts: Iterable[Any]) -> str:
+        styles = [figure + ("right" if at else "left") if at in figures else words for at in range(len(head))]
         cells = (
-            f'<{kind} style="{cell}{figure.format("right" if at else "left") if at in figures else words}">{html(str(text))}</{kind}>'
-            for at, text in enumerate(texts)
+            f'<{kind} style="{cell}{style}">{html(str(text))}</{kind}>'
+            for style, text in zip(styles, texts, strict=True)
         )
         return f"<tr>{''.join(cells)}</tr>"
 
