@@ -86,7 +86,7 @@ def _title(finding: Finding) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]], total: int, figures: Container[int] = ()) -> str:
-    """*rows* of *total* under *head*; the columns of those numbers are *figures*: on one line, and but for the first one at the right."""
+    """*rows* of *total* under *head*. The columns of those numbers are *figures*: on one line, at the right."""
     cell = "padding:.15em .6em;border-bottom:1px solid rgba(128,128,128,.35);"
     words, figure = "min-width:4em;overflow-wrap:anywhere;text-align:left", "white-space:nowrap;text-align:"
 
