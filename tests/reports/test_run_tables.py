@@ -83,6 +83,14 @@ def test_a_row_a_trial_with_its_scores(run: RunTables) -> None:
     assert "hired" not in trials
 
 
+def test_a_replay_says_so(run: RunTables, project: Path) -> None:
+    result = run_pytest(project, "-p", "no:cacheprovider", f"--fairness-replay={run.directory.name}", "-k", "words")
+    assert "2 findings" in str(result.stdout), result.stdout
+    replay = open_run(project / ".fairness" / "runs" / f"{run.directory.name[:-1]}2")
+    assert replay.trials["replayed"].all()
+    assert not run.trials["replayed"].any()
+
+
 def test_findings_groups_and_pairs(run: RunTables) -> None:
     findings = run.findings
     assert list(findings.index) == list(run.results.ids)
