@@ -19,6 +19,7 @@ COMMANDS = {
     },
     "the results of a run": {
         "report": "report",
+        "trend": "trend",
         "ll144": "ll144",
     },
     "the folder of a run": {

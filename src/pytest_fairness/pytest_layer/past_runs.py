@@ -47,14 +47,14 @@ def recorded_settings(run: Path) -> dict[str, Any]:
     return {field: recorded[field] for field in RECORDED if recorded.get(field) is not None}
 
 
-def refuse_changes(settings: Settings, root: Path) -> None:
-    """Raise UsageError naming what differs between the command that made the run and this one, if it would mix.
+def changes_since(run: Path, settings: Settings, root: Path) -> list[str]:
+    """What differs between the command that made *run* and this one, if it would mix; each in a few words.
 
     What tests ask is compared test by test, when it is asked.
     """
     from pytest_fairness.baselines.approval import git_commit
 
-    manifest = read_manifest(settings.run_dir / str(settings.resume))
+    manifest = read_manifest(run)
     before, now = manifest.get("settings", {}), settings.to_dict()
     pairs = [(f"the {field}", before.get(field), now[field]) for field in (*RECORDED, "shard")]
     changed = [f"{what} was {old!r}, is {new!r}" for what, old, new in pairs if old is not None and old != new]
@@ -67,7 +67,12 @@ def refuse_changes(settings: Settings, root: Path) -> None:
     asks_code = any(identity.get("type") == "callable" for identity in identities)
     if asks_code and manifest.get("git_commit") != (commit := git_commit(root)):
         changed.append(f"the code was at commit {manifest.get('git_commit')}, is at {commit}")
-    if changed:
+    return changed
+
+
+def refuse_changes(settings: Settings, root: Path) -> None:
+    """Raise UsageError naming what differs between the command that made the run to resume and this one."""
+    if changed := changes_since(settings.run_dir / str(settings.resume), settings, root):
         raise UsageError(
             f"run {settings.resume} cannot be resumed: {'; '.join(changed)}. Its data are kept. Reissue the command as "
             "it was or start a new run without --fairness-resume"

@@ -124,8 +124,8 @@ def _is_judged(run: Path) -> bool:
 
 
 def recorded_comparison(run: Path) -> Path | None:
-    """What the session of *run* compared its findings with, None where it did not. Raises UsageError where that is
-    gone.
+    """What the session of *run* compared its findings with, None where it did not, or resumed that very run.
+    Raises UsageError where that is gone.
     """
     manifest = read_manifest(run)
     settings = (manifest.get("resumed") or [manifest])[-1].get("settings", {})
@@ -137,7 +137,7 @@ def recorded_comparison(run: Path) -> Path | None:
         raise UsageError(
             f"run {run.name} was compared with {settings['against']}, which is gone: name a run to compare"
         )
-    return place.resolve()
+    return None if place.resolve() == run.resolve() else place.resolve()
 
 
 def repository_folder(root: Path, environment: Mapping[str, str]) -> str:
