@@ -84,10 +84,11 @@ def test_a_row_a_trial_with_its_scores(run: RunTables) -> None:
 
 
 def test_a_replay_says_so(run: RunTables, project: Path) -> None:
-    result = run_pytest(project, "-p", "no:cacheprovider", f"--fairness-replay={run.directory.name}", "-k", "words")
+    where = ("-o", "fairness_run_dir=replays", f"--fairness-replay={run.directory}")
+    result = run_pytest(project, "-p", "no:cacheprovider", *where, "-k", "words")
     assert "2 findings" in str(result.stdout), result.stdout
-    replay = open_run(project / ".fairness" / "runs" / f"{run.directory.name[:-1]}2")
-    assert replay.trials["replayed"].all()
+    (replay,) = (project / "replays").glob("2*")
+    assert open_run(replay).trials["replayed"].all()
     assert not run.trials["replayed"].any()
 
 
