@@ -31,6 +31,7 @@ RUN = [
         "testing",
         "findings",
         "ll144",
+        "ci",
     )
 ]
 
@@ -45,7 +46,7 @@ def test_what_a_page_says_happens(path: Path, tmp_path: Path) -> None:
     Page(path, tmp_path).work_through()
 
 
-@pytest.mark.parametrize("path", RUN, ids=named)
+@pytest.mark.parametrize("path", [*RUN, DOCS / "other_logs.md"], ids=named)  # tests/test_other_logs.py runs it
 def test_every_block_of_code_is_shown_what_to_do(path: Path) -> None:
     """Code that nobody runs has to say so, and why."""
     for block in blocks(path.read_text(encoding="utf-8")):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pytest_fairness.analysis.equivalence import analyze_equivalence
     from pytest_fairness.analysis.four_fifths import analyze_four_fifths
     from pytest_fairness.analysis.ll144 import ll144_tables
+    from pytest_fairness.analysis.other_logs import trials_from
     from pytest_fairness.analysis.planning import plan_sample
     from pytest_fairness.analysis.preference import analyze_preference
     from pytest_fairness.analysis.words import analyze_words
@@ -43,7 +44,7 @@ __all__ = [
     "UsageError", "Verdict", "analyze_arms", "analyze_disparity", "analyze_equivalence", "analyze_four_fifths",
     "analyze_preference", "analyze_words", "assert_arm_reduces_disparity", "assert_baseline", "assert_equivalent",
     "assert_four_fifths", "assert_no_disparity", "assert_no_preference", "compare_baseline", "ll144_tables",
-    "open_run", "plan_sample", "scorer",
+    "open_run", "plan_sample", "scorer", "trials_from",
 ]  # fmt: skip
 #: Where those are that are no assertions.
 _HOME = {
@@ -51,7 +52,7 @@ _HOME = {
     "analyze_equivalence": "analysis.equivalence", "analyze_four_fifths": "analysis.four_fifths",
     "analyze_preference": "analysis.preference", "analyze_words": "analysis.words",
     "compare_baseline": "analysis.baseline", "ll144_tables": "analysis.ll144",
-    "plan_sample": "analysis.planning", "open_run": "reports.run_tables",
+    "plan_sample": "analysis.planning", "open_run": "reports.run_tables", "trials_from": "analysis.other_logs",
     "Arm": "design.arms", "Strategy": "design.strategies", "Scorer": "scorers", "scorer": "scorers.scorer",
     "FairnessError": "errors", "InconclusiveWarning": "errors", "UsageError": "errors",
     "Ask": "model", "Finding": "model", "Verdict": "model",

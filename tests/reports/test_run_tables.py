@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from pytest_fairness import open_run
+from pytest_fairness.cli import main
 from pytest_fairness.errors import FairnessError, MissingExtra, StoreError, UsageError
 from pytest_fairness.reports.run_tables import RunTables
 from tests.support.sessions import run_pytest
@@ -124,8 +125,16 @@ def test_csv_runs_no_formula(run: RunTables, tmp_path: Path) -> None:
     assert pd.read_csv(written[3])["effect"].tolist() == pytest.approx(run.pairs["effect"].tolist())
 
 
+def test_a_command_writes_them(run: RunTables, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    places = ["--csv", str(tmp_path / "csv"), "--parquet", str(tmp_path / "parquet")]
+    assert main(["export", str(run.directory), *places]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"{tmp_path / 'csv' / 'trials.csv'}: {TRIALS} rows"
+    assert lines[-1] == f"{tmp_path / 'parquet' / 'pairs.parquet'}: 5 rows"
+    assert len(lines) == 8
+
+
 def test_parquet_keeps_texts_and_types(run: RunTables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("pyarrow")
     written = run.to_parquet(tmp_path)
     back = pd.read_parquet(written[0])
     assert list(back) == list(run.trials)

@@ -43,7 +43,8 @@ def test_a_table_without_names_and_hostile_names() -> None:
     text = "Grace was kind."
     expected = SentimentIntensityAnalyzer().polarity_scores(text)["compound"]
     assert outcome_of(pd.DataFrame({"reply": [text]}), "sentiment").values.tolist() == [expected]
-    frame = pd.DataFrame({"name": ["(a+)+$ [x", None, "\ud800"], "reply": ["a fine reply", "fine", "fine \ud800"]})
+    names, replies = ["(a+)+$ [x", None, "\ud800"], ["a fine reply", "fine", "fine \ud800"]
+    frame = pd.DataFrame({"name": names, "reply": replies}, dtype=object)
     assert outcome_of(frame, "sentiment").values.notna().all()
 
 

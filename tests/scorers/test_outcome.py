@@ -210,7 +210,7 @@ def test_equal_replies_are_read_once_by_built_in_scorers_only(monkeypatch):
     ours = Scorer(name="ours", score=count)
     monkeypatch.setattr(Scorer, "built_in", property(lambda scorer: scorer is ours))
     for replies, scores in ((["a", "a", "\ud800"], [1, 1, 2]), (["b", "b", "\ud800", "a"], [3, 3, 2, 4])):
-        assert outcome_of(pd.DataFrame({"reply": replies}), ours).values.tolist() == scores
+        assert outcome_of(pd.DataFrame({"reply": replies}, dtype=object), ours).values.tolist() == scores
     frame = pd.DataFrame({"reply": ["same", "same"]})
     assert outcome_of(frame, count).values.tolist() == [5.0, 6.0]
 

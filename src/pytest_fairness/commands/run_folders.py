@@ -33,10 +33,17 @@ def add(subparsers: Any) -> None:
     parser.set_defaults(run=salvage)
     parser = subparsers.add_parser(
         "export",
-        help="write the records of a run, checked, to trials*.jsonl, as the end of a session does",
-        example="pytest-fairness export last",
+        help="write the records of a run, checked, to trials*.jsonl, as the end of a session does; or its tables",
+        example="pytest-fairness export last --csv tables/",
     )
     add_run(parser, "folder")
+    for kind in ("csv", "parquet"):
+        parser.add_argument(
+            f"--{kind}",
+            type=Path,
+            metavar="DIR",
+            help=f"write trials, findings, groups, pairs as {kind} files instead",
+        )
     parser.set_defaults(run=export)
 
 
@@ -73,7 +80,15 @@ def salvage(arguments: argparse.Namespace) -> tuple[str, int]:
 
 
 def export(arguments: argparse.Namespace) -> tuple[str, int]:
-    """Export the records; say which files were written, and how many records each holds."""
+    """Export the records, or the tables; say which files were written, and how many records or rows each holds."""
+    if arguments.csv or arguments.parquet:
+        from pytest_fairness.reports.run_tables import TABLES, open_run
+
+        run = open_run(arguments.folder)
+        written = [*(run.to_csv(arguments.csv) if arguments.csv else ())]
+        written += run.to_parquet(arguments.parquet) if arguments.parquet else ()
+        rows = {name: len(getattr(run, name)) for name in TABLES}
+        return "".join(f"{path}: {rows[path.stem]:,} rows\n" for path in written), 0
     from pytest_fairness.runs.manifest import LOGS
     from pytest_fairness.runs.store import RunStore
 

@@ -1,0 +1,171 @@
+"""What another tool recorded, as a table that every assertion takes: which of its columns says what."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pytest_fairness.errors import FrameError
+from pytest_fairness.model import Status
+from pytest_fairness.scorers import is_refusal
+from pytest_fairness.trials_frame import any_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Texts that mean yes or no; those of Inspect are correct, incorrect, partly, no answer.
+_YES_NO = ({"true", "false"}, {"yes", "no"}, {"pass", "fail"}, {"c", "i", "p", "n"})
+
+
+def trials_from(
+    frame: pd.DataFrame,
+    *,
+    group: str | Mapping[str, str],
+    name: str | None,
+    template: str | None,
+    reply: str | None = None,
+    scores: Sequence[str] = (),
+    endpoint: str | None = None,
+) -> pd.DataFrame:
+    """The rows of *frame*, which another tool recorded, as a table of trials.
+
+    *group* is the column that says which group a row is about, or a mapping of protected class to column. *name* is the
+    column of the person: what several rows have in common, and so the unit of evidence; None where every row is about
+    another person. *template* is the column that says from which text the prompt was made, before the name was put in;
+    None where there is one. *reply* is the column of the model's text, *scores* are columns to be judged as they are,
+    *endpoint* is the column that says which model answered.
+
+    The table has these columns under our names, and ``repetition``; of a *reply* also whether it is ``refused`` (as our
+    scorers read it), and ``status``, ``error`` and ``undetermined`` where there is none. Raises FrameError for a column
+    that is not there, and for one that cannot be what it is said to be: see ``docs/other_logs.md``.
+    """
+    import pandas as pd
+
+    groups = {group: group} if isinstance(group, str) else dict(group)
+    meant = {**groups, "name": name, "template": template, "reply": reply, "endpoint": endpoint}
+    for what, column in [*meant.items(), *((score, score) for score in scores)]:
+        if column is not None and column not in frame.columns:
+            raise FrameError(_not_there(frame, what, column))
+    columns: dict[str, Any] = {what: _complete(frame, column, what) for what, column in groups.items()}
+    columns["name"] = list(range(len(frame))) if name is None else _complete(frame, name, "name")
+    columns["template"] = ["one"] * len(frame) if template is None else _complete(frame, template, "template")
+    if endpoint is not None:
+        columns["endpoint"] = columns["model"] = _complete(frame, endpoint, "endpoint")
+    if reply is not None:
+        columns |= _of_replies(frame[reply].tolist())
+    for score in scores:
+        columns[score] = _judgeable(frame[score])
+    with any_text():
+        table = pd.DataFrame(columns)
+    if name is not None:
+        _check_names(table, list(groups), name)
+    if template is not None:
+        _check_templates(table, list(groups), template)
+    table["repetition"] = table.groupby([*groups, "name", "template"]).cumcount()
+    return table
+
+
+def _not_there(frame: pd.DataFrame, what: str, column: str) -> str:
+    known = [str(one) for one in frame.columns]
+    near = difflib.get_close_matches(column, known, n=3) or [one for one in known if column.lower() in one.lower()][:3]
+    missing = f"there is no column {column!r} for the {what}"
+    if near:
+        return f"{missing}; did you mean {' or '.join(map(repr, near))}?"
+    return f"{missing}. The columns are {', '.join(known[:30])}" + " …" * (len(known) > 30)
+
+
+def _complete(frame: pd.DataFrame, column: str, what: str) -> list[str]:
+    """A column as text. Raises FrameError where a row has none."""
+    absent = frame[column].isna()
+    if absent.any():
+        row = absent[absent].index[0]
+        raise FrameError(
+            f"column {column!r} is empty in {int(absent.sum()):,} of {len(frame):,} rows, first in {row!r}: every row "
+            f"needs its {what}; fill it in, or leave those rows out and say so"
+        )
+    return [str(value) for value in frame[column].tolist()]
+
+
+def _of_replies(replies: list[Any]) -> dict[str, Any]:
+    texts = [reply if isinstance(reply, str) else None for reply in replies]
+    if not any(texts):
+        raise FrameError("no row has a reply that is text: name the column of what the model answered")
+    refused = [text is not None and is_refusal(text) for text in texts]
+    status = [
+        Status.ERROR if text is None else Status.REFUSED if no else Status.ANSWERED if text.strip() else Status.EMPTY
+        for text, no in zip(texts, refused, strict=True)
+    ]
+    return {
+        "reply": texts,
+        "status": [str(one) for one in status],
+        "error": ["the log has no text" if text is None else None for text in texts],
+        "refused": refused,
+        "undetermined": [one in (Status.ERROR, Status.EMPTY) for one in status],
+    }
+
+
+def _judgeable(column: pd.Series[Any]) -> list[Any]:
+    """A score as it is. Raises FrameError for numbers, yes and no that are written as text."""
+    values = column.tolist()
+    texts = {value.strip().lower() for value in values if isinstance(value, str)}
+    if not texts:
+        return values
+    example = next(value for value in values if isinstance(value, str))
+    if all(map(_is_number, texts)):
+        raise FrameError(
+            f"column {column.name!r} holds numbers written as text ({example!r}): labels cannot be more or less; "
+            f"convert it first, frame[{column.name!r}] = pd.to_numeric(frame[{column.name!r}])"
+        )
+    if any(texts <= words for words in _YES_NO):
+        raise FrameError(
+            f"column {column.name!r} holds yes and no written as text ({example!r}): say which is yes, "
+            f"frame[{column.name!r}] = frame[{column.name!r}] == {example!r}"
+        )
+    return values
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_names(table: pd.DataFrame, groups: list[str], column: str) -> None:
+    names = table["name"].nunique()
+    if names == len(table) and table["template"].nunique() > 1:
+        raise FrameError(
+            f"column {column!r} has another value in each of {len(table):,} rows, so that every row would be a person "
+            "of its own: it numbers the rows; name the column of the person, or give name=None if each row is indeed "
+            "about another one"
+        )
+    for group in groups:
+        held = table.groupby("name")[group].nunique()
+        several = held[held > 1]
+        if 0 < len(several) < names:
+            one = several.index[0]
+            among = sorted(table.loc[table["name"] == one, group].unique())
+            raise FrameError(
+                f"{len(several)} of {names} names stand in several groups of {group}, as {one!r} does in "
+                f"{', '.join(among)}: are these different people (put the group into the name), or is the group wrong? "
+                "Only where every name is asked in several groups are they taken for the same people"
+            )
+
+
+def _check_templates(table: pd.DataFrame, groups: list[str], column: str) -> None:
+    templates = table["template"].nunique()
+    if templates > 1 and (table.groupby("template")["name"].nunique() == 1).all():
+        raise FrameError(
+            f"each of the {templates:,} values of column {column!r} goes with one name alone: that is the prompt as it "
+            "was sent, with the name in it. Name the column of the text before the name was put in, or give "
+            "template=None if there was one"
+        )
+    for group in groups:
+        if table[group].nunique() > 1 and (table.groupby("template")[group].nunique() == 1).all():
+            raise FrameError(
+                f"each of the {templates:,} values of column {column!r} goes with one group of {group} alone, so that "
+                "no two groups were asked the same: name the column of the text before the group was put in, or give "
+                "template=None"
+            )
