@@ -32,6 +32,7 @@ RUN = [
         "findings",
         "ll144",
         "ci",
+        "commands",
     )
 ]
 

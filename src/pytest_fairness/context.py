@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 #: Seconds beyond the deadline in which replies that were asked by then are still read and judged.
 _READING_GRACE = 5.0
 
+#: As the run to resume: the last of the same command, if it left something to ask.
+AUTO = "auto"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Policy, ApprovalPolicy):
@@ -48,6 +51,11 @@ class Settings(Policy, ApprovalPolicy):
     markdown: Path | None
     progress: str
     github: str
+
+    @property
+    def run_to_resume(self) -> str | None:
+        """The run that is resumed, once that is decided."""
+        return None if self.resume == AUTO else self.resume
 
     @property
     def endpoints(self) -> tuple[str, ...]:

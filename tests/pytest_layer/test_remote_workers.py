@@ -353,16 +353,17 @@ def test_who_is_offered_a_connection(given: dict[str, Any], perhaps: bool) -> No
     [
         ({"socket": "box:1"}, {}, r"gw0 does not see the controller's /runs, and its connection \(socket=\)"),
         ({"ssh": "box"}, {"replay": Path("/runs/1")}, "replay without workers elsewhere"),
+        ({"ssh": "box"}, {"resume": "auto"}, "name it with --fairness-resume"),
         ({"ssh": "box"}, {"approve": True}, "approve without workers elsewhere"),
     ],
 )
 def test_what_cannot_be_done_outside(given: dict[str, Any], settings: dict[str, Any], reason: str) -> None:
     """Each with the reason and the mend."""
-    known = SimpleNamespace(**{"run_dir": "/runs", "replay": None, "approve": False, **settings})
-    why = xdist._bar("gw0", spec(**given), known)
+    usual = {"run_dir": "/runs", "replay": None, "resume": None, "approve": False}
+    why = xdist._bar("gw0", spec(**given), SimpleNamespace(**{**usual, **settings}))
     assert why is not None
     assert re.search(reason, why)
-    assert xdist._bar("gw0", spec(ssh="box"), SimpleNamespace(run_dir="/runs", replay=None, approve=False)) is None
+    assert xdist._bar("gw0", spec(ssh="box"), SimpleNamespace(**usual)) is None
 
 
 class Greeting:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from collections import Counter
 
 import pytest
 from conftest import MODES
 
-from .conftest import GRID, Project, shown
+from .conftest import BIASED, GRID, Project, shown
 
 #: An application that counts what it is asked, dies in the middle if told so, and fails for a while.
 PROJECT = """
@@ -123,3 +125,85 @@ def test_the_next_temperature_of_a_test_is_no_change_of_the_first(project: Proje
     project.run("-k", "default").assert_outcomes(passed=1, deselected=1)
     assert project.run("--fairness-resume=last", "--fairness-smoke").ret == 0
     assert len(project.results["items"]) == 2
+
+
+AUTO = (*SLOWLY, "--fairness-resume=auto")
+
+
+def chosen(result: pytest.RunResult) -> str:
+    (line,) = (line for line in result.stdout.lines if line.startswith("fairness: --fairness-resume=auto "))
+    return line.removeprefix("fairness: --fairness-resume=auto ")
+
+
+def test_auto_resumes_what_was_killed_and_nothing_that_is_whole(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Plain after workers and the other way round, in one command but for what says how far it goes."""
+    project.write(PROJECT)
+    monkeypatch.setenv("DIE_AT", "15")
+    result = project.run(*AUTO, apart=True)
+    assert (result.ret, chosen(result)) == (9, "starts a new run: there is no earlier run of this command")
+    monkeypatch.delenv("DIE_AT")
+    first = project.last.name
+    project.run(*SLOWLY, "-k", "nothing")
+    project.run(*SLOWLY, "-k", "reviews").assert_outcomes(passed=1)  # newer, and of another command
+    project.run(*SLOWLY, "-k", "reviews", "--fairness-replay=last").assert_outcomes(passed=1)
+
+    result = project.run(*AUTO, "--fairness-retry-unknown", "--fairness-max-cost=9", mode=MODES["n2"])
+    result.assert_outcomes(passed=1)
+    assert chosen(result) == f"resumes run {first}: it never came to its end"
+    manifest = json.loads((project.last.parent / first / "manifest.json").read_text())
+    assert manifest["resumed"][0]["settings"]["resume"] == first
+
+    result = project.run(*AUTO, mode=MODES["n2"])
+    assert chosen(result) == f"starts a new run: the last run of this command, {first}, is whole"
+    assert project.last.name > first
+    assert project.manifest["settings"]["resume"] is None
+    result = project.run(*AUTO, "-v")
+    assert chosen(result) == f"starts a new run: the last run of this command, {first[:-3]}004, is whole"
+
+
+def test_auto_goes_on_after_a_deadline_and_under_a_higher_cap(project: Project) -> None:
+    slow = BIASED.replace('"planted"', '"slow"') + "    latency: 0.3\n"
+    project.write(GRID, slow)
+    command = (*AUTO, "--fairness-endpoint=slow")
+    assert project.run(*command, "--fairness-deadline=.4").ret == 1
+    first = project.last.name
+    (project.path / "endpoints.yaml").write_text(slow.replace("latency: 0.3", "latency: 0.0"), encoding="utf-8")
+    result = project.run(*command, "--fairness-retry-unknown")
+    assert chosen(result) == f"resumes run {first}: it had no time to ask everything"
+    assert "unasked" not in project.manifest
+
+    result = project.run(*command, "-k", "tone", "-x")
+    assert chosen(result) == "starts a new run: there is no earlier run of this command"
+
+
+@pytest.mark.parametrize("mode", ["plain", "n2"])
+def test_auto_starts_anew_after_a_change_and_stops_at_damage(
+    project: Project, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    project.write(PROJECT)
+    monkeypatch.setenv("DIE_AT", "15")
+    assert project.run(*AUTO, apart=True).ret == 9
+    monkeypatch.delenv("DIE_AT")
+    first, kept = project.last, project.path / "kept"
+    shutil.copytree(first, kept)
+
+    project.write(PROJECT.replace("Review {name}", "Rate {name}"))
+    result = project.run(*AUTO, mode=MODES[mode])
+    result.assert_outcomes(passed=1)
+    ended = f"starts a new run: the last run of this command, {first.name}, never came to its end, and "
+    assert chosen(result) == f"{ended}what test_suite.py::test_reviews asks has changed"
+    assert project.last != first
+    shutil.rmtree(project.last)
+    result = project.run(*AUTO, "-o", "fairness_seed=3", mode=MODES[mode])
+    assert chosen(result) == "starts a new run: there is no earlier run of this command"
+    shutil.rmtree(project.last)
+
+    project.write(PROJECT)
+    (first / "manifest.json").write_text("{", encoding="utf-8")
+    asked = calls(project)
+    result = project.run(*AUTO, mode=MODES[mode])
+    assert result.ret != 0
+    assert "manifest.json cannot be read" in f"{result.stdout}{result.stderr}"
+    assert calls(project) == asked

@@ -15,8 +15,7 @@ from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import Verdict
 from pytest_fairness.reports.charts import draw
 from pytest_fairness.reports.finding_sections import MOST_ROWS, effect_chart, group_chart
-from pytest_fairness.reports.html import heat_map, render, report_page, write_html
-from pytest_fairness.reports.sections import Entry
+from pytest_fairness.reports.html import render, report_page, write_html
 
 from .factories import (
     HOSTILE,
@@ -205,18 +204,6 @@ def test_examples_stand_side_by_side_by_group(tmp_path):
     at = results(first, second).ids[0]
     assert f"Examples of these groups stand under finding {at}." in page.text
     assert [link for link in page.all("a") if link["href"] == f"#{at}"]
-
-
-def test_the_heat_map_shows_the_worst_verdict_of_each_model_and_class():
-    """Only where there is more than one cell; what was not tested is not coloured."""
-    assert heat_map([disparity()]) is None
-    heat = heat_map(
-        [disparity(), passing(), passing(protected_class="race_ethnicity"), passing(model_endpoint="other")]
-    )
-    assert heat is not None
-    assert heat.head == ("Model", "race_ethnicity", "gender")
-    fail, passed = Entry(verdict=Verdict.FAIL, small=("2 findings",)), Entry(verdict=Verdict.PASS, small=("1 finding",))
-    assert heat.rows == (("gpt-4o", fail, passed), ("other", Entry(words="not tested"), passed))
 
 
 def test_pictures_are_well_formed_for_any_figures():

@@ -43,7 +43,7 @@ def frame(**changes) -> pd.DataFrame:
             "gender": ("female", "male")[place % 2], "years": years, "repetition": repetition, "points": score,
             "reply": f"{called}'s record is {word}, and {called.split()[0]} works well with others in the team.",
         })  # fmt: skip
-    made = pd.DataFrame(rows).assign(**changes)
+    made = pd.DataFrame(rows).assign(**{name: pd.Series(values, dtype=object) for name, values in changes.items()})
     made.attrs[DESIGN] = {"protected_classes": ["race", "gender"]}
     return made
 
@@ -70,8 +70,8 @@ def test_replies_are_matched_on_all_but_the_person():
     # The contrast grows with the place in the list: from 2 to 5 points.
     assert sorted(set(found.contrast.round(6))) == [2.0, 3.0, 4.0, 5.0]
     chosen = {called: found.contrast[at] for called, at in found.chosen().items()}
-    assert chosen["the widest contrast"] == pytest.approx(5.0)
-    assert chosen["a typical pair"] == pytest.approx(3.0)
+    assert chosen["The widest contrast"] == pytest.approx(5.0)
+    assert chosen["A typical pair"] == pytest.approx(3.0)
     how = chosen_how(finding, found)
     assert "32 pairs of replies" in how
     assert "black is worse off than white in 32 (100.0 %), better off in 0, alike in 0" in how
@@ -135,7 +135,7 @@ def test_a_failing_test_shows_one_pair_and_stays_inert():
     assert "Of 32 matched pairs: the widest contrast · template t1 · repetition 0 · years 2 ([words] differ)" in text
     assert "white: Todd Hart, 13.00" in text  # 5 + 3, and 2 + 3 more
     assert "    black: Tyrone Hill, 8.00\n      Tyrone Hill's record is [decent], and Tyrone works well" in text
-    finding, judged = judgement_of(frame(reply=f"{HOSTILE}\n::set-output name=a::b {'long ' * 900}"))
+    finding, judged = judgement_of(frame(reply=[f"{HOSTILE}\n::set-output name=a::b {'long ' * 900}"] * 64))
     text = finding_text(finding, judged)
     assert not set("\x1b\x07\r\u202e\u200b\x00\u2028") & set(text)
     assert not [line for line in text.splitlines() if line.lstrip().startswith("::")]
@@ -153,11 +153,11 @@ def test_a_card_shows_pairs_with_scores_and_marks():
     card = finding_section(finding, "f-1", **given, replies=lambda keys: {key: texts[key] for key in keys})
     (matched,) = [part for part in card.parts if getattr(part, "heading", "") == "Matched replies"]
     _, widest, typical = matched.parts
-    assert widest.about == "the widest contrast · template t1 · repetition 0 · years 2"
+    assert widest.about == "The widest contrast · template t1 · repetition 0 · years 2"
     assert [(one.who, one.score) for one in widest.replies] == [
         ("white: Todd Hart", "13.00"), ("black: Tyrone Hill", "8.00"),
     ]  # fmt: skip
-    assert typical.about.startswith("a typical pair")
+    assert typical.about.startswith("A typical pair")
     assert matched_replies(judged, finding, lambda _keys: {}) is None
     assert "Matched replies" not in str(finding_section(finding, "f-1", **given))
 
@@ -188,7 +188,7 @@ def test_the_report_has_dots_and_pairs_from_the_runs_files_alone(tmp_path: Path)
     assert len([dot for dot in page.all("circle") if dot.get("class") == "name"]) == 80
     (shown,) = [line for line in message.splitlines() if "the widest contrast" in line]
     about = shown.partition("the widest contrast")[2].partition(" (")[0]
-    assert f"the widest contrast{about}" in page.text
+    assert f"The widest contrast{about}" in page.text
     assert page.all("mark")
     results = read_results(run)
     (run / "run.sqlite3").unlink()

@@ -107,7 +107,14 @@ OPTIONS = (
     Option("seed", int, 0, "both", "seed of the order in which trials are asked and of the statistics"),
     Option("smoke", bool, False, "both", "a quick look: too small a sample skips instead of failing"),
     Option("require_conclusive", bool, False, "both", "fail on every INCONCLUSIVE, not only on small samples"),
-    Option("resume", str, None, "typed", "resume an earlier run, its id or 'last': no finished trial is asked again"),
+    Option(
+        "resume",
+        str,
+        None,
+        "typed",
+        "resume an earlier run, its id or 'last': no finished trial is asked again; 'auto': the last of the same "
+        "command, if it left something to ask",
+    ),
     Option("retry_unknown", bool, False, "typed", "ask again what was sent and never answered, perhaps paid for twice"),
     Option("retry_errors", bool, False, "typed", "on resuming, ask again the trials that failed and cost nothing"),
     Option("replay", str, None, "typed", "judge a recorded run: its id, 'last' or its folder; nothing is asked"),
@@ -179,7 +186,7 @@ def arguments_of(config: pytest.Config) -> dict[str, Any]:
 
 
 def _resolved(config: pytest.Config) -> Settings:
-    from pytest_fairness.context import Settings
+    from pytest_fairness.context import AUTO, Settings
 
     values = {option.field: _value(config, option) for option in OPTIONS}
     for field in ("endpoints_file", "run_dir", "baseline_dir"):
@@ -194,14 +201,18 @@ def _resolved(config: pytest.Config) -> Settings:
     from pytest_fairness.endpoints.registry import every_name
     from pytest_fairness.errors import FairnessError
     from pytest_fairness.pytest_layer import past_runs
+    from pytest_fairness.reports.outputs import earlier_results
 
     other = next((field for field in ("resume", "shard") if values[field]), None)
     if replay is not None and other is not None:
         raise pytest.UsageError(f"--fairness-replay asks nothing, so --fairness-{other} cannot go with it")
     # Once, here, so that all processes mean the same run.
     try:
+        if resume not in (None, AUTO):
+            values["resume"] = past_runs.resumable(values["run_dir"], resume).name
         if against is not None:
-            values["against"] = past_runs.comparable(values["run_dir"], config.invocation_params.dir, against)
+            own = None if resume in (None, AUTO) else values["run_dir"] / values["resume"]
+            values["against"] = earlier_results(values["run_dir"], config.invocation_params.dir, against, but=own)
         if replay is not None:
             values["replay"] = past_runs.replayable(values["run_dir"], config.invocation_params.dir, replay)
             recorded = past_runs.recorded_settings(values["replay"])
@@ -212,7 +223,8 @@ def _resolved(config: pytest.Config) -> Settings:
             values["endpoint"] = ",".join(every_name(values["endpoints_file"]))
         if resume is None:
             return Settings(**values)
-        values["resume"] = past_runs.resumable(values["run_dir"], resume).name
+        if resume == AUTO:  # which it is depends on what the tests ask, and is chosen when they are collected
+            return Settings(**values)
         settings = Settings(**values)
         past_runs.refuse_changes(settings, config.rootpath)
     except FairnessError as error:

@@ -34,19 +34,6 @@ def replayable(root: Path, here: Path, name: str) -> Path:
     return locate_run(root, name, is_meant=lambda run: _only(run, "replay_of", "shard"))
 
 
-def comparable(root: Path, here: Path, name: str) -> Path | None:
-    """Where the findings lie that a session compares its own with; None where *name* is ``last`` and there are none
-    yet. Raises FairnessError for what are no findings.
-    """
-    from pytest_fairness.reports.findings_json import read_results
-    from pytest_fairness.reports.outputs import earlier_results
-
-    found = earlier_results(root, here, name)
-    if found is not None:
-        read_results(found)
-    return found
-
-
 def _only(run: Path, *others: str) -> bool:
     """Whether *run* is one, and none that *others* mark."""
     manifest = read_manifest(run)
@@ -60,14 +47,14 @@ def recorded_settings(run: Path) -> dict[str, Any]:
     return {field: recorded[field] for field in RECORDED if recorded.get(field) is not None}
 
 
-def refuse_changes(settings: Settings, root: Path) -> None:
-    """Raise UsageError naming what differs between the command that made the run and this one, if it would mix.
+def changes_since(run: Path, settings: Settings, root: Path) -> list[str]:
+    """What differs between the command that made *run* and this one, if it would mix; each in a few words.
 
     What tests ask is compared test by test, when it is asked.
     """
     from pytest_fairness.baselines.approval import git_commit
 
-    manifest = read_manifest(settings.run_dir / str(settings.resume))
+    manifest = read_manifest(run)
     before, now = manifest.get("settings", {}), settings.to_dict()
     pairs = [(f"the {field}", before.get(field), now[field]) for field in (*RECORDED, "shard")]
     changed = [f"{what} was {old!r}, is {new!r}" for what, old, new in pairs if old is not None and old != new]
@@ -80,7 +67,12 @@ def refuse_changes(settings: Settings, root: Path) -> None:
     asks_code = any(identity.get("type") == "callable" for identity in identities)
     if asks_code and manifest.get("git_commit") != (commit := git_commit(root)):
         changed.append(f"the code was at commit {manifest.get('git_commit')}, is at {commit}")
-    if changed:
+    return changed
+
+
+def refuse_changes(settings: Settings, root: Path) -> None:
+    """Raise UsageError naming what differs between the command that made the run to resume and this one."""
+    if changed := changes_since(settings.run_dir / str(settings.resume), settings, root):
         raise UsageError(
             f"run {settings.resume} cannot be resumed: {'; '.join(changed)}. Its data are kept. Reissue the command as "
             "it was or start a new run without --fairness-resume"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_fairness.baselines import justifications, mitigations
-from pytest_fairness.context import RunContext
+from pytest_fairness.context import AUTO, RunContext
 from pytest_fairness.endpoints import as_endpoint, callable_endpoint, load_endpoints, named_endpoint
 from pytest_fairness.endpoints.function import is_import_path
 from pytest_fairness.endpoints.pipeline import PipelineEndpoint
@@ -23,7 +23,16 @@ from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.endpoints.registry import RecordedEndpoint
 from pytest_fairness.errors import FairnessError, StoreError, UsageError, listed
 from pytest_fairness.model import Finding, Verdict
-from pytest_fairness.pytest_layer import collection, ledger, marks, preflight, reporting, second_sample, xdist
+from pytest_fairness.pytest_layer import (
+    collection,
+    ledger,
+    marks,
+    preflight,
+    reporting,
+    second_sample,
+    unfinished,
+    xdist,
+)
 from pytest_fairness.pytest_layer.command_line import recorded_command
 from pytest_fairness.pytest_layer.options import settings_of
 from pytest_fairness.pytest_layer.trials import TrialSource, deal_of
@@ -89,17 +98,29 @@ class FairnessSession:
             context = self.context
             if context.barred is None:  # else each test says why, when it asks for the run
                 _ = context.recording
-                self._announced = preflight.announcement(
+                choice = [] if context.settings.resume != AUTO else self._choose_run(planned)
+                context = self.context
+                size, *more = preflight.announcement(
                     context, items, self.grids, self.systems.configured, tests=len(planned)
                 )
-                context.store.update_manifest(planned=sorted(planned), announced=list(self._announced))
+                self._announced = [size, *filter(None, choice), *more]
+                facts = {"planned": sorted(planned), "asked": unfinished.asked(planned, self.grids)}
+                if all(choice):  # else who has chosen the run says so
+                    facts["announced"] = self._announced
+                context.store.update_manifest(**facts)
                 if not preflight.asks_the_settings_endpoint(items, self.grids):
                     reporting.note_replaced_endpoint(context)
-        except StoreError as error:
+        except FairnessError as error:
             if self.worker is None:
                 raise pytest.UsageError(str(error)) from None
+            if self.context.settings.resume == AUTO:  # there is no run to open
+                self.context = dataclasses.replace(self.context, barred=str(error))
             # A worker can end its controller's session by no exit status: each of its tests says why, and asks nothing.
         self.ledger.collected.update(planned)
+
+    def _choose_run(self, planned: Sequence[str]) -> list[str]:
+        self.context, why = unfinished.chosen(self.context, planned, self.grids)
+        return [why]
 
     def headline(self) -> list[str]:
         """The lines that a session with fairness tests starts with; none in any other."""
@@ -140,7 +161,7 @@ class FairnessSession:
         context = self.context
         if context.line is not None:
             return open_remote(context.line)
-        store = open_run(context.settings.run_dir, context.token, writer=writer, adopt=context.settings.resume)
+        store = open_run(context.settings.run_dir, context.token, writer=writer, adopt=context.settings.run_to_resume)
         reporting.start_manifest(store, context)
         return store
 

@@ -17,7 +17,7 @@ from pytest_fairness.engine.engine import Engine, EventLoop, ParentWatch
 from pytest_fairness.engine.progress import Progress
 from pytest_fairness.engine.queue import Deal
 from pytest_fairness.engine.scripts import Escalation, Pipeline
-from pytest_fairness.errors import UsageError
+from pytest_fairness.errors import BudgetError, EndpointError, UsageError
 from pytest_fairness.model import JSON, Status, Trial
 from pytest_fairness.pytest_layer import collection, reporting, second_sample
 from pytest_fairness.pytest_layer.plans import Planned, PlannedCell, Resolve, parameters_of
@@ -190,7 +190,7 @@ class TrialSource:
                 whole=len(plan) == planned.grid.calls,
                 trials=len(mine),
             )
-            known, resumed = store.designs(), context.settings.resume is not None
+            known, resumed = store.designs(), context.settings.run_to_resume is not None
             previous = [one for one in known if resumed and one.session != design.session]
             if changed := closest_changes(previous, design):
                 raise UsageError(
@@ -200,11 +200,23 @@ class TrialSource:
                 )
             if not any(one.session == design.session and one.same(design) for one in known):
                 store.append(design.to_record())
-        trials = engine.run(mine, design) if isinstance(engine, Replayer) else engine.run(mine)
+        trials = engine.run(mine, design) if isinstance(engine, Replayer) else self._asked(engine, mine)
         refuse_if_nothing_answered(trials, endpoint.name)
         found = dict(zip(map(id, mine), trials, strict=True))
         absent = partial(Trial, status=Status.NOT_RUN, error="asked by another shard")
         return [found.get(id(one)) or absent(key=engine.key_of(one), repetition=one.repetition) for one in plan]
+
+    def _asked(self, engine: Engine, plan: Sequence[PlannedTrial]) -> list[Trial]:
+        """The trials of *plan*; where not all of it can be asked, the manifest says why, for a session that resumes."""
+        store = self._context.store
+        try:
+            trials = engine.run(plan)
+        except (BudgetError, EndpointError) as error:
+            reporting.note_unasked(store, "cost" if isinstance(error, BudgetError) else "endpoint")
+            raise
+        if any(trial.status is Status.NOT_RUN for trial in trials):
+            reporting.note_unasked(store, "time")
+        return trials
 
     def _engine(self, system: Any) -> tuple[Endpoint, Engine | Replayer]:
         context, settings = self._context, self._context.settings

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.context import Settings
+from pytest_fairness.context import AUTO, Settings
 from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.pytest_layer.options import arguments_of, settings_of
 
@@ -168,6 +168,8 @@ def _bar(worker: str, spec: Any, settings: Settings) -> str | None:
         return f"{unseen}, and its connection (socket=) cannot carry a run: use ssh=, or {mend}"
     if settings.replay is not None:
         return f"{unseen}, where the recorded run is: replay without workers elsewhere, which asks nothing; or {mend}"
+    if settings.resume == AUTO:
+        return f"{unseen}, nor the run that may be resumed: name it with --fairness-resume, or {mend}"
     if settings.approve:
         return f"{unseen}, nor the project whose baselines are to be approved: approve without workers elsewhere"
     return None

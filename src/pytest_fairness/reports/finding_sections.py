@@ -50,14 +50,16 @@ def finding_section(
         picture = group_chart(finding, judged) or baseline_chart(finding) or share_chart(finding)
         parts += [picture, _short(group_table(finding, most_labels=8))]
     if finding.pairs:
-        parts += [effect_chart(finding), _short(pair_table(finding, finding.pairs, notes=True))]
+        parts += [effect_chart(finding), _short(pair_table(finding, finding.pairs))]
     parts += [_blocks(finding), _refusals(finding)]
     if judged is not None and replies is not None:
         parts.append(_matched(finding, judged, replies))
     family = formatting.family_line(finding) + (f"; {finding.test_statistic}" if finding.test_statistic else "")
     *how, change = finding.explain().split("\n\n")[1:] or [""]
     method = Details(summary="How this was judged", parts=(*how, f"{family}."))
-    parts += [Notes(items=finding.notes) if finding.notes else None, change or None, method]
+    of_pairs = (f"{pair.group_1} – {pair.group_2}: {note}" for pair in finding.pairs for note in pair.notes)
+    notes = (*finding.notes, *of_pairs)
+    parts += [Notes(items=notes) if notes else None, change or None, method]
     if examples is not None and identity == examples_at:
         parts += _examples(finding, examples)
     elif examples is not None:
@@ -163,14 +165,14 @@ def _statistic(pair: PairResult, name: str) -> float | None:
     return float(found) if isinstance(found, (int, float)) and not isinstance(found, bool) else None
 
 
-def pair_table(finding: Finding, pairs: Sequence[PairResult], *, notes: bool = False) -> Table:
-    """Each of *pairs* with its figures; what it was compared on, where there are several; its *notes* on request."""
+def pair_table(finding: Finding, pairs: Sequence[PairResult]) -> Table:
+    """Each of *pairs* with its figures; what it was compared on, where there are several."""
 
     def score(name: str) -> Callable[[PairResult], str]:
         return lambda pair: formatting.value(_statistic(pair, name), finding)
 
     def verdict(pair: PairResult) -> Entry:
-        return Entry(verdict=pair.verdict, reason=pair.reason, small=pair.notes if notes else ())
+        return Entry(verdict=pair.verdict, reason=pair.reason)
 
     baseline = finding.assertion == "baseline"
     columns: Columns = {"scope": lambda pair: pair.metric}

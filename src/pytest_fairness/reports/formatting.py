@@ -124,12 +124,16 @@ def effect_words(finding: Finding) -> str:
         return NOTHING
     if finding.assertion == FOUR_FIFTHS:
         ratio, low, high = (number(pair.statistics.get(f"impact_ratio{end}")) for end in ("", "_90_low", "_90_high"))
-        words, interval = f"ratio {'∞' if ratio == math.inf else ratio_words(ratio)}", between(low, high, ratio_words)
+        words, interval = f"ratio {_ratio(ratio)}", between(low, high, _ratio)
     elif finding.assertion == "baseline":
         words, interval = f"{effect(pair.difference)} {finding.unit}".rstrip(), NOTHING
     else:
         words, interval = f"d {effect(pair.effect)}", between(pair.effect_low, pair.effect_high, effect)
     return words if interval == NOTHING else f"{words} ({interval})"
+
+
+def _ratio(ratio: float | None) -> str:
+    return NOTHING if ratio is None else "∞" if math.isinf(ratio) else f"{ratio:.2f}"
 
 
 def is_rate(finding: Finding) -> bool:

@@ -16,13 +16,13 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports import charts, formatting
 from pytest_fairness.reports.audit_sections import counts_section, mitigations_section
-from pytest_fairness.reports.escaping import shortened, visible
+from pytest_fairness.reports.escaping import visible
 from pytest_fairness.reports.examples import collect_examples
 from pytest_fairness.reports.finding_sections import finding_section
 from pytest_fairness.reports.findings_json import RunResults, read_results
+from pytest_fairness.reports.heat_maps import heat_section
 from pytest_fairness.reports.judged_tables import JudgedTables
 from pytest_fairness.reports.overview import (
     MOST_CARDS,
@@ -45,7 +45,6 @@ from pytest_fairness.reports.sections import (
     Entry,
     Page,
     Section,
-    Table,
     read_pages,
 )
 from pytest_fairness.runs.files import write_atomically
@@ -169,36 +168,6 @@ def banners(results: RunResults, *, outcome: bool = True) -> list[tuple[str, str
     notes, (failed, why) = results.run.get("notes"), verdict_on_session(results)
     found = [("missing", "The session failed.", why)] if failed and outcome else []
     return [*found, *([("note", "About this run.", " ".join(f"{note}." for note in notes))] if notes else [])]
-
-
-def heat_section(results: RunResults, _: Path) -> Section | None:
-    """The worst verdicts by what was tested, where there is more than one."""
-    found = heat_map(results.findings)
-    return None if found is None else Section(heading="By model and class", id="heat", parts=(found,))
-
-
-def heat_map(findings: Sequence[Finding]) -> Table | None:
-    """The worst verdict of each model on each protected class; None where there is only one of each."""
-    cells: dict[tuple[str, str], list[Verdict]] = {}
-    for finding in findings:
-        key = (finding.model_endpoint or "no model", finding.protected_class or finding.assertion)
-        cells.setdefault(key, []).append(finding.verdict)
-    models, classes = (list(dict.fromkeys(key[at] for key in cells)) for at in (0, 1))
-    if len(models) * len(classes) < 2:
-        return None
-
-    def cell(model: str, name: str) -> Entry:
-        found = cells.get((model, name))
-        if found is None:
-            return Entry(words="not tested")
-        return Entry(verdict=Verdict.worst(found), small=(formatting.count(len(found), "finding"),))
-
-    return Table(
-        caption="The worst verdict of each model on each protected class",
-        head=("Model", *(shortened(name, 60) for name in classes)),
-        rows=tuple((shortened(model, 80), *(cell(model, name) for name in classes)) for model in models),
-        kind="heat",
-    )
 
 
 #: The sections of the report before the findings' cards, and after them.

@@ -72,8 +72,8 @@ class Matches(NamedTuple):
         widest = int(np.argmax(self.contrast))
         away = np.abs(self.contrast - np.median(self.contrast))
         away[widest] = np.inf
-        found = {"the widest contrast": widest} if self.contrast[widest] > 0 else {}
-        return found | ({"a typical pair": int(np.argmin(away))} if len(away) > 1 or not found else {})
+        found = {"The widest contrast": widest} if self.contrast[widest] > 0 else {}
+        return found | ({"A typical pair": int(np.argmin(away))} if len(away) > 1 or not found else {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from pytest_fairness.model import Finding
 from pytest_fairness.reports import formatting, notebook
 from pytest_fairness.reports.escaping import csv_cell, html, shortened
 from pytest_fairness.reports.findings_json import RunResults, read_results
+from pytest_fairness.reports.formatting import without_verdict
 from pytest_fairness.runs.judgements import judgements
 from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.project import chosen_run
@@ -250,11 +251,11 @@ class RunTables:
         with contextlib.suppress(FairnessError):
             results = self.results
             shown = [
-                (results.ids[at], finding.verdict, shortened(finding.sentence, 200))
+                (results.ids[at], finding.verdict, shortened(without_verdict(finding.sentence, finding.verdict), 200))
                 for at, finding in enumerate(results.findings[:MOST_FINDINGS])
             ]
             if shown:
-                rows.append(notebook.table(("id", "verdict", "what was found"), shown, len(results.findings)))
+                rows.append(notebook.table(("id", "verdict", "what was found"), shown, len(results.findings), {0}))
         return f"<div>{''.join(rows)}</div>"
 
     def _summary(self) -> str:

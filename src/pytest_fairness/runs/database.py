@@ -263,6 +263,16 @@ def _presence(directory: Path, writer: str) -> sqlite3.Connection | None:
     return connection
 
 
+def is_being_written(directory: Path) -> bool:
+    """Whether a process lives that writes into the run in *directory*. Raises StoreError."""
+    for path in sorted((directory / "state").glob("*.lock")):
+        presence = _presence(directory, path.stem)
+        if presence is None:
+            return True
+        presence.close()
+    return False
+
+
 # ---------------------------------------------------------------- writing
 
 

@@ -14,21 +14,24 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from pytest_fairness.errors import StoreError, UsageError
 from pytest_fairness.runs import files
 
 _RUN_ID = re.compile(r"\d{4}-\d{2}-\d{2}-\d{3,}")
 _BACK = re.compile(r"last(?:~([0-9]{1,6}))?")
+#: The name of a run to go on with, or what chooses it.
+Adopt: TypeAlias = str | Callable[[], str | None] | None
 _BOOKKEEPING = ".sessions"
 _ENDED = ".ended"
 #: Seconds that a process of a session waits for another, which is making the run.
 _PATIENCE = 5.0
 
 
-def reserve_run(root: Path, token: str, *, today: datetime.date | None = None, adopt: str | None = None) -> Path:
+def reserve_run(root: Path, token: str, *, today: datetime.date | None = None, adopt: Adopt = None) -> Path:
     """The folder of the session *token* under *root*: the one it has already, the earlier run *adopt* if that is to
-    go on, or the next free number of the day.
+    go on, or the next free number of the day. Where *adopt* is a function, one process of the session calls it.
 
     Whoever gives the same token gets the same folder, also from another process and on another day. Raises
     StoreError where the folder cannot be made or is a link.
@@ -39,9 +42,10 @@ def reserve_run(root: Path, token: str, *, today: datetime.date | None = None, a
         with _one_after_the_other(entry):
             if entry.exists():
                 return _reserved(root, entry)
-            made = None if adopt else _make_next(root, str(today or datetime.datetime.now().astimezone().date()))
+            adopted = adopt() if callable(adopt) else adopt
+            made = None if adopted else _make_next(root, str(today or datetime.datetime.now().astimezone().date()))
             draft = entry.with_suffix(f".{uuid.uuid4().hex[:12]}")
-            files.write_atomically(draft, (adopt or str(made)).encode("ascii", "replace"))
+            files.write_atomically(draft, (adopted or str(made)).encode("ascii", "replace"))
             try:
                 os.link(draft, entry)  # of several processes, one alone
             except FileExistsError:

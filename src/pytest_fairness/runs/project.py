@@ -14,6 +14,7 @@ from pytest_fairness.runs.folder import locate_run
 from pytest_fairness.runs.manifest import LOGS, NAME
 
 RUN_DIR = Path(".fairness", "runs")
+LAST = "last"
 #: Where pytest looks for its configuration, in its order.
 _FILES = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 

@@ -1,0 +1,122 @@
+"""``--fairness-resume=auto``: the last run of the same command, if it left something to ask; else a new run."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pytest_fairness.context import RunContext
+from pytest_fairness.pytest_layer.collection import Key
+from pytest_fairness.pytest_layer.command_line import parsed
+from pytest_fairness.pytest_layer.past_runs import changes_since
+from pytest_fairness.pytest_layer.plans import Planned
+from pytest_fairness.runs.database import is_being_written
+from pytest_fairness.runs.folder import reserve_run, run_folders
+from pytest_fairness.runs.manifest import FINISHED, read_manifest
+
+#: Options with which a command is the same: what is resumed and how far it goes, by how many, and what is shown of it.
+_FREE = re.compile(
+    "-[vqsx]+|-[rnpW]|--("
+    "fairness-(resume|retry-unknown|retry-errors|max-cost|deadline|markdown|against)|maxfail|numprocesses|maxprocesses"
+    "|dist|max-worker-restart|verbose|quiet|verbosity|capture|color|tb|durations|html|self-contained-html|junit-?xml"
+    "|log-level)"
+)
+#: Cells of a design whose texts are compared; one that differs elsewhere is an error of its test, which names it.
+_COMPARED = 64
+
+
+def chosen(context: RunContext, tests: Sequence[str], grids: Mapping[Key, Planned]) -> tuple[RunContext, str]:
+    """*context* with the run to resume in its settings, or none; and which it is, and why, on one line, which is empty
+    where another process of this session has chosen.
+
+    *tests* are those that the session is going to run. The first process that has chosen reserves the folder for all.
+    Raises FairnessError where what may be resumed is damaged.
+    """
+    settings, what = context.settings, asked(tests, grids)
+    found: list[str] = []
+
+    def choose() -> str | None:
+        run, why = _last(context, what)
+        found.append(why)
+        return None if run is None else run.name
+
+    folder = reserve_run(settings.run_dir, context.token, adopt=choose)
+    sessions = read_manifest(folder).get("sessions", [])
+    resumed = bool(sessions) and sessions[0] != context.session
+    does = f"resumes run {folder.name}" if resumed else "starts a new run"
+    settings = replace(settings, resume=folder.name if resumed else None)
+    return replace(context, settings=settings), "".join(
+        f"fairness: --fairness-resume=auto {does}: {why}" for why in found
+    )
+
+
+def asked(tests: Sequence[str], grids: Mapping[Key, Planned]) -> dict[str, str]:
+    """A digest of the designs of each test function in *grids* that *tests* belong to; of texts, a sample."""
+    digests, functions = {}, {test.partition("[")[0] for test in tests}
+    for key, planned in grids.items():
+        test, grid = "::".join(key), planned.grid
+        if test in functions:
+            cells = [grid[at] for at in range(0, len(grid), max(1, len(grid) // _COMPARED))]
+            about = len(grid), grid.repetitions, sorted(grid.parameters.items()), planned.temperatures
+            texts = [(cell.id, cell.system, cell.turns) for cell in cells]
+            digests[test] = hashlib.sha256(repr((about, texts)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return digests
+
+
+def _last(context: RunContext, what: Mapping[str, str]) -> tuple[Path | None, str]:
+    """The run to resume and why; or None, and why not. *what* the tests ask."""
+    settings, mine = context.settings, _essence(context.command)
+    for run in reversed(run_folders(settings.run_dir)):
+        manifest = read_manifest(run)
+        if manifest.keys() & {"replay_of", "merged_from"}:
+            continue
+        commands = [facts.get("command", ()) for facts in (manifest, *(manifest.get("resumed") or ()))]
+        if "settings" not in manifest or mine not in map(_essence, commands):
+            continue
+        left = _left(run, manifest, context)
+        if not left:
+            return None, f"the last run of this command, {run.name}, is whole"
+        changed = changes_since(run, settings, context.root)
+        if manifest.get("asked") != what:
+            before = manifest.get("asked") or {}
+            tests = [test for test in {**before, **what} if before.get(test) != what.get(test)]
+            more = f" and {len(tests) - 1} more" if len(tests) > 1 else ""
+            changed.append(f"what {tests[0]}{more} asks has changed" if tests else "it was cut off before it asked")
+        if is_being_written(run):
+            changed.append("another process is writing it")
+        if changed:
+            return None, f"the last run of this command, {run.name}, {left}, and {'; '.join(changed)}"
+        return run, f"it {left}"
+    return None, "there is no earlier run of this command"
+
+
+def _left(run: Path, manifest: Mapping[str, Any], context: RunContext) -> str:
+    """What the *run* left to be asked, in a few words; empty if nothing."""
+    from pytest_fairness.reports.findings_json import read_results
+
+    if FINISHED not in manifest:
+        return "never came to its end"
+    results, settings = read_results(run), context.settings
+    trials, unasked = results.run["trials"], manifest.get("unasked") or ()
+    last = [manifest, *(manifest.get("resumed") or ())][-1]["settings"].get("max_cost")
+    if results.missing:
+        return f"left {len(results.missing)} of its tests unfinished"
+    if "time" in unasked:
+        return "had no time to ask everything"
+    if "endpoint" in unasked:
+        return "had an endpoint that could not be asked"
+    if "cost" in unasked and last is not None and (settings.max_cost is None or settings.max_cost > last):
+        return f"reached its cost cap of ${last:,.2f}, which is higher now"
+    for again, status in ((settings.retry_unknown, "unknown"), (settings.retry_errors, "error")):
+        if again and trials.get(status):
+            return f"has {trials[status]} trials to be asked again"
+    return ""
+
+
+def _essence(command: Sequence[str]) -> list[tuple[str, str]]:
+    """What of *command* decides which tests it runs and how they are judged."""
+    return [(name, value) for name, _, value in parsed(command[1:]) if not _FREE.fullmatch(name)]

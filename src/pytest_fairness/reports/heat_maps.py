@@ -1,0 +1,75 @@
+"""How severe the findings are by what was tested, of one run or of several: each model on each class, each module in
+each tier.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pytest_fairness.model import Finding, Verdict
+from pytest_fairness.reports import formatting
+from pytest_fairness.reports.escaping import shortened
+from pytest_fairness.reports.findings_json import RunResults
+from pytest_fairness.reports.sections import Entry, Part, Section, Table
+
+
+def heat_section(results: RunResults, _: Path) -> Section | None:
+    """The worst verdicts by what was tested, where there is more than one of it."""
+    found = heat_maps([results])
+    return Section(heading="By what was tested", id="heat", parts=found) if found else None
+
+
+def heat_maps(runs: Sequence[RunResults]) -> tuple[Part, ...]:
+    """A map of the worst verdict of each model on each protected class, and one of each module in each tier, over
+    *runs*; none where there is one cell alone.
+    """
+    by_class = _heat_map(
+        runs,
+        "model on each protected class",
+        "Model",
+        lambda finding: (finding.model_endpoint or "no model", finding.protected_class or finding.assertion),
+    )
+    by_tier = _heat_map(
+        runs,
+        "module in each tier",
+        "Module",
+        lambda finding: (finding.test_module or "no module", f"tier {finding.tier}" if finding.tier else "no tier"),
+    )
+    return tuple(one for one in (by_class, by_tier) if one is not None)
+
+
+def _heat_map(
+    runs: Sequence[RunResults], of: str, corner: str, key: Callable[[Finding], tuple[str, str]]
+) -> Table | None:
+    cells: dict[tuple[str, str], list[tuple[int, Finding]]] = defaultdict(list)
+    for number, results in enumerate(runs):
+        for finding in results.findings:
+            cells[key(finding)].append((number, finding))
+    rows, columns = (list(dict.fromkeys(place[at] for place in cells)) for at in (0, 1))
+    if len(rows) * len(columns) < 2:
+        return None
+
+    def cell(row: str, column: str) -> Entry:
+        found = cells.get((row, column))
+        if found is None:
+            return Entry(words="not tested")
+        worst = Verdict.worst([finding.verdict for _, finding in found])
+        small = [formatting.count(len(found), "finding")]
+        if len(runs) > 1:
+            small.append(
+                f"{worst} in {len({run for run, finding in found if finding.verdict is worst})} of {len(runs)} runs"
+            )
+        else:
+            alike = sum(finding.verdict is worst for _, finding in found)
+            small += [f"{alike} {worst}"] if alike < len(found) else []
+        return Entry(verdict=worst, small=tuple(small))
+
+    over = f" over {len(runs)} runs" if len(runs) > 1 else ""
+    return Table(
+        caption=f"The worst verdict of each {of}{over}",
+        head=(corner, *(shortened(name, 60) for name in columns)),
+        rows=tuple((shortened(row, 80), *(cell(row, column) for column in columns)) for row in rows),
+        kind="heat",
+    )

@@ -1,0 +1,238 @@
+"""Each finding over several runs: its effect with the interval, its verdict, and which model answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.model import Finding, PairResult
+from pytest_fairness.reports import formatting
+from pytest_fairness.reports.charts import ForestRow, OverTime, Reference
+from pytest_fairness.reports.escaping import commandless, line, shortened
+from pytest_fairness.reports.findings_json import RunResults, read_results
+from pytest_fairness.reports.heat_maps import heat_maps
+from pytest_fairness.reports.html import render
+from pytest_fairness.reports.plain_text import table_lines
+from pytest_fairness.reports.sections import Columns, Entry, Notes, Page, Section, Table, table
+
+#: As many findings as a page shows with a picture each.
+MOST_PICTURES = 200
+_EFFECTS = {
+    "band": (-0.2, 0.2),
+    "lines": (Reference(value=0, solid=True), Reference(value=-0.5), Reference(value=0.5)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRuns:
+    """Runs in the order of their start, the oldest first, and why each other one cannot be read."""
+
+    runs: tuple[RunResults, ...]
+    unreadable: tuple[str, ...]
+
+
+def read_runs(folders: Iterable[Path]) -> ReadRuns:
+    """The results of the runs in *folders*."""
+    runs, unreadable = [], []
+    for folder in folders:
+        try:
+            runs.append(read_results(folder))
+        except FairnessError as error:
+            unreadable.append(f"{folder.name}: {error}")
+    return ReadRuns(
+        tuple(sorted(runs, key=lambda one: (str(one.run["started"]), str(one.run["id"])))), tuple(unreadable)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TrendPoint:
+    """A finding in one run: the pair that is followed, as that run found it; None where it did not compare it."""
+
+    run: str
+    model: str
+    finding: Finding | None
+    pair: PairResult | None
+
+    def value(self) -> tuple[float | None, float | None, float | None]:
+        """What is followed, and its interval: the impact ratio, the score of a baseline, or the effect d."""
+        if self.pair is None or self.finding is None:
+            return None, None, None
+        if self.finding.assertion == formatting.FOUR_FIFTHS:
+            named = ("impact_ratio", "impact_ratio_low", "impact_ratio_high")
+        elif self.finding.assertion == "baseline":
+            named = ("now", "now_low", "now_high")
+        else:
+            return self.pair.effect, self.pair.effect_low, self.pair.effect_high
+        ratio, low, high = (_number(self.pair.statistics.get(name)) for name in named)
+        return ratio, low, high
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+@dataclass(frozen=True, slots=True)
+class FindingTrend:
+    """A finding, as the latest run has it that makes it, and a point a run."""
+
+    id: str
+    nodeid: str
+    latest: Finding
+    pair: PairResult | None
+    points: tuple[TrendPoint, ...]
+
+    @property
+    def about(self) -> str:
+        """``sentiment by race_ethnicity, gpt-4o``."""
+        by = f" by {self.latest.protected_class}" if self.latest.protected_class else ""
+        endpoint = f", {self.latest.model_endpoint}" if self.latest.model_endpoint else ""
+        return f"{self.latest.outcome or self.latest.assertion}{by}{endpoint}"
+
+    @property
+    def measure(self) -> str:
+        """What is followed: ``black – white, effect d``."""
+        if self.pair is None:
+            return "nothing was compared"
+        if self.latest.assertion == "baseline":
+            return f"{self.pair.metric}: the score now"
+        what = "impact ratio" if self.latest.assertion == formatting.FOUR_FIFTHS else "effect d"
+        metric = f" ({self.pair.metric})" if self.pair.metric != self.latest.outcome else ""
+        return f"{self.pair.group_1} – {self.pair.group_2}{metric}, {what}"
+
+    def shown(self, value: float | None) -> str:
+        if value is None:
+            return formatting.NOTHING
+        if self.latest.assertion == "baseline":
+            return formatting.value(value, self.latest)
+        four_fifths = self.latest.assertion == formatting.FOUR_FIFTHS
+        return formatting.ratio_words(value) if four_fifths else formatting.effect(value)
+
+
+def trends(runs: Sequence[RunResults]) -> list[FindingTrend]:
+    """Each finding of *runs*, by the id that it keeps from run to run, the worst of the latest run first."""
+    places = [{identity: at for at, identity in enumerate(results.ids)} for results in runs]
+    found = []
+    for identity in dict.fromkeys(one for own in reversed(places) for one in own):
+        last = max(number for number, own in enumerate(places) if identity in own)
+        at = places[last][identity]
+        latest = runs[last].findings[at]
+        followed = _deciding(latest)
+        points = []
+        for results, own in zip(runs, places, strict=True):
+            finding = results.findings[own[identity]] if identity in own else None
+            points.append(
+                TrendPoint(str(results.run["id"]), answered(results, latest), finding, _same(finding, followed))
+            )
+        nodeid = runs[last].maker_of(at).nodeid or latest.test_id
+        found.append(FindingTrend(identity, nodeid, latest, followed, tuple(points)))
+    return sorted(found, key=lambda one: (one.points[-1].finding is None, -one.latest.verdict.severity))
+
+
+def _deciding(finding: Finding) -> PairResult | None:
+    """The pair that is followed: the most severe, and of those the least likely by chance."""
+    own = [pair for pair in finding.pairs if pair.metric == finding.outcome] or finding.pairs
+    return min(own, key=lambda pair: (-pair.verdict.severity, pair.corrected_p_value, -abs(pair.effect)), default=None)
+
+
+def _same(finding: Finding | None, followed: PairResult | None) -> PairResult | None:
+    if finding is None or followed is None:
+        return None
+    wanted = (followed.group_1, followed.group_2, followed.metric)
+    return next((pair for pair in finding.pairs if (pair.group_1, pair.group_2, pair.metric) == wanted), None)
+
+
+def answered(results: RunResults, finding: Finding) -> str:
+    """The models that answered for the endpoint of *finding*, by their own account, or else the one asked for."""
+    endpoints = (finding.model_endpoint or "").split(", ")
+    own = [entry for entry in results.run.get("models") or () if entry["endpoint"] in endpoints]
+    return ", ".join(dict.fromkeys(model for one in own for model in one["answered"] or filter(None, [one["asked"]])))
+
+
+# ---------------------------------------------------------------- as text and as a page
+
+
+def _points(trend: FindingTrend) -> Table:
+    """A row a run."""
+
+    def verdict(point: TrendPoint) -> Entry | str:
+        found = point.pair if point.pair is not None else point.finding
+        return "not tested" if found is None else Entry(verdict=found.verdict, reason=found.reason)
+
+    columns: Columns = {
+        "run": lambda point: point.run,
+        "model": lambda point: shortened(point.model or formatting.NOTHING, 60),
+        trend.measure.rpartition(", ")[2] if trend.pair is not None else "value": lambda point: trend.shown(
+            point.value()[0]
+        ),
+        "interval": lambda point: formatting.between(point.value()[1], point.value()[2], trend.shown),
+        "verdict": verdict,
+    }
+    return table(f"{trend.measure}, the oldest run first", trend.points, columns, words=("model",))
+
+
+def chart(trend: FindingTrend) -> OverTime:
+    """The picture of a *trend*."""
+    rows = []
+    for point in trend.points:
+        value, low, high = point.value()
+        verdict = None if point.pair is None else point.pair.verdict
+        words = f"{trend.shown(value)} {verdict}" if value is not None else ""
+        rows.append(
+            ForestRow(label=point.run, value=value, low=low, high=high, verdict=verdict, words=words, part=point.model)
+        )
+    four_fifths = trend.latest.assertion == formatting.FOUR_FIFTHS
+    of_effects = {} if trend.latest.assertion in ("baseline", formatting.FOUR_FIFTHS) else _EFFECTS
+    given: dict[str, Any] = {"lines": (Reference(value=0.8),)} if four_fifths else of_effects
+    caption = "A dashed line across stands where another model answers than before." * (
+        len({point.model for point in trend.points}) > 1
+    )
+    return OverTime(
+        title=f"{trend.about}: {trend.measure}", axis=trend.measure, rows=tuple(rows), caption=caption, **given
+    )
+
+
+def trend_text(read: ReadRuns) -> str:
+    """Every finding over the runs, a line a run, safe for a terminal; and what cannot be read."""
+    found = trends(read.runs)
+    lines = [f"{formatting.count(len(found), 'finding')} over {formatting.count(len(read.runs), 'run')}", ""]
+    for one in found:
+        shown = _points(one)
+        lines += [line(f"{one.id}  {one.about}"), *([line(f"  {one.nodeid}")] if one.nodeid else [])]
+        lines += [line(f"  {one.measure}"), *table_lines(shown, shown.rows), ""]
+    lines += [line(f"cannot be read: {why}") for why in read.unreadable]
+    return commandless("\n".join([*lines, ""] if lines[-1] else lines))
+
+
+def trend_page(read: ReadRuns) -> str:
+    """The same as a page with pictures, and a map of how severe the findings are over the runs."""
+    found = trends(read.runs)
+    runs = [str(results.run["id"]) for results in read.runs]
+    ids = dict.fromkeys((runs[0], runs[-1])) if runs else ()
+    cards = [
+        Section(
+            heading=one.about,
+            id=one.id,
+            about=f"{one.id} · {one.nodeid}",
+            verdict=one.latest.verdict,
+            reason=one.latest.reason,
+            sentence=formatting.without_verdict(one.latest.sentence, one.latest.verdict),
+            parts=(*([chart(one)] if at < MOST_PICTURES else []), _points(one)),
+        )
+        for at, one in enumerate(found)
+    ]
+    parts = [*heat_maps(read.runs)]
+    if read.unreadable:
+        parts.append(Section(heading="Runs that cannot be read", parts=(Notes(items=read.unreadable),)))
+    lead = f"{formatting.count(len(found), 'finding')} over {formatting.count(len(runs), 'run')}, the oldest first."
+    page = Page(
+        name="findings over runs",
+        title="Fairness over time",
+        lead=lead + (f" {formatting.count(len(read.unreadable), 'run')} cannot be read." if read.unreadable else ""),
+        sections=(Section(heading="All runs", id="overview", parts=tuple(parts)), *cards),
+        simulated=any(results.simulated for results in read.runs),
+        replayed=any(results.replayed for results in read.runs),
+    )
+    return render(page, {"id": " to ".join(ids), "versions": {}})

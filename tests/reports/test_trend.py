@@ -1,0 +1,92 @@
+"""Findings over several runs, as text and as a page; and how severe they are by what was tested."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pytest_fairness.model import Finding, Verdict
+from pytest_fairness.reports.escaping import columns_of
+from pytest_fairness.reports.heat_maps import heat_maps
+from pytest_fairness.reports.sections import Entry
+from pytest_fairness.reports.trend import ReadRuns, chart, read_runs, trend_page, trend_text, trends
+
+from .factories import HOSTILE, baseline, disparity, four_fifths, pair, passing, results, run_folder
+from .page_reader import Page
+
+
+def run(number: int, *findings: Finding, model: str = "gpt-4o-0613", **changes):
+    models = [{"endpoint": "gpt-4o", "asked": "gpt-4o", "answered": {model: 800}}]
+    about = {"id": f"2026-02-28-00{number}", "started": f"2026-02-28T1{number}:00:00+00:00", "models": models}
+    return results(*findings, run=about | changes)
+
+
+def runs() -> tuple:
+    """Three runs: a FAIL that was a PASS, with another model; four fifths and a baseline in the last alone."""
+    calm = disparity(verdict=Verdict.PASS, pairs=(pair("white", "black", Verdict.PASS, 0.1),))
+    other = passing(protected_class="gender")
+    return (
+        run(1, calm, other),
+        run(2, other),
+        run(3, disparity(), four_fifths(), baseline(), model="gpt-4o-0806"),
+    )
+
+
+def test_a_finding_is_followed_by_its_id_on_the_pair_that_decides_now():
+    """The worst of the latest run first; a run that did not make it is a gap; each with the model that answered."""
+    found = trends(runs())
+    first = found[0]
+    assert (first.latest.verdict, first.measure) == (Verdict.FAIL, "white – black, effect d")
+    assert [(point.run, point.model, point.value()[0]) for point in first.points] == [
+        ("2026-02-28-001", "gpt-4o-0613", 0.1),
+        ("2026-02-28-002", "gpt-4o-0613", None),
+        ("2026-02-28-003", "gpt-4o-0806", 0.81),
+    ]
+    # What the latest run does not make stands last, with what it was.
+    assert found[-1].about == "word_count by gender, gpt-4o"
+    measures = {one.latest.assertion: (one.measure, one.points[-1].value()[0]) for one in found[:-1]}
+    assert measures["four_fifths"] == ("white – black, impact ratio", 0.668)
+    assert measures["baseline"] == ("age: the score now", 88.1)
+    drawn = chart(first)
+    assert [row.part for row in drawn.rows] == ["gpt-4o-0613", "gpt-4o-0613", "gpt-4o-0806"]
+    assert "another model answers" in drawn.caption
+
+
+def test_runs_that_cannot_be_read_are_named(tmp_path: Path):
+    """Beside the others, which stand in the order of their start; whatever names they have, the text stays inert."""
+    hostile = run(4, disparity(test_id=HOSTILE, model_endpoint=HOSTILE, outcome=HOSTILE))
+    folders = [run_folder(tmp_path / str(one.run["id"]), one) for one in (*reversed(runs()), hostile)]
+    (tmp_path / "2026-02-28-009").mkdir()
+    read = read_runs([*folders, tmp_path / "2026-02-28-009"])
+    assert [results.run["id"][-1] for results in read.runs] == ["1", "2", "3", "4"]
+    text = trend_text(read)
+    assert "cannot be read: 2026-02-28-009: " in text
+    assert "  2026-02-28-003  gpt-4o-0806     +0.81  +0.51 to +1.11  FAIL\n" in text
+    assert "  2026-02-28-002  gpt-4o-0613         –               –  not tested\n" in text
+    assert not set("\x1b\x07\r\u202e\u200b\x00\u2028") & set(text)
+    page = Page(trend_page(read))
+    assert "1 run cannot be read." in page.text
+    assert "2026-02-28-009: " in page.text
+    assert len([svg for svg in page.all("svg") if "role" in svg]) == len(trends(read.runs))
+    assert trend_text(ReadRuns((), ("a: b",))).endswith("cannot be read: a: b\n")
+    assert max(map(columns_of, trend_text(ReadRuns(runs(), ())).splitlines())) <= 100
+
+
+def test_heat_maps_show_the_worst_verdict_by_what_was_tested():
+    """Only where there is more than one cell; what was not tested is not coloured; over runs, in how many of them."""
+    assert heat_maps([run(1, disparity())]) == ()
+    findings = (disparity(), passing(), passing(protected_class="race_ethnicity"), passing(model_endpoint="other"))
+    (heat,) = heat_maps([run(1, *findings)])
+    assert heat.head == ("Model", "race_ethnicity", "gender")
+    fail, passed = (Entry(verdict=one, small=("1 finding",)) for one in (Verdict.FAIL, Verdict.PASS))
+    mixed = Entry(verdict=Verdict.FAIL, small=("2 findings", "1 FAIL"))
+    assert heat.rows == (("gpt-4o", mixed, passed), ("other", Entry(words="not tested"), passed))
+    tiers = (disparity(tier=1), disparity(tier=2, verdict=Verdict.PASS))
+    (heat,) = heat_maps([run(1, *tiers)])
+    assert heat.caption == "The worst verdict of each module in each tier"
+    assert (heat.head, heat.rows) == (("Module", "tier 1", "tier 2"), (("test_names", fail, passed),))
+    (heat,) = heat_maps([run(1, *tiers), run(2, tiers[1])])
+    assert heat.caption.endswith("over 2 runs")
+    assert heat.rows[0][1:] == (
+        Entry(verdict=Verdict.FAIL, small=("1 finding", "FAIL in 1 of 2 runs")),
+        Entry(verdict=Verdict.PASS, small=("2 findings", "PASS in 2 of 2 runs")),
+    )
