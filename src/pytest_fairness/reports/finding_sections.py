@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.model import Finding, GroupResult, OutcomeKind, PairResult, Verdict, number
+from pytest_fairness.model import ALARMS, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict, number
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.charts import MOST_DOTS, Bars, Chart, Forest, ForestRow, Reference
 from pytest_fairness.reports.escaping import shortened
@@ -92,7 +92,8 @@ def _short(shown: Table) -> Part:
     return Details(summary=f"{shown.caption}: all {len(shown.rows)}", parts=(shown,))
 
 
-def _refusals(finding: Finding) -> Section | None:
+def _refusals(finding: Finding) -> Part | None:
+    """What became of the trials by group, open where that raises an alarm; None where all have an outcome."""
     picture = refusal_chart(finding)
     if picture is None:
         return None
@@ -103,7 +104,11 @@ def _refusals(finding: Finding) -> Section | None:
 
     columns: Columns = {finding.protected_class or "group": str, **{name: share(name) for name in named}}
     figures = table("What became of the trials, by group", picture.bars, columns)
-    return Section(heading="Refusals and missing answers", parts=(picture, figures))
+    name = "Refusals and missing answers"
+    others = (pair.verdict for pair in finding.pairs if pair.metric != finding.outcome)
+    if finding.reason is Reason.DIFFERENTIAL_REFUSAL or set(ALARMS) & set(others):
+        return Section(heading=name, parts=(picture, figures))
+    return Details(summary=name, parts=(picture, figures))
 
 
 def _matched(finding: Finding, judged: JudgedTable, replies: Replies) -> Part | None:
@@ -240,7 +245,7 @@ def _blocks(finding: Finding) -> Part | None:
     figures = table(f"Each pair of groups in each {finding.block} by itself", rows, columns, words=("pair", "alarm"))
     if not disagreeing:
         return Details(summary=summary, parts=(picture, figures))
-    heading = f"The effect differs between {formatting.plural(finding.block or 'block')}"
+    heading = f"The effect is not the same in every {finding.block}"
     return Section(heading=heading, parts=(picture, Details(summary=summary, parts=(figures,))))
 
 
