@@ -31,6 +31,7 @@ RUN = [
         "testing",
         "findings",
         "ll144",
+        "pictures",
         "ci",
     )
 ]
