@@ -33,6 +33,7 @@ RUN = [
         "ll144",
         "pictures",
         "ci",
+        "commands",
     )
 ]
 

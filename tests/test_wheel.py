@@ -104,3 +104,11 @@ def test_it_works_in_a_fresh_environment(fresh: Path, tmp_path: Path) -> None:
     assert "3 passed" in result.stdout
     assert list(tmp_path.glob(".fairness/runs/*/report.html"))
     assert list(tmp_path.glob(".fairness/runs/*/selection.html"))
+
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    command = [fresh, "-m", "pytest_fairness.cli", "init"]
+    result = subprocess.run(command, cwd=empty, env=clean, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "fairness: 2 findings: 2 PASS (simulated)" in result.stdout
+    assert "pytest-fairness/ci/github@" in (empty / ".github" / "workflows" / "fairness.yml").read_text()

@@ -21,6 +21,9 @@ def add(subparsers: Any) -> None:
     )
     add_run(parser, "folder")
     parser.add_argument("--into", type=Path, metavar="PATH", help="the ZIP to write (audit-RUN.zip)")
+    parser.add_argument(
+        "--pdf", type=Path, metavar="PATH", help="write its summary, one to three pages to be signed, to PATH as well"
+    )
     parser.set_defaults(run=audit)
     parser = subparsers.add_parser(
         "verify",
@@ -38,9 +41,14 @@ def audit(arguments: argparse.Namespace) -> tuple[str, int]:
     from pytest_fairness.reports.bundle import sha256_of, write_bundle
 
     run: Path = arguments.folder
+    summary = ""
+    if arguments.pdf is not None:
+        from pytest_fairness.reports.pdf import write_summary
+
+        summary = f"{write_summary(run, arguments.pdf)}: its summary\n"
     bundle = write_bundle(run, arguments.into or Path(f"audit-{run.name}.zip"))
     return (
-        f"{bundle}: all that the verdicts of run {run.name} rest on, replies included\n"
+        f"{bundle}: all that the verdicts of run {run.name} rest on, replies included\n{summary}"
         f"SHA-256 {sha256_of(bundle)}\n"
         "keep that number where nobody who can replace the file can change it\n"
         f"verify it anywhere: pytest-fairness verify {bundle}\n"

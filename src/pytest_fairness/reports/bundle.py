@@ -30,6 +30,7 @@ from pytest_fairness.reports.audit_sections import bundle_page
 from pytest_fairness.reports.escaping import csv_cell
 from pytest_fairness.reports.findings_json import RunResults, read_results
 from pytest_fairness.reports.html import banners, render, write_html
+from pytest_fairness.reports.pdf import surroundings, write_summary
 from pytest_fairness.reports.sections import SUFFIX
 from pytest_fairness.reports.verification import Verification, verify_run
 from pytest_fairness.runs.files import open_regular, write_atomically
@@ -105,7 +106,7 @@ def _record(run_dir: Path, root: Path, folder: Path) -> None:
     if rows:
         _write_csv(folder / "baselines" / "history.csv", _HISTORY, rows)
     _write_csv(folder / "retests.csv", _RETESTS, _retests(run_dir, results))
-    about = {"schema": 1, "run": run_dir.name, "made_by": installed()["pytest-fairness"], "pdf": _pdf_version()}
+    about = {"schema": 1, "run": run_dir.name, "made_by": installed()["pytest-fairness"], "pdf": surroundings()}
     (folder / ABOUT).write_text(json.dumps(about, indent=1, sort_keys=True) + "\n", encoding="ascii")
 
 
@@ -164,7 +165,7 @@ def derive(folder: Path) -> None:
     (folder / "methodology" / "of_each_finding.txt").write_bytes(text.encode("utf-8", "backslashreplace"))
     known = json.loads((folder / ABOUT).read_bytes())
     if known.get("pdf"):
-        raise NotImplementedError
+        write_summary(folder)
     pages = sorted(path.name.removesuffix(".html") for path in folder.glob("*.html") if path.name != "index.html")
     page = bundle_page(results, folder, _CONTENTS)
     links = [(stem, f"{stem}.html") for stem in pages]
@@ -188,10 +189,6 @@ _CONTENTS = {
     "bundle.json": "what made this bundle",
     SUMS: "the SHA-256 of every other file: sha256sum -c SHA256SUMS",
 }
-
-
-def _pdf_version() -> str | None:
-    return None
 
 
 def _documentation() -> Path:
@@ -421,7 +418,7 @@ def _check_derived(folder: Path, again: Path, found: Verification) -> None:
     for name in dict.fromkeys(recorded):
         (again / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(folder / name, again / name)
-    if about.get("pdf") != _pdf_version():  # another version of the library writes other bytes
+    if about.get("pdf") != surroundings():  # another version of the library writes other bytes
         (again / ABOUT).write_text(json.dumps({**about, "pdf": None}))
     derive(again)
     made = [name for name in _files(again) if name not in recorded]

@@ -1,0 +1,131 @@
+"""``pytest-fairness baseline show``, ``diff`` and ``history``: what was approved, by whom, why, and what it changed."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pytest_fairness.baselines.history import Version
+
+FOLDER = "baselines"
+
+
+def add(subparsers: Any) -> None:
+    """Declare ``baseline``."""
+    parser = subparsers.add_parser(
+        "baseline",
+        help="approved baselines: their scores, changes and history",
+        description="Reads the files and what git knows of them, and changes neither.",
+        example="pytest-fairness baseline history",
+    )
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, what, run in (
+        ("show", "the scores that are approved now", show),
+        ("diff", "what the last approval changed: old and new score of each scope", diff),
+        ("history", "every approved version: when, by whom, why, of which models", history),
+    ):
+        action = actions.add_parser(
+            name, help=what, description=f"{what[0].upper()}{what[1:]}.", example=f"pytest-fairness baseline {name}"
+        )
+        action.add_argument("which", nargs="?", metavar="FILE|TEST", help="one file, or what the test id holds (all)")
+        action.add_argument("--folder", type=Path, metavar="DIR", help=f"where the baselines are ({FOLDER}/)")
+        action.set_defaults(run=run)
+
+
+def show(arguments: argparse.Namespace) -> tuple[str, int]:
+    """The current scores of each baseline."""
+
+    def lines(found: list[Version], _why: str) -> Iterator[str]:
+        yield f"  {_approved(found[0])}"
+        for scope, score in found[0].scores().items():
+            yield f"  {_score(score):>12}  {scope}"
+        personas = len(_personas(found[0]))
+        yield f"  {personas:>12}  persona{'s' * (personas != 1)}"
+
+    return _each(arguments, lines)
+
+
+def diff(arguments: argparse.Namespace) -> tuple[str, int]:
+    """Old → new of each scope, between a baseline and the version before it."""
+
+    def lines(found: list[Version], why: str) -> Iterator[str]:
+        if len(found) < 2:
+            yield f"  there is no version before this one{f': {why}' if why else ''}"
+            return
+        new, old = found[0].scores(), found[1].scores()
+        yield f"  new: {_approved(found[0])}"
+        yield f"  old: {_approved(found[1])}"
+        for scope in dict.fromkeys([*new, *old]):
+            pair = old.get(scope), new.get(scope)
+            change = "" if None in pair else f"{new[scope] - old[scope]:+.4g}"
+            yield f"  {_score(pair[0]):>12} → {_score(pair[1]):<12} {change:<10} {scope}"
+        now, then = map(_personas, found[:2])
+        for word, several in (("no longer scored", then - now), ("scored anew", now - then)):
+            if several:
+                yield f"  {word}: {', '.join(sorted(several)[:5])}{', …' if len(several) > 5 else ''}"
+        after, since = (one.document for one in found[:2])
+        if after is not None and since is not None:
+            yield from (f"  {change}" for change in after.fingerprints.changes_since(since.fingerprints))
+
+    return _each(arguments, lines)
+
+
+def history(arguments: argparse.Namespace) -> tuple[str, int]:
+    """Every version of each baseline, the newest first."""
+
+    def lines(found: list[Version], why: str) -> Iterator[str]:
+        for at, version in enumerate(found):
+            before = found[at + 1].scores().get("overall") if at + 1 < len(found) else None
+            now = version.scores().get("overall")
+            score = _score(now) if before is None else f"{_score(before)} → {_score(now)}"
+            yield f"  {version.commit[:10] or 'not committed'}  {score}  {_approved(version)}"
+        if why:
+            yield f"  no earlier versions: {why}"
+
+    return _each(arguments, lines)
+
+
+def _each(arguments: argparse.Namespace, lines: Callable[[list[Version], str], Iterator[str]]) -> tuple[str, int]:
+    """*lines* of each baseline that is meant, under its test and score."""
+    from pytest_fairness.baselines.history import versions
+    from pytest_fairness.baselines.snapshot_files import BaselineFolder
+    from pytest_fairness.errors import UsageError, listed
+    from pytest_fairness.reports.escaping import terminal
+
+    which, folder = arguments.which, arguments.folder or Path(FOLDER)
+    if which and Path(which).is_file():
+        folder, which = Path(which).parent, Path(which).name
+    shown, known = [], []
+    for name in BaselineFolder(folder, anchor=Path.cwd()).names():
+        found, why = versions(folder / name, Path.cwd())
+        document = found[0].document
+        about = name if document is None else f"{document.test_id} · {document.score}"
+        known.append(about)
+        if not which or which == name or which in about:
+            shown.append("\n".join([about, *lines(found, why)]))
+    if not known:
+        raise UsageError(f"{folder} holds no baseline: name the folder with --folder")
+    if not shown:
+        raise UsageError(f"no baseline in {folder} is called {which!r}; there are: {listed(known[:10])}")
+    return terminal("\n\n".join(shown)) + "\n", 0
+
+
+def _approved(version: Version) -> str:
+    facts = version.facts()
+    if not facts:
+        return " ".join(version.why.split())
+    kind = "".join(f", {word}" for word in ("simulated", "replayed") if facts[word])
+    asked = f"{facts['endpoint']} ({facts['models'] or 'model unknown'}{kind})"
+    words = "approved although it is worse, " if facts["regression"] else "approved "
+    return f"{words}{facts['approved_at'][:10]} by {facts['approved_by']} of {asked}: {facts['justification']}"
+
+
+def _personas(version: Version) -> set[str]:
+    return set() if version.document is None else set(version.document.summary.personas)
+
+
+def _score(score: float | None) -> str:
+    return "–" if score is None else f"{score:.6g}"
