@@ -26,6 +26,7 @@ RUN = [
         "designs",
         "endpoints",
         "runs",
+        "reports",
         "running",
         "selection",
         "testing",
