@@ -49,6 +49,7 @@ def test_it_carries_the_source_data_and_the_type_marker(wheel: Path) -> None:
         if path.is_file():
             assert f"pytest_fairness/personas/{path.relative_to(ROOT / 'personas').as_posix()}" in names
     assert {n for n in names if n.startswith("pytest_fairness/reports/") and n.endswith(".j2")}
+    assert "pytest_fairness/reports/findings.schema.json" in names
     for path in (ROOT / "src" / "pytest_fairness" / "suites").rglob("*"):
         if path.is_file() and "__pycache__" not in path.parts:
             assert f"pytest_fairness/suites/{path.relative_to(ROOT / 'src/pytest_fairness/suites').as_posix()}" in names
