@@ -27,12 +27,14 @@ RUN = [
         "designs",
         "endpoints",
         "runs",
+        "reports",
         "running",
         "selection",
         "testing",
         "findings",
         "ll144",
         "ci",
+        "commands",
     )
 ]
 

@@ -33,6 +33,7 @@ def test_what_the_page_says_happens(project: Path) -> None:
     Page(PAGE, project).work_through()
 
 
+@pytest.mark.filterwarnings("default")  # Inspect's own
 def test_samples_df_gives_the_same(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Inspect's own reader, as the page has it, and its JSON read by pandas."""
     pytest.importorskip("inspect_ai")

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pytest_fairness.design.strategies import Strategy
     from pytest_fairness.errors import FairnessError, InconclusiveWarning, UsageError
     from pytest_fairness.model import Ask, Finding, Verdict
+    from pytest_fairness.reports.run_comparison import compare_runs
     from pytest_fairness.reports.run_tables import open_run
     from pytest_fairness.scorers import Scorer
     from pytest_fairness.scorers.scorer import scorer
@@ -43,16 +44,17 @@ __all__ = [
     "Arm", "Ask", "FairnessError", "FairnessFailure", "Finding", "InconclusiveWarning", "Scorer", "Strategy",
     "UsageError", "Verdict", "analyze_arms", "analyze_disparity", "analyze_equivalence", "analyze_four_fifths",
     "analyze_preference", "analyze_words", "assert_arm_reduces_disparity", "assert_baseline", "assert_equivalent",
-    "assert_four_fifths", "assert_no_disparity", "assert_no_preference", "compare_baseline", "ll144_tables",
-    "open_run", "plan_sample", "scorer", "trials_from",
+    "assert_four_fifths", "assert_no_disparity", "assert_no_preference", "compare_baseline", "compare_runs",
+    "ll144_tables", "open_run", "plan_sample", "scorer", "trials_from",
 ]  # fmt: skip
 #: Where those are that are no assertions.
 _HOME = {
     "analyze_arms": "analysis.arm_contrast", "analyze_disparity": "analysis.disparity",
     "analyze_equivalence": "analysis.equivalence", "analyze_four_fifths": "analysis.four_fifths",
     "analyze_preference": "analysis.preference", "analyze_words": "analysis.words",
-    "compare_baseline": "analysis.baseline", "ll144_tables": "analysis.ll144",
-    "plan_sample": "analysis.planning", "open_run": "reports.run_tables", "trials_from": "analysis.other_logs",
+    "compare_baseline": "analysis.baseline", "compare_runs": "reports.run_comparison",
+    "ll144_tables": "analysis.ll144", "plan_sample": "analysis.planning", "open_run": "reports.run_tables",
+    "trials_from": "analysis.other_logs",
     "Arm": "design.arms", "Strategy": "design.strategies", "Scorer": "scorers", "scorer": "scorers.scorer",
     "FairnessError": "errors", "InconclusiveWarning": "errors", "UsageError": "errors",
     "Ask": "model", "Finding": "model", "Verdict": "model",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -15,9 +16,13 @@ from pytest_fairness.errors import FairnessError, did_you_mean
 #: Command → the module in ``commands/`` that declares it, by purpose, in the order of ``--help``.
 COMMANDS = {
     "before a run": {
+        "init": "init",
         "plan": "plan",
     },
-    "the results of a run": {
+    "the results of runs": {
+        "list": "runs",
+        "show": "runs",
+        "compare": "compare",
         "report": "report",
         "trend": "trend",
         "ll144": "ll144",
@@ -72,14 +77,19 @@ def parser() -> CommandParser:
     """The whole command line."""
     whole = CommandParser(
         prog="pytest-fairness",
-        usage="%(prog)s COMMAND …",
+        usage="%(prog)s COMMAND ...",
         description="Fairness tests of systems that contain a language model: what is done before and after them. The "
         "tests themselves are run by pytest.",
         example="pytest-fairness COMMAND --help",
     )
     whole.add_argument("--version", action="version", version=f"pytest-fairness {__version__}")
     subparsers = whole.add_subparsers(
-        dest="command", required=True, metavar="COMMAND", parser_class=CommandParser, help=argparse.SUPPRESS
+        dest="command",
+        required=True,
+        metavar="COMMAND",
+        prog=whole.prog,
+        parser_class=CommandParser,
+        help=argparse.SUPPRESS,
     )
     modules = dict.fromkeys(module for commands in COMMANDS.values() for module in commands.values())
     for module in modules:
@@ -95,7 +105,12 @@ def parser() -> CommandParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Exit code 0: all is well; 1: it found problems; 2: it could not do what was asked."""
     try:
-        parsed = parser().parse_args(arguments)
+        whole = parser()
+        if "_ARGCOMPLETE" in os.environ:  # a shell asks what can follow; it answers and ends
+            import argcomplete
+
+            argcomplete.autocomplete(whole)
+        parsed = whole.parse_args(arguments)
         text, code = parsed.run(parsed)
     except FairnessError as error:
         sys.stderr.write(f"pytest-fairness: {error}\n")

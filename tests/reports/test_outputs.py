@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from pytest_fairness.cli import main
-from pytest_fairness.errors import FairnessError, UsageError
-from pytest_fairness.reports.outputs import earlier_results, job_address, write_outputs
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.reports.outputs import earlier_results, job_address, recorded_comparison, write_outputs
 
 from .factories import disparity, passing, results, run_folder, trial
 
@@ -54,7 +55,7 @@ def test_what_has_no_findings_says_what_to_do(runs: Path, capsys) -> None:
         assert way in error
     with pytest.raises(FairnessError, match=r"it is no run's folder"):
         write_outputs(runs)
-    assert main(["report", "2026-02-28-002", "--against", "last"]) == 2
+    assert main(["report", "2026-02-28-002", "--against", "2026-02-28-002"]) == 2
     assert "cannot be compared with itself" in capsys.readouterr().err
 
 
@@ -68,9 +69,29 @@ def test_which_run_is_compared_with(runs: Path, tmp_path: Path) -> None:
     assert earlier_results(runs, tmp_path, "2026-02-28-001") == first
     assert earlier_results(runs, tmp_path, "last") == last
     assert earlier_results(tmp_path / "nowhere", tmp_path, "last") is None
-    for name in ("2026-02-28-003", "2026-02-28-004", "nothing.json"):
-        with pytest.raises(UsageError, match=r"never judged|holds no run"):
-            earlier_results(runs, tmp_path, name)
+    assert earlier_results(runs, tmp_path, "last", but=last) == first
+    for name in ("2026-02-28-003", "2026-02-28-004", "nothing.json", "2026-02-28-002"):
+        with pytest.raises(FairnessError, match=r"had judged|holds no run|with itself"):
+            earlier_results(runs, tmp_path, name, but=last)
+    (last / "findings.json").write_text('{"schema": 99}')  # of another version: passed over
+    assert earlier_results(runs, tmp_path, "last") == first
+
+
+def test_what_a_session_compared_with_is_compared_again(runs: Path, tmp_path: Path, capsys) -> None:
+    """The manifest says it, as seen from the project; a session that resumed the run may have been given another. What
+    is gone is an error, and another run can be named instead.
+    """
+    run = runs / "2026-02-28-002"
+    settings = {"run_dir": ".fairness/runs", "against": "nowhere"}
+    resumed = {"settings": {**settings, "against": ".fairness/runs/2026-02-28-001"}}
+    (run / "manifest.json").write_text(json.dumps({"settings": settings, "resumed": [resumed]}))
+    assert recorded_comparison(run) == runs / "2026-02-28-001"
+    assert main(["report", "last~1"]) == 0
+    assert "since 2026-02-28-001: 1 new, 1 unchanged" in capsys.readouterr().out
+    (run / "manifest.json").write_text(json.dumps({"settings": settings}))
+    assert main(["report", "last~1"]) == 2
+    assert "was compared with nowhere, which is gone" in capsys.readouterr().err
+    assert main(["report", "last~1", "--against", "last"]) == 0
 
 
 def test_the_address_of_a_job() -> None:

@@ -38,7 +38,7 @@ TESTS: dict[str, tuple[str, str, tuple[Finding, ...], str | None]] = {
     "t.py::expected": ("xfailed", "known", (disparity(),), None),
     "t.py::own": ("failed", "assert 3 == 4", (passing(),), "its own check"),
     "t.py::other": ("failed", "ValueError: no", (inconclusive(Reason.PRECISION),), "ValueError"),
-    "t.py::fixture": ("error", "RuntimeError: down", (), "error in a fixture"),
+    "t.py::fixture": ("error", "RuntimeError: down", (), "error in setup or teardown"),
     "t.py::cap": ("failed", "pytest_fairness.errors.BudgetError: $5 are spent", (), "cost cap reached"),
     "t.py::new": ("failed", "MissingBaselineError: none", (), "no approved baseline"),
 }  # fmt: skip
@@ -124,7 +124,10 @@ def test_what_needs_a_decision_is_listed_by_how_soon(tmp_path):
     ]
     lapsed = "its justification expired on 2026-01-01: x (y, z)"
     flags.append(disparity(verdict=Verdict.FLAG, outcome="lapsed", notes=(lapsed,)))
-    undecided = [inconclusive(one, outcome=one.value) for one in (Reason.N, Reason.PRECISION, Reason.N)]
+    way = "INCONCLUSIVE.\n\nWhat would change the verdict: more names."
+    undecided = [
+        inconclusive(one, outcome=one.value, explanation=way) for one in (Reason.N, Reason.PRECISION, Reason.N)
+    ]
     rows = _rows(decision_section(results(*flags, *undecided, passing()), tmp_path))
     assert rows[:4] == [
         ["FLAG", "lapsed by race_ethnicity", lapsed, "–", "–"],
@@ -133,7 +136,7 @@ def test_what_needs_a_decision_is_listed_by_how_soon(tmp_path):
         ["FLAG", "until 2026-12-31 by race_ethnicity", UNTIL["reason"], "Jane Smith", "2026-12-31"],
     ]
     assert [row[0] for row in rows[4:]] == ["too few trials", "too few trials", "interval too wide"]
-    assert all(row[2] for row in rows[4:])
+    assert {row[2] for row in rows[4:]} == {"more names."}
     assert decision_section(results(passing()), tmp_path) is None
 
 
@@ -154,6 +157,6 @@ def test_a_row_says_who_is_worse_off_and_by_how_much(tmp_path):
     rows = _rows(findings_section(results(disparity(), four_fifths(), passing()), tmp_path))
     assert [row[:5] for row in rows] == [
         ["FAIL", "sentiment by race_ethnicity", "black", "d +0.81 (+0.51 to +1.11)", "800"],
-        ["FAIL", "called_back by race (four fifths)", "black", "ratio 0.668", "800"],
+        ["FAIL", "called_back by race (four fifths)", "black", "ratio 0.67", "800"],
         ["PASS", "word_count by gender", "–", "d −0.06 (−0.36 to +0.24)", "800"],
     ]

@@ -83,6 +83,15 @@ def test_a_row_a_trial_with_its_scores(run: RunTables) -> None:
     assert "hired" not in trials
 
 
+def test_a_replay_says_so(run: RunTables, project: Path) -> None:
+    where = ("-o", "fairness_run_dir=replays", f"--fairness-replay={run.directory}")
+    result = run_pytest(project, "-p", "no:cacheprovider", *where, "-k", "words")
+    assert "2 findings" in str(result.stdout), result.stdout
+    (replay,) = (project / "replays").glob("2*")
+    assert open_run(replay).trials["replayed"].all()
+    assert not run.trials["replayed"].any()
+
+
 def test_findings_groups_and_pairs(run: RunTables) -> None:
     findings = run.findings
     assert list(findings.index) == list(run.results.ids)

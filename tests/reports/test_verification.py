@@ -217,7 +217,7 @@ def test_justifications_stand_in_the_index(tmp_path: Path) -> None:
     """Also one that is hostile; a mitigation leads to the report."""
     reason = {"reason": "<i>small</i>", "approver": "Ann", "date": "2026-01-31", "expiry": "2026-07-31"}
     flag = Finding(assertion="no_disparity", verdict=Verdict.FLAG, sentence="FLAG: a", justification=reason)
-    results = RunResults(run={"id": "2026-02-28-001"}, findings=(flag,))
+    results = RunResults(run={"id": "2026-02-28-001", "versions": {}}, findings=(flag,))
     page = render(bundle_page(results, tmp_path, {"report.html": "x"}), results.run)
     assert "&lt;i&gt;small&lt;/i&gt;" in page
     assert f'href="report.html#{results.ids[0]}"' in page

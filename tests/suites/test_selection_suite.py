@@ -15,6 +15,7 @@ from pytest_fairness.endpoints.simulated import Planted
 
 from ..faults.conftest import Steady
 from ..pytest_layer.conftest import Project, Run
+from ..support.findings_schema import conforming
 from ..support.servers import ModelServer
 
 SUITE = ("--pyargs", "pytest_fairness.suites.selection")
@@ -285,7 +286,7 @@ def test_two_tasks_temperatures_conditions_levels_and_a_placebo(
     results = json.loads((last_run() / "selection.json").read_text())
     assert {one["axis"] for arm in results["arms"] for one in arm["interactions"]} == {"qualifications"}
     assert [one["arm"] for one in results["scrubbers"]] == ["scrubbed_by_rule"]
-    found = json.loads((last_run() / "findings.json").read_text())["findings"]
+    found = conforming(json.loads((last_run() / "findings.json").read_text()))["findings"]
     assert any("against_placebo" in finding["details"] for finding in found)
 
 

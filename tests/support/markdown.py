@@ -3,12 +3,12 @@
 A block is told what to do by an HTML comment on the line before it, which a reader of the page does not see:
 
 - ``<!-- file: test_x.py -->``: the block is written to that file of the page's project.
-- ``<!-- run -->``, ``<!-- run: 1 -->``: each ``pytest …`` line of a shell block is run there and has to exit with that
-  code (0 if not said).
+- ``<!-- run -->``, ``<!-- run: 1 -->``: each ``pytest …`` and ``pytest-fairness …`` line of a shell block is run there
+  and has to exit with that code (0 if not said).
 - ``<!-- exec -->``: the Python block is executed, in one namespace a page.
 - ``<!-- prints: message -->``: the block is what the last run said of its failing assertion, pytest's margin and the
   name of the exception left away; ``prints: summary`` is its section "fairness"; ``prints: exec`` is what the last
-  executed block printed.
+  executed block printed, ``prints: command`` what the last ``pytest-fairness`` did, as of another day.
 - ``<!-- not run: why -->``: nothing.
 
 With ``UPDATE_DOCS=1`` in the environment the ``prints`` blocks are rewritten with what was printed.
@@ -25,7 +25,9 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+from pytest_fairness.cli import main
 from tests.support.sessions import run_pytest
 
 ROOT = Path(__file__).parents[2]
@@ -38,6 +40,7 @@ _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 _MARGIN = re.compile(r"^E(?: {7}|$)")
 _EXCEPTION = re.compile(r"^(?:pytest_fairness\.)?\w+: (?=[A-Z]+: )")
 _TODAY = re.compile(r"\d{4}-\d\d-\d\d(?=-\d{3})")
+_NOW = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d")
 _SHA256 = re.compile(r"\b[0-9a-f]{64}\b")
 ANY_SHA256 = "9f86d081…"
 ANY_DAY = "2026-02-28"
@@ -113,11 +116,23 @@ class Page:
         environment = {key: value for key, value in os.environ.items() if key != "CI" and not key.startswith("PYTEST_")}
         for line in block.text.replace("\\\n", " ").splitlines():
             name, *arguments = shlex.split(line, comments=True) or [""]
+            if name == "pytest-fairness":
+                self._command(arguments, int(block.argument or 0), f"{where}: {line}")
             if name != "pytest":
                 continue
             result = run_pytest(self.project, "-p", "no:cacheprovider", *arguments, environment=environment)
             self.output = str(result.stdout)
             assert result.ret == int(block.argument or 0), f"{where}: {line}\n{result.stdout}{result.stderr}"
+
+    def _command(self, arguments: list[str], code: int, where: str) -> None:
+        printed = io.StringIO()
+        outside = [key for key in os.environ if key == "CI" or key.startswith("PYTEST_")]
+        with mock.patch.dict(os.environ), contextlib.chdir(self.project), contextlib.redirect_stdout(printed):
+            for key in outside:
+                del os.environ[key]
+            found = main(arguments)
+        self.printed = _NOW.sub(f"{ANY_DAY} 09:30", printed.getvalue())
+        assert found == code, f"{where}\n{self.printed}"
 
     def _execute(self, block: Block, where: str) -> None:
         printed = io.StringIO()

@@ -104,7 +104,7 @@ def analyze_arms(
     if outcome is None:
         seats = first, second
         columns = {"first": first, "second": second, "chosen": chosen, "neither": neither}
-        trials = partial(_choices, columns=columns, cluster=cluster, blocks=blocks)
+        trials = partial(choice_trials, columns=columns, cluster=cluster, blocks=blocks)
     elif isinstance(cluster, tuple):
         raise UsageError("cluster=(…, …) is for pairwise choices; an outcome has one cluster a row")
     else:
@@ -112,7 +112,7 @@ def analyze_arms(
         if reading.values.kind is OutcomeKind.CATEGORICAL:
             what = f"outcome {reading.name!r} is categorical"
             raise UsageError(f"{what}: a difference between arms needs numbers or yes/no")
-        trials = partial(_scores, reading=reading, by=seats[0], cluster=cluster, blocks=blocks)
+        trials = partial(score_trials, reading=reading, by=seats, cluster=cluster, blocks=blocks)
     whole = data = trials(labelled, arms)
     detail: list[JudgedPair] = []
     names, at = (treated, control), (arms.labels.index(treated), arms.labels.index(control))
@@ -288,7 +288,7 @@ class ArmTrials:
         return contrast_choices(won, treated[here], self.block[here], "block")
 
 
-def _choices(
+def choice_trials(
     frame: pd.DataFrame,
     arms: Coded,
     *,
@@ -312,14 +312,20 @@ def _choices(
     )
 
 
-def _scores(
-    frame: pd.DataFrame, arms: Coded, *, reading: Reading, by: str, cluster: str | None, blocks: tuple[str, ...]
+def score_trials(
+    frame: pd.DataFrame,
+    arms: Coded,
+    *,
+    reading: Reading,
+    by: Sequence[str],
+    cluster: str | None,
+    blocks: tuple[str, ...],
 ) -> ArmTrials:
     crossed = cross([code(frame, column, "block").codes for column in blocks], len(frame))
     name = " × ".join(blocks) or None
     if name is not None and len(blocks) > 1:
         frame = frame.assign(**{name: crossed})
-    design = read_design(frame, (by,), cluster=cluster, block=name)
+    design = read_design(frame, by, cluster=cluster, block=name)
     states = [ScoredRows.of(design, reading).used, design.refused, design.undetermined]
     return ArmTrials(
         noun=nouns(frame, design)["cluster_noun"],

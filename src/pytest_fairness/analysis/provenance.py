@@ -82,7 +82,7 @@ def finding_of(
     else:
         statistic, effect = (words or f"not computed: {decider.test} has none here" for words in tested(decider))
     of_pairs: dict[str, Any] = {
-        "spec_verdict": worst_spec(pair.spec_verdict for pair in pairs),
+        "spec_verdict": None if decider is None else worst_spec(pair.spec_verdict for pair in pairs),
         "protected_class": by,
         "n_per_group": {group.group: group.n for group in groups},
         "group_results": tuple(groups),

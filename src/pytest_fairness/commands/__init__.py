@@ -9,11 +9,38 @@ given its ``help``, ``description`` and ``example``, and its runs by :func:`add_
 from __future__ import annotations
 
 import argparse
+import re
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
-from pytest_fairness.runs.project import chosen_run
+from pytest_fairness.errors import UsageError
+from pytest_fairness.runs import folder
+from pytest_fairness.runs.project import LAST, chosen_run, runs_root
 
 
-def add_run(parser: argparse.ArgumentParser, name: str = "run", **given: Any) -> None:
-    """Add an argument that names a run, or several, and is parsed to folders; *given* as for ``add_argument``."""
-    parser.add_argument(name, **{"type": chosen_run, "metavar": "RUN", "help": "the run", **given})
+def add_run(parser: argparse.ArgumentParser, name: str = "run", *, several: bool = False, **given: Any) -> None:
+    """Add an argument that names a run, and is parsed to its folder; *given* as for ``add_argument``.
+
+    Where it may name *several*, by a pattern (``2026-02-*``), it is parsed to a list of folders.
+    """
+    kind = chosen_runs if several else chosen_run
+    action = parser.add_argument(name, **{"type": kind, "metavar": "RUN", "help": "the run", **given})
+    complete(action, lambda **_: [*(path.name for path in folder.run_folders(runs_root())), LAST])
+
+
+def complete(action: argparse.Action, words: Callable[..., Iterable[str]]) -> None:
+    """Let a shell complete the argument with *words*, which argcomplete calls with what is typed (``parsed_args``)."""
+    action.completer = words  # type: ignore[attr-defined]
+
+
+def chosen_runs(name: str) -> list[Path]:
+    """The run that *name* means, or those whose ids fit a pattern, the oldest first. Raises UsageError for none."""
+    if not re.search(r"[*?\[]", name) or Path(name).exists():
+        return [chosen_run(name)]
+    root = runs_root()
+    found = [path for path in folder.run_folders(root) if fnmatchcase(path.name, name)]
+    if not found:
+        raise UsageError(f"{root} holds no run that fits {name!r}")
+    return found

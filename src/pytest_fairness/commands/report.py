@@ -24,22 +24,23 @@ def add(subparsers: Any) -> None:
     parser.add_argument("--junit", type=Path, metavar="PATH", help="JUnit's XML: a case for each test")
     parser.add_argument("--sarif", type=Path, metavar="PATH", help="SARIF 2.1.0, for GitHub's code scanning")
     parser.add_argument("--code-quality", type=Path, metavar="PATH", help="GitLab's code quality report")
-    parser.add_argument("--against", metavar="RUN", help="compare with the findings of this run, or this findings.json")
+    parser.add_argument(
+        "--against",
+        metavar="RUN",
+        help="compare with this run's findings, or this findings.json, not with what the session was given",
+    )
     parser.set_defaults(run=report)
 
 
 def report(arguments: argparse.Namespace) -> tuple[str, int]:
     """Write the reports; say where each is."""
-    from pytest_fairness.errors import UsageError
     from pytest_fairness.reports.changes import counted
-    from pytest_fairness.reports.outputs import compared_runs, earlier_results, write_outputs
+    from pytest_fairness.reports.outputs import compared_runs, earlier_results, recorded_comparison, write_outputs
     from pytest_fairness.runs.files import shown
     from pytest_fairness.runs.project import runs_root
 
-    here, run = Path.cwd(), arguments.folder
-    against = None if arguments.against is None else earlier_results(runs_root(), here, arguments.against)
-    if against is not None and against.resolve() == run.resolve():
-        raise UsageError(f"run {run.name} cannot be compared with itself: name an earlier one with --against")
+    here, run, name = Path.cwd(), arguments.folder.resolve(), arguments.against
+    against = recorded_comparison(run) if name is None else earlier_results(runs_root(), here, name, but=run)
     places = {name: getattr(arguments, name) for name in ("html", "markdown", "junit", "sarif", "code_quality")}
     done = write_outputs(run, **places, against=against)
     lines = [f"{name}: {shown(path.absolute(), here)}" for name, path in done.items()]

@@ -81,7 +81,7 @@ class Ledger:
         elif report.failed:
             outcome = outcome if report.when == "call" else "error"
             crash = getattr(report.longrepr, "reprcrash", None)
-            message = report.longreprtext if crash is None else str(crash.message)
+            message = _error(report.longreprtext) if crash is None else str(crash.message)
         file, line, _ = report.location
         encoded = json.loads(getattr(report, FINDINGS))
         self.items[report.nodeid] = Item(
@@ -115,6 +115,12 @@ class Ledger:
             facts = {name: getattr(item, name) for name in ("nodeid", "outcome", "message", "file", "line")}
             items.append({**facts, "findings": numbers})
         return {"items": items, "findings": findings, "missing": list(self.missing)}
+
+
+def _error(text: str) -> str:
+    """What *text*, a traceback as pytest shows it, says of the error; the whole of it where nothing is marked so."""
+    lines = [line[1:].strip() for line in text.splitlines() if line.startswith("E ")]
+    return "\n".join(lines) or text
 
 
 # ---------------------------------------------------------------- what may cross, and be shown

@@ -123,6 +123,13 @@ OPTIONS = (
         "against", str, None, "typed", "compare the findings with those of a run: its id, 'last', its findings.json"
     ),
     Option("markdown", Path, None, "typed", "write the report for a pull request, as Markdown, to this file"),
+    Option(
+        "notify",
+        _one_of("off", "slack"),
+        "off",
+        "both",
+        "slack: on a FAIL or a regression, send a message to the webhook in the variable FAIRNESS_SLACK_WEBHOOK",
+    ),
     Option("approve", bool, False, "approval", "write the scores of this run as approved baselines"),
     Option("justification", str, "", "approval", "why the baselines are approved; kept with them"),
     Option("approve_regression", bool, False, "approval", "allow --fairness-approve to approve a regression"),
@@ -201,14 +208,18 @@ def _resolved(config: pytest.Config) -> Settings:
     from pytest_fairness.endpoints.registry import every_name
     from pytest_fairness.errors import FairnessError
     from pytest_fairness.pytest_layer import past_runs
+    from pytest_fairness.reports.outputs import earlier_results
 
     other = next((field for field in ("resume", "shard") if values[field]), None)
     if replay is not None and other is not None:
         raise pytest.UsageError(f"--fairness-replay asks nothing, so --fairness-{other} cannot go with it")
     # Once, here, so that all processes mean the same run.
     try:
+        if resume not in (None, AUTO):
+            values["resume"] = past_runs.resumable(values["run_dir"], resume).name
         if against is not None:
-            values["against"] = past_runs.comparable(values["run_dir"], config.invocation_params.dir, against)
+            own = None if resume in (None, AUTO) else values["run_dir"] / values["resume"]
+            values["against"] = earlier_results(values["run_dir"], config.invocation_params.dir, against, but=own)
         if replay is not None:
             values["replay"] = past_runs.replayable(values["run_dir"], config.invocation_params.dir, replay)
             recorded = past_runs.recorded_settings(values["replay"])
@@ -221,7 +232,6 @@ def _resolved(config: pytest.Config) -> Settings:
             return Settings(**values)
         if resume == AUTO:  # which it is depends on what the tests ask, and is chosen when they are collected
             return Settings(**values)
-        values["resume"] = past_runs.resumable(values["run_dir"], resume).name
         settings = Settings(**values)
         past_runs.refuse_changes(settings, config.rootpath)
     except FairnessError as error:

@@ -34,19 +34,6 @@ def replayable(root: Path, here: Path, name: str) -> Path:
     return locate_run(root, name, is_meant=lambda run: _only(run, "replay_of", "shard"))
 
 
-def comparable(root: Path, here: Path, name: str) -> Path | None:
-    """Where the findings lie that a session compares its own with; None where *name* is ``last`` and there are none
-    yet. Raises FairnessError for what are no findings.
-    """
-    from pytest_fairness.reports.findings_json import read_results
-    from pytest_fairness.reports.outputs import earlier_results
-
-    found = earlier_results(root, here, name)
-    if found is not None:
-        read_results(found)
-    return found
-
-
 def _only(run: Path, *others: str) -> bool:
     """Whether *run* is one, and none that *others* mark."""
     manifest = read_manifest(run)

@@ -169,12 +169,21 @@ def write_reports(
     for item in book.items.values():
         item.message = recorded_text(item.message, root)
     results = write_results(run, {**store.manifest(), **facts, FINISHED: end}, book.to_dict(), mitigations)
-    facts = {**facts, **{key: results.run[key] for key in ("models", "cost", "unpriced", "charged_at_worst_case")}}
+    facts = {
+        **facts,
+        **{key: results.run[key] for key in ("models", "cost", "costs", "unpriced", "charged_at_worst_case")},
+    }
     if whole:  # after the results: who is killed before leaves a run that has not come to its end
         store.finish(**facts, **{FINISHED: end})
     else:
         store.update_manifest(**facts)
-    return write_outputs(run, markdown=settings.markdown, against=settings.against, root=root)
+    return write_outputs(run, markdown=settings.markdown, against=compared_with(context, run), root=root)
+
+
+def compared_with(context: RunContext, run: Path) -> Path | None:
+    """Where the findings lie that those of *run* are compared with; None where that is the run itself, resumed."""
+    against = context.settings.against
+    return None if against == run else against
 
 
 def summary(outputs: Mapping[str, Path], context: RunContext) -> list[str]:
@@ -185,7 +194,8 @@ def summary(outputs: Mapping[str, Path], context: RunContext) -> list[str]:
     from pytest_fairness.reports.plain_text import summary_lines
     from pytest_fairness.reports.sections import page_stems
 
-    run, against, root = outputs["report"].parent, context.settings.against, context.root
+    run, root = outputs["report"].parent, context.root
+    against = compared_with(context, run)
     lines = summary_lines(read_results(run), shown(outputs["report"], root))
     places = {**{stem: run / f"{stem}.html" for stem in page_stems(run)}, **outputs}
     lines += [f"{name}: {shown(path, root)}" for name, path in places.items() if name != "report"]
@@ -203,7 +213,7 @@ def report_to_github(run: Path, context: RunContext, environment: Mapping[str, s
         return []
     lines = workflow_commands(read_results(run), repository_folder(context.root, environment))
     if place := environment.get("GITHUB_STEP_SUMMARY"):
-        text = markdown_text(run, against=context.settings.against, root=context.root, environment=environment)
+        text = markdown_text(run, against=compared_with(context, run), root=context.root, environment=environment)
         try:
             if not append_summary(Path(place), text):
                 lines.append("fairness: the summary of this step is full: the report is not in it")

@@ -159,7 +159,7 @@ def _style() -> str:
     sheet = files("pytest_fairness.reports").joinpath("templates/style.css").read_text(encoding="utf-8")
     roots = re.findall(r":root \{(.*?)\}", sheet, re.DOTALL)[:2]
     light, dark = (dict(re.findall(r"--([\w-]+): ([^;]+);", root)) for root in roots)
-    rules = "".join(re.findall(r"^\.picture .*$", sheet.partition("@media print")[0], re.MULTILINE))
+    rules = "".join(re.findall(r"^\.picture .*$", sheet, re.MULTILINE))
 
     def coloured(colours: Mapping[str, str]) -> str:
         return re.sub(r"var\(--([\w-]+)\)", lambda name: colours[name[1]], rules).replace('"', "'")

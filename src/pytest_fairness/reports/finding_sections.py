@@ -69,7 +69,7 @@ def finding_section(
         finding.assertion.replace("_", " "),
         finding.model_endpoint or "",
         f"tier {finding.tier}" if finding.tier else "",
-        finding.reason.value.lower().replace("_", " ") if finding.reason else "",
+        formatting.reason_words(finding.reason),
         f"literal specification: {literal}" if literal else "",
     ]
     by = f" by {finding.protected_class}" if finding.protected_class else ""

@@ -40,6 +40,10 @@ class Picture:
     """A picture as a notebook shows it: ``svg`` is the text of a file."""
 
     svg: str
+    title: str = ""
+
+    def __repr__(self) -> str:
+        return f"<Picture {self.title!r}>"
 
     def _repr_svg_(self) -> str:
         return self.svg
@@ -82,14 +86,15 @@ def _title(finding: Finding) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]], total: int, figures: Container[int] = ()) -> str:
-    """*rows* of *total* under *head*; the columns of those numbers are *figures*, and stand at the right."""
+    """*rows* of *total* under *head*. The columns of those numbers are *figures*: on one line, at the right."""
     cell = "padding:.15em .6em;border-bottom:1px solid rgba(128,128,128,.35);"
-    words, figure = "min-width:4em;text-align:left;overflow-wrap:anywhere", "text-align:right;white-space:nowrap"
+    words, figure = "min-width:4em;overflow-wrap:anywhere;text-align:left", "white-space:nowrap;text-align:"
 
     def line(kind: str, texts: Iterable[Any]) -> str:
+        styles = [figure + ("right" if at else "left") if at in figures else words for at in range(len(head))]
         cells = (
-            f'<{kind} style="{cell}{figure if at in figures else words}">{html(str(text))}</{kind}>'
-            for at, text in enumerate(texts)
+            f'<{kind} style="{cell}{style}">{html(str(text))}</{kind}>'
+            for style, text in zip(styles, texts, strict=True)
         )
         return f"<tr>{''.join(cells)}</tr>"
 
@@ -108,7 +113,7 @@ def finding_picture(finding: Finding, of: str | None) -> Picture:
     drawn = _drawn(_chart(finding, of))
     if drawn is None:
         raise UsageError(f"nothing to draw{f' of the {of}' if of else ''}: {finding!r} has the figures in to_frame()")
-    return Picture(drawn[1])
+    return Picture(drawn[1], drawn[0].title)
 
 
 def _chart(finding: Finding, of: str | None) -> Chart | None:

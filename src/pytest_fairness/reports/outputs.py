@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from pytest_fairness.errors import StoreError, UsageError
+from pytest_fairness.errors import FairnessError, StoreError, UsageError
 from pytest_fairness.reports import ci_formats
 from pytest_fairness.reports.changes import FindingChange, changes_between
 from pytest_fairness.reports.findings_json import NAME, read_results
@@ -17,7 +17,8 @@ from pytest_fairness.reports.html import NAME as REPORT
 from pytest_fairness.reports.html import write_html
 from pytest_fairness.reports.markdown import markdown_report
 from pytest_fairness.runs.files import shown
-from pytest_fairness.runs.folder import locate_run
+from pytest_fairness.runs.folder import locate_run, run_folders
+from pytest_fairness.runs.manifest import read_manifest
 
 #: What GitHub takes as the summary of a step, in bytes.
 MOST_SUMMARY = 1024 * 1024
@@ -99,20 +100,44 @@ def compared_runs(run: Path, against: Path | None) -> tuple[FindingChange, ...]:
     return () if against is None else changes_between(read_results(against), read_results(run))
 
 
-def earlier_results(run_dir: Path, here: Path, name: str) -> Path | None:
+def earlier_results(run_dir: Path, here: Path, name: str, *, but: Path | None = None) -> Path | None:
     """Where the findings lie that *name* means: a file or a run's folder, seen from *here*, a run of *run_dir*, or
-    ``last``: the newest of them that has findings, None where none has. Raises UsageError for what is none of these.
+    ``last``: the newest of them with findings that can be read, None where there is none.
+
+    Raises FairnessError for what is none of these, and for the run *but*, which is compared.
     """
     place = here / name
-    if place.is_file() or (place / NAME).is_file():
-        return place.resolve()
-    judged = [path for path in run_dir.glob(f"*/{NAME}") if path.is_file()]
-    if name == "last" and not judged:
-        return None
-    run = locate_run(run_dir, name, is_meant=lambda run: (run / NAME).is_file())
-    if not (run / NAME).is_file():
-        raise UsageError(f"run {run.name} was never judged: it has no {NAME} to compare with")
+    if name == "last":
+        return next((run for run in reversed(run_folders(run_dir)) if run != but and _is_judged(run)), None)
+    run = place.resolve() if place.is_file() or (place / NAME).is_file() else locate_run(run_dir, name)
+    if run == but:
+        raise UsageError(f"run {run.name} cannot be compared with itself: name an earlier one")
+    read_results(run)
     return run
+
+
+def _is_judged(run: Path) -> bool:
+    try:
+        return bool(read_results(run))
+    except FairnessError:
+        return False
+
+
+def recorded_comparison(run: Path) -> Path | None:
+    """What the session of *run* compared its findings with, None where it did not, or resumed that very run.
+    Raises UsageError where that is gone.
+    """
+    manifest = read_manifest(run)
+    settings = (manifest.get("resumed") or [manifest])[-1].get("settings", {})
+    if not settings.get("against"):
+        return None
+    # Paths are recorded as seen from the project, in which runs lie where this one does.
+    place: Path = run.parent.resolve() / os.path.relpath(settings["against"], settings["run_dir"])
+    if not place.exists():
+        raise UsageError(
+            f"run {run.name} was compared with {settings['against']}, which is gone: name a run to compare"
+        )
+    return None if place.resolve() == run.resolve() else place.resolve()
 
 
 def repository_folder(root: Path, environment: Mapping[str, str]) -> str:

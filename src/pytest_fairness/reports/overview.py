@@ -6,9 +6,9 @@ import datetime
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -19,11 +19,12 @@ from pytest_fairness.model import ALARMS, Finding, Verdict
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import clipped, shortened
 from pytest_fairness.reports.findings_json import ItemResult, RunResults
-from pytest_fairness.reports.sections import Columns, Counts, Dialogue, Entry, Part, Section, table
+from pytest_fairness.reports.sections import Columns, Counts, Details, Dialogue, Entry, Part, Section, table
 
 #: A justification that expires within so many days of the run needs a new decision.
 SOON = 30
-_MOST_LINES = 100
+#: Lines that are shown at once, and on request.
+_MOST_LINES, _MOST_HIDDEN = 20, 500
 #: So many findings have a card: a page of more is slow to open, and nobody reads it.
 MOST_CARDS = 200
 #: What an error of ours means, by the name of its class, which pytest puts before the message.
@@ -96,7 +97,7 @@ def _trouble(item: ItemResult) -> str:
     if name in _ERRORS:
         return _ERRORS[name]
     if item.outcome == "error":
-        return "error in a fixture"
+        return "error in setup or teardown"
     return "its own check" if name == "AssertionError" or item.message.startswith("assert ") else name or "failed"
 
 
@@ -135,7 +136,7 @@ def outcome_section(results: RunResults, _: Path) -> Section:
             return Entry(words=headline(results.findings[one.at]), link=results.ids[one.at])
         if one.message:
             first = one.message.strip().split("\n", 1)[0]
-            return Entry(words=clipped(_ERROR.sub("", first, count=1) or first, 90), link=one.anchor)
+            return Entry(words=clipped(_ERROR.sub("", first, count=1) or first, 70), link=one.anchor)
         return Entry(words="no report of it ever came; what it would have found is not below")
 
     columns: Columns = {"Why": reason, "Test": lambda one: one.nodeid, "What": proof}
@@ -161,7 +162,7 @@ def messages_section(results: RunResults, _: Path) -> Section | None:
             id=one.anchor,
             parts=(Dialogue(about=one.why, turns=(("message", shortened(one.message, 6_000)),)),),
         )
-        for one in found[:_MOST_LINES]
+        for one in found[:_MOST_HIDDEN]
     )
     return Section(heading="Tests that failed without a finding", id="messages", parts=tuple(shown))
 
@@ -243,18 +244,22 @@ def _needs(finding: Finding) -> str:
     pair = deciding_pair(finding.pairs)
     if pair is not None and pair.needs:
         return pair.needs
-    return finding.explain().split("\n\n")[-1].removeprefix("What would change the verdict: ")
+    return finding.explain().partition("What would change the verdict: ")[2] or formatting.NOTHING
 
 
 # ---------------------------------------------------------------- a row a finding
 
 
+#: What is compared, where it is not the groups' replies, for the narrow column of a table.
+_COMPARISONS = {"no_disparity": "", "no_preference": "preference", "arm_reduces_disparity": "arms"}
+
+
 def headline(finding: Finding) -> str:
-    """``sentiment by race_ethnicity``; the comparison too, where it is another than of the groups."""
-    comparison = finding.assertion.replace("_", " ")
+    """``sentiment by race_ethnicity``; with the comparison, where it is another than of the groups' replies."""
+    comparison = _COMPARISONS.get(finding.assertion, finding.assertion.replace("_", " "))
     words = shortened(finding.outcome or comparison, 60)
     words += f" by {shortened(finding.protected_class, 60)}" if finding.protected_class else ""
-    return words if comparison in ("no disparity", words) else f"{words} ({comparison})"
+    return words if comparison in ("", words) else f"{words} ({comparison})"
 
 
 def findings_section(results: RunResults, _: Path) -> Section:
@@ -272,7 +277,7 @@ def findings_section(results: RunResults, _: Path) -> Section:
             "n": lambda at: f"{sum(results.findings[at].n_per_group.values()):,}",
             "Endpoint": lambda at: Entry(
                 words=shortened(results.findings[at].model_endpoint or formatting.NOTHING, 60),
-                marks=tuple(formatting.marks(results.findings[at], results.maker_of(at).outcome)),
+                marks=_marks(results, at),
             ),
             "Test": lambda at: shortened(
                 (results.maker_of(at).nodeid or results.findings[at].test_id).partition("::")[2], 60
@@ -293,10 +298,20 @@ def findings_section(results: RunResults, _: Path) -> Section:
     return Section(heading="Findings", id="findings", parts=tuple(parts))
 
 
-def _table(caption: str, items: list[object] | Iterable[object], columns: Columns) -> list[Part]:
-    """The first of *items* in a table, and how many more there are."""
-    every = list(items)
-    parts: list[Part] = [table(caption, every[:_MOST_LINES], columns, kind="findings")]
-    if len(every) > _MOST_LINES:
-        parts.append(f"… and {len(every) - _MOST_LINES:,} more, in findings.json.")
+def _marks(results: RunResults, at: int) -> tuple[str, ...]:
+    """The marks of the finding that its endpoint's name does not say already."""
+    finding = results.findings[at]
+    return tuple(
+        one for one in formatting.marks(finding, results.maker_of(at).outcome) if one != finding.model_endpoint
+    )
+
+
+def _table(caption: str, items: list[Any], columns: Columns) -> list[Part]:
+    """The first of *items* in a table, more on request, and how many there are beyond."""
+    parts: list[Part] = [table(caption, items[:_MOST_LINES], columns, kind="findings")]
+    if more := items[_MOST_LINES:_MOST_HIDDEN]:
+        rows = table(f"{caption}: the others", more, columns, kind="findings")
+        parts.append(Details(summary=f"{len(more):,} more", parts=(rows,)))
+    if len(items) > _MOST_HIDDEN:
+        parts.append(f"… and {len(items) - _MOST_HIDDEN:,} more, in findings.json.")
     return parts

@@ -107,7 +107,7 @@ def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str
     for note in run.run.get("notes") or ():
         lines += wrapped(f"note: {line(str(note))}", WIDTH, "  ", "    ")
     if cost := formatting.cost_line(run.run):
-        lines += wrapped(f"cost: {cost}", WIDTH, "", "  ")
+        lines += wrapped(f"cost: {line(cost)}", WIDTH, "", "  ")
     if report is not None:
         lines.append(f"report: {line(str(report))}")
     return [commandless(text) for text in lines]
@@ -143,9 +143,9 @@ def _summary_of(finding: Finding, maker: ItemResult, *, several: bool) -> list[s
     return [*lines, *([clipped(f"    {line(test)}", WIDTH)] if test else [])]
 
 
-def table_text(table: Table) -> str:
+def table_text(table: Table, width: int = WIDTH) -> str:
     """*table* without its caption, for a terminal."""
-    return commandless(_table(table, table.rows, len(table.rows), "row"))
+    return commandless("\n".join(table_lines(table, table.rows, width)))
 
 
 def _table(table: Table, rows: Sequence[Sequence[str | Entry]], total: int, what: str) -> str:
@@ -155,20 +155,20 @@ def _table(table: Table, rows: Sequence[Sequence[str | Entry]], total: int, what
     return "\n".join(lines)
 
 
-def table_lines(table: Table, rows: Sequence[Sequence[str | Entry]]) -> list[str]:
-    """*rows* of a *table* under its titles, two spaces apart, within the width; columns of words give way first."""
+def table_lines(table: Table, rows: Sequence[Sequence[str | Entry]], width: int = WIDTH) -> list[str]:
+    """*rows* of a *table* under its titles, two spaces apart, within the *width*; columns of words give way first."""
     texts = [[line(_plain(row[at])) for row in (table.head, *rows)] for at in range(len(table.head))]
     widths = [max(map(columns_of, column)) for column in texts]
     of_words = [at for at, title in enumerate(table.head) if at == 0 or title in table.words]
-    while sum(widths) + 2 * len(widths) > WIDTH and max(widths) > _NARROWEST:
+    while sum(widths) + 2 * len(widths) > width and max(widths) > _NARROWEST:
         giving = [at for at in of_words if widths[at] > _NARROWEST]
         widths[max(giving or range(len(widths)), key=lambda at: widths[at])] -= 1
     lines = []
     for row in zip(*texts, strict=True):
         shown = ""
-        for at, (text, width) in enumerate(zip(row, widths, strict=True)):
-            cell = clipped(text, width)
-            space = " " * (width - columns_of(cell))
+        for at, (text, columns) in enumerate(zip(row, widths, strict=True)):
+            cell = clipped(text, columns)
+            space = " " * (columns - columns_of(cell))
             shown += "  " + (space + cell if table.is_figure(at) else cell + space)
         lines.append(shown.rstrip())
     return lines

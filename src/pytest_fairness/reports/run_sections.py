@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,6 +21,8 @@ from pytest_fairness.runs.reader import record_lines
 #: Prompts, methods and approvals that are shown; the run's folder has them all.
 MOST = 60
 _LONGEST_PROMPT = 20_000
+#: Where a sentence ends and another begins; not in "Hazelwood v. United States".
+_SENTENCE = re.compile(r"(?<! v\.)(?<=\.) (?=[A-Z])")
 
 
 def run_section(results: RunResults, _: Path) -> Section:
@@ -125,21 +128,28 @@ def approvals_section(results: RunResults, _: Path) -> Section | None:
 
 
 def method_section(results: RunResults, _: Path) -> Section:
-    """How the findings were judged, each method once; what the verdicts mean."""
-    methods: dict[str, list[str]] = {}
+    """What the verdicts mean, and how the findings were judged: each sentence once, with those that it is true of."""
+    methods: dict[str, dict[int, str]] = {}
+    judged = 0
     for at in results.order:
         finding = results.findings[at]
         for paragraph in finding.explain().split("\n\n")[1:2]:
-            about = methods.setdefault(paragraph.removeprefix("How this was judged. "), [])
-            about += [name] if (name := headline(finding)) not in about else []
-    parts: list[Part] = [
-        Section(
-            heading=shortened("; ".join(about[:6]) + (f"; and {len(about) - 6:,} more" if len(about) > 6 else ""), 300),
-            parts=(method,),
-        )
-        for method, about in list(methods.items())[:MOST]
-    ]
-    return Section(heading="Method", id="method", parts=(_VERDICTS, _SCOPE, *parts))
+            judged += 1
+            for sentence in _SENTENCE.split(paragraph.removeprefix("How this was judged. ")):
+                methods.setdefault(sentence, {})[at] = headline(finding)
+
+    def whom(about: dict[int, str]) -> str:
+        if len(about) == judged:
+            return "all findings" if judged > 1 else "the finding"
+        names = list(dict.fromkeys(about.values()))
+        more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
+        return f"{', '.join(names[:3])}{more} ({formatting.count(len(about), 'finding')})"
+
+    columns: Columns = {"What was done": lambda one: one[0], "For": lambda one: whom(one[1])}
+    parts: list[Part] = [_VERDICTS, _SCOPE]
+    if methods:
+        parts.append(table("How the findings were judged", list(methods.items())[:MOST], columns, kind="findings"))
+    return Section(heading="Method", id="method", parts=tuple(parts))
 
 
 def records_section(_: RunResults, run_dir: Path) -> Section | None:

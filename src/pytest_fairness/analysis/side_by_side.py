@@ -1,0 +1,372 @@
+"""Two endpoints, or two runs, on the same cells: on which is the disparity between two groups smaller?
+
+The contrast is that of two arms (:mod:`.arm_contrast`), but neither side is meant to win: both are judged by one rule,
+and turning them round turns the answer. See ``docs/decisions/0122-which-of-two-is-fairer.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pytest_fairness.analysis.arm_contrast import ArmTrials, choice_trials, score_trials
+from pytest_fairness.analysis.four_fifths import read_decisions
+from pytest_fairness.analysis.policy import (
+    MARGIN,
+    MAX_RAGGED,
+    MAX_UNSCORED,
+    MINIMUM_N,
+    TRIVIAL,
+    Rule,
+    until_significant,
+)
+from pytest_fairness.analysis.reading import Reading, as_columns, read
+from pytest_fairness.analysis.sentences import RATES, amount, p_words, percent
+from pytest_fairness.errors import UsageError
+from pytest_fairness.model import JSON, OutcomeKind, Reason, to_json
+from pytest_fairness.statistics.arrays import Coded, Values, flags, means_of
+from pytest_fairness.statistics.choices import block_columns
+from pytest_fairness.statistics.clusters import one_sample_t
+from pytest_fairness.statistics.corrections import correct
+from pytest_fairness.statistics.gaps import ArmContrast
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: What became of a disparity from the first side to the second.
+SMALLER, LARGER, TURNED, ALIKE, OPEN = "smaller", "larger", "turned", "alike", "open"
+#: The analyses whose disparity two sides can be compared on.
+COMPARABLE = ("disparity", "equivalence", "four_fifths", "preference")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedCells:
+    """One comparison that both sides made, on the trials they share: *analysis* by its *arguments*.
+
+    ``frame`` has the rows of the first side and then, in the same order, their counterparts of the second; ``outcome``
+    is that of all rows (:class:`~pytest_fairness.scorers.outcome.Outcome`), None for choices.
+    """
+
+    sides: tuple[str, str]
+    test: str
+    analysis: str
+    arguments: Mapping[str, Any]
+    frame: pd.DataFrame
+    outcome: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideChange:
+    """The disparity between two groups on two *sides*, and its change from the first to the second.
+
+    ``before`` and ``after`` are ``group_1 − group_2`` in the outcome's own unit (rates as shares), turned so that the
+    larger of them is positive; ``change`` is their difference with its 90 % interval ``low`` to ``high`` and its 95 %
+    interval, ``effect`` the change in SD within group and side. ``p_value`` is that neither disparity is the larger,
+    corrected over all that was compared, and ``became`` what became of the disparity. ``mean_before``, ``mean_after``
+    are the mean outcomes over all groups, ``mean_low`` to ``mean_high`` the 95 % interval of their change; it bears on
+    no verdict. ``units`` (of the smaller group) are what the intervals
+    generalise over.
+    """
+
+    sides: tuple[str, str]
+    test: str
+    outcome: str
+    kind: OutcomeKind
+    unit: str
+    by: str
+    group_1: str
+    group_2: str
+    n: int
+    became: str
+    reason: Reason | None = None
+    needs: str | None = None
+    before: float | None = None
+    after: float | None = None
+    change: float | None = None
+    low: float | None = None
+    high: float | None = None
+    low_95: float | None = None
+    high_95: float | None = None
+    effect: float | None = None
+    effect_low: float | None = None
+    effect_high: float | None = None
+    p_value: float | None = None
+    corrected_p_value: float | None = None
+    units: int = 0
+    unit_of_evidence: str = ""
+    mean_before: float | None = None
+    mean_after: float | None = None
+    mean_low: float | None = None
+    mean_high: float | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def fairer(self) -> str | None:
+        """The side with the smaller disparity, where that is settled."""
+        return {SMALLER: self.sides[1], LARGER: self.sides[0]}.get(self.became)
+
+    @property
+    def verdict(self) -> str:
+        """In a word or two: who is fairer, ``alike``, ``turned round``, or ``not settled``."""
+        if self.fairer is not None:
+            return f"{self.fairer} is fairer"
+        return {ALIKE: "alike", TURNED: "turned round"}.get(self.became, "not settled")
+
+    @property
+    def sentence(self) -> str:
+        """Who is fairer on what, by how much, how sure."""
+        on = f"on {self.outcome} by {self.by}"
+        two = f"{self.group_1} and {self.group_2}"
+        if self.change is None:
+            why = f": it takes {self.needs}" if self.needs else ""
+            return f"INCONCLUSIVE({self.reason}): {two} cannot be compared {on}{why}."
+        unit = f" {self.unit}" if self.unit else " points" if self.kind in RATES else ""
+        gap = f"{self.group_1}–{self.group_2} gap {self.amount(self.before)} → {self.amount(self.after)}{unit}"
+        change, low, high = (self.amount(value, signed=True) for value in (self.change, self.low, self.high))
+        sure = f"change {change}{unit} (90 % {low} to {high}), corrected {p_words(self.corrected_p_value or 0.0)}"
+        sure += f", {self.units} {self.unit_of_evidence}"
+        first, second = self.sides
+        other = first if self.fairer == second else second
+        heads = {
+            ALIKE: f"{first} and {second} are alike {on}, no change of half an SD or more",
+            TURNED: f"{first} and {second} disadvantage different groups {on}, neither is fairer",
+            OPEN: f"INCONCLUSIVE({self.reason}): which of {first} and {second} is fairer {on} is not settled",
+        }
+        head = heads.get(self.became, f"{self.fairer} is fairer than {other} {on}")
+        return f"{head}: {gap}, {sure}{f'; it takes {self.needs}' if self.needs else ''}."
+
+    def amount(self, value: float | None, *, signed: bool = False) -> str:
+        """A gap or a change in the outcome's own unit, which is not named; of rates, percentage points."""
+        if value is None:
+            return "–"
+        value += 0.0  # a zero has no sign
+        text = f"{100 * value:.1f}".replace("-", "−") if self.kind in RATES else amount(value, self.kind)
+        return f"+{text}" if signed and value > 0 else text
+
+    def to_dict(self) -> dict[str, JSON]:
+        """The change as plain JSON, with ``fairer``, ``verdict`` and ``sentence``."""
+        data = to_json(self)
+        assert isinstance(data, dict)  # noqa: S101 - a dataclass is a dict; for the type checker
+        return {"verdict": self.verdict, "fairer": self.fairer, "sentence": self.sentence, **data}
+
+
+def changes_of(contrasts: Sequence[SideContrast], *, alpha: float = 0.05, correction: str = "holm") -> list[SideChange]:
+    """The change of each disparity from the first side to the second; all that is compared is one family.
+
+    ``smaller`` and ``larger`` (which side is fairer) take a change of .2 SD or more and a disparity that is smaller in
+    size, both beyond chance after the *correction*. ``turned``: the change is, and each side puts another group ahead.
+    ``alike``: the 90 % interval of the change lies inside ±.5 SD. Else it is ``open``, also with fewer trials a group
+    than a verdict takes (30, of yes/no 50), and where trials without an outcome, set to either extreme, would turn the
+    answer.
+    """
+    family = _Family([_p_value(one.found) for one in contrasts], alpha, correction)
+    return [_change(one, at, family) for at, one in enumerate(contrasts)]
+
+
+# ---------------------------------------------------------------- what is compared
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideContrast:
+    """Two groups of *data*, contrasted: None where the sides share too little."""
+
+    cells: SharedCells
+    data: ArmTrials
+    by: str
+    pair: tuple[int, int]
+    found: ArmContrast | None
+
+
+def contrasts_of(cells: SharedCells) -> list[SideContrast]:
+    """Each two groups of each class of *cells*, on the outcome and, where there are any, on refusals.
+
+    Raises UsageError for an outcome that has no disparity between two groups (categories), FrameError for a table of
+    the wrong shape.
+    """
+    half, arguments, frame = len(cells.frame) // 2, cells.arguments, cells.frame
+    arms = Coded(np.repeat([1, 0], half), cells.sides[::-1])  # as of an experiment: treated, control
+    # Both sides repeat each other's cells: an arm of its own keeps them from looking like duplicates.
+    own = frame["arm"].map(str) if "arm" in frame else ""
+    frame = frame.assign(arm=np.repeat(["first ", "second "], half) + own)
+    cluster, blocks = arguments.get("cluster", "name"), block_columns(frame, arguments.get("block", "template"))
+    if cells.analysis == "preference":
+        columns = {name: arguments[name] for name in ("first", "second", "chosen", "neither")}
+        two = tuple(cluster) if isinstance(cluster, list) else cluster
+        trials = choice_trials(frame, arms, columns=columns, cluster=two, blocks=blocks)
+        return _pairs(cells, trials, arguments["by"])
+    found: list[SideContrast] = []
+    for table, reading in _read(cells, frame):
+        classes = as_columns(arguments["by"])
+        for chosen in (some for size in range(len(classes)) for some in combinations(classes, size + 1)):
+            trials = score_trials(table, arms, reading=reading, by=chosen, cluster=cluster, blocks=blocks)
+            found += _pairs(cells, trials, " × ".join(chosen))
+    return found
+
+
+def _read(cells: SharedCells, frame: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, Reading]]:
+    """The outcome as the analysis takes it; and refusals, where there are any beside it. Raises UsageError."""
+    outcome, arguments = cells.outcome, cells.arguments
+    if cells.analysis == "four_fifths":
+        name, yes, present = read_decisions(frame, outcome, arguments["favourable"], None)
+        refused = flags(frame, "refused") & ~flags(frame, "undetermined")
+        values = np.where(refused, 0.0, np.where(present, yes, np.nan))  # who is refused gets no favourable decision
+        rates = Values(values=values, kind=OutcomeKind.BINARY)
+        reading = Reading(name=name, values=rates, unit="", lower_is_worse=True, favourable=1.0, low=0.0, high=1.0)
+        yield frame.drop(columns="refused", errors="ignore"), reading
+        return
+    reading = read(frame, outcome, arguments.get("kind"), arguments.get("lower_is_worse"), None)
+    if reading.values.kind is OutcomeKind.CATEGORICAL:
+        raise UsageError(f"{reading.name} is categorical: a disparity that two sides share takes numbers or yes/no")
+    yield frame, reading
+    if reading.values.kind is not OutcomeKind.REFUSAL and flags(frame, "refused").any():
+        yield frame, read(frame, "refused", None, None)
+
+
+def _pairs(cells: SharedCells, data: ArmTrials, by: str) -> list[SideContrast]:
+    return [
+        SideContrast(cells=cells, data=data, by=by, pair=pair, found=data.contrast((0, 1), *pair)) for pair in data.met
+    ]
+
+
+# ---------------------------------------------------------------- what became of it
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """The p-values of all contrasts, corrected together."""
+
+    p_values: Sequence[float]
+    alpha: float
+    correction: str
+
+    def corrected(self, at: int, p: float) -> float:
+        """*p* in the place of the p-value *at*."""
+        changed = [p if place == at else one for place, one in enumerate(self.p_values)]
+        return float(correct(changed, self.correction)[at])
+
+
+def _p_value(found: ArmContrast | None) -> float:
+    """That neither disparity is the larger. |a| < |b| where b − a and a + b have the same sign: both have to be shown,
+    each at the level (an intersection-union test; Berger 1982).
+    """
+    return 1.0 if found is None else max(found.change.p, found.total.p)
+
+
+def _became(found: ArmContrast, family: _Family, at: int) -> str:
+    change, low, high = map(found.on_sd, (found.change.mean, *found.change.interval(0.9)))
+    if abs(change) >= TRIVIAL and family.corrected(at, _p_value(found)) < family.alpha:
+        return SMALLER if change * found.total.mean < 0 else LARGER
+    apart = all(arm.interval(0.9, side)[0] > 0 for arm, side in ((found.control, -change), (found.treated, change)))
+    if apart and family.corrected(at, found.change.p) < family.alpha:
+        return TURNED
+    return ALIKE if low > -MARGIN and high < MARGIN else OPEN
+
+
+def _change(one: SideContrast, at: int, family: _Family) -> SideChange:
+    data, (a, b), found = one.data, one.pair, one.found
+    kind = data.reading.values.kind
+    cells = np.array(data.cells((0, 1), a, b))  # side and group × rows
+    used, total = (cells & data.used).sum(axis=1), cells.sum(axis=1)
+    facts: dict[str, Any] = {
+        "sides": one.cells.sides,
+        "test": one.cells.test,
+        "outcome": data.reading.name,
+        "kind": kind,
+        "unit": data.reading.unit,
+        "by": one.by,
+        "group_1": data.labels[a],
+        "group_2": data.labels[b],
+        "n": int(used.min()),
+        **_means(data),
+    }
+    reason: Reason | None = Reason.N
+    needs: str | None = "at least two names or blocks that stand on both sides, with both groups"
+    if found is None:
+        return SideChange(became=OPEN, reason=reason, needs=needs, **facts)
+    change, lost = found.change, float(np.max((total - used) / np.maximum(total, 1)))
+    became = _became(found, family, at)
+    of_names = found.unit == "cluster"
+    units = min(data.group(group, (0, 1)).clusters for group in (a, b)) if of_names else change.units
+    noun = f"{data.noun} a group" if of_names and data.second is None else data.noun if of_names else "blocks"
+    if found.lost > MAX_RAGGED:
+        became, reason = OPEN, Reason.RAGGED
+        needs = f"every group in every block: {percent(found.lost)} of the rows are in blocks that lack one"
+    elif used.min() < MINIMUM_N[kind]:
+        became, needs = OPEN, f"at least {MINIMUM_N[kind]} shared trials a group (now {used.min()})"
+    elif lost and became != OPEN and any(_imputed(one, at, family, raised) != became for raised in (True, False)):
+        became, reason = OPEN, Reason.UNSCORED if lost > MAX_UNSCORED else Reason.PRECISION
+        needs = f"an outcome for more trials: {percent(lost)} of a group's have none, which could turn the answer"
+    elif became == OPEN:
+        reason, needs = Reason.PRECISION, _needs(found, family, units, noun)
+    else:
+        reason, needs = None, None
+    turn = -1.0 if max(found.control.mean, found.treated.mean, key=abs) < 0 else 1.0
+    if turn < 0:
+        facts |= {"group_1": data.labels[b], "group_2": data.labels[a]}
+    (low, high), (low_95, high_95) = (change.interval(level, turn) for level in (0.9, 0.95))
+    return SideChange(
+        became=became,
+        reason=reason,
+        needs=needs,
+        before=turn * found.control.mean,
+        after=turn * found.treated.mean,
+        change=turn * change.mean,
+        low=low,
+        high=high,
+        low_95=low_95,
+        high_95=high_95,
+        effect=turn * found.on_sd(change.mean),
+        effect_low=found.on_sd(low),
+        effect_high=found.on_sd(high),
+        p_value=_p_value(found),
+        corrected_p_value=family.corrected(at, _p_value(found)),
+        units=units,
+        unit_of_evidence=noun,
+        notes=("one name a group: this is about those names",) if data.one_cluster else (),
+        **facts,
+    )
+
+
+def _imputed(one: SideContrast, at: int, family: _Family, raised: bool) -> str:
+    """What became of the disparity with the outcomes that are missing at the extremes that raise the change, or lower
+    it.
+    """
+    found = one.data.contrast((0, 1), *one.pair, raised)
+    return OPEN if found is None else _became(found, family, at)
+
+
+def _needs(found: ArmContrast, family: _Family, units: int, noun: str) -> str | None:
+    """The units that would settle it, if the change stays as it is: beyond chance, or inside the margin."""
+    change, effect = found.change, abs(found.on_sd(found.change.mean))
+    rule, ways = Rule(alpha=family.alpha, family_size=len(family.p_values)), []
+    if effect >= TRIVIAL:
+        ways += until_significant(units, _p_value(found), rule)
+    if effect < MARGIN:
+        half = found.on_sd((change.interval(0.9)[1] - change.interval(0.9)[0]) / 2)
+        ways.append(units * (half / (MARGIN - effect)) ** 2)
+    enough = [math.ceil(way) for way in ways if way < 1e6]
+    return f"about {max(min(enough), units + 1):,} {noun} if the change stays as it is" if enough else None
+
+
+def _means(data: ArmTrials) -> dict[str, float]:
+    """The mean outcome of both sides over the trials that have one on both, each cluster counted alike, and the 95 %
+    interval of its change, with the cluster as the unit; none for choices.
+    """
+    if data.second is not None:
+        return {}
+    half = data.first.size // 2
+    both = data.used[:half] & data.used[half:]
+    if not both.any():
+        return {}
+    values = data.reading.values.values
+    cluster = data.clusters[0][:half][both] if data.clusters else np.arange(int(both.sum()))
+    codes = np.unique(cluster, return_inverse=True)[1]
+    before, after = (means_of(side[both], codes)[0] for side in (values[:half], values[half:]))
+    low, high = one_sample_t(after - before).interval(0.95)
+    named = {"mean_before": before.mean(), "mean_after": after.mean(), "mean_low": low, "mean_high": high}
+    return {name: float(value) for name, value in named.items()}

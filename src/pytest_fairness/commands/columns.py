@@ -1,0 +1,125 @@
+"""What commands list: as a table, as CSV, as JSON; sorted, grouped, in the columns asked for."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from pytest_fairness.errors import UsageError, unknown
+
+Value: TypeAlias = "str | int | float | None"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column: the value of a row, which sorts and is what a CSV file holds, and the words that a terminal shows."""
+
+    value: Callable[[Any], Value]
+    words: Callable[[Any], str] | None = None
+    figure: bool = True
+
+    def shown(self, row: Any) -> str:
+        if self.words is not None:
+            return self.words(row)
+        value = self.value(row)
+        return "–" if value is None else str(value)
+
+
+def add_options(
+    parser: argparse.ArgumentParser, columns: Mapping[str, Column], shown: Sequence[str], groups: Sequence[str] = ()
+) -> None:
+    """Declare the options. *shown* are the columns shown if not told otherwise, *groups* those that rows are grouped
+    by, of which the first is the default.
+    """
+    known = ", ".join(columns)
+    parser.add_argument("--columns", metavar="A,B", default=",".join(shown), help=f"the columns shown, of {known}")
+    parser.add_argument(
+        "--sort", metavar="COLUMN", help="sort by this column, the smallest first; --sort=-COLUMN the largest first"
+    )
+    if groups:
+        parser.add_argument(
+            "--group-by",
+            choices=(*groups, "none"),
+            default=groups[0],
+            help=f"a table for each {' or '.join(groups)}, or one for all ({groups[0]})",
+        )
+    parser.add_argument("--csv", type=Path, metavar="PATH", help="write all columns as CSV to this file")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+    parser.set_defaults(of_columns=columns)
+
+
+def chosen_columns(arguments: argparse.Namespace) -> list[str]:
+    """The columns of ``--columns``. Raises UsageError for one that there is not."""
+    known: Mapping[str, Column] = arguments.of_columns
+    chosen = [name.strip() for name in arguments.columns.split(",") if name.strip()]
+    for name in [*chosen, *([arguments.sort.removeprefix("-")] if arguments.sort else [])]:
+        if name not in known:
+            raise UsageError(unknown("column", name, known))
+    return chosen
+
+
+def sorted_rows(arguments: argparse.Namespace, rows: Sequence[Any]) -> list[Any]:
+    """*rows* in the order of ``--sort``, as they come without; those without a value last."""
+    if not arguments.sort:
+        return list(rows)
+    column: Column = arguments.of_columns[arguments.sort.removeprefix("-")]
+    known = [row for row in rows if column.value(row) is not None]
+    known.sort(key=lambda row: _order(column.value(row)), reverse=arguments.sort.startswith("-"))
+    return [*known, *(row for row in rows if column.value(row) is None)]
+
+
+def tables(arguments: argparse.Namespace, rows: Sequence[Any]) -> str:
+    """*rows* as the options ask for: a table, or one for each group. Writes the CSV file. Raises UsageError."""
+    from pytest_fairness.reports.escaping import line
+    from pytest_fairness.reports.plain_text import table_text
+    from pytest_fairness.reports.sections import Table
+
+    columns, names = arguments.of_columns, chosen_columns(arguments)
+    rows = sorted_rows(arguments, rows)
+    if arguments.csv is not None:
+        _write_csv(arguments.csv, columns, rows)
+    by = getattr(arguments, "group_by", "none")
+    names = [name for name in names if name != by]
+    grouped: list[tuple[str, list[Any]]] = [("", list(rows))]
+    if by != "none":
+        order = {columns[by].shown(row): at for at, row in reversed(list(enumerate(rows)))}
+        ranked = sorted(rows, key=lambda row: order[columns[by].shown(row)])
+        grouped = [(name, list(some)) for name, some in groupby(ranked, columns[by].shown)]
+    words = tuple(name for name in names if not columns[name].figure)
+    width = max(100, shutil.get_terminal_size((160, 24)).columns)
+    parts = []
+    for name, some in grouped:
+        cells = tuple(tuple(columns[column].shown(row) for column in names) for row in some)
+        table = Table(caption=name, head=tuple(names), rows=cells, words=words)
+        parts.append("\n".join([*([line(name)] if name else []), table_text(table, width)]))
+    return "\n\n".join(parts)
+
+
+def as_json(data: object) -> str:
+    """*data*, which is plain JSON, for a terminal or a program: ASCII, so that nothing in it is obeyed."""
+    return json.dumps(data, indent=2) + "\n"
+
+
+def _order(value: Value) -> tuple[int, float, str]:
+    return (1, 0.0, value) if isinstance(value, str) else (0, float(value or 0), "")
+
+
+def _write_csv(path: Path, columns: Mapping[str, Column], rows: Sequence[Any]) -> None:
+    from pytest_fairness.reports.escaping import csv_cell
+
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    writer.writerows([csv_cell(column.value(row)) for column in columns.values()] for row in rows)
+    try:
+        path.write_text(text.getvalue(), encoding="utf-8", newline="")
+    except OSError as error:
+        raise UsageError(f"--csv={path}: {error.strerror}") from None

@@ -1,0 +1,132 @@
+"""``pytest-fairness compare``: which of two runs, or two endpoints, is fairer on what."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_fairness.commands import add_run
+from pytest_fairness.commands.columns import Column, Value, add_options, as_json, chosen_columns, tables
+
+if TYPE_CHECKING:
+    from pytest_fairness.analysis.side_by_side import SideChange
+
+
+def _field(name: str, *, figure: bool = True) -> Column:
+    def value(change: SideChange) -> Value:
+        found: Value = getattr(change, name)
+        return found
+
+    return Column(value=value, figure=figure)
+
+
+def _amount(name: str, *, change: bool = False) -> Column:
+    def words(one: SideChange) -> str:
+        return one.amount(getattr(one, name), signed=change)
+
+    return Column(value=_field(name).value, words=words)
+
+
+def _p(change: SideChange) -> str:
+    from pytest_fairness.reports.formatting import p_value
+
+    return p_value(change.corrected_p_value)
+
+
+def _interval(change: SideChange) -> str:
+    return (
+        "–"
+        if change.low is None
+        else f"{change.amount(change.low, signed=True)} to {change.amount(change.high, signed=True)}"
+    )
+
+
+def _mean(name: str) -> Callable[[SideChange], str]:
+    def words(change: SideChange) -> str:
+        from pytest_fairness.analysis.sentences import amount
+
+        value = getattr(change, name)
+        return "–" if value is None else amount(value, change.kind)
+
+    return words
+
+
+COLUMNS = {
+    "test": _field("test", figure=False),
+    "outcome": Column(
+        value=lambda change: change.outcome,
+        words=lambda change: change.outcome + (f" ({change.unit})" if change.unit else ""),
+        figure=False,
+    ),
+    "class": _field("by", figure=False),
+    "groups": Column(value=lambda change: f"{change.group_1}–{change.group_2}", figure=False),
+    "before": _amount("before"),
+    "after": _amount("after"),
+    "change": _amount("change", change=True),
+    "interval": Column(value=lambda change: change.low, words=_interval),
+    "effect": Column(
+        value=lambda change: change.effect,
+        words=lambda change: "–" if change.effect is None else f"{change.effect:+.2f}".replace("-", "−"),
+    ),
+    "p": Column(value=lambda change: change.corrected_p_value, words=_p),
+    "n": _field("n"),
+    "units": _field("units"),
+    "mean before": Column(value=lambda change: change.mean_before, words=_mean("mean_before")),
+    "mean after": Column(value=lambda change: change.mean_after, words=_mean("mean_after")),
+    "side": Column(value=lambda change: change.sides[1], figure=False),
+    "verdict": Column(value=lambda change: change.verdict, figure=False),
+    "sentence": Column(value=lambda change: change.sentence, figure=False),
+}
+_SHOWN = ("test", "outcome", "class", "groups", "before", "after", "change", "interval", "p", "verdict")
+
+
+def add(subparsers: Any) -> None:
+    """Declare the command."""
+    parser = subparsers.add_parser(
+        "compare",
+        help="which of two runs, or of two endpoints, is fairer on what, on the trials that they share",
+        description="Compares the disparities that two sides show on identical trials, name by name: which is smaller, "
+        "with the 90 % interval of the change, all corrected together (Holm). The first run or endpoint is what the "
+        "others are compared with: 'before' is its gap between two groups, 'after' theirs. Without a run, the last two "
+        "are compared. Exit code 1: another side is less fair than the first on something.",
+        example="pytest-fairness compare last~1 last\n  pytest-fairness compare last --endpoints claude-sonnet,gpt",
+    )
+    add_run(parser, "runs", nargs="*", several=True, help="the runs, or patterns of their ids, as '2026-02-*'")
+    parser.add_argument("--endpoints", metavar="A,B", help="compare these endpoints, of one run or several")
+    parser.add_argument("--all", action="store_true", help="a sentence for everything, also for what is alike or open")
+    add_options(parser, COLUMNS, _SHOWN, ("test", "outcome", "class", "side", "verdict"))
+    parser.set_defaults(run=compare)
+
+
+def compare(arguments: argparse.Namespace) -> tuple[str, int]:
+    """Compare; print who is fairer in a sentence each, then the tables."""
+    from pytest_fairness.reports.escaping import terminal, wrapped
+    from pytest_fairness.reports.run_comparison import compare_runs
+    from pytest_fairness.runs.project import chosen_run
+
+    chosen_columns(arguments)
+    endpoints = [name.strip() for name in (arguments.endpoints or "").split(",") if name.strip()]
+    runs: list[Path] = [run for several in arguments.runs for run in several]
+    if not runs:
+        runs = [chosen_run("last")] if endpoints else [chosen_run("last~1"), chosen_run("last")]
+    found = compare_runs(*runs, endpoints=endpoints)
+    code = int(found.worse)
+    table = tables(arguments, found.changes)
+    if arguments.json:
+        return as_json(found.to_dict()), code
+    lines: list[str] = []
+    for at, (side, about) in enumerate(found.sides.items()):
+        lines += wrapped(f"{'after: ' if at else 'before: '}{side} ({about})", 100, "", "        ")
+    marks = ", ".join(["simulated"] * found.simulated + ["replayed"] * found.replayed)
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in found.counts.items())
+    lines += [f"{len(found.changes)} gaps compared{f' ({marks})' if marks else ''}: {counts}", ""]
+    for change in found.changes:
+        if change.became not in ("alike", "open") or arguments.all:
+            lines += wrapped(change.sentence, 100, "  ", "    ")
+    lines += ["", table] if lines[-1] else [table]
+    if found.left_out:
+        lines += ["", "not compared:"]
+        lines += [text for why in found.left_out for text in wrapped(why, 100, "  ", "    ")]
+    return terminal("\n".join([*lines, ""])), code

@@ -1,0 +1,249 @@
+"""``pytest-fairness list`` and ``show``: which runs there are, and what one found."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_fairness.commands import add_run, complete
+from pytest_fairness.commands.columns import Column, add_options, as_json, chosen_columns, sorted_rows, tables
+from pytest_fairness.errors import FairnessError, UsageError
+from pytest_fairness.model import JSON, Verdict
+from pytest_fairness.runs.project import runs_root
+
+if TYPE_CHECKING:
+    from pytest_fairness.reports.findings_json import RunResults
+
+UNFINISHED, UNREADABLE = "unfinished", "unreadable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedRun:
+    """What a line of the list says of a run; None for what is not known, because it did not finish or is damaged."""
+
+    path: Path
+    started: str | None = None
+    endpoints: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    tests: int | None = None
+    counts: Mapping[Verdict, int]
+    trials: int | None = None
+    cost: float | None = None
+    marks: tuple[str, ...] = ()
+    problem: str = ""
+
+    @property
+    def verdicts(self) -> str:
+        """``1 FAIL, 2 PASS``."""
+        return ", ".join(f"{count} {verdict}" for verdict, count in self.counts.items() if count)
+
+    def to_dict(self) -> dict[str, JSON]:
+        return {
+            "id": self.path.name,
+            "path": str(self.path),
+            "started": self.started,
+            "endpoints": list(self.endpoints),
+            "models": list(self.models),
+            "tests": self.tests,
+            "verdicts": {str(verdict): count for verdict, count in self.counts.items()},
+            "trials": self.trials,
+            "cost": self.cost,
+            "marks": list(self.marks),
+            "problem": self.problem,
+        }
+
+
+def _started(run: ListedRun) -> str:
+    return (run.started or "–")[:16].replace("T", " ")
+
+
+COLUMNS = {
+    "run": Column(value=lambda run: run.path.name, figure=False),
+    "started": Column(value=lambda run: run.started, words=_started, figure=False),
+    "endpoint": Column(value=lambda run: ", ".join(run.endpoints), figure=False),
+    "model": Column(value=lambda run: ", ".join(run.models), figure=False),
+    "tests": Column(value=lambda run: run.tests),
+    "verdicts": Column(value=lambda run: run.verdicts, figure=False),
+    **{
+        str(verdict): Column(value=lambda run, verdict=verdict: run.counts.get(verdict, 0))  # type: ignore[misc]
+        for verdict in Verdict
+    },
+    "trials": Column(value=lambda run: run.trials, words=lambda run: "–" if run.trials is None else f"{run.trials:,}"),
+    "cost": Column(value=lambda run: run.cost, words=lambda run: "–" if run.cost is None else f"${run.cost:,.4f}"),
+    "marks": Column(value=lambda run: ", ".join(run.marks), figure=False),
+    "problem": Column(value=lambda run: run.problem, figure=False),
+}
+_SHOWN = ("run", "started", "endpoint", "model", "tests", "verdicts", "trials", "cost", "marks")
+
+
+def add(subparsers: Any) -> None:
+    """Declare both."""
+    parser = subparsers.add_parser(
+        "list",
+        help="the runs of the project, the newest last",
+        description="Lists the runs of the project, the newest last: when, whom they asked, what they concluded and "
+        "cost. A run is marked simulated or replayed where anything in it is, unfinished where its session did not "
+        "come to its end, unreadable where its files are damaged (exit code 1).",
+        example="pytest-fairness list '2026-02-*' --sort=-cost",
+    )
+    add_run(parser, "runs", nargs="*", several=True, help="these alone; also a pattern of ids, as '2026-02-*'")
+    add_options(parser, COLUMNS, _SHOWN)
+    parser.set_defaults(run=list_runs)
+    parser = subparsers.add_parser(
+        "show",
+        help="what a run found, or one finding or test of it with its tables",
+        description="Shows what the session printed at its end and the id of each finding; or, of the finding or test "
+        "that is named, the sentence and the tables of groups and pairs. A finding is named by its id or a beginning "
+        "of it, a test by its name or a pattern of it.",
+        example="pytest-fairness show last f-3a9c\n  pytest-fairness show last '*test_letters*'",
+    )
+    add_run(parser, "run_folder", nargs="?", default="last", help="the run (last)")
+    what = parser.add_argument(
+        "what", nargs="?", metavar="FINDING|TEST", help="the findings to show in full (all, in short)"
+    )
+    complete(what, _findings_and_tests)
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    parser.set_defaults(run=show)
+
+
+# ---------------------------------------------------------------- list
+
+
+def list_runs(arguments: argparse.Namespace) -> tuple[str, int]:
+    """List the runs."""
+    from pytest_fairness.runs.folder import run_folders
+
+    chosen_columns(arguments)
+    root = runs_root()
+    folders = [run for several in arguments.runs for run in several] or run_folders(root)
+    runs = list(map(listed_run, folders))
+    code = int(any(UNREADABLE in run.marks for run in runs))
+    table = tables(arguments, runs) if runs else f"{root} holds no runs: run the fairness tests first"
+    if arguments.json:
+        return as_json([run.to_dict() for run in sorted_rows(arguments, runs)]), code
+    return table + "\n", code
+
+
+def listed_run(folder: Path) -> ListedRun:
+    """What is known of the run in *folder*, from its results, or without these from its manifest."""
+    from pytest_fairness.reports.findings_json import NAME, read_results
+    from pytest_fairness.runs.manifest import FINISHED, read_manifest
+    from pytest_fairness.runs.reader import record_lines
+
+    try:
+        manifest = read_manifest(folder)
+        if (folder / NAME).exists():
+            return _of_results(folder, read_results(folder), finished=FINISHED in manifest)
+        endpoints = [one for one in manifest.get("endpoints", ()) if isinstance(one, Mapping)]
+        simulated = ["simulated"] * any(one.get("simulated") for one in endpoints)
+        return ListedRun(
+            path=folder,
+            started=manifest.get("started"),
+            endpoints=tuple(str(one.get("name", "")) for one in endpoints),
+            counts={},
+            trials=sum(1 for _ in record_lines(folder)),
+            marks=(*simulated, *(["replayed"] if "replay_of" in manifest else []), UNFINISHED),
+        )
+    except (FairnessError, OSError) as error:
+        return ListedRun(path=folder, counts={}, marks=(UNREADABLE,), problem=str(error))
+
+
+def _of_results(folder: Path, results: RunResults, *, finished: bool) -> ListedRun:
+    run = results.run
+    models: Any = run.get("models") or ()
+    answered = dict.fromkeys(model for one in models for model in one.get("answered", ()))
+    marks = {"simulated": results.simulated, "replayed": results.replayed, UNFINISHED: not finished or results.missing}
+    return ListedRun(
+        path=folder,
+        started=run.get("started"),
+        endpoints=tuple(map(str, run.get("endpoints") or ())),
+        models=tuple(answered),
+        tests=len(results.items),
+        counts=results.counts,
+        trials=(run.get("trials") or {}).get("total"),
+        cost=run.get("cost"),
+        marks=tuple(mark for mark, applies in marks.items() if applies),
+    )
+
+
+# ---------------------------------------------------------------- show
+
+
+def show(arguments: argparse.Namespace) -> tuple[str, int]:
+    """Show the run, or some of its findings. Raises UsageError where it has none that are meant."""
+    from pytest_fairness.reports.findings_json import read_results
+
+    folder: Path = arguments.run_folder
+    results = read_results(folder)
+    chosen = list(range(len(results.findings)) if arguments.what is None else _meant(results, arguments.what))
+    if arguments.json:
+        data: Any = results.to_dict()
+        found = [data["findings"][at] for at in chosen]
+        return as_json(data if arguments.what is None else found), 0
+    if arguments.what is None:
+        return "\n".join([*_whole(folder, results), ""]), 0
+    return "\n\n".join([*_texts(results, chosen, arguments.what), ""]).rstrip("\n") + "\n", 0
+
+
+def _findings_and_tests(parsed_args: argparse.Namespace, **_: object) -> list[str]:
+    from pytest_fairness.reports.findings_json import read_results
+
+    results = read_results(parsed_args.run_folder)
+    return [*results.ids, *(item.nodeid.rpartition("::")[2] for item in results.items)]
+
+
+def _meant(results: RunResults, what: str) -> Iterator[int]:
+    """The places of the findings that *what* means. Raises UsageError."""
+    from pytest_fairness.errors import unknown
+
+    by_id = [at for at, id_ in enumerate(results.ids) if id_.startswith(what)] if what.startswith("f-") else []
+    tests = [item.nodeid for item in results.items]
+    fitting = {test for test in tests if what in (test, test.rpartition("::")[2]) or fnmatchcase(test, what)}
+    if not by_id and not fitting:
+        names = [*results.ids, *tests, *(test.rpartition("::")[2] for test in tests)]
+        raise UsageError(unknown("finding or test", what, names))
+    yield from by_id or (at for at in range(len(results.findings)) if results.maker_of(at).nodeid in fitting)
+
+
+def _whole(folder: Path, results: RunResults) -> list[str]:
+    from pytest_fairness.reports.escaping import line
+    from pytest_fairness.reports.plain_text import summary_lines, table_text
+    from pytest_fairness.reports.sections import Table
+
+    run = listed_run(folder)
+    about = f"run {run.path.name}, started {_started(run)}, {', '.join(run.endpoints) or 'no endpoint'}"
+    about += f", answered by {', '.join(run.models)}" if run.models else ""
+    about += f", {run.trials:,} trials" if run.trials is not None else ""
+    report = folder / "report.html"
+    lines = [line(about), *summary_lines(results, report if report.exists() else None)]
+    worst = sorted(range(len(results.findings)), key=lambda at: -results.findings[at].verdict.severity)
+    rows = tuple(
+        (
+            results.ids[at],
+            str(results.findings[at].verdict),
+            results.findings[at].outcome or results.findings[at].assertion,
+            results.findings[at].protected_class or "–",
+            results.maker_of(at).nodeid,
+        )
+        for at in worst
+    )
+    head = ("finding", "verdict", "outcome", "class", "test")
+    table = Table(caption="", head=head, rows=rows, words=head)
+    return [*lines, "", table_text(table, 160)] if rows else lines
+
+
+def _texts(results: RunResults, chosen: list[int], what: str) -> Iterator[str]:
+    from pytest_fairness.reports.escaping import line, terminal
+    from pytest_fairness.reports.plain_text import finding_text
+
+    for at in chosen:
+        yield f"{results.ids[at]}  {line(results.maker_of(at).nodeid)}"
+        yield finding_text(results.findings[at])
+    if not chosen:
+        for item in results.items:
+            if what in (item.nodeid, item.nodeid.rpartition("::")[2]) or fnmatchcase(item.nodeid, what):
+                yield terminal(f"{item.nodeid}: {item.outcome}, without a finding\n{item.message}".rstrip())

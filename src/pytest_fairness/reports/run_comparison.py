@@ -1,0 +1,299 @@
+"""Two runs, or two endpoints of one, on the trials that they share: :func:`compare_runs`. From their folders alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_fairness.analysis.side_by_side import (
+    ALIKE,
+    COMPARABLE,
+    LARGER,
+    OPEN,
+    SMALLER,
+    TURNED,
+    SharedCells,
+    SideChange,
+    SideContrast,
+    changes_of,
+    contrasts_of,
+)
+from pytest_fairness.errors import FairnessError, UsageError, unknown
+from pytest_fairness.model import JSON
+from pytest_fairness.runs.judgements import Judgement, judgements
+from pytest_fairness.runs.project import chosen_run
+from pytest_fairness.runs.reader import reading
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_ORDER = (LARGER, TURNED, SMALLER, OPEN, ALIKE)
+#: What a trial is matched by, beside what its test compares, where the table has it.
+_CELL = ("cell", "arm", "tier", "signal", "repetition")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunComparison:
+    """Which of several *sides* is fairer on what: each but the first is compared with the first.
+
+    ``sides`` says of each which runs and endpoints it stands for; ``changes`` has every two groups that were compared,
+    the worst for the later side first; ``left_out`` says what was not compared, and why.
+    """
+
+    sides: Mapping[str, str]
+    changes: tuple[SideChange, ...]
+    left_out: tuple[str, ...]
+    simulated: bool
+    replayed: bool
+    alpha: float
+    correction: str
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How often each verdict was reached."""
+        counted = Counter(change.verdict for change in self.changes)
+        return {change.verdict: counted[change.verdict] for change in self.changes}
+
+    @property
+    def worse(self) -> bool:
+        """Whether a side is less fair than the first on anything."""
+        return any(change.became == LARGER for change in self.changes)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for every two groups that were compared: the fields of the change, its verdict and sentence."""
+        import pandas as pd
+
+        return pd.DataFrame([change.to_dict() for change in self.changes])
+
+    def to_dict(self) -> dict[str, JSON]:
+        """All of it as plain JSON."""
+        return {
+            "sides": dict(self.sides),
+            "simulated": self.simulated,
+            "replayed": self.replayed,
+            "family": {"size": len(self.changes), "method": self.correction, "alpha": self.alpha},
+            "changes": [change.to_dict() for change in self.changes],
+            "left_out": list(self.left_out),
+        }
+
+
+def compare_runs(
+    *runs: str | os.PathLike[str], endpoints: Sequence[str] = (), alpha: float = 0.05, correction: str = "holm"
+) -> RunComparison:
+    """Say which of two or more runs, or with *endpoints* which of these in *runs*, is fairer on what.
+
+    Compared is what both sides judged: the same test, assertion, outcome and class, on the same trials (cell,
+    repetition and every word that was sent). The disparity between two groups on one side is held against that on the
+    other, name by name: :func:`pytest_fairness.analysis.side_by_side.changes_of`. All that is compared is one family,
+    corrected by *correction*.
+
+    Each of *runs* is a folder or what :func:`pytest_fairness.open_run` takes. Of several runs that judged the same with
+    the same endpoint, *endpoints* takes the last. Raises UsageError where there are not two sides or nothing is shared,
+    and StoreError for a run whose records are damaged.
+    """
+    folders = [chosen_run(run) for run in runs]
+    if len({folder.resolve() for folder in folders}) < len(folders):
+        raise UsageError("the same run stands twice: give two runs, or one and the endpoints to compare in it")
+    judged = [_Judged.of_run(folder) for folder in folders]
+    sides = _by_endpoint(judged, endpoints) if endpoints else _by_run(judged)
+    if len(sides) < 2:
+        raise UsageError("a comparison takes two sides: give two runs, or one run and two endpoints of it")
+    (first, before), *others = sides.items()
+    left_out: list[str] = []
+    contrasts: list[SideContrast] = []
+    frames: list[pd.DataFrame] = []
+    for second, after in others:
+        for entry, counterpart in _matched(before, after, (first, second), left_out):
+            try:
+                shared = _shared(entry, counterpart, (first, second), left_out)
+                contrasts += contrasts_of(shared)
+                frames.append(shared.frame)
+            except FairnessError as error:
+                left_out.append(f"{entry.about}: {error}")
+    if not contrasts:
+        why = "; ".join(dict.fromkeys(left_out)) or "they hold no findings"
+        raise UsageError(f"{' and '.join(sides)} share nothing that can be compared: {why}")
+    changes = changes_of(contrasts, alpha=alpha, correction=correction)
+    return RunComparison(
+        sides={name: _about(entries) for name, entries in sides.items()},
+        changes=tuple(sorted(changes, key=lambda one: (_ORDER.index(one.became), one.corrected_p_value or 0.0))),
+        left_out=tuple(dict.fromkeys(left_out)),
+        simulated=_any(frames, "simulated"),
+        replayed=_any(frames, "replayed"),
+        alpha=alpha,
+        correction=correction,
+    )
+
+
+# ---------------------------------------------------------------- what a run judged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    """One judgement of one endpoint: its *rows* of the table. ``key`` is the same for what is compared."""
+
+    run: _Judged
+    test: str
+    endpoint: str
+    judgement: Judgement
+    rows: pd.DataFrame
+    key: tuple[str, ...]
+
+    @property
+    def about(self) -> str:
+        by = self.judgement.arguments.get("by")
+        return f"{self.test}, {self.key[2]} by {by if isinstance(by, str) else by and ' × '.join(by)}"
+
+
+class _Judged:
+    """What a run judged, an entry for each endpoint, and what was sent in each of its trials."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.entries: list[_Entry] = []
+        self._sent: dict[str, str] = {}
+
+    @classmethod
+    def of_run(cls, folder: Path) -> _Judged:
+        """Read the run. Raises StoreError where a record is damaged."""
+        made = cls(folder)
+        seen: Counter[tuple[str, ...]] = Counter()
+        with reading(folder) as reader:
+            for (test, _), judgement in judgements(reader).items():
+                rows = judgement.frame()
+                rows = rows if judgement.first is None else rows.iloc[: judgement.first]
+                endpoints = rows["endpoint"].map(str) if "endpoint" in rows else None
+                for name in [""] if endpoints is None else endpoints.unique():
+                    own = rows if endpoints is None else rows[endpoints == name]
+                    outcome = judgement.outcome.name if judgement.outcome else "choices"
+                    by = json.dumps(judgement.arguments.get("by"))
+                    key = (_without(test, name), judgement.analysis, outcome, by)
+                    numbered = (*key, str(seen[(*key, name)]))
+                    seen[(*key, name)] += 1
+                    entry = _Entry(run=made, test=test, endpoint=name, judgement=judgement, rows=own, key=numbered)
+                    made.entries.append(entry)
+            keys = {str(key) for entry in made.entries if "key" in entry.rows for key in entry.rows["key"]}
+            for record in reader.records(keys):
+                if record is not None:
+                    sent = [record["cell"]["system"], record["cell"]["turns"], record["parameters"]["requested"]]
+                    made._sent[record["key"]] = hashlib.sha256(json.dumps(sent).encode()).hexdigest()
+        return made
+
+    def sent(self, keys: Iterable[object]) -> list[str]:
+        """What tells apart what was sent in trials: its digest; of a trial that is not in the run, its key."""
+        return [self._sent.get(str(key), str(key)) for key in keys]
+
+
+def _without(test: str, endpoint: str) -> str:
+    """The name of *test* without that of the *endpoint* among its parameters."""
+    name, bracket, parameters = test.partition("[")
+    left = re.sub(rf"(^|-){re.escape(endpoint)}(?=-|$)", "", parameters.removesuffix("]"), count=1) if endpoint else ""
+    left = (left if endpoint else parameters.removesuffix("]")).strip("-")
+    return f"{name}[{left}]" if bracket and left else name
+
+
+# ---------------------------------------------------------------- sides
+
+
+def _by_run(judged: Sequence[_Judged]) -> dict[str, list[_Entry]]:
+    """A side for each run: called by its endpoint where that tells the runs apart, else by its id."""
+    asked = [sorted({entry.endpoint for entry in run.entries}) for run in judged]
+    names = [found[0] if len(found) == 1 else "" for found in asked]
+    if len(set(names)) < len(names) or not all(names):
+        names = [run.folder.name for run in judged]
+    if len(set(names)) < len(names):
+        names = [str(run.folder) for run in judged]
+    return {name: run.entries for name, run in zip(names, judged, strict=True)}
+
+
+def _by_endpoint(judged: Sequence[_Judged], endpoints: Sequence[str]) -> dict[str, list[_Entry]]:
+    """A side for each of *endpoints*; of what several runs judged, the last. Raises UsageError."""
+    found: dict[str, dict[tuple[str, ...], _Entry]] = {}
+    for run in judged:
+        for entry in run.entries:
+            found.setdefault(entry.endpoint, {})[entry.key] = entry
+    for name in endpoints:
+        if name not in found:
+            where = ", ".join(run.folder.name for run in judged)
+            raise UsageError(f"{where}: {unknown('endpoint', name, sorted(filter(None, found)))}")
+    if len(set(endpoints)) < len(endpoints):
+        raise UsageError(f"endpoints={','.join(endpoints)}: the same endpoint stands twice")
+    return {name: list(found[name].values()) for name in endpoints}
+
+
+def _matched(
+    before: Sequence[_Entry], after: Sequence[_Entry], sides: tuple[str, str], left_out: list[str]
+) -> list[tuple[_Entry, _Entry]]:
+    """What both sides judged: by the same endpoint where both have it, else by the one that each has."""
+    names = [{entry.endpoint for entry in entries} for entries in (before, after)]
+    apart = bool(names[0] & names[1])
+    if not apart and max(map(len, names)) > 1:
+        raise UsageError(f"{' and '.join(sides)} asked several endpoints, and none that both did: name two of them")
+    own, other = (
+        {(entry.key, entry.endpoint if apart else ""): entry for entry in entries} for entries in (before, after)
+    )
+    for side, mine, theirs in ((sides[0], own, other), (sides[1], other, own)):
+        left_out += [f"{entry.about}: only {side} judged it" for key, entry in mine.items() if key not in theirs]
+    return [(entry, other[key]) for key, entry in own.items() if key in other]
+
+
+def _shared(entry: _Entry, other: _Entry, sides: tuple[str, str], left_out: list[str]) -> SharedCells:
+    """The rows of both that have a counterpart. Raises UsageError where they cannot be compared."""
+    import pandas as pd
+
+    mine, theirs = entry.judgement, other.judgement
+    if mine.analysis not in COMPARABLE:
+        raise UsageError(f"a judgement of {mine.analysis.replace('_', ' ')} is not compared: it has no gap of its own")
+    if mine.outcome and theirs.outcome and mine.outcome.scorer != theirs.outcome.scorer:
+        raise UsageError("the two sides were scored by different versions of the scorer: judge one of them again")
+    tables = [one.rows.reset_index(drop=True) for one in (entry, other)]
+    if not all({"cell", "key"} <= set(table.columns) for table in tables):
+        raise UsageError("its table has no cells and keys of trials, by which the two sides could be matched")
+    compared = [mine.arguments.get(name) for name in ("by", "cluster", "block", "first", "second")]
+    named = [name for item in compared for name in (item if isinstance(item, list) else [item])]
+    columns = [name for name in dict.fromkeys((*_CELL, *named)) if all(name in table for table in tables)]
+    match = []
+    for table, run in zip(tables, (entry.run, other.run), strict=True):
+        text = table[columns].map(str).assign(sent=run.sent(table["key"]))
+        match.append(text.assign(again=text.groupby([*text.columns]).cumcount(), at=table.index))
+    on = [*match[0].columns.drop("at")]
+    both = match[0].merge(match[1], on=on, suffixes=("_1", "_2")).sort_values("at_1")
+    alone = [len(table) - len(both) for table in tables]
+    if both.empty:
+        raise UsageError(f"{sides[0]} and {sides[1]} share no trial: they asked about other cells, or in other words")
+    if any(alone):
+        left_out.append(
+            f"{entry.about}: {' and '.join(f'{n:,} of {len(t):,}' for n, t in zip(alone, tables, strict=True))} trials "
+            "have no counterpart on the other side (another cell, or other words)"
+        )
+    rows = [table.loc[both[at]] for table, at in zip(tables, ("at_1", "at_2"), strict=True)]
+    frame = pd.concat([table.astype(object) for table in rows], ignore_index=True).infer_objects()
+    return SharedCells(
+        sides=sides,
+        test=entry.key[0],
+        analysis=mine.analysis,
+        arguments=mine.arguments,
+        frame=frame,
+        outcome=mine.outcome_in(frame),
+    )
+
+
+def _about(entries: Sequence[_Entry]) -> str:
+    runs = dict.fromkeys(entry.run.folder.name for entry in entries)
+    endpoints = dict.fromkeys(entry.endpoint for entry in entries if entry.endpoint)
+    models = dict.fromkeys(
+        str(model) for entry in entries if "model" in entry.rows for model in entry.rows["model"].dropna().unique()
+    )
+    answered = f", answered by {', '.join(models)}" if models else ""
+    return f"run {', '.join(runs)}, endpoint {', '.join(endpoints) or 'unknown'}{answered}"
+
+
+def _any(frames: Sequence[pd.DataFrame], column: str) -> bool:
+    return any(bool((frame[column] == True).any()) for frame in frames if column in frame)  # noqa: E712
