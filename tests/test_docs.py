@@ -33,6 +33,7 @@ RUN = [
         "testing",
         "findings",
         "ll144",
+        "pictures",
         "ci",
         "commands",
     )

@@ -17,6 +17,7 @@ from pytest_fairness.reports import formatting, notebook
 from pytest_fairness.reports.escaping import csv_cell, html, shortened
 from pytest_fairness.reports.findings_json import RunResults, read_results
 from pytest_fairness.reports.formatting import without_verdict
+from pytest_fairness.reports.judged_tables import JudgedTables
 from pytest_fairness.runs.judgements import judgements
 from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.project import chosen_run
@@ -164,6 +165,12 @@ class RunTables:
         if found is None:
             raise UsageError(f"the run has no record of the table from which {which!r} was judged")
         return found.frame()
+
+    def plot(self, which: str | int, of: str | None = None) -> notebook.Picture:
+        """The picture of a finding (its id or place), as ``Finding.plot``, in which every name is a dot."""
+        at = self._place(which)
+        judged = JudgedTables(self.directory).of(self.results, at)
+        return notebook.finding_picture(self.results.findings[at], of, judged)
 
     def _place(self, which: str | int) -> int:
         ids = self.results.ids
