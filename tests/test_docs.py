@@ -26,11 +26,13 @@ RUN = [
         "designs",
         "endpoints",
         "runs",
+        "reports",
         "running",
         "selection",
         "testing",
         "findings",
         "ll144",
+        "pictures",
         "ci",
         "commands",
     )

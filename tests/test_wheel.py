@@ -49,6 +49,7 @@ def test_it_carries_the_source_data_and_the_type_marker(wheel: Path) -> None:
         if path.is_file():
             assert f"pytest_fairness/personas/{path.relative_to(ROOT / 'personas').as_posix()}" in names
     assert {n for n in names if n.startswith("pytest_fairness/reports/") and n.endswith(".j2")}
+    assert "pytest_fairness/reports/findings.schema.json" in names
     for path in (ROOT / "src" / "pytest_fairness" / "suites").rglob("*"):
         if path.is_file() and "__pycache__" not in path.parts:
             assert f"pytest_fairness/suites/{path.relative_to(ROOT / 'src/pytest_fairness/suites').as_posix()}" in names
@@ -104,3 +105,11 @@ def test_it_works_in_a_fresh_environment(fresh: Path, tmp_path: Path) -> None:
     assert "3 passed" in result.stdout
     assert list(tmp_path.glob(".fairness/runs/*/report.html"))
     assert list(tmp_path.glob(".fairness/runs/*/selection.html"))
+
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    command = [fresh, "-m", "pytest_fairness.cli", "init"]
+    result = subprocess.run(command, cwd=empty, env=clean, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "fairness: 2 findings: 2 PASS (simulated)" in result.stdout
+    assert "pytest-fairness/ci/github@" in (empty / ".github" / "workflows" / "fairness.yml").read_text()

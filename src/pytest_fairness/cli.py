@@ -16,6 +16,7 @@ from pytest_fairness.errors import FairnessError, did_you_mean
 #: Command → the module in ``commands/`` that declares it, by purpose, in the order of ``--help``.
 COMMANDS = {
     "before a run": {
+        "init": "init",
         "plan": "plan",
     },
     "the results of runs": {

@@ -50,6 +50,7 @@ class Settings(Policy, ApprovalPolicy):
     against: Path | None
     markdown: Path | None
     progress: str
+    notify: str
     github: str
 
     @property

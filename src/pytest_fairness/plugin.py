@@ -6,6 +6,7 @@ alone, prints nothing and touches neither network nor disk until a fairness test
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ from pytest_fairness.pytest_layer.fixtures import (
 )
 
 if TYPE_CHECKING:
+    from pytest_fairness.reports.changes import FindingChange
+    from pytest_fairness.reports.findings_json import RunResults
     from pytest_fairness.scorers import Scorer
 
 __all__ = ["cell", "endpoint", "fairness_run", "fairness_temperature", "name_banks", "persona_matrix", "tier", "trials"]
@@ -150,3 +153,11 @@ def pytest_fairness_endpoint_types() -> Mapping[str, Any]:
     from pytest_fairness.endpoints import BUILT_IN_TYPES
 
     return BUILT_IN_TYPES
+
+
+def pytest_fairness_notify(config: pytest.Config, results: RunResults, changes: Sequence[FindingChange] | None) -> None:
+    from pytest_fairness.pytest_layer.options import settings_of
+    from pytest_fairness.reports.slack import post
+
+    if settings_of(config).notify == "slack":
+        post(results, changes, os.environ)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from itertools import product
 from pathlib import Path
 
@@ -51,8 +52,11 @@ def r_cases():
 @pytest.mark.parametrize(("case", "margin", "theirs"), list(r_cases()))
 def test_agrees_with_r(case, margin, theirs):
     """p, df and the 90 % interval of R's two one-sided tests."""
-    pair = analyse(two(case["x"], case["y"]), margin, cluster=None).pairs[0]
+    finding = analyse(two(case["x"], case["y"]), margin, cluster=None)
+    pair = finding.pairs[0]
     assert pair.p_value == pytest.approx(theirs["p_tost"], rel=1e-9)
+    t, df = re.fullmatch(r"TOST t = (\S+), df = (\S+)", finding.test_statistic).groups()
+    assert stats.t.sf(float(t), float(df)) == pytest.approx(pair.p_value, rel=5e-3, abs=1e-12)
     assert pair.statistics["df"] == pytest.approx(theirs["df"], rel=1e-9)
     assert [pair.statistics["interval_low"], pair.statistics["interval_high"]] == pytest.approx(theirs["ci90"])
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import re
+import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
@@ -61,7 +63,45 @@ def test_trials_without_a_price_are_shown(project: Project, server: ModelServer)
     result = project.run("--fairness-endpoint=direct")
     assert result.ret == 0, result.stdout.str()
     cost = project.manifest["cost"]
-    expect(project, result, f"${cost:,.4f} for 160 trials; 160 of unknown price", (160, 0))
+    expect(
+        project,
+        result,
+        f"${cost:,.4f} for 160 trials (priced ${cost:,.4f} for 160); 160 of unknown price (direct 160)",
+        (160, 0),
+    )
+
+
+def test_each_of_several_endpoints_has_its_share(project: Project, server: ModelServer) -> None:
+    """Over the wire, with a price and without one, with token counts that cannot be true; resumed, and replayed. What
+    trials cost is what the run's account has settled."""
+    small = GRID.replace("repetitions=2", "names=4, repetitions=1").replace(
+        "    assert_no", "    len(trials) or assert_no"
+    )
+    unpriced = MODELS.replace("direct", "unpriced").replace("gpt-4o-mini", "made-up").partition("endpoints:\n")[2]
+    project.write(small, (PRICED + unpriced).format(url=server.openai_url))
+    server.then(*[answer({"prompt_tokens": -5, "completion_tokens": 3})] * 3)
+    result = project.run("--fairness-endpoint=all")
+    assert result.ret == 0, result.stdout.str()
+    direct, other = project.results["run"]["costs"]
+    cost = project.manifest["cost"]
+    assert direct == {
+        "endpoint": "direct", "trials": 16, "cost": cost, "unpriced": 0, "charged_at_worst_case": 3
+    }  # fmt: skip
+    assert other == {"endpoint": "unpriced", "trials": 16, "cost": 0, "unpriced": 16, "charged_at_worst_case": 0}
+    sentence = (
+        f"${cost:,.4f} for 16 trials (direct ${cost:,.4f} for 16); 16 of unknown price (unpriced 16); 3 charged "
+        "at worst case because their token counts are missing or cannot be true (direct 3)"
+    )
+    expect(project, result, sentence, (16, 3))
+    with contextlib.closing(sqlite3.connect(project.last / "run.sqlite3")) as database:
+        ((settled, reserved),) = database.execute("SELECT settled, reserved FROM account")
+    assert (settled / 1e9, reserved) == (pytest.approx(cost), 0)
+
+    run = project.last.name
+    expect(project, project.run("--fairness-endpoint=all", "--fairness-resume", run), sentence, (16, 3))
+    replayed = project.run("--fairness-replay", run)
+    expect(project, replayed, f"{sentence}; paid when it was recorded, not now", (16, 3))
+    assert len(server.requests) == 32
 
 
 def expect(project: Project, result: pytest.RunResult, sentence: str, counts: tuple[int, int]) -> None:

@@ -96,6 +96,8 @@ def test_what_sessions_write_is_as_the_schema_says(folder):
     said = {one["nodeid"].partition("::")[2]: (one["test_statistic"], one["effect_size"]) for one in first["findings"]}
     nothing = "not computed: nothing was compared"
     assert said["test_baseline"] == said["test_decisions[none]"] == (nothing, nothing)
+    (empty,) = (one for one in first["findings"] if one["nodeid"].endswith("[none]"))
+    assert empty["spec_verdict"] is None
     assert set(said["test_unread"]) == {"not computed: a and b cannot be compared on y"}
     assert said["test_decisions[one]"][1].startswith("d from odds ratio = ")
     (again,) = (one for one in replayed["findings"] if one["assertion"] == "baseline")

@@ -21,7 +21,8 @@ def found():
     """Three categories of sex and two of race/ethnicity, one of them hostile and one excluded."""
     rows = [("m", "=1+1", at < 40) for at in range(60)] + [(HOSTILE, "w", at < 15) for at in range(60)]
     rows += [("x", "w", True), (None, "w", True)]
-    frame = pd.DataFrame(rows, columns=["sex", "race", "hired"]).assign(simulated=True, endpoint=HOSTILE)
+    frame = pd.DataFrame(rows, columns=["sex", "race", "hired"], dtype=object)
+    frame = frame.assign(simulated=True, endpoint=pd.Series([HOSTILE] * len(rows), dtype=object))
     return ll144_tables(frame, "hired", sex="sex", race="race", exclude={"x": "one applicant | alone"})
 
 

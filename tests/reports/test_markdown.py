@@ -172,7 +172,7 @@ def test_what_it_says() -> None:
         "<code>tests/test\\_names.py::test\\_length\\_does\\_not\\_follow\\_the\\_name</code> |\n\n"
         "### Tests that failed without a finding\n\n"
         "- <code>t.py::test\\_key</code>: KeyError: 'name'\n\n"
-        "run 2026-02-28-001 · 800 trials · gpt-4o · $1.2345 for 800 trials<br>Report: "
+        "run 2026-02-28-001 · 800 trials · gpt-4o · \\$1.2345 for 800 trials<br>Report: "
         "<code>.fairness/runs/a/report.html</code> of [this job](https://github.com/a/b/actions/runs/7)\n"
     )  # fmt: skip
 

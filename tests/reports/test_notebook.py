@@ -92,6 +92,10 @@ def test_pictures_are_files(tmp_path: Path) -> None:
     finding = disparity()
     assert finding.plot().svg == finding.plot("groups").svg != finding.plot("pairs").svg
     assert baseline().plot().svg == baseline().plot("pairs").svg
+    # In its own colours, light and dark, from the style sheet of the report.
+    light, _, dark = finding.plot().svg.partition("@media (prefers-color-scheme: dark)")
+    assert ".picture .dot.fail { fill: #b3261e; }" in light.replace(", .picture .arrow.fail", "")
+    assert "fill: #ff8a80" in dark
     path = finding.plot("pairs").save(tmp_path / "effects.svg")
     assert path.read_text(encoding="utf-8") == finding.plot("pairs")._repr_svg_()
     with pytest.raises(UsageError, match="nothing to draw of the pairs"):

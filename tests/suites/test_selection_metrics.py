@@ -1,6 +1,7 @@
 """The numbers of the selection benchmark: what is planted is found, what is not is not, and odd tables are refused."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -14,9 +15,24 @@ from pytest_fairness.statistics.choices import read_choices
 from pytest_fairness.statistics.proportions import impact_ratio
 from pytest_fairness.statistics.selection_rates import units_of
 from pytest_fairness.suites.selection.choice_table import by_class, context_columns, crossed_classes, units_column
+from pytest_fairness.suites.selection.findings import interaction_findings, order_findings, scrubber_findings
 from pytest_fairness.suites.selection.metrics import four_fifths_of
+from tests.support.findings_schema import conforming
 
-from .choices_of import CLASSES, CRITERIA, GROUPS, arm_of, as_trials, experiment, results_of, small, tiny
+from ..reports.factories import results as findings_of
+from .choices_of import (
+    CLASSES,
+    CRITERIA,
+    GROUPS,
+    arm_of,
+    as_trials,
+    clean,
+    experiment,
+    results_of,
+    scrubbed,
+    small,
+    tiny,
+)  # fmt: skip
 
 STRENGTH = {"white_male": 1.4, "white_female": 0.8, "black_male": 0.2, "black_female": 0.0}
 NURTURING = {"white_female": 0.8, "black_female": 0.8}
@@ -43,6 +59,31 @@ class TestTheWholeDesign:
         assert run.cost == pytest.approx(6.48)
         assert (run.simulated, run.replayed) == (True, False)
         assert json.loads(json.dumps(to_json(planted[1]), allow_nan=False))["schema"] == 1
+
+    def test_its_findings_have_every_field_of_a_report(self, planted):
+        """Where the position decides, where the context does, and what a scrubber misses: each with its groups, their
+        trials, its test statistic and its effect, as the schema of findings.json asks.
+        """
+        ordered = experiment(3, strength={}, position=6.0, arms={"raw_naive": 1.0}, sets=4, repetitions=4)
+        scrubs = scrubbed(clean, sets=2)
+        found = [
+            *interaction_findings(planted[1], planted[0]),
+            *order_findings(results_of(ordered), ordered),
+            *scrubber_findings(results_of(scrubs).scrubbers[0], scrubs),
+        ]
+        assert {one.assertion for one in found} == {"interaction", "order_effect", "scrubber_quality"}
+        conforming(json.loads(json.dumps(findings_of(*found).to_dict())))
+        for one in found:
+            assert one.n_per_group
+            assert set(one.n_per_group) == {group.group for group in one.group_results}
+            assert all(group.clusters > 0 for group in one.group_results)
+        (interaction, *_), (order,) = (
+            [one for one in found if one.assertion == name] for name in ("interaction", "order_effect")
+        )
+        assert re.fullmatch(r"likelihood ratio = \d+\.\d{4}, df = \d", interaction.test_statistic)
+        assert interaction.effect_size.startswith("widest difference of shares = 0.")
+        assert order.effect_size.startswith("log odds of standing first = ")
+        assert order.n_per_group == {"listed first": len(ordered)}
 
     def test_pairs_are_those_of_the_public_analysis(self, planted):
         """The page and an assertion on the same rows cannot say different things; scipy's binomial p stands beside, and

@@ -15,6 +15,7 @@ from pytest_fairness.endpoints.simulated import Planted
 
 from ..faults.conftest import Steady
 from ..pytest_layer.conftest import Project, Run
+from ..support.findings_schema import conforming
 from ..support.servers import ModelServer
 
 SUITE = ("--pyargs", "pytest_fairness.suites.selection")
@@ -285,7 +286,7 @@ def test_two_tasks_temperatures_conditions_levels_and_a_placebo(
     results = json.loads((last_run() / "selection.json").read_text())
     assert {one["axis"] for arm in results["arms"] for one in arm["interactions"]} == {"qualifications"}
     assert [one["arm"] for one in results["scrubbers"]] == ["scrubbed_by_rule"]
-    found = json.loads((last_run() / "findings.json").read_text())["findings"]
+    found = conforming(json.loads((last_run() / "findings.json").read_text()))["findings"]
     assert any("against_placebo" in finding["details"] for finding in found)
 
 
@@ -312,3 +313,14 @@ def test_whatever_the_groups_are(pytester: pytest.Pytester, suite: Run, last_run
     assert scrubber["content"][0]["overall"]["value"] > 0.9
     if "document" in groups:
         assert "one name a group" in results["run"]["names_design"]
+
+
+def test_each_of_several_endpoints_has_records_of_its_own(
+    pytester: pytest.Pytester, suite: Run, last_run: LastRun
+) -> None:
+    write(pytester, endpoints=PLANTED + '  - name: "mild/2"\n    type: "simulated"\n    seed: 4\n')
+    suite("--fairness-endpoint=all", "-k", "records").assert_outcomes(passed=2, deselected=24)
+    for stem, name in (("selection-planted", "planted"), ("selection-mild_2", "mild/2")):
+        lines = (last_run() / f"{stem}.jsonl").read_text(encoding="ascii").splitlines()
+        assert [json.loads(line)["endpoint"] for line in lines] == [name] * 72
+        assert f"{stem}.html" in {path.name for path in last_run().iterdir()}

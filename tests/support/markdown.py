@@ -25,6 +25,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from pytest_fairness.cli import main
 from tests.support.sessions import run_pytest
@@ -123,7 +124,10 @@ class Page:
 
     def _command(self, arguments: list[str], code: int, where: str) -> None:
         printed = io.StringIO()
-        with contextlib.chdir(self.project), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        outside = [key for key in os.environ if key == "CI" or key.startswith("PYTEST_")]
+        with mock.patch.dict(os.environ), contextlib.chdir(self.project), contextlib.redirect_stdout(printed):
+            for key in outside:
+                del os.environ[key]
             found = main(arguments)
         self.printed = _NOW.sub(f"{ANY_DAY} 09:30", printed.getvalue())
         assert found == code, f"{where}\n{self.printed}"

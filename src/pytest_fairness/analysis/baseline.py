@@ -12,7 +12,7 @@ import pandas as pd
 
 from pytest_fairness.analysis.policy import MAX_REFUSAL_DIFFERENCE, MAX_UNSCORED, deciding_pair, worst_spec
 from pytest_fairness.analysis.provenance import finding_of, stamp
-from pytest_fairness.analysis.sentences import amount, listed, p_words, percent, signed
+from pytest_fairness.analysis.sentences import amount, effect_with_interval, listed, p_words, percent, signed
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import ALARMS, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.clusters import one_sample_t
@@ -93,7 +93,8 @@ def compare_baseline(
         words = (
             "{passes_lost} passes lost, {passes_gained} gained" if pair.metric == PASSES else "t = {t:.4g}, df = {df}"
         )
-        return words.format(**pair.statistics), scale.change(pair.difference or 0.0)
+        effect = effect_with_interval(pair.effect_name, pair.effect, pair.effect_low, pair.effect_high)
+        return words.format(**pair.statistics), f"{scale.change(pair.difference or 0.0)}; {effect}"
 
     return finding_of(
         pd.DataFrame() if frame is None else frame,

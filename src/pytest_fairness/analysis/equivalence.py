@@ -24,7 +24,7 @@ from pytest_fairness.analysis.policy import (
 )
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import Reading, ScoredRows, as_columns, check_level, nouns, read, reasons_by_group
-from pytest_fairness.analysis.sentences import amount, effect_words, left_without, p_words
+from pytest_fairness.analysis.sentences import amount, effect_with_interval, left_without, p_words
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Finding, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.arrays import Ints, read_design
@@ -140,7 +140,7 @@ def analyze_equivalence(
         by=", ".join(columns),
         groups=describe_groups(design, metric, metric.kind, refused=design.refused, missing=rows.missing),
         decider=decider,
-        tested=lambda pair: (f"TOST p = {pair.p_value:.4g}", f"d = {effect_words(pair.effect)}"),
+        tested=_in_words,
         pairs=pairs,
         family={**family.facts(pairs), "alpha": alpha, "method": method},
         **rows.facts,
@@ -195,6 +195,19 @@ def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:
         corrected=p_value,
         beside={"n_1": n_1, "n_2": n_2, **{name: np.where(known, one, np.nan) for name, one in columns.items()}},
     )
+
+
+def _in_words(pair: PairResult) -> tuple[str, str]:
+    """The t of the nearer margin, which is that of the larger of the two p-values; and the effect. Beside the outcome,
+    of refusals or missing answers, the z of their difference.
+    """
+    found: Any = pair.statistics
+    effect = effect_with_interval(pair.effect_name, pair.effect, pair.effect_low, pair.effect_high)
+    if "margin" not in found:
+        return f"z = {found['z']:.4f}" if "z" in found else "", effect
+    room, error = found["margin"] - abs(pair.difference or 0.0), found["standard_error"]
+    t = room / error if error else math.copysign(math.inf, room)
+    return f"TOST t = {t:.4f}, df = {found['df']:.4g}", effect
 
 
 def _sentence(

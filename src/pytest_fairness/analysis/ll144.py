@@ -121,9 +121,10 @@ def ll144_tables(
     median = float(np.median(values[used])) if kind == SCORING else None
     hit = values > median if median is not None else values == 1
     if len(labels) == 2:
-        labels[BOTH] = labels[SEX] + " × " + labels[RACE]
+        both = zip(labels[SEX], labels[RACE], strict=True)
+        labels[BOTH] = pd.Series([f"{one} × {other}" for one, other in both], dtype=object)
     justified = {str(key): str(why) for key, why in (exclude or {}).items()}
-    tables = {what: _table(pd.Series(hit[used]), column[used], justified) for what, column in labels.items()}
+    tables = {what: _table(hit[used], column[used].tolist(), justified) for what, column in labels.items()}
     _check_exclusions(tables, justified)
     notes = list(_notes(tables, by, higher_is_worse and median is not None))
     if median is not None:
@@ -151,10 +152,13 @@ def ll144_tables(
 
 def _categories(frame: pd.DataFrame, column: str, what: str, unknown: Sequence[str]) -> pd.Series[Any]:
     """The categories as texts, missing where they are unknown."""
-    found = require_column(frame, column, what).astype(object)
-    texts = found.where(found.isna(), found.astype(str).str.strip())
+    import pandas as pd
+
     nobody = {"", *(label.strip().lower() for label in unknown)}
-    return texts.where(~texts.astype(str).str.lower().isin(nobody)).where(~found.isna())
+    found = require_column(frame, column, what)
+    texts = ["" if missing else str(one).strip() for one, missing in zip(found, found.isna(), strict=True)]
+    # As objects: pandas' own texts cannot hold half a surrogate pair.
+    return pd.Series([None if text.lower() in nobody else text for text in texts], dtype=object)
 
 
 def _check_statement(frame: pd.DataFrame, data: str, source: str) -> None:
@@ -226,23 +230,24 @@ def _flag(frame: pd.DataFrame, name: str) -> Bools:
     return np.asarray(frame[name].fillna(False).astype(bool).to_numpy(), dtype=np.bool_)
 
 
-def _table(hit: pd.Series[bool], categories: pd.Series[Any], justified: Mapping[str, str]) -> pd.DataFrame:
+def _table(hit: Bools, categories: Sequence[str], justified: Mapping[str, str]) -> pd.DataFrame:
     import pandas as pd
 
-    counted = hit.groupby(categories.to_numpy(), sort=False).agg(["size", "sum"])
-    applicants, selected = counted["size"].to_numpy(dtype=np.int64), counted["sum"].to_numpy(dtype=np.int64)
-    rate, why = selected / applicants, [justified.get(str(category), "") for category in counted.index]
+    places = {category: at for at, category in enumerate(dict.fromkeys(categories))}
+    of_row = [places[category] for category in categories]
+    applicants, selected = np.bincount(of_row), np.bincount(of_row, weights=hit).astype(np.int64)
+    rate, why = selected / applicants, [justified.get(category, "") for category in places]
     included = np.array([not one for one in why], dtype=np.bool_)
     highest = float(rate[included].max(initial=0.0))
     return pd.DataFrame(
         {
-            "category": [str(category) for category in counted.index],
+            "category": pd.Series(list(places), dtype=object),
             "applicants": applicants,
             "selected": selected,
             "rate": rate,
             "impact_ratio": np.where(included, rate / highest, np.nan) if highest else np.nan,
             "share": applicants / applicants.sum(),
-            "excluded": why,
+            "excluded": pd.Series(why, dtype=object),
         }
     )
 

@@ -20,6 +20,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_fairness.reports.changes import FindingChange
+    from pytest_fairness.reports.findings_json import RunResults
     from pytest_fairness.scorers import Scorer
 
 
@@ -64,3 +68,21 @@ def pytest_fairness_endpoint_types() -> Mapping[str, Any]:  # type: ignore[empty
 @pytest.hookspec
 def pytest_fairness_max_cost(config: pytest.Config) -> float | None:
     """US dollars that a suite caps its run at; None for no cap. ``--fairness-max-cost`` wins, lower or higher."""
+
+
+@pytest.hookspec
+def pytest_fairness_notify(
+    config: pytest.Config, results: RunResults, changes: Sequence[FindingChange] | None, report: Path
+) -> None:
+    """Send on what a session found: called once, after its reports are written, where it was not interrupted.
+
+    *results* are those of ``findings.json``; *changes* what has become of each finding since the run that
+    ``--fairness-against`` names, None without one; *report* the HTML page. A recipe::
+
+        def pytest_fairness_notify(results, report):
+            if failed := results.counts["FAIL"]:
+                my_chat.send(f"{failed} findings FAIL: {report}")
+
+    Each implementation runs in a thread of its own for 20 seconds at the most. What it raises is shown in one line and
+    changes neither verdict nor exit status. Sentences and ids are text from outside: escape them for where they go.
+    """

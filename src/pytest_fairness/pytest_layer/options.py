@@ -123,6 +123,13 @@ OPTIONS = (
         "against", str, None, "typed", "compare the findings with those of a run: its id, 'last', its findings.json"
     ),
     Option("markdown", Path, None, "typed", "write the report for a pull request, as Markdown, to this file"),
+    Option(
+        "notify",
+        _one_of("off", "slack"),
+        "off",
+        "both",
+        "slack: on a FAIL or a regression, send a message to the webhook in the variable FAIRNESS_SLACK_WEBHOOK",
+    ),
     Option("approve", bool, False, "approval", "write the scores of this run as approved baselines"),
     Option("justification", str, "", "approval", "why the baselines are approved; kept with them"),
     Option("approve_regression", bool, False, "approval", "allow --fairness-approve to approve a regression"),

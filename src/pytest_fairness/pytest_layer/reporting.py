@@ -169,7 +169,10 @@ def write_reports(
     for item in book.items.values():
         item.message = recorded_text(item.message, root)
     results = write_results(run, {**store.manifest(), **facts, FINISHED: end}, book.to_dict(), mitigations)
-    facts = {**facts, **{key: results.run[key] for key in ("models", "cost", "unpriced", "charged_at_worst_case")}}
+    facts = {
+        **facts,
+        **{key: results.run[key] for key in ("models", "cost", "costs", "unpriced", "charged_at_worst_case")},
+    }
     if whole:  # after the results: who is killed before leaves a run that has not come to its end
         store.finish(**facts, **{FINISHED: end})
     else:

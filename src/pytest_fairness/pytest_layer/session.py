@@ -7,7 +7,7 @@ import dataclasses
 import os
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,7 @@ from pytest_fairness.pytest_layer.options import settings_of
 from pytest_fairness.pytest_layer.trials import TrialSource, deal_of
 from pytest_fairness.running_test import TestContext, reading_until, running_test
 from pytest_fairness.runs.files import removed
+from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.remote import open_remote
 from pytest_fairness.runs.store import RunStore, open_run
 
@@ -64,6 +65,8 @@ class FairnessSession:
         self._items: Sequence[pytest.Item] = ()
         self._announced: list[str] = []
         self._interrupted = False
+        #: A line for each notifier that failed.
+        self._not_notified: list[str] = []
         #: Where each output of the run is, once they are written.
         self._reported: dict[str, Path] | None = None
         self._annotations: list[str] = []
@@ -315,9 +318,21 @@ class FairnessSession:
                 )
                 self._annotations = reporting.report_to_github(store.directory, self.context, os.environ)
             store.close()
+            if self._reported is not None and not self._interrupted:
+                self._notify(self._reported)
         except (FairnessError, OSError) as error:
             # The tests have been judged and their replies are on disk; say what is missing, and do not end green.
             self.trouble = str(error)
+
+    def _notify(self, outputs: Mapping[str, Path]) -> None:
+        from pytest_fairness.pytest_layer.notifiers import notify
+        from pytest_fairness.reports.findings_json import read_results
+        from pytest_fairness.reports.outputs import compared_runs
+
+        run, against = outputs["report"].parent, self.settings.against
+        changes = None if against is None else compared_runs(run, against)
+        facts = {"results": read_results(run), "changes": changes, "report": outputs["report"]}
+        self._not_notified = notify(self.config, facts)
 
     def write_summary(self, terminal: Any) -> None:
         """The last lines in the terminal: counts, each finding's sentence, where the report lies."""
@@ -337,6 +352,8 @@ class FairnessSession:
         if self.trouble is not None:
             terminal.write_line(f"fairness: the reports are not whole: {self.trouble}", red=True)
 
+        for line in self._not_notified:
+            terminal.write_line(line, yellow=True)
         for line in self._annotations:
             terminal.write_line(line)
 
@@ -380,7 +397,11 @@ class Systems:
             )
         name = names[0] if name is None else name
         if name not in self._configured:
-            self._configured[name] = self._listed(name)
+            made = self._listed(name)
+            for other, known in self._configured.items():
+                if identity_hash(known.identity()) == identity_hash(made.identity()):
+                    raise UsageError(f"endpoints {other!r} and {name!r} are the same system: name one of them")
+            self._configured[name] = made
         return self._configured[name]
 
     def _listed(self, name: str) -> Endpoint:

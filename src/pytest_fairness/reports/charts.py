@@ -159,7 +159,7 @@ def _style() -> str:
     sheet = files("pytest_fairness.reports").joinpath("templates/style.css").read_text(encoding="utf-8")
     roots = re.findall(r":root \{(.*?)\}", sheet, re.DOTALL)[:2]
     light, dark = (dict(re.findall(r"--([\w-]+): ([^;]+);", root)) for root in roots)
-    rules = "".join(re.findall(r"^\.picture .*$", sheet.partition("@media print")[0], re.MULTILINE))
+    rules = "".join(re.findall(r"^\.picture .*$", sheet, re.MULTILINE))
 
     def coloured(colours: Mapping[str, str]) -> str:
         return re.sub(r"var\(--([\w-]+)\)", lambda name: colours[name[1]], rules).replace('"', "'")
@@ -394,7 +394,7 @@ def _forest(chart: Forest) -> _Drawn:
         if heading:
             # Over the lines, so that they do not run through it.
             titles = in_lines(heading, COLUMNS, 2)
-            marks.append(_rect(0, y + 2, 100, _HEADING * len(titles) + 4, "behind"))
+            marks.append(_rect(0, y - 4, 100, _HEADING * len(titles) + 10, "behind"))
             marks += [_text(one, "0", y + 17 + _HEADING * at, "heading") for at, one in enumerate(titles)]
             y += _HEADING * len(titles) + 8
         for some in lines.values():

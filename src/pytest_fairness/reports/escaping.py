@@ -86,6 +86,22 @@ def markdown(text: str) -> str:
     return _BLOCK.sub(r"\1\\", _REFERENCE.sub(r"\g<0>&#8203;", text))
 
 
+# Slack's markup; what it makes a mention, a channel or a link of by itself; and emoji.
+_SLACK_MARKUP = str.maketrans("*~`", "\u2217\u223c\u02cb")
+_SLACK_OUTER = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
+_SLACK_REFERENCE = re.compile(r"[@#](?=\w)|:(?=//)|:(?=[\w+-]+:)|\bwww(?=\.)", re.IGNORECASE)
+
+
+def slack(text: str) -> str:
+    """For Slack's mrkdwn, sent as ``verbatim``: plain words on one line.
+
+    Its three special characters are escaped as it asks for; markup is shown by look-alikes, since Slack has no way to
+    escape it; and nothing becomes a mention, a link or an emoji by itself.
+    """
+    text = _SLACK_OUTER.sub("\u02cd", line(text).translate(_SLACK_MARKUP))
+    return _without_elements(_SLACK_REFERENCE.sub("\\g<0>\u200b", text))
+
+
 def workflow_data(text: str, *, of_property: bool = False) -> str:
     """For the message of a workflow command of GitHub's, or for a property of it: nothing ends it."""
     text = _COMMAND.sub("# #", line(text)).replace("%", "%25")

@@ -311,7 +311,7 @@ def _run(run_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """
     endpoints = [entry for entry in manifest.get("endpoints", []) if isinstance(entry, Mapping)]
     wanted = {str(entry.get("name", "")): (entry.get("identity") or {}).get("model") for entry in endpoints}
-    sums: Counter[str] = Counter()
+    by_endpoint = {name: Counter[str]() for name in wanted}
     unsettled: dict[str, dict[str, Any]] = {}
     sources: set[str] = set()
     models: Counter[tuple[str, str]] = Counter()
@@ -325,6 +325,7 @@ def _run(run_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
             "unpriced": trial.cost is None or UNPRICED in record.flags,
             "charged_at_worst_case": USAGE_INVALID in record.flags and (trial.cost or 0.0) > 0,
         }
+        sums = by_endpoint.setdefault(record.endpoint, Counter())
         sums.subtract(unsettled.pop(trial.key, {}))
         sums.update(figures)
         if trial.status in _AGAIN:
@@ -333,6 +334,20 @@ def _run(run_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
         answered = (record.endpoint, trial.model or "")
         models[answered] += bool(trial.model)
         others[answered] += MODEL_DIFFERS in record.flags
+    costs = [
+        {
+            "endpoint": name,
+            "trials": found["total"],
+            "cost": float(found["cost"]),
+            "unpriced": int(found["unpriced"]),
+            "charged_at_worst_case": int(found["charged_at_worst_case"]),
+        }
+        for name, found in by_endpoint.items()
+        if found["total"]
+    ]
+    sums = Counter[str]()
+    for found in by_endpoint.values():
+        sums.update(found)
     notes = [*(manifest.get("notes") or ())]
     if unknown := sums[Status.UNKNOWN]:
         notes.append(
@@ -367,4 +382,5 @@ def _run(run_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
         "cost": float(sums["cost"]),
         "unpriced": int(sums["unpriced"]),
         "charged_at_worst_case": int(sums["charged_at_worst_case"]),
+        "costs": costs,
     }

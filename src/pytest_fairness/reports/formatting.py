@@ -13,6 +13,7 @@ from pytest_fairness.model import ALARMS, Finding, OutcomeKind, PairResult, Reas
 
 NOTHING = "–"
 FOUR_FIFTHS = "four_fifths"
+_AT_WORST = "charged_at_worst_case"
 #: What the literal specification has a rule for.
 _SPECIFIED = ("no_disparity", FOUR_FIFTHS, "no_preference", "baseline")
 
@@ -68,17 +69,40 @@ def part_of(some: int, whole: int) -> str:
 
 
 def cost_line(run: Mapping[str, Any]) -> str:
-    """What *run* cost, and what that sum leaves out or guesses; empty where nothing was to be paid."""
+    """What *run* cost, and what that sum leaves out or guesses, of each of several endpoints too; empty where nothing
+    was to be paid.
+    """
+    each = [one for one in run.get("costs") or () if isinstance(one, Mapping)]
     cost, unpriced = run.get("cost") or 0.0, run.get("unpriced") or 0
     at_worst = run.get("charged_at_worst_case") or 0
     priced = ((run.get("trials") or {}).get("total") or 0) - unpriced
-    parts = [f"${cost:,.4f} for {count(priced, 'trial')}"] if cost or (priced and unpriced) else []
+    parts = []
+    if cost or (priced and unpriced):
+        shares = [(one, one["trials"] - one["unpriced"]) for one in each]
+        words = [
+            f"{one['endpoint']} ${one['cost']:,.4f} for {number:,}" if one["cost"] else f"{one['endpoint']} free"
+            for one, number in shares
+            if number
+        ]
+        parts.append(f"${cost:,.4f} for {count(priced, 'trial')}{_among(words, each)}")
     if unpriced:
-        parts.append(f"{unpriced:,} of unknown price" if parts else f"{count(unpriced, 'trial')} of unknown price")
+        shown = f"{unpriced:,} of unknown price" if parts else f"{count(unpriced, 'trial')} of unknown price"
+        parts.append(
+            shown + _among([f"{one['endpoint']} {one['unpriced']:,}" for one in each if one["unpriced"]], each)
+        )
     if at_worst and parts:
         which = "its token counts are" if at_worst == 1 else "their token counts are"
-        parts.append(f"{at_worst:,} charged at worst case because {which} missing or cannot be true")
+        where = [f"{one['endpoint']} {one[_AT_WORST]:,}" for one in each if one[_AT_WORST]]
+        parts.append(
+            f"{at_worst:,} charged at worst case because {which} missing or cannot be true{_among(where, each)}"
+        )
+    if parts and run.get("replayed"):
+        parts.append("paid when it was recorded, not now")
     return "; ".join(parts)
+
+
+def _among(words: Sequence[str], each: Sequence[object]) -> str:
+    return f" ({', '.join(words)})" if len(each) > 1 else ""
 
 
 # ---------------------------------------------------------------- a finding

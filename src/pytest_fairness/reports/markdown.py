@@ -116,7 +116,10 @@ def _foot(results: RunResults, report: str, job: str) -> str:
     run = results.run
     trials = (run.get("trials") or {}).get("total") or 0
     facts = [f"run {markdown(shortened(str(run.get('id')), 80))}", formatting.count(trials, "trial")]
-    facts += [markdown(shortened(", ".join(map(str, run.get("endpoints") or ())), 300)), formatting.cost_line(run)]
+    facts += [
+        markdown(shortened(", ".join(map(str, run.get("endpoints") or ())), 300)),
+        markdown(formatting.cost_line(run)),
+    ]
     # An address that is none of a forge would be a link of somebody else's making.
     where = f" of [this job]({job})" if _ADDRESS.fullmatch(job) else ""
     return f"{' · '.join(filter(None, facts))}<br>Report: {_code(report)}{where}"

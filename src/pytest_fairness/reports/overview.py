@@ -250,12 +250,16 @@ def _needs(finding: Finding) -> str:
 # ---------------------------------------------------------------- a row a finding
 
 
+#: What is compared, where it is not the groups' replies, for the narrow column of a table.
+_COMPARISONS = {"no_disparity": "", "no_preference": "preference", "arm_reduces_disparity": "arms"}
+
+
 def headline(finding: Finding) -> str:
-    """``sentiment by race_ethnicity``; the comparison too, where it is another than of the groups."""
-    comparison = finding.assertion.replace("_", " ")
+    """``sentiment by race_ethnicity``; with the comparison, where it is another than of the groups' replies."""
+    comparison = _COMPARISONS.get(finding.assertion, finding.assertion.replace("_", " "))
     words = shortened(finding.outcome or comparison, 60)
     words += f" by {shortened(finding.protected_class, 60)}" if finding.protected_class else ""
-    return words if comparison in ("no disparity", words) else f"{words} ({comparison})"
+    return words if comparison in ("", words) else f"{words} ({comparison})"
 
 
 def findings_section(results: RunResults, _: Path) -> Section:

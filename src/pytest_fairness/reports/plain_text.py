@@ -107,7 +107,7 @@ def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str
     for note in run.run.get("notes") or ():
         lines += wrapped(f"note: {line(str(note))}", WIDTH, "  ", "    ")
     if cost := formatting.cost_line(run.run):
-        lines += wrapped(f"cost: {cost}", WIDTH, "", "  ")
+        lines += wrapped(f"cost: {line(cost)}", WIDTH, "", "  ")
     if report is not None:
         lines.append(f"report: {line(str(report))}")
     return [commandless(text) for text in lines]

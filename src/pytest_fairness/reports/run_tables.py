@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.errors import FairnessError, MissingExtra, UsageError
-from pytest_fairness.model import Finding
+from pytest_fairness.model import Cell, Finding, Trial
 from pytest_fairness.reports import formatting, notebook
 from pytest_fairness.reports.escaping import csv_cell, html, shortened
 from pytest_fairness.reports.findings_json import RunResults, read_results
 from pytest_fairness.reports.formatting import without_verdict
+from pytest_fairness.reports.judged_tables import JudgedTables
 from pytest_fairness.runs.judgements import judgements
 from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.project import chosen_run
@@ -79,23 +80,21 @@ class RunTables:
         """
         import pandas as pd
 
-        records: dict[str, list[dict[str, Any]]] = {}
+        rows: dict[str, list[tuple[Cell, Trial, str]]] = {}
         with reading(self.directory, check=False) as reader:
             for record in reader.all_records():
-                records.setdefault(record["endpoint"]["name"], []).append(record)
-        frames = []
-        for name, found in sorted(records.items()):
-            found.sort(key=lambda record: (record["cell"]["id"], record["repetition"]))
-            trials = [trial_of(record) for record in found]
-            cells = [cell_of(record["cell"]) for record in found]
-            frame = trials_frame(list(zip(cells, trials, strict=True)), EndpointFacts(name=name, simulated=False))
-            # As it was sent: a cell's last turn may have had a slot for an earlier reply.
-            sent = [record["messages"] for record in found]
+                cell, messages = cell_of(record["cell"]), record["messages"]
+                # As it was sent: a cell's last turn may have had a slot for an earlier reply.
+                sent = messages[-1]["content"] if messages else cell.prompt
+                rows.setdefault(record["endpoint"]["name"], []).append((cell, trial_of(record), sent))
+        frames, replayed = [], "replay_of" in self.manifest
+        for name, found in sorted(rows.items()):
+            found.sort(key=lambda row: (row[0].id, row[1].repetition))
+            trials = [trial for _, trial, _ in found]
+            facts = EndpointFacts(name=name, simulated=False, replayed=replayed)
+            frame = trials_frame([(cell, trial) for cell, trial, _ in found], facts)
             with any_text():
-                frame["prompt"] = [
-                    messages[-1]["content"] if messages else cell.prompt
-                    for messages, cell in zip(sent, cells, strict=True)
-                ]
+                frame["prompt"] = [prompt for _, _, prompt in found]
             frame["attempts"] = [trial.attempts for trial in trials]
             for tokens in ("input_tokens", "output_tokens"):
                 frame[tokens] = pd.array([getattr(trial.usage, tokens, None) for trial in trials], dtype="Int64")
@@ -166,6 +165,12 @@ class RunTables:
         if found is None:
             raise UsageError(f"the run has no record of the table from which {which!r} was judged")
         return found.frame()
+
+    def plot(self, which: str | int, of: str | None = None) -> notebook.Picture:
+        """The picture of a finding (its id or place), as ``Finding.plot``, in which every name is a dot."""
+        at = self._place(which)
+        judged = JudgedTables(self.directory).of(self.results, at)
+        return notebook.finding_picture(self.results.findings[at], of, judged)
 
     def _place(self, which: str | int) -> int:
         ids = self.results.ids
@@ -286,7 +291,7 @@ def _agreed(one: Any, other: Any) -> Any:
     first, second = one.loc[both], other.loc[both]
     if not ((first == second) | (first.isna() & second.isna())).all():
         return None
-    return pd.concat([one, other.drop(both)])
+    return pd.concat([one.astype(object), other.drop(both).astype(object)]).infer_objects()
 
 
 def _text(value: Any) -> Any:

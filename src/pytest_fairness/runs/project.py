@@ -26,12 +26,21 @@ def runs_root(here: Path | None = None) -> Path:
     the nearest ``.fairness/runs`` upwards. Raises UsageError for a configuration that cannot be read.
     """
     here = Path.cwd() if here is None else here.absolute()
-    folders = (here, *here.parents)
-    for folder in folders:
+    if (found := configuration(here)) is not None:
+        root, settings = found
+        return root / str(settings.get("fairness_run_dir") or RUN_DIR)
+    return next((path / RUN_DIR for path in (here, *here.parents) if (path / RUN_DIR).is_dir()), here / RUN_DIR)
+
+
+def configuration(here: Path) -> tuple[Path, dict[str, Any]] | None:
+    """The folder above *here*, or *here* itself, that has pytest's configuration, and what that says; None where none
+    has. Raises UsageError for a configuration that cannot be read.
+    """
+    for folder in (here, *here.parents):
         for path in (folder / name for name in _FILES):
             if path.is_file() and (settings := _settings(path)) is not None:
-                return folder / str(settings.get("fairness_run_dir") or RUN_DIR)
-    return next((folder / RUN_DIR for folder in folders if (folder / RUN_DIR).is_dir()), here / RUN_DIR)
+                return folder, settings
+    return None
 
 
 def chosen_run(name: str | os.PathLike[str], here: Path | None = None) -> Path:

@@ -1,0 +1,136 @@
+"""What a Slack channel is sent of a session: one message of Block Kit, on a FAIL or a regression."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from pytest_fairness.endpoints.redaction import redact, remember
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.model import Finding, Verdict
+from pytest_fairness.reports import formatting
+from pytest_fairness.reports.changes import REGRESSIONS, FindingChange, counted
+from pytest_fairness.reports.escaping import line, shortened, slack
+from pytest_fairness.reports.findings_json import RunResults
+from pytest_fairness.reports.outputs import job_address
+
+VARIABLE = "FAIRNESS_SLACK_WEBHOOK"
+#: Slack takes 50 blocks, 3,000 characters in a text and some 13,000 in all blocks together.
+_MOST_FINDINGS, _LONGEST, _MOST = 20, 500, 10_000
+_SECONDS = 10.0
+_LOCAL = ("127.0.0.1", "localhost", "::1")
+
+
+class NotSentError(FairnessError):
+    """The message did not reach Slack; the text does not say where it was sent."""
+
+
+def post(results: RunResults, changes: Sequence[FindingChange] | None, environment: Mapping[str, str]) -> None:
+    """Send :func:`message`, if there is one, to the webhook that the *environment* names. Raises NotSentError."""
+    body = message(results, changes, environment)
+    if body is None:
+        return
+    url = environment.get(VARIABLE, "").strip()
+    if not url:
+        raise NotSentError(f"{VARIABLE} is not set, so nothing was sent to Slack")
+    remember(url)
+    try:
+        parts = urlsplit(url)
+        remember(parts.path)
+        safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOCAL)
+    except ValueError:
+        safe = False
+    if not safe:
+        raise NotSentError(f"{VARIABLE} is no https address, so nothing was sent to Slack")
+    _send(url, json.dumps(body).encode("ascii"))
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """What was meant for Slack goes nowhere else."""
+
+    def redirect_request(self, *_args: Any, **_named: Any) -> None:
+        return None
+
+
+def _send(url: str, body: bytes) -> None:
+    request = urllib.request.Request(url, data=body, headers={"Content-Type": "application/json"}, method="POST")  # noqa: S310 - checked
+    why = None
+    try:
+        with urllib.request.build_opener(_NoRedirect).open(request, timeout=_SECONDS) as answer:
+            answer.read(100)
+    except urllib.error.HTTPError as error:
+        why = f"Slack answered with status {error.code}"
+        error.close()
+    except TimeoutError:
+        why = f"Slack gave no answer within {_SECONDS:g} s"
+    except urllib.error.URLError as error:
+        timed_out = isinstance(error.reason, TimeoutError)
+        why = f"Slack gave no answer within {_SECONDS:g} s" if timed_out else "Slack cannot be reached"
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        why = f"Slack cannot be reached ({type(error).__name__})"
+    if why is not None:  # outside the except block: what was raised may name the address
+        raise NotSentError(why)
+
+
+# ---------------------------------------------------------------- the message
+
+
+def message(
+    results: RunResults, changes: Sequence[FindingChange] | None, environment: Mapping[str, str] = os.environ
+) -> dict[str, Any] | None:
+    """The message on *results*, and on what has changed since another run, if it was compared with one; None where no
+    test has a FAIL and nothing has become worse.
+    """
+    worse = {one.at: one for one in changes or () if one.change in REGRESSIONS and one.at is not None}
+    failed = [at for at, one in enumerate(results.findings) if _fails(one, results.maker_of(at).outcome)]
+    reported = sorted({*failed, *worse}, key=lambda at: (-results.findings[at].verdict.severity, at))
+    if not reported:
+        return None
+    marks = ", ".join(["simulated"] * results.simulated + ["replayed"] * results.replayed)
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in results.counts.items() if count)
+    head = f"Fairness: {counts}{f' ({marks})' if marks else ''}"
+    run, endpoints = results.run, ", ".join(map(str, results.run.get("endpoints") or ()))
+    facts = [f"run {run.get('id')}", f"endpoint {_cut(endpoints)}" if endpoints else "", formatting.cost_line(run)]
+    facts += ["" if changes is None else f"compared: {counted(changes)}", job_address(environment)]
+    blocks = [
+        {"type": "header", "text": {"type": "plain_text", "text": head[:150], "emoji": False}},
+        _section(" · ".join(slack(redact(fact)) for fact in facts if fact)),
+        {"type": "divider"},
+    ]
+    shown = 0
+    for at in reported[:_MOST_FINDINGS]:
+        block = _section(_words(results.findings[at], results.maker_of(at).nodeid, worse.get(at)))
+        if len(json.dumps([*blocks, block])) > _MOST:
+            break
+        blocks.append(block)
+        shown += 1
+    if shown < len(reported):
+        blocks.append(_section(f"… and {len(reported) - shown} more, in the report"))
+    return {"text": head, "blocks": blocks, "unfurl_links": False, "unfurl_media": False}
+
+
+def _fails(finding: Finding, outcome: str) -> bool:
+    return finding.verdict is Verdict.FAIL and outcome not in ("xfailed", "xpassed")
+
+
+def _words(finding: Finding, nodeid: str, change: FindingChange | None) -> str:
+    since = "" if change is None else f" ({change.change}{f': {change.why}' if change.why else ''})"
+    marks = [mark for mark in (finding.model_endpoint, "simulated" if finding.simulated else None) if mark]
+    about = f" [{', '.join(dict.fromkeys(marks))}]" if marks else ""
+    sentence = formatting.without_verdict(finding.sentence, finding.verdict)
+    said = slack(redact(_cut(f"{about}{since}: {sentence}")))
+    return f"*{finding.verdict}*{said}\n{slack(redact(_cut(nodeid or finding.test_id)))}"
+
+
+def _section(text: str) -> dict[str, Any]:
+    return {"type": "section", "text": {"type": "mrkdwn", "text": text, "verbatim": True}}
+
+
+def _cut(text: str) -> str:
+    return shortened(line(text), _LONGEST)
