@@ -32,6 +32,7 @@ RUN = [
         "testing",
         "findings",
         "ll144",
+        "pictures",
         "ci",
         "commands",
     )

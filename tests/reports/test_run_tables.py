@@ -24,7 +24,7 @@ from pytest_fairness import assert_four_fifths, assert_no_disparity
 
 @pytest.fixture
 def endpoint():
-    return lambda prompt: f"@SUM({len(prompt)}) \\ud800\\u202e {prompt}"
+    return lambda prompt: f"@SUM({len(prompt)}) \\ud800\\u202e {prompt}" + " and" * (len(prompt) % 7)
 
 GRID = pytest.mark.fairness_grid(
     template=["Letter for {name}.", "Note on {name}."], groups={"race_ethnicity": ["white", "black"]}
@@ -39,7 +39,7 @@ def test_words(trials):
 def test_words_again(trials):
     assert_no_disparity(trials[trials.template == "t1"], outcome="word_count", by="race_ethnicity", min_raw_diff=100)
 
-@pytest.mark.parametrize("least", [5, 50])
+@pytest.mark.parametrize("least", [5, 500])
 @GRID
 def test_length(trials, least):
     frame = trials.assign(long=trials["reply"].str.len() >= least)
@@ -103,6 +103,8 @@ def test_findings_groups_and_pairs(run: RunTables) -> None:
     assert (run.pairs["finding_verdict"] == run.pairs["id"].map(findings["verdict"])).all()
     assert run.judged(-1).columns.tolist() == ["race", "name", "hired"]
     assert len(run.judged(one)) == TRIALS
+    dots = run.plot(one).svg.count("<circle")
+    assert dots > run.finding(one).plot().svg.count("<circle") + 30
     with pytest.raises(UsageError, match="no finding 'f-0'; there are 5"):
         run.finding("f-0")
     assert run.manifest["id"] == run.directory.name

@@ -394,7 +394,7 @@ def _forest(chart: Forest) -> _Drawn:
         if heading:
             # Over the lines, so that they do not run through it.
             titles = in_lines(heading, COLUMNS, 2)
-            marks.append(_rect(0, y + 2, 100, _HEADING * len(titles) + 4, "behind"))
+            marks.append(_rect(0, y - 4, 100, _HEADING * len(titles) + 10, "behind"))
             marks += [_text(one, "0", y + 17 + _HEADING * at, "heading") for at, one in enumerate(titles)]
             y += _HEADING * len(titles) + 8
         for some in lines.values():

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.model import Finding, GroupResult, OutcomeKind, PairResult, Verdict, number
+from pytest_fairness.model import ALARMS, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict, number
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.charts import MOST_DOTS, Bars, Chart, Forest, ForestRow, Reference
 from pytest_fairness.reports.escaping import shortened
@@ -92,7 +92,8 @@ def _short(shown: Table) -> Part:
     return Details(summary=f"{shown.caption}: all {len(shown.rows)}", parts=(shown,))
 
 
-def _refusals(finding: Finding) -> Section | None:
+def _refusals(finding: Finding) -> Part | None:
+    """What became of the trials by group, open where that raises an alarm; None where all have an outcome."""
     picture = refusal_chart(finding)
     if picture is None:
         return None
@@ -103,7 +104,11 @@ def _refusals(finding: Finding) -> Section | None:
 
     columns: Columns = {finding.protected_class or "group": str, **{name: share(name) for name in named}}
     figures = table("What became of the trials, by group", picture.bars, columns)
-    return Section(heading="Refusals and missing answers", parts=(picture, figures))
+    name = "Refusals and missing answers"
+    others = (pair.verdict for pair in finding.pairs if pair.metric != finding.outcome)
+    if finding.reason is Reason.DIFFERENTIAL_REFUSAL or set(ALARMS) & set(others):
+        return Section(heading=name, parts=(picture, figures))
+    return Details(summary=name, parts=(picture, figures))
 
 
 def _matched(finding: Finding, judged: JudgedTable, replies: Replies) -> Part | None:
@@ -203,10 +208,8 @@ def _blocks(finding: Finding) -> Part | None:
     """Each pair of groups within each block; None where there are no blocks. The picture stands open where the blocks
     disagree on a pair.
     """
-    found: Any = finding.details.get("by_block")
-    numbers = ("p_value", "effect", "effect_low", "effect_high")
-    rows = [{**row, **{key: number(row.get(key)) for key in numbers}} for row in found or []]
-    if not rows:
+    rows, picture = _block_rows(finding), block_chart(finding)
+    if picture is None:
         return None
     left_out = finding.details.get("by_block_left_out")
     summary = f"The effect in each {finding.block}"
@@ -221,37 +224,30 @@ def _blocks(finding: Finding) -> Part | None:
         "p": lambda row: p_value(row["p_value"]),
         "alarm": lambda row: "yes" if row.get("alarm") else "no",
     }
-    disagreeing = {pair for pair in map(_pair_of, rows) if _disagree([row for row in rows if _pair_of(row) == pair])}
-    pictured = [
-        ForestRow(
-            label=str(row["block"]),
-            value=row["effect"] if row["effect"] is not None and math.isfinite(row["effect"]) else None,
-            low=row["effect_low"],
-            high=row["effect_high"],
-            verdict=Verdict.FLAG if row.get("alarm") else None,
-            words=effect(row["effect"]),
-            part=_pair_of(row),
-        )
-        for row in sorted(rows, key=lambda row: _pair_of(row) not in disagreeing)
-        if not disagreeing or _pair_of(row) in disagreeing
-    ][:MOST_ROWS]
-    about = "Lines are 90 % intervals; outside ±0.5 an effect by itself may raise the alarm."
-    picture = _effects(f"Effect in each {finding.block}", _DIRECTION, tuple(pictured), about)
     figures = table(f"Each pair of groups in each {finding.block} by itself", rows, columns, words=("pair", "alarm"))
-    if not disagreeing:
+    if not _disagreeing(rows):
         return Details(summary=summary, parts=(picture, figures))
-    heading = f"The effect differs between {formatting.plural(finding.block or 'block')}"
+    heading = f"The effect is not the same in every {finding.block}"
     return Section(heading=heading, parts=(picture, Details(summary=summary, parts=(figures,))))
+
+
+def _block_rows(finding: Finding) -> list[dict[str, Any]]:
+    found: Any = finding.details.get("by_block")
+    numbers = ("p_value", "effect", "effect_low", "effect_high")
+    return [{**row, **{key: number(row.get(key)) for key in numbers}} for row in found or []]
 
 
 def _pair_of(row: Mapping[str, Any]) -> str:
     return f"{row['group_1']} – {row['group_2']}"
 
 
-def _disagree(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether the intervals of two blocks have nothing in common."""
-    known = [row for row in rows if row["effect_low"] is not None and row["effect_high"] is not None]
-    return bool(known) and max(row["effect_low"] for row in known) > min(row["effect_high"] for row in known)
+def _disagreeing(rows: Sequence[Mapping[str, Any]]) -> set[str]:
+    """The pairs of which the intervals in two blocks have nothing in common."""
+    ends: dict[str, list[tuple[float, float]]] = {}
+    for row in rows:
+        if row["effect_low"] is not None and row["effect_high"] is not None:
+            ends.setdefault(_pair_of(row), []).append((row["effect_low"], row["effect_high"]))
+    return {pair for pair, own in ends.items() if max(low for low, _ in own) > min(high for _, high in own)}
 
 
 def _examples(finding: Finding, examples: Examples) -> list[Part]:
@@ -357,6 +353,29 @@ def effect_chart(finding: Finding) -> Forest | None:
     categorical = finding.kind is OutcomeKind.CATEGORICAL
     axis = "effect d: how far the two distributions lie apart" if categorical else _DIRECTION
     return _effects("Effect of each pair of groups", axis, rows, caption)
+
+
+def block_chart(finding: Finding) -> Forest | None:
+    """Each pair's effect within each block; of the pairs alone on which the blocks disagree, where there are such. None
+    where there are no blocks.
+    """
+    found = _block_rows(finding)
+    disagreeing = _disagreeing(found)
+    rows = tuple(
+        ForestRow(
+            label=str(row["block"]),
+            value=row["effect"] if row["effect"] is not None and math.isfinite(row["effect"]) else None,
+            low=row["effect_low"],
+            high=row["effect_high"],
+            verdict=Verdict.FLAG if row.get("alarm") else None,
+            words=effect(row["effect"]),
+            part=_pair_of(row),
+        )
+        for row in found
+        if not disagreeing or _pair_of(row) in disagreeing
+    )
+    about = "Lines are 90 % intervals; outside ±0.5 an effect by itself may raise the alarm."
+    return _effects(f"Effect in each {finding.block}", _DIRECTION, rows[:MOST_ROWS], about) if rows else None
 
 
 def _effects(title: str, axis: str, rows: tuple[ForestRow, ...], caption: str) -> Forest:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import msgspec
 import numpy as np
 
+from pytest_fairness.analysis.policy import deciding_pair
 from pytest_fairness.analysis.reading import ScoredRows, as_columns, groupings, read
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import Finding, OutcomeKind, PairResult
@@ -125,7 +126,7 @@ class JudgedTable:
         pairs = [pair for pair in finding.pairs if pair.metric == finding.outcome and not pair.alarm_only]
         if not pairs or self.analysis not in _OF_GROUPS:
             return None
-        pair = min(pairs, key=lambda one: (-one.verdict.severity, one.corrected_p_value, -abs(one.effect)))
+        pair = deciding_pair(pairs) or pairs[0]
         groups = [pair.group_1, pair.group_2]
         for scored in self._scored():
             if set(groups) <= set(scored.design.group.labels):

@@ -22,6 +22,7 @@ from pytest_fairness.reports.finding_sections import (
     share_chart,
 )
 from pytest_fairness.reports.html import render
+from pytest_fairness.reports.judged_tables import JudgedTable
 from pytest_fairness.reports.sections import Page
 from pytest_fairness.trials_frame import any_text
 
@@ -108,17 +109,20 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]], total: int, figure
 # ---------------------------------------------------------------- pictures
 
 
-def finding_picture(finding: Finding, of: str | None) -> Picture:
-    """The picture of *of* ``groups`` or ``pairs``, of the first there is where it is None. Raises UsageError."""
-    drawn = _drawn(_chart(finding, of))
+def finding_picture(finding: Finding, of: str | None, judged: JudgedTable | None = None) -> Picture:
+    """The picture of *of* ``groups`` or ``pairs``, of the first there is where it is None. Raises UsageError.
+
+    With the table from which it was *judged*, groups have a dot a name.
+    """
+    drawn = _drawn(_chart(finding, of, judged))
     if drawn is None:
         raise UsageError(f"nothing to draw{f' of the {of}' if of else ''}: {finding!r} has the figures in to_frame()")
     return Picture(drawn[1], drawn[0].title)
 
 
-def _chart(finding: Finding, of: str | None) -> Chart | None:
+def _chart(finding: Finding, of: str | None, judged: JudgedTable | None = None) -> Chart | None:
     _known(of or "groups")
-    groups = None if of == "pairs" else group_chart(finding) or share_chart(finding)
+    groups = None if of == "pairs" else group_chart(finding, judged) or share_chart(finding)
     return groups or (None if of == "groups" else baseline_chart(finding) or effect_chart(finding))
 
 

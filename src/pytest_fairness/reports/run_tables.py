@@ -17,6 +17,7 @@ from pytest_fairness.reports import formatting, notebook
 from pytest_fairness.reports.escaping import csv_cell, html, shortened
 from pytest_fairness.reports.findings_json import RunResults, read_results
 from pytest_fairness.reports.formatting import without_verdict
+from pytest_fairness.reports.judged_tables import JudgedTables
 from pytest_fairness.runs.judgements import judgements
 from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.project import chosen_run
@@ -165,6 +166,12 @@ class RunTables:
             raise UsageError(f"the run has no record of the table from which {which!r} was judged")
         return found.frame()
 
+    def plot(self, which: str | int, of: str | None = None) -> notebook.Picture:
+        """The picture of a finding (its id or place), as ``Finding.plot``, in which every name is a dot."""
+        at = self._place(which)
+        judged = JudgedTables(self.directory).of(self.results, at)
+        return notebook.finding_picture(self.results.findings[at], of, judged)
+
     def _place(self, which: str | int) -> int:
         ids = self.results.ids
         if isinstance(which, int) and -len(ids) <= which < len(ids):
@@ -284,7 +291,7 @@ def _agreed(one: Any, other: Any) -> Any:
     first, second = one.loc[both], other.loc[both]
     if not ((first == second) | (first.isna() & second.isna())).all():
         return None
-    return pd.concat([one, other.drop(both)])
+    return pd.concat([one.astype(object), other.drop(both).astype(object)]).infer_objects()
 
 
 def _text(value: Any) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pytest_fairness.analysis.policy import deciding_pair
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import Finding, PairResult
 from pytest_fairness.reports import formatting
@@ -119,7 +120,8 @@ def trends(runs: Sequence[RunResults]) -> list[FindingTrend]:
         last = max(number for number, own in enumerate(places) if identity in own)
         at = places[last][identity]
         latest = runs[last].findings[at]
-        followed = _deciding(latest)
+        asked = [pair for pair in latest.pairs if pair.metric == latest.outcome]
+        followed = deciding_pair(asked or latest.pairs)
         points = []
         for results, own in zip(runs, places, strict=True):
             finding = results.findings[own[identity]] if identity in own else None
@@ -129,12 +131,6 @@ def trends(runs: Sequence[RunResults]) -> list[FindingTrend]:
         nodeid = runs[last].maker_of(at).nodeid or latest.test_id
         found.append(FindingTrend(identity, nodeid, latest, followed, tuple(points)))
     return sorted(found, key=lambda one: (one.points[-1].finding is None, -one.latest.verdict.severity))
-
-
-def _deciding(finding: Finding) -> PairResult | None:
-    """The pair that is followed: the most severe, and of those the least likely by chance."""
-    own = [pair for pair in finding.pairs if pair.metric == finding.outcome] or finding.pairs
-    return min(own, key=lambda pair: (-pair.verdict.severity, pair.corrected_p_value, -abs(pair.effect)), default=None)
 
 
 def _same(finding: Finding | None, followed: PairResult | None) -> PairResult | None:
