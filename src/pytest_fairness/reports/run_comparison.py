@@ -107,7 +107,8 @@ def compare_runs(
     if len(sides) < 2:
         raise UsageError("a comparison takes two sides: give two runs, or one run and two endpoints of it")
     (first, before), *others = sides.items()
-    left_out: list[str] = []
+    unnamed = [entry for run in judged for entry in run.entries if endpoints and not entry.endpoint]
+    left_out = [f"{entry.about}: its table does not say which endpoint answered" for entry in unnamed]
     contrasts: list[SideContrast] = []
     frames: list[pd.DataFrame] = []
     for second, after in others:
