@@ -193,7 +193,7 @@ def _findings_and_tests(parsed_args: argparse.Namespace, **_: object) -> list[st
     from pytest_fairness.reports.findings_json import read_results
 
     results = read_results(parsed_args.run_folder)
-    return [*results.ids, *(item.nodeid.rpartition("::")[2] for item in results.items)]
+    return [*results.ids, *(_name(item.nodeid) for item in results.items)]
 
 
 def _meant(results: RunResults, what: str) -> Iterator[int]:
@@ -202,11 +202,17 @@ def _meant(results: RunResults, what: str) -> Iterator[int]:
 
     by_id = [at for at, id_ in enumerate(results.ids) if id_.startswith(what)] if what.startswith("f-") else []
     tests = [item.nodeid for item in results.items]
-    fitting = {test for test in tests if what in (test, test.rpartition("::")[2]) or fnmatchcase(test, what)}
+    fitting = {test for test in tests if what in (test, _name(test)) or fnmatchcase(test, what)}
     if not by_id and not fitting:
-        names = [*results.ids, *tests, *(test.rpartition("::")[2] for test in tests)]
+        names = [*results.ids, *tests, *map(_name, tests)]
         raise UsageError(unknown("finding or test", what, names))
     yield from by_id or (at for at in range(len(results.findings)) if results.maker_of(at).nodeid in fitting)
+
+
+def _name(nodeid: str) -> str:
+    """The name of a test, with its parameters, which may hold anything."""
+    path, bracket, parameters = nodeid.partition("[")
+    return f"{path.rpartition('::')[2]}{bracket}{parameters}"
 
 
 def _whole(folder: Path, results: RunResults) -> list[str]:
@@ -245,5 +251,5 @@ def _texts(results: RunResults, chosen: list[int], what: str) -> Iterator[str]:
         yield finding_text(results.findings[at])
     if not chosen:
         for item in results.items:
-            if what in (item.nodeid, item.nodeid.rpartition("::")[2]) or fnmatchcase(item.nodeid, what):
+            if what in (item.nodeid, _name(item.nodeid)) or fnmatchcase(item.nodeid, what):
                 yield terminal(f"{item.nodeid}: {item.outcome}, without a finding\n{item.message}".rstrip())
