@@ -229,6 +229,27 @@ def test_only_what_was_asked_alike_is_compared(cli: Cli, project: Path) -> None:
     }  # fmt: skip
 
 
+def test_compare_endpoints_of_one_run(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that a session runs for each endpoint are the same test, also where they have parameters of their own."""
+    (tmp_path / "endpoints.yaml").write_text(
+        ENDPOINTS + '  - {name: "fair-too", type: "simulated", seed: 2}\n', encoding="utf-8"
+    )
+    (tmp_path / "pytest.ini").write_text("[pytest]\nfairness_confirm = false\n", encoding="utf-8")
+    head, _, suite = SUITE.partition("@pytest")
+    parametrized = f"{head}@pytest.mark.parametrize('own', ['fair-too'])\n@pytest{suite.partition('@pytest')[0]}"
+    suite = parametrized.replace("(trials)", "(trials, own)")
+    (tmp_path / "test_suite.py").write_text(f"TEXT = {LANDLORD!r}\n{suite}", encoding="utf-8")
+    run_pytest(tmp_path, "--fairness-endpoint=planted,fair,fair-too")
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = cli("compare", "last", "--endpoints", "planted,fair,fair-too")
+    assert code == 0
+    assert "after: fair (run" in out
+    assert "after: fair-too (run" in out
+    assert "4 gaps compared (simulated): 2 fair is fairer, 2 fair-too is fairer" in out
+    assert out.count("test_suite.py::test_letters[fair-too]\n") == 1
+    assert "not compared" not in out
+
+
 def test_compare_endpoints_of_several_runs(cli: Cli, project: Path) -> None:
     code, out, _ = cli("compare", f"{ids(project)[0][:10]}-*", "--endpoints", "planted,fair", "--group-by", "outcome")
     assert code == 0

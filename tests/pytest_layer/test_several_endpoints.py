@@ -235,6 +235,14 @@ def test_what_cannot_be_asked(project: Project, value: str, why: str) -> None:
     assert not (project.path / ".fairness").exists() or not project.records("sent", "trial")
 
 
+def test_workers_ask_no_system_twice(project: Project) -> None:
+    twin = '  - name: "twin"\n    type: "simulated"\n    seed: 3\n'
+    project.write(GRID, ENDPOINTS + twin)
+    result = project.run("--fairness-endpoint=fair,twin", mode=MODES["n2"])
+    result.assert_outcomes(passed=1, errors=1)
+    assert "endpoints 'fair' and 'twin' are the same system: name one of them" in result.stdout.str()
+
+
 def test_a_test_that_does_not_say_which(project: Project) -> None:
     """A file of which all cannot mean every one; a fixture that is looked up while the test runs."""
     project.write(GRID, ENDPOINTS.replace("fair", "all"))

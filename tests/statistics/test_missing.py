@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -198,6 +199,12 @@ def test_one_group_refused_by_far_is_judged_on_the_worst_rank() -> None:
     assert pair.verdict is FAIL
     assert pair.statistics["complete_case_p_value"] > 0.5
     assert pair.statistics["worst_rank_p_value"] < 1e-6
+    ranked = f"refusals as the worst rank: p = {pair.p_value:.4g}"
+    assert re.fullmatch(rf"{ranked}; answers alone: [\w ]+ z = \S+", finding.test_statistic)
+    assert finding.effect_size.startswith("answers alone: ")
+    nobody = judged(refusing(table(0, 0), b=10_000))
+    assert nobody.test_statistic.startswith("refusals as the worst rank: p = ")
+    assert nobody.effect_size == "not computed: a and b cannot be compared on score"
 
 
 def test_a_pass_beside_unequal_refusals_is_none() -> None:

@@ -313,3 +313,14 @@ def test_whatever_the_groups_are(pytester: pytest.Pytester, suite: Run, last_run
     assert scrubber["content"][0]["overall"]["value"] > 0.9
     if "document" in groups:
         assert "one name a group" in results["run"]["names_design"]
+
+
+def test_each_of_several_endpoints_has_records_of_its_own(
+    pytester: pytest.Pytester, suite: Run, last_run: LastRun
+) -> None:
+    write(pytester, endpoints=PLANTED + '  - name: "mild/2"\n    type: "simulated"\n    seed: 4\n')
+    suite("--fairness-endpoint=all", "-k", "records").assert_outcomes(passed=2, deselected=24)
+    for stem, name in (("selection-planted", "planted"), ("selection-mild_2", "mild/2")):
+        lines = (last_run() / f"{stem}.jsonl").read_text(encoding="ascii").splitlines()
+        assert [json.loads(line)["endpoint"] for line in lines] == [name] * 72
+        assert f"{stem}.html" in {path.name for path in last_run().iterdir()}

@@ -74,13 +74,7 @@ def finding_of(
 ) -> Finding:
     """The stamped finding about *frame*. Its p-values are those of *decider*, which the sentence is about and whose
     test statistic and effect size *tested* gives in words; other *fields* are those of :class:`Finding`."""
-    if decider is None:
-        statistic = effect = NOT_COMPUTED
-    elif not decider.test or decider.statistics.get("n") == 0:
-        apart = f"{decider.group_1} and {decider.group_2}"
-        statistic = effect = f"not computed: {apart} cannot be compared on {decider.metric}"
-    else:
-        statistic, effect = (words or f"not computed: {decider.test} has none here" for words in tested(decider))
+    statistic, effect = (NOT_COMPUTED, NOT_COMPUTED) if decider is None else _in_words(decider, tested)
     of_pairs: dict[str, Any] = {
         "spec_verdict": None if decider is None else worst_spec(pair.spec_verdict for pair in pairs),
         "protected_class": by,
@@ -94,3 +88,16 @@ def finding_of(
         "pairs": tuple(pairs),
     }
     return stamp(Finding(**{**of_pairs, **fields}), frame)
+
+
+def _in_words(decider: PairResult, tested: Callable[[PairResult], tuple[str, str]]) -> tuple[str, str]:
+    """The test statistic and the effect size of *decider*, or why there is none."""
+    ranked = decider.statistics.get("worst_rank_p_value")
+    if not decider.test or decider.statistics.get("n") == 0:
+        apart = f"{decider.group_1} and {decider.group_2}"
+        statistic = effect = f"not computed: {apart} cannot be compared on {decider.metric}"
+        return statistic if ranked is None else f"refusals as the worst rank: p = {ranked:.4g}", effect
+    statistic, effect = (words or f"not computed: {decider.test} has none here" for words in tested(decider))
+    if ranked is None or decider.p_value != ranked:
+        return statistic, effect
+    return f"refusals as the worst rank: p = {ranked:.4g}; answers alone: {statistic}", f"answers alone: {effect}"

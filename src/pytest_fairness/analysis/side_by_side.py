@@ -66,11 +66,11 @@ class SideChange:
 
     ``before`` and ``after`` are ``group_1 − group_2`` in the outcome's own unit (rates as shares), turned so that the
     larger of them is positive; ``change`` is their difference with its 90 % interval ``low`` to ``high`` and its 95 %
-    interval, ``effect`` the change in SD within group and side. ``p_value`` is that neither disparity is the larger,
-    corrected over all that was compared, and ``became`` what became of the disparity. ``mean_before``, ``mean_after``
-    are the mean outcomes over all groups, ``mean_low`` to ``mean_high`` the 95 % interval of their change; it bears on
-    no verdict. ``units`` (of the smaller group) are what the intervals
-    generalise over.
+    interval, ``effect`` the change in SD within group and side. ``became`` is what became of the disparity; ``p_value``
+    is that neither disparity is the larger (``turned``: that there is no change), corrected over all that was compared.
+    ``mean_before`` and ``mean_after`` are the mean outcomes over all groups, ``mean_low`` to ``mean_high`` the 95 %
+    interval of their change; it bears on no verdict. ``units`` (of the smaller group) are what the intervals generalise
+    over.
     """
 
     sides: tuple[str, str]
@@ -134,7 +134,7 @@ class SideChange:
         other = first if self.fairer == second else second
         heads = {
             ALIKE: f"{first} and {second} are alike {on}, no change of half an SD or more",
-            TURNED: f"{first} and {second} disadvantage different groups {on}, neither is fairer",
+            TURNED: f"{first} and {second} disadvantage different groups {on}, neither is shown to be fairer",
             OPEN: f"INCONCLUSIVE({self.reason}): which of {first} and {second} is fairer {on} is not settled",
         }
         head = heads.get(self.became, f"{self.fairer} is fairer than {other} {on}")
@@ -305,6 +305,7 @@ def _change(one: SideContrast, at: int, family: _Family) -> SideChange:
         reason, needs = Reason.PRECISION, _needs(found, family, units, noun)
     else:
         reason, needs = None, None
+    p_value = change.p if became == TURNED else _p_value(found)
     turn = -1.0 if max(found.control.mean, found.treated.mean, key=abs) < 0 else 1.0
     if turn < 0:
         facts |= {"group_1": data.labels[b], "group_2": data.labels[a]}
@@ -323,8 +324,8 @@ def _change(one: SideContrast, at: int, family: _Family) -> SideChange:
         effect=turn * found.on_sd(change.mean),
         effect_low=found.on_sd(low),
         effect_high=found.on_sd(high),
-        p_value=_p_value(found),
-        corrected_p_value=family.corrected(at, _p_value(found)),
+        p_value=p_value,
+        corrected_p_value=family.corrected(at, p_value),
         units=units,
         unit_of_evidence=noun,
         notes=("one name a group: this is about those names",) if data.one_cluster else (),

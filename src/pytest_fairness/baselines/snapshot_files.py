@@ -157,7 +157,7 @@ def find_orphans(
     *collected* and *finished* are the ids of all tests and of those that ran to their end, *used* the file names that
     were looked for. A test that did not run keeps what it has: call this for a run that collected everything.
     """
-    found = {}
+    found, functions = {}, {test.partition("[")[0] for test in collected}
     for name in (name for name in folder.names() if name not in used):
         try:
             document = BaselineDocument.from_bytes(folder.read(name) or b"", where=name)
@@ -168,7 +168,8 @@ def find_orphans(
         if name != baseline_name(test_id, score):
             found[name] = "the file was renamed: it is not where its own test and score would be looked for"
         elif test_id not in collected:
-            found[name] = "its test is gone or renamed"
+            other = "its test ran with other parameters, or asked another endpoint"
+            found[name] = other if test_id.partition("[")[0] in functions else "its test is gone or renamed"
         elif test_id in finished:
             found[name] = f"its test no longer asks for the score {score!r}"
     return found

@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from pytest_fairness.commands import complete
 from pytest_fairness.errors import UsageError, unknown
 
 Value: TypeAlias = "str | int | float | None"
@@ -41,9 +42,10 @@ def add_options(
     """
     known = ", ".join(columns)
     parser.add_argument("--columns", metavar="A,B", default=",".join(shown), help=f"the columns shown, of {known}")
-    parser.add_argument(
+    sort = parser.add_argument(
         "--sort", metavar="COLUMN", help="sort by this column, the smallest first; --sort=-COLUMN the largest first"
     )
+    complete(sort, lambda **_: columns)
     if groups:
         parser.add_argument(
             "--group-by",

@@ -113,6 +113,8 @@ def compare(arguments: argparse.Namespace) -> tuple[str, int]:
         runs = [chosen_run("last")] if endpoints else [chosen_run("last~1"), chosen_run("last")]
     found = compare_runs(*runs, endpoints=endpoints)
     code = int(found.worse)
+    if len(found.sides) > 2 and arguments.columns == ",".join(_SHOWN):
+        arguments.columns = f"side,{arguments.columns}"
     table = tables(arguments, found.changes)
     if arguments.json:
         return as_json(found.to_dict()), code

@@ -39,7 +39,6 @@ from pytest_fairness.pytest_layer.estimate import (
 from pytest_fairness.pytest_layer.plans import Planned
 from pytest_fairness.reports.escaping import line
 from pytest_fairness.runs.files import shown
-from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.money import unpriced
 from pytest_fairness.scorers import BUILT_IN
@@ -76,11 +75,7 @@ def announcement(
             pass  # the tests that need it say what is wrong
     rows = list(estimates(context, items, grids, endpoints, sample=_COUNTED))
     asked = {row.endpoint for row in rows if row.configured[0].requests}
-    known: dict[str, str] = {}
     for name, endpoint in endpoints.items():
-        same = known.setdefault(identity_hash(endpoint.identity()), name)
-        if same != name:
-            wrong[name] = f"endpoints {same!r} and {name!r} are the same system: name one of them"
         if settings.max_cost is not None and settings.replay is None:
             for step in _steps_of(endpoint):
                 if step.price is None and not step.simulated:

@@ -38,6 +38,7 @@ from pytest_fairness.pytest_layer.options import settings_of
 from pytest_fairness.pytest_layer.trials import TrialSource, deal_of
 from pytest_fairness.running_test import TestContext, reading_until, running_test
 from pytest_fairness.runs.files import removed
+from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.remote import open_remote
 from pytest_fairness.runs.store import RunStore, open_run
 
@@ -396,7 +397,11 @@ class Systems:
             )
         name = names[0] if name is None else name
         if name not in self._configured:
-            self._configured[name] = self._listed(name)
+            made = self._listed(name)
+            for other, known in self._configured.items():
+                if identity_hash(known.identity()) == identity_hash(made.identity()):
+                    raise UsageError(f"endpoints {other!r} and {name!r} are the same system: name one of them")
+            self._configured[name] = made
         return self._configured[name]
 
     def _listed(self, name: str) -> Endpoint:

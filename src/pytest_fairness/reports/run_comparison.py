@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +33,7 @@ from pytest_fairness.runs.reader import reading
 if TYPE_CHECKING:
     import pandas as pd
 
+SCHEMA = 1
 _ORDER = (LARGER, TURNED, SMALLER, OPEN, ALIKE)
 #: What a trial is matched by, beside what its test compares, where the table has it.
 _CELL = ("cell", "arm", "tier", "signal", "repetition")
@@ -75,6 +75,7 @@ class RunComparison:
     def to_dict(self) -> dict[str, JSON]:
         """All of it as plain JSON."""
         return {
+            "schema": SCHEMA,
             "sides": dict(self.sides),
             "simulated": self.simulated,
             "replayed": self.replayed,
@@ -106,7 +107,8 @@ def compare_runs(
     if len(sides) < 2:
         raise UsageError("a comparison takes two sides: give two runs, or one run and two endpoints of it")
     (first, before), *others = sides.items()
-    left_out: list[str] = []
+    unnamed = [entry for run in judged for entry in run.entries if endpoints and not entry.endpoint]
+    left_out = [f"{entry.about}: its table does not say which endpoint answered" for entry in unnamed]
     contrasts: list[SideContrast] = []
     frames: list[pd.DataFrame] = []
     for second, after in others:
@@ -192,11 +194,12 @@ class _Judged:
 
 
 def _without(test: str, endpoint: str) -> str:
-    """The name of *test* without that of the *endpoint* among its parameters."""
+    """The name of *test* without that of the *endpoint*, which stands before its other parameters."""
     name, bracket, parameters = test.partition("[")
-    left = re.sub(rf"(^|-){re.escape(endpoint)}(?=-|$)", "", parameters.removesuffix("]"), count=1) if endpoint else ""
-    left = (left if endpoint else parameters.removesuffix("]")).strip("-")
-    return f"{name}[{left}]" if bracket and left else name
+    if not bracket or not endpoint or not f"{parameters[:-1]}-".startswith(f"{endpoint}-"):
+        return test
+    left = parameters[:-1].removeprefix(endpoint).removeprefix("-")
+    return f"{name}[{left}]" if left else name
 
 
 # ---------------------------------------------------------------- sides

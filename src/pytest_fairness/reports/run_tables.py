@@ -291,7 +291,7 @@ def _agreed(one: Any, other: Any) -> Any:
     first, second = one.loc[both], other.loc[both]
     if not ((first == second) | (first.isna() & second.isna())).all():
         return None
-    return pd.concat([one, other.drop(both)])
+    return pd.concat([one.astype(object), other.drop(both).astype(object)]).infer_objects()
 
 
 def _text(value: Any) -> Any:

@@ -10,9 +10,11 @@ import pytest
 
 from pytest_fairness.design.arms import Arm
 from pytest_fairness.design.candidates import candidate_groups
+from pytest_fairness.design.slugs import slug, slugs
 from pytest_fairness.design.sources import project_folder
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind
+from pytest_fairness.pytest_layer import collection
 from pytest_fairness.suites.selection.choice_table import GROUP, Record, crossed_classes, values_of
 from pytest_fairness.suites.selection.configuration import SALARY, SELECTION, Configuration, load_configuration, name_of
 from pytest_fairness.suites.selection.design import SCRUBBED, arms_of_task, marker_arguments, planned_contrasts
@@ -146,15 +148,21 @@ def pay(suite: Configuration) -> Scorer:
 
 @pytest.fixture
 def write_records(
-    suite: Configuration, fairness_temperature: float | None, fairness_run: RunContext
+    suite: Configuration,
+    fairness_temperature: float | None,
+    fairness_run: RunContext,
+    request: pytest.FixtureRequest,
 ) -> Callable[[str, pd.DataFrame], Path]:
     """Writes the line of every trial into the run's folder; files of a second temperature have its number in their
-    names. Raises StoreError.
+    names, those of each of several endpoints its name. Raises StoreError.
     """
     from pytest_fairness.suites.selection.trial_lines import write_lines
 
     temperature = "default" if fairness_temperature is None else fairness_temperature
     suffix = "" if temperature == suite.temperatures[0] else f"-t-{temperature}".removesuffix(".0")
+    asked = collection.selection_of(request.node).endpoint
+    if asked is not None:
+        suffix = f"-{slugs(fairness_run.settings.endpoints).get(asked, slug(asked))}{suffix}"
     folder = fairness_run.store.directory
 
     def write(name: str, trials: pd.DataFrame) -> Path:
