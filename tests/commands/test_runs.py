@@ -203,7 +203,10 @@ def test_compare(cli: Cli, project: Path, tmp_path: Path) -> None:
     assert {change["became"] for change in data["changes"]} == {"larger"}
     assert data["simulated"]
 
-    same = compare_runs(project / ".fairness" / "runs" / first, project / ".fairness" / "runs" / second).to_frame()
+    found = compare_runs(project / ".fairness" / "runs" / first, project / ".fairness" / "runs" / second)
+    assert repr(found) == "<RunComparison of planted, fair: 3 fair is fairer, simulated>"
+    assert "&lt;RunComparison of planted" in found._repr_html_()
+    same = found.to_frame()
     assert sorted(same["corrected_p_value"]) == pytest.approx(
         sorted(one["corrected_p_value"] for one in data["changes"])
     )
