@@ -21,6 +21,7 @@ LINKED = [*PAGES, *sorted(DOCS.glob("decisions/*.md")), *sorted(ROOT.glob("examp
 RUN = [
     DOCS / f"{name}.md"
     for name in (
+        "audit",
         "verdicts",
         "grids",
         "designs",

@@ -16,7 +16,12 @@ from typing import Any
 import pytest
 
 from pytest_fairness.cli import main
+from pytest_fairness.model import Finding, Verdict
+from pytest_fairness.reports.audit_sections import bundle_page
 from pytest_fairness.reports.bundle import unpack, verify, write_bundle
+from pytest_fairness.reports.findings_json import RunResults
+from pytest_fairness.reports.html import render
+from pytest_fairness.reports.sections import Entry
 from pytest_fairness.runs.judgements import TYPE
 from tests.support.runs import rehashed
 from tests.support.sessions import run_pytest
@@ -206,6 +211,18 @@ def test_the_index_leads_to_everything(folder: Path) -> None:
     assert [line.split(",")[8] for line in history[1:]] == ["first", "a biased model"]
     assert len(list(folder.glob("baselines/*/*.json"))) == 2
     assert "](" not in (folder / "methodology" / "verdicts.md").read_text(encoding="utf-8").replace("](https", "")
+
+
+def test_justifications_stand_in_the_index(tmp_path: Path) -> None:
+    """Also one that is hostile; a mitigation leads to the report."""
+    reason = {"reason": "<i>small</i>", "approver": "Ann", "date": "2026-01-31", "expiry": "2026-07-31"}
+    flag = Finding(assertion="no_disparity", verdict=Verdict.FLAG, sentence="FLAG: a", justification=reason)
+    results = RunResults(run={"id": "2026-02-28-001", "versions": {}}, findings=(flag,))
+    page = render(bundle_page(results, tmp_path, {"report.html": "x"}), results.run)
+    assert "&lt;i&gt;small&lt;/i&gt;" in page
+    assert f'href="report.html#{results.ids[0]}"' in page
+    with pytest.raises(ValueError, match="no file beside the page"):
+        Entry(words="x", file="javascript:alert(1)")
 
 
 # ---------------------------------------------------------------- by somebody careless

@@ -75,8 +75,8 @@ def verify(arguments: argparse.Namespace) -> tuple[str, int]:
         lines.append(f"  {word}: {one.verdict} {one.number} {one.test} {one.outcome}: {one.about}")
     lines += [f"PROBLEM: {line}" for line in found.problems]
     if path.is_file():
-        lines.append(f"SHA-256 {sha256_of(path)}: whoever can replace this file could have made all of it anew; ")
-        lines[-1] += "compare the number with the one that was kept elsewhere"
+        lines.append(f"SHA-256 {sha256_of(path)}: compare it with the one that was kept when the bundle was made,")
+        lines.append("  for whoever can replace this file could have made all of it anew")
     count = len(found.problems)
     lines.append(f"{path}: {'verified' if not count else f'NOT verified, {count} problem' + 's' * (count > 1)}")
     return "".join(

@@ -15,9 +15,10 @@ from pytest_fairness.reports.findings_json import RunResults
 from pytest_fairness.reports.sections import Columns, Counts, Entry, Notes, Page, Part, Section, Table, facts, table
 
 
-def mitigations_section(results: RunResults, _run_dir: Path) -> Section | None:
+def mitigations_section(results: RunResults, _run_dir: Path, *, report: str = "") -> Section | None:
     """What ``mitigations.yaml`` says of the findings, and what this run says of that; None where there is no such
-    entry."""
+    entry. *report*: the file that has the findings, if that is another than this page.
+    """
     entries = results.mitigations
     if not entries:
         return None
@@ -25,7 +26,8 @@ def mitigations_section(results: RunResults, _run_dir: Path) -> Section | None:
         "Status": lambda one: one["status"] + (" (simulated)" if one["simulated"] else ""),
         "Finding": lambda one: Entry(
             words=one.get("finding") or one["test"],
-            link=one["findings"][0] if one["findings"] else "",
+            link=one["findings"][0] if one["findings"] and not report else "",
+            file=f"{report}#{one['findings'][0]}" if one["findings"] and report else "",
             small=tuple(str(one[key]) for key in ("outcome", "class") if key in one),
         ),
         "Now": lambda one: one["verdict"] or formatting.NOTHING,
@@ -114,8 +116,9 @@ def bundle_page(results: RunResults, folder: Path, contents: Mapping[str, str]) 
             "Versions": ", ".join(f"{name} {version}" for name, version in (run.get("versions") or {}).items()),
         }
     )
-    listed: Columns = {"File": lambda one: one[0], "What it holds": lambda one: one[1]}
-    holds = table("What this bundle holds", there.items(), listed, words=tuple(listed))
+    links = {name: "" if set(name) & set("*/") else name for name in there}
+    listed: Columns = {"File": lambda one: Entry(words=one[0], file=links[one[0]]), "What it holds": lambda one: one[1]}
+    holds = table("What this bundle holds", there.items(), listed, kind="findings")
     sections = [
         Section(
             heading="What was concluded",
@@ -123,7 +126,11 @@ def bundle_page(results: RunResults, folder: Path, contents: Mapping[str, str]) 
             parts=(Counts(rows=tuple(results.counts.items())), _conclusions(results), known),
         ),
         Section(heading="What is in this bundle", id="contents", parts=(holds, *_HOW_TO_VERIFY)),
-        *(made for made in (mitigations_section(results, folder), justifications_section(results)) if made),
+        *(
+            made
+            for made in (mitigations_section(results, folder, report="report.html"), justifications_section(results))
+            if made
+        ),
         controls_section(),
     ]
     return Page(
@@ -138,12 +145,12 @@ def bundle_page(results: RunResults, folder: Path, contents: Mapping[str, str]) 
 
 def _conclusions(results: RunResults) -> Table:
     columns: Columns = {
-        "Finding": lambda one: one[2],
-        "verdict": lambda one: Entry(verdict=one[0].verdict, reason=one[0].reason),
+        "Finding": lambda one: Entry(words=one[2], file=f"report.html#{one[2]}"),
+        "Verdict": lambda one: Entry(verdict=one[0].verdict, reason=one[0].reason),
         "What was found": lambda one: Entry(words=shortened(one[0].sentence, 400), small=(one[1],)),
     }
     rows = sorted(results.named, key=lambda one: -one[0].verdict.severity)
-    return table("Every finding, the worst first", rows, columns, words=("What was found",))
+    return table("Every finding, the worst first", rows, columns, kind="findings")
 
 
 def justifications_section(results: RunResults) -> Section | None:
@@ -151,7 +158,7 @@ def justifications_section(results: RunResults) -> Section | None:
     rows = [one for one in results.named if one[0].justification is not None]
     columns: Columns = {"Finding": lambda one: Entry(words=one[2], small=(one[1],))}
     columns |= {name.title(): partial(_justified, name) for name in ("reason", "approver", "date", "expiry")}
-    listed = table("Each FLAG that was accepted", rows, columns, words=tuple(columns))
+    listed = table("Each FLAG that was accepted", rows, columns, kind="findings")
     return Section(heading="Justifications", id="justifications", parts=(listed,)) if rows else None
 
 

@@ -24,17 +24,22 @@ Kind: TypeAlias = Literal["", "heat", "findings", "sign"]
 
 
 class Entry(Spec, frozen=True):
-    """More than words in a table: a verdict as a badge, a link to a section, small print on lines of its own, marks;
-    ``tint`` colours it, from −5 (less) to 5 (more).
+    """More than words in a table: a verdict as a badge, a link to a section or to a ``file`` beside the page, small
+    print on lines of its own, marks; ``tint`` colours it, from −5 (less) to 5 (more).
     """
 
     words: str = ""
     verdict: Verdict | None = None
     reason: Reason | None = None
     link: str = ""
+    file: str = ""
     small: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
     tint: int = 0
+
+    def __post_init__(self) -> None:
+        if ":" in self.file or self.file.startswith(("/", "\\")):
+            raise ValueError(f"{self.file!r:.80} is no file beside the page")
 
 
 class Table(Spec, tag="table", frozen=True):

@@ -30,7 +30,7 @@ from pytest_fairness.runs.judgements import Judgement, judgements
 from pytest_fairness.runs.keys import content_key, identity_hash
 from pytest_fairness.runs.manifest import FINISHED, read_manifest
 from pytest_fairness.runs.reader import RunReader, reading
-from pytest_fairness.runs.records import cell_of, trial_of
+from pytest_fairness.runs.records import SIMULATED, cell_of, trial_of
 from pytest_fairness.scorers import BUILT_IN, outcome_of
 from pytest_fairness.scorers.choice import ChoiceStatus, read_choice, read_ranking
 
@@ -122,7 +122,7 @@ def _check_trials(reader: RunReader, found: Verification) -> None:
             wrong += [
                 f"{about}: reply {one[0] + 1} is not what the attempt brought" for one in replies if one not in texts
             ]
-        elif record["replies"] and record["source"] != "replay":
+        elif record["replies"] and "replay_of" not in record:
             wrong.append(f"{about}: it has a reply, and the log no attempt that brought it")
     found.problems += _few(dict.fromkeys(wrong))
     if not wrong:
@@ -356,6 +356,8 @@ def _expected(record: Mapping[str, Any], trial: Any, row: Mapping[str, Any]) -> 
     }
     found |= {name: cell[name] for name in ("template", "arm", "tier", "signal")}
     found |= {"refused": trial.status.value == "refused", "endpoint": record["endpoint"]["name"]}
+    found |= {"simulated": True} if trial.source == SIMULATED else {}
+    found |= {"replayed": True} if "replay_of" in record else {}
     if "group_1" not in attributes:
         return found | {"name": cell["name"], "persona": cell["persona"], **groups}
     seat = row.get("position", 1)
