@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 if TYPE_CHECKING:
@@ -49,9 +50,14 @@ def number(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
+@cache
+def _floats(noun: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(noun) if str(field.type).startswith("float"))
+
+
 def _read_back(noun: Any, data: Mapping[str, Any], **kinds: Callable[[Any], Any]) -> dict[str, Any]:
     """The fields of *noun* that :func:`to_json` wrote: numbers, and each of *kinds* as its kind; ``None`` stays."""
-    kinds = {**{field.name: float for field in fields(noun) if str(field.type).startswith("float")}, **kinds}
+    kinds = {**dict.fromkeys(_floats(noun), float), **kinds}
     return {**data, **{name: None if data[name] is None else kind(data[name]) for name, kind in kinds.items()}}
 
 
