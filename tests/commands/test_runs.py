@@ -137,15 +137,17 @@ def test_list_of_runs_that_are_not_whole(
     hostile = runs / "2026-01-03-001" / "findings.json"
     results = json.loads(hostile.read_text())
     results["run"]["endpoints"], results["run"]["models"] = ["\x1b[2Jfair"], [{"answered": {"=cmd|x\x07": 3}}]
+    results["run"] |= {"cost": 1.5, "unpriced": 3}
     hostile.write_text(json.dumps(results))
     monkeypatch.chdir(tmp_path)
-    code, out, _ = cli("list", "--columns", "run,endpoint,model,trials,marks,problem", "--csv", "runs.csv")
+    code, out, _ = cli("list", "--columns", "run,endpoint,model,trials,cost,marks,problem", "--csv", "runs.csv")
     _, unfinished, unreadable, escaped = out.splitlines()
     assert code == 1
     assert ("simulated, unfinished" in unfinished, "fair" in unfinished) == (True, True)
     assert "unreadable" in unreadable
     assert "manifest.json cannot be read" in (tmp_path / "runs.csv").read_text()
     assert r"\x1b[2Jfair" in escaped
+    assert " over $1.5000 " in escaped  # some trials are of unknown price
     assert "\x1b" not in out
     assert "'=cmd|x" in (tmp_path / "runs.csv").read_text()
     assert "\x1b" not in cli("show", "2026-01-03-001")[1]

@@ -33,6 +33,7 @@ class ListedRun:
     counts: Mapping[Verdict, int]
     trials: int | None = None
     cost: float | None = None
+    unpriced: int = 0
     marks: tuple[str, ...] = ()
     problem: str = ""
 
@@ -52,6 +53,7 @@ class ListedRun:
             "verdicts": {str(verdict): count for verdict, count in self.counts.items()},
             "trials": self.trials,
             "cost": self.cost,
+            "unpriced": self.unpriced,
             "marks": list(self.marks),
             "problem": self.problem,
         }
@@ -59,6 +61,11 @@ class ListedRun:
 
 def _started(run: ListedRun) -> str:
     return (run.started or "–")[:16].replace("T", " ")
+
+
+def _cost(run: ListedRun) -> str:
+    """What is known to have been paid; more where the price of some trials is unknown."""
+    return "–" if run.cost is None else f"{'over ' * bool(run.unpriced)}${run.cost:,.4f}"
 
 
 COLUMNS = {
@@ -73,7 +80,7 @@ COLUMNS = {
         for verdict in Verdict
     },
     "trials": Column(value=lambda run: run.trials, words=lambda run: "–" if run.trials is None else f"{run.trials:,}"),
-    "cost": Column(value=lambda run: run.cost, words=lambda run: "–" if run.cost is None else f"${run.cost:,.4f}"),
+    "cost": Column(value=lambda run: run.cost, words=_cost),
     "marks": Column(value=lambda run: ", ".join(run.marks), figure=False),
     "problem": Column(value=lambda run: run.problem, figure=False),
 }
@@ -166,6 +173,7 @@ def _of_results(folder: Path, results: RunResults, *, finished: bool) -> ListedR
         counts=results.counts,
         trials=(run.get("trials") or {}).get("total"),
         cost=run.get("cost"),
+        unpriced=run.get("unpriced") or 0,
         marks=tuple(mark for mark, applies in marks.items() if applies),
     )
 
