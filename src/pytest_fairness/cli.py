@@ -42,6 +42,13 @@ COMMANDS = {
         "personas": "source_data",
     },
 }
+_EXAMPLES = {
+    "pytest-fairness init": "a first test",
+    "pytest -m fairness --fairness-endpoint NAME": "ask a system of endpoints.yaml",
+    "pytest-fairness show last": "what was found",
+    "pytest-fairness compare last~1 last": "which of two runs is fairer on what",
+    "pytest-fairness COMMAND --help": "one command, with its options",
+}
 _RUNS = (
     "RUN is the folder of a run, its id or the beginning of one (2026-02-28-001), 'last', or 'last~1' for the run "
     "before it. Ids are those of the project around the working directory."
@@ -80,7 +87,7 @@ def parser() -> CommandParser:
         usage="%(prog)s COMMAND ...",
         description="Fairness tests of systems that contain a language model: what is done before and after them. The "
         "tests themselves are run by pytest.",
-        example="pytest-fairness COMMAND --help",
+        example="\n  ".join(f"{command:<44} {what}" for command, what in _EXAMPLES.items()),
     )
     whole.add_argument("--version", action="version", version=f"pytest-fairness {__version__}")
     subparsers = whole.add_subparsers(

@@ -114,7 +114,7 @@ def test_a_sentence_says_it_all() -> None:
     (found,) = changes(frame)
     assert found.sentence == (
         "b is fairer than a on score by group: B–A gap 1.40 → 0.078, change −1.32 (90 % −1.54 to −1.10), corrected "
-        "p < .001, 40 names a group."
+        "p < .001, 40 names a group; mean −0.322 → 0.340."
     )
 
 

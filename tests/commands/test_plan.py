@@ -35,7 +35,7 @@ endpoints:
     price: {input_per_million: 2.0, output_per_million: 10.0}
   - name: "unlisted"
     type: "openai"
-    model: "made-up"
+    model: "made-up-too"
     base_url: "http://localhost:1/v1"
 """
 SUITE = """
@@ -315,6 +315,23 @@ def test_an_unknown_price_is_shown_and_json_is_whole(cli: Cli, project: Path) ->
     assert shown["tests"][0]["cost"] is None
     assert "'unlisted' is unknown" in shown["unpriced"]
     assert len(shown["problems"]) == 1
+
+
+def test_several_endpoints_are_priced_each(cli: Cli, project: Path) -> None:
+    """A test that brings its own system is asked once, and has no price then."""
+    chosen = ("--suite", str(project), "-k", "whole or own", "-p", "no:cacheprovider")
+    code, text, _ = cli("plan", "--json", "--endpoint", "all", *chosen)
+    shown = json.loads(text)
+    assert (code, shown["endpoint"]) == (0, "paid,unlisted")
+    tests = [(one["test"].rpartition("::")[2], one["endpoint"], one["cost"] is None) for one in shown["tests"]]
+    assert sorted(tests, key=str) == [
+        ("test_own", None, True),
+        ("test_whole", "paid", False),
+        ("test_whole", "unlisted", True),
+    ]
+    code, text, _ = cli("plan", "--endpoint", "paid,unlisted", *chosen)
+    assert "endpoints paid, unlisted\n" in text
+    assert "test_whole asks unlisted" in text
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,15 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from pytest_fairness import compare_runs
 from pytest_fairness.cli import main
 from pytest_fairness.errors import StoreError
+from pytest_fairness.reports import run_comparison
+from pytest_fairness.runs.judgements import Judgement, judgements
+from pytest_fairness.runs.reader import RunReader
 from tests.support.runs import edit
 from tests.support.sessions import run_pytest
 
@@ -203,7 +207,10 @@ def test_compare(cli: Cli, project: Path, tmp_path: Path) -> None:
     assert {change["became"] for change in data["changes"]} == {"larger"}
     assert data["simulated"]
 
-    same = compare_runs(project / ".fairness" / "runs" / first, project / ".fairness" / "runs" / second).to_frame()
+    found = compare_runs(project / ".fairness" / "runs" / first, project / ".fairness" / "runs" / second)
+    assert repr(found) == "<RunComparison of planted, fair: 3 fair is fairer, simulated>"
+    assert "&lt;RunComparison of planted" in found._repr_html_()
+    same = found.to_frame()
     assert sorted(same["corrected_p_value"]) == pytest.approx(
         sorted(one["corrected_p_value"] for one in data["changes"])
     )
@@ -270,6 +277,28 @@ def test_what_is_no_comparison(cli: Cli, runs: tuple[str, ...], problem: str) ->
     code, _, err = cli("compare", *runs)
     assert code == 2
     assert problem in err
+
+
+def test_scores_of_two_versions_of_a_scorer_are_not_compared(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What differs may be the scorer: said, and left out. A table of one's own may lack what trials are matched by."""
+    first, second, _ = (project / ".fairness" / "runs" / one for one in ids(project))
+
+    def changed(reader: RunReader) -> dict[tuple[str, int], Judgement]:
+        found = judgements(reader)
+        for place, one in found.items() if reader.directory == second else ():
+            if one.outcome is not None and one.outcome.name == "sentiment":
+                outcome = msgspec.structs.replace(one.outcome, scorer="another")
+                found[place] = msgspec.structs.replace(one, outcome=outcome)
+            elif one.analysis == "four_fifths":
+                found[place] = msgspec.structs.replace(one, analysis="arm_contrast")
+        return found
+
+    monkeypatch.setattr(run_comparison, "judgements", changed)
+    found = compare_runs(first, second)
+    assert [change.outcome for change in found.changes] == ["word_count"]
+    planted, fair, sentiment = found.left_out
+    assert ("only planted judged it" in planted, "only fair judged it" in fair) == (True, True)
+    assert "sentiment by race_ethnicity: the two sides were scored by different versions" in sentiment
 
 
 def test_a_comparison_takes_runs_that_hold(project: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from pytest_fairness.endpoints.config import BatchOptions
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.engine.engine import Engine
 from pytest_fairness.runs.designs import PlannedTrial
-from pytest_fairness.runs.store import open_run
+from pytest_fairness.runs.store import open_store
 from tests.support.doubles import cell, plan
 from tests.support.killing import Suicide, ask_and_print
 
@@ -59,7 +59,7 @@ def main(
     BatchApi.state = shown_state  # type: ignore[method-assign]
     endpoint = endpoint_at(url, more.pop("kind", "openai"))
     with (
-        open_run(Path(root), "token", writer=writer) as store,
+        open_store(Path(root), "token", writer=writer) as store,
         Engine(endpoint, store, attempt_timeout=20.0, grace=grace) as engine,
     ):
         return ask_and_print(engine, planned_of(**more))

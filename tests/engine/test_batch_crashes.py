@@ -20,7 +20,7 @@ from pytest_fairness.engine.engine import Engine
 from pytest_fairness.model import Status
 from pytest_fairness.runs.folder import run_folders
 from pytest_fairness.runs.reader import RunReader, read_trials
-from pytest_fairness.runs.store import RunStore, open_run
+from pytest_fairness.runs.store import RunStore, open_store
 from tests.runs.children import IMPORTED_FROM
 from tests.support.batch_server import BatchServer
 from tests.support.runs import records, unanswered
@@ -81,7 +81,7 @@ def again(
     server: BatchServer, root: Path, *, kind: str = "openai", turns: int = 1, deadline: float | None = None
 ) -> dict[str, int]:
     """What another session of the run comes to, in this process."""
-    with open_run(root, "token") as store, Engine(endpoint_at(server.url, kind), store, deadline=deadline) as engine:
+    with open_store(root, "token") as store, Engine(endpoint_at(server.url, kind), store, deadline=deadline) as engine:
         return dict(Counter(str(trial.status) for trial in engine.run(planned_of(turns=turns))))
 
 

@@ -25,7 +25,7 @@ from pytest_fairness.errors import BudgetError, EndpointError, UsageError
 from pytest_fairness.model import Status, Trial
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.reader import RunReader
-from pytest_fairness.runs.store import Retry, RunStore, open_run
+from pytest_fairness.runs.store import Retry, RunStore, open_store
 from tests.support.batch_server import BatchServer, Fate
 from tests.support.doubles import cell, plan
 from tests.support.runs import records, unanswered
@@ -83,7 +83,7 @@ def test_the_trials_are_those_of_one_by_one(server: BatchServer, root: Path) -> 
     second call that shares some asks the others alone."""
 
     def go(session: str, batch: BatchOptions | None) -> list[Trial]:
-        with open_run(root, session) as store, Engine(endpoint_at(server, batch), store, concurrency=1) as engine:
+        with open_store(root, session) as store, Engine(endpoint_at(server, batch), store, concurrency=1) as engine:
             trials = engine.run([*plan(12), PlannedTrial(cell=cell(3), repetition=1)])
             assert engine.run(plan(12)) == trials[:12]
             engine.run(plan(15))
@@ -390,8 +390,8 @@ def test_money_in_the_batch_of_another_worker_is_waited_for(server: BatchServer,
     """For as long as that batch is in progress, however long a single call might take."""
     server.hold = True
     with (
-        open_run(root, "a session", writer="gw0") as one,
-        open_run(root, "a session", writer="gw1") as other,
+        open_store(root, "a session", writer="gw0") as one,
+        open_store(root, "a session", writer="gw1") as other,
         Engine(endpoint_at(server), one, max_cost=5.5 * WORST) as first,
         Engine(endpoint_at(server), other, max_cost=5.5 * WORST, attempt_timeout=0.4) as second,
         ThreadPoolExecutor(2) as pool,

@@ -21,7 +21,7 @@ from pytest_fairness.model import Ask, Message, Status, Usage
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.reader import RunReader
-from pytest_fairness.runs.store import Retry, open_run
+from pytest_fairness.runs.store import Retry, open_store
 from tests.support.doubles import Scripted, cell, failing, plan
 from tests.support.runs import EngineMaker, records
 
@@ -188,12 +188,12 @@ def test_a_step_that_hangs_is_unknown_and_can_be_asked_alone(root: Path) -> None
     """The deadline is each attempt's own; asked again on request, the trial goes on with the step that was lost."""
     scrubber = wrapping("s:", "scrubber")
     with (
-        open_run(root, "t") as store,
+        open_store(root, "t") as store,
         Engine(wrapping("j:", "judge", delay=60.0), store, attempt_timeout=0.2) as engine,
     ):
         (lost,) = engine.run([two_steps(scrubber, None)])
     assert (lost.status, lost.replies) == (Status.UNKNOWN, ("s:scrub Greg",))
-    with open_run(root, "t") as store, Engine(wrapping("j:", "judge"), store, retry=Retry(unknown=True)) as engine:
+    with open_store(root, "t") as store, Engine(wrapping("j:", "judge"), store, retry=Retry(unknown=True)) as engine:
         (trial,) = engine.run([two_steps(scrubber, None)])
     assert trial.replies == ("s:scrub Greg", "j:pick from s:scrub Greg")
     assert len(scrubber.requests) == 1

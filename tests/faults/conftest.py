@@ -21,7 +21,7 @@ from pytest_fairness.engine.engine import Engine
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import Cell, Trial
 from pytest_fairness.runs.designs import PlannedTrial
-from pytest_fairness.runs.store import open_run
+from pytest_fairness.runs.store import open_store
 from tests.support.servers import Fault, ModelServer
 
 from .oracles import Case, given_files, newest_run, same_statistics
@@ -251,7 +251,7 @@ def ask(tmp_path: Path, server: ModelServer) -> Ask:
         requested = Requested(Case(project=tmp_path, run=None))
         started = time.monotonic()
         with (
-            open_run(tmp_path / ".fairness" / "runs", f"session {time.monotonic_ns()}") as store,
+            open_store(tmp_path / ".fairness" / "runs", f"session {time.monotonic_ns()}") as store,
             Engine(system, store, **{"concurrency": 4, **options}) as engine,
         ):
             try:

@@ -36,7 +36,7 @@ from pytest_fairness.model import Usage
 from pytest_fairness.reports.escaping import csv_cell, terminal
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.reader import RunReader, read_trials
-from pytest_fairness.runs.store import open_run
+from pytest_fairness.runs.store import open_store
 from tests.reports.page_reader import Page
 from tests.reports.test_markdown import OURS, Rendered, is_inert
 from tests.support.doubles import Scripted, cell, plan
@@ -227,7 +227,7 @@ def test_f40_any_text_survives_every_sink(tmp_path_factory: pytest.TempPathFacto
     answers = iter(texts * 2)
     endpoint = Scripted(lambda _: Reply(text=next(answers), usage=Usage(input_tokens=1, output_tokens=1)))
     planned = [PlannedTrial(cell=cell(turns=(text or "-",)), repetition=number) for number, text in enumerate(texts)]
-    with open_run(root, "session") as store, Engine(endpoint, store, concurrency=1) as engine:
+    with open_store(root, "session") as store, Engine(endpoint, store, concurrency=1) as engine:
         trials = engine.run(planned)
         store.update_manifest(id=store.directory.name)
     assert sorted(trial.reply or "" for trial in trials) == sorted(texts)
@@ -523,7 +523,7 @@ def test_f49_a_replay_asks_nobody(project: Project, tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The archive of a finished run: its manifest and the export of its records."""
-    with open_run(tmp_path_factory.mktemp("runs"), "session") as store, Engine(Scripted(), store) as engine:
+    with open_store(tmp_path_factory.mktemp("runs"), "session") as store, Engine(Scripted(), store) as engine:
         engine.run(plan(6))
         store.finish()
     for database in store.directory.glob("run.sqlite3*"):

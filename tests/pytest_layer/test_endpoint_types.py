@@ -256,8 +256,8 @@ def test_arms_compare_scrubbers(project: Project, server: ModelServer) -> None:
 def test_a_name_that_there_is_not(project: Project, server: ModelServer) -> None:
     write(project, server, TWO, ARMS.replace('endpoint="scrubber"', 'endpoint="scruber"'))
     result = project.run()
-    assert result.ret != 0
-    assert "did you mean 'scrubber'?" in result.stdout.str()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*did you mean 'scrubber'?"])
     assert not server.requests
 
 

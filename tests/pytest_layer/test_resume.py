@@ -10,7 +10,9 @@ from collections import Counter
 import pytest
 from conftest import MODES
 
-from .conftest import BIASED, GRID, Project, shown
+from tests.support.servers import ModelServer
+
+from .conftest import BIASED, GRID, MODELS, Project, shown
 
 #: An application that counts what it is asked, dies in the middle if told so, and fails for a while.
 PROJECT = """
@@ -163,7 +165,7 @@ def test_auto_resumes_what_was_killed_and_nothing_that_is_whole(
     assert chosen(result) == f"starts a new run: the last run of this command, {first[:-3]}004, is whole"
 
 
-def test_auto_goes_on_after_a_deadline_and_under_a_higher_cap(project: Project) -> None:
+def test_auto_goes_on_after_a_deadline(project: Project) -> None:
     slow = BIASED.replace('"planted"', '"slow"') + "    latency: 0.3\n"
     project.write(GRID, slow)
     command = (*AUTO, "--fairness-endpoint=slow")
@@ -174,8 +176,26 @@ def test_auto_goes_on_after_a_deadline_and_under_a_higher_cap(project: Project) 
     assert chosen(result) == f"resumes run {first}: it had no time to ask everything"
     assert "unasked" not in project.manifest
 
-    result = project.run(*command, "-k", "tone", "-x")
-    assert chosen(result) == "starts a new run: there is no earlier run of this command"
+
+def test_auto_goes_on_under_a_higher_cap_alone(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef")
+    price = "    price: {{input_per_million: 1, output_per_million: 1}}\n    default_parameters: {{max_tokens: 100}}\n"
+    with ModelServer() as server:
+        project.write(
+            GRID.replace("repetitions=2", "names=4, repetitions=1"), (MODELS + price).format(url=server.openai_url)
+        )
+        command = (*AUTO, "--fairness-endpoint=direct", "--fairness-smoke", "-o", "fairness_confirm=false")
+        for _ in range(2):
+            project.run(*command, "--fairness-max-cost=.0005").assert_outcomes(errors=1)
+        second = project.last.name
+        result = project.run(*command, "--fairness-max-cost=.0005")
+        ended = "reached its cost cap, which is no higher now"
+        assert chosen(result) == f"starts a new run: the last run of this command, {second}, {ended}"
+        third, asked = project.last.name, len(server.requests)
+        result = project.run(*command, "--fairness-max-cost=1")
+        result.assert_outcomes(skipped=1)
+        assert chosen(result) == f"resumes run {third}: it reached its cost cap of $0.0005, which is higher now"
+        assert 0 < len(server.requests) - asked < 16
 
 
 @pytest.mark.parametrize("mode", ["plain", "n2"])

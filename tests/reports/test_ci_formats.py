@@ -23,7 +23,14 @@ TEXT = f"{HOSTILE}\n::set-output name=a::b\r\n%0A::error::x,y [x](http://evil) {
 def run(*, texts: str = "FAIL: black is worse off.", folder: str = "") -> RunResults:
     """Two failed tests, one of them without a finding, a justified FLAG, a warning, a PASS, a test that was lost."""
     flag = {"verdict": Verdict.FLAG, "outcome": "salary", "justification": {"reason": "a need"}}
-    made = results(disparity(sentence=texts), disparity(**flag), categorical(), passing(), missing=["lost.py::test_l"])
+    outcome = texts if texts == TEXT else "sentiment"
+    made = results(
+        disparity(sentence=texts, outcome=outcome),
+        disparity(**flag),
+        categorical(),
+        passing(),
+        missing=["lost.py::test_l"],
+    )
     data: Any = made.to_dict()
     for at, outcome in enumerate(("failed", "passed", "passed", "passed")):
         data["items"][at] |= {"outcome": outcome, "file": f"tests/test_{at}.py", "line": 10 + at}

@@ -13,9 +13,10 @@ from pytest_fairness.model import Finding
 from pytest_fairness.reports.escaping import columns_of
 from pytest_fairness.reports.finding_sections import finding_section, group_chart
 from pytest_fairness.reports.findings_json import read_results
-from pytest_fairness.reports.html import write_html
+from pytest_fairness.reports.html import render, write_html
 from pytest_fairness.reports.judged_tables import JudgedTable, JudgedTables, chosen_how, differing, matched_replies
 from pytest_fairness.reports.plain_text import MOST_LINES, finding_text
+from pytest_fairness.reports.sections import Page as PageSections
 from pytest_fairness.trials_frame import DESIGN
 from tests.support.sessions import run_pytest
 
@@ -160,6 +161,29 @@ def test_a_card_shows_pairs_with_scores_and_marks():
     assert typical.about.startswith("A typical pair")
     assert matched_replies(judged, finding, lambda _keys: {}) is None
     assert "Matched replies" not in str(finding_section(finding, "f-1", **given))
+
+
+def test_hostile_names_replies_and_contexts_are_letters_on_the_page():
+    """In dots, marks, scores and captions: no element of theirs, no control code."""
+    table = frame()
+    table = frame(
+        **{
+            column: [f"{HOSTILE} {text} {HOSTILE[::-1]}" for text in table[column]]
+            for column in ("name", "years", "reply")
+        }
+    )
+    finding, judged = judgement_of(table)
+    texts = dict(zip(table["key"], table["reply"], strict=True))
+    card = finding_section(
+        finding, "f-1", nodeid=HOSTILE, outcome="failed", examples=None, examples_at="", judged=judged,
+        replies=lambda keys: {key: texts[key] for key in keys},
+    )  # fmt: skip
+    text = render(PageSections(name="p", title="t", lead="", sections=(card,)), {"id": "r", "versions": {}})
+    page = Page(text)  # would raise on a <script> or an <img>
+    assert page.all("mark")
+    assert len([dot for dot in page.all("circle") if dot.get("class") == "name"]) == 8
+    assert "onerror=alert" in page.text
+    assert not set("\x1b\x07\r\u202e\u200b\x00\u2028\ud800") & set(text)
 
 
 SUITE = """

@@ -24,7 +24,24 @@ GITHUB = MarkdownIt("gfm-like", {"html": True})
 assert GITHUB.linkify is not None
 GITHUB.linkify.set({"fuzzy_link": False})  # GitHub makes links of https://…, www.… and a@b.c alone
 #: What only we write.
-OURS = {"h2", "h3", "p", "strong", "blockquote", "br", "table", "thead", "tbody", "tr", "th", "td", "code", "ul", "li"}
+OURS = {
+    "h2",
+    "h3",
+    "p",
+    "strong",
+    "em",
+    "blockquote",
+    "br",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "code",
+    "ul",
+    "li",
+}
 HOSTILE = [
     "@everyone and @octo-org/team, #1, GH-2, octo/repo#3, octo@e83c5163316f89bfbde7d9ab23ca2e25604af290",
     "me@example.com",
@@ -76,6 +93,7 @@ def is_inert(words: str) -> bool:
 @pytest.mark.parametrize("place", ["{}", "> {}", "- {}", "| a | {} |\n|---|---|\n| {} | b |", "<code>{}</code>"])
 def test_a_text_stays_a_text(text: str, place: str) -> None:
     """Wherever it stands, at the beginning of a line or in a table's cell: its words are shown, nothing is obeyed."""
+    assert not markdown(text).startswith("/")  # which GitLab obeys, and a renderer shows
     page = Rendered(place.replace("{}", markdown(text)))
     assert set(page.tags) <= {"p", "blockquote", "ul", "li", "table", "thead", "tbody", "tr", "th", "td", "code"}
     assert page.tags.count("li") == (place[0] == "-")
@@ -139,20 +157,19 @@ def test_what_it_says() -> None:
         "<!-- pytest-fairness -->\n\n"
         "## Fairness: 2 tests of 4 failed, 1 test never finished\n\n"
         "**3 findings: 1 FAIL, 1 INCONCLUSIVE, 1 PASS**\n\n"
-        "> The replies come from a **simulated** endpoint: no model was asked.  \n"
+        "> The replies of findings marked *simulated* come from a **simulated** endpoint: no model was asked.  \n"
         "> resumed, once  \n"
         "> Never finished: <code>t.py::test\\_lost</code>.  \n\n"
         "### Since run 2026-02-27-001: 1 new, 2 unchanged\n\n"
-        "- **new** FAIL: Black is worse off than white on sentiment: 0.560 against 0.720, 0.160 lower (d = 0.81, 90 % "
-        "interval 0.51 to 1.11, corrected p = .002; 200 trials from 20 names a group). "
+        "- **new** FAIL on sentiment by race\\_ethnicity, gpt-4o "
         "<code>tests/test\\_names.py::test\\_tone\\_does\\_not\\_follow\\_the\\_name</code>\n\n"
-        "| verdict | what was found | test |\n|---|---|---|\n"
+        "| verdict | what was found |\n|---|---|\n"
         "| **FAIL**<br>simulated | Black is worse off than white on sentiment: 0.560 against 0.720, 0.160 lower "
-        "(d = 0.81, 90 % interval 0.51 to 1.11, corrected p = .002; 200 trials from 20 names a group). | "
+        "(d = 0.81, 90 % interval 0.51 to 1.11, corrected p = .002; 200 trials from 20 names a group).<br>"
         "<code>tests/test\\_names.py::test\\_tone\\_does\\_not\\_follow\\_the\\_name</code> |\n"
-        "| **INCONCLUSIVE** (PRECISION) | Women and men differ most on career 'nurse': 30.0 % against 21.0 %. | "
+        "| **INCONCLUSIVE** (PRECISION) | Women and men differ most on career 'nurse': 30.0 % against 21.0 %.<br>"
         "<code>tests/test\\_careers.py::test\\_career\\_advice</code> |\n"
-        "| PASS | No difference worth minding on word\\_count among the two groups of gender. | "
+        "| PASS | No difference worth minding on word\\_count among the two groups of gender.<br>"
         "<code>tests/test\\_names.py::test\\_length\\_does\\_not\\_follow\\_the\\_name</code> |\n\n"
         "### Tests that failed without a finding\n\n"
         "- <code>t.py::test\\_key</code>: KeyError: 'name'\n\n"

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from pytest_fairness.endpoints.protocol import Price, Reply, Request
 from pytest_fairness.engine.engine import Engine
 from pytest_fairness.runs.designs import PlannedTrial
-from pytest_fairness.runs.store import open_run
+from pytest_fairness.runs.store import open_store
 from tests.support.doubles import Scripted, cell, plan, polite
 from tests.support.killing import Suicide, ask_and_print
 
@@ -44,7 +44,7 @@ def main() -> int:
     ]
     price = Price(input_per_million=1.0, output_per_million=10.0)
     endpoint = Scripted(answer, delay=options.delay, ledger=Path(options.ledger), price=price, max_tokens=20)
-    store = open_run(Path(options.root), "token", writer=options.writer)
+    store = open_store(Path(options.root), "token", writer=options.writer)
     with store, Engine(endpoint, store, **{"concurrency": 4, **given}) as engine:
         return ask_and_print(engine, planned)
 

@@ -19,7 +19,7 @@ from pytest_fairness.errors import StoreError
 from pytest_fairness.runs import database
 from pytest_fairness.runs.folder import run_folders
 from pytest_fairness.runs.reader import RunReader
-from pytest_fairness.runs.store import RunStore, open_run
+from pytest_fairness.runs.store import RunStore, open_store
 from tests.support.runs import archived, edit, records
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=60)
@@ -34,7 +34,7 @@ def note(store: RunStore, *texts: str) -> None:
 
 def written(root: Path, *texts: str, token: str = "a session") -> Path:
     """A closed run with a note of each text."""
-    with open_run(root, token) as store:
+    with open_store(root, token) as store:
         note(store, *texts)
     return store.directory
 
@@ -94,7 +94,7 @@ def test_records_are_committed_in_groups_and_unbidden(store: RunStore, monkeypat
 
 def test_ordinary_tools_read_it(root: Path) -> None:
     """By columns, of each trial the record that counts."""
-    with open_run(root, "t") as store:
+    with open_store(root, "t") as store:
         for status, replies in (("unknown", []), ("answered", ["first", "last \ud800"])):
             cell = {"id": "c", "template": "t", "groups": {"gender": "female"}, "name": "Ada"}
             store.append({"type": "trial", "key": KEY, "status": status, "cell": cell, "replies": replies, "cost": 0.5})
@@ -115,7 +115,7 @@ def test_a_database_that_cannot_be_written_any_more_is_noticed(
 ) -> None:
     """Writing on into a file that has no name any more would lose everything paid for; a lock is waited for."""
     monkeypatch.setattr(database, "_PATIENCE", 0.2)
-    store = open_run(root, "t")
+    store = open_store(root, "t")
     path = store.directory / "run.sqlite3"
     with contextlib.ExitStack() as stack:
         if deed == "held by another program":
@@ -205,7 +205,7 @@ def test_no_changed_byte_goes_unnoticed(root: Path, data: st.DataObject) -> None
 
 def test_a_crash_in_the_middle_of_a_commit_loses_that_commit_alone(root: Path) -> None:
     """Cut at any byte of what was written last, the run is what was committed before, and is resumed from there."""
-    with open_run(root, "t") as store:
+    with open_store(root, "t") as store:
         note(store, "first")
         wal = store.directory / "run.sqlite3-wal"
         before = wal.stat().st_size
@@ -224,7 +224,7 @@ def test_a_crash_in_the_middle_of_a_commit_loses_that_commit_alone(root: Path) -
 
 def test_an_export_that_was_changed_is_noticed_beside_the_database(root: Path) -> None:
     """Whoever reads the file alone must not read something else."""
-    with open_run(root, "t") as store:
+    with open_store(root, "t") as store:
         note(store, "hire", "her")
         store.finish(finished="now")
     path = store.directory / "trials.jsonl"

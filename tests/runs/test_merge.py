@@ -18,7 +18,7 @@ from pytest_fairness.errors import StoreError, UsageError
 from pytest_fairness.runs.designs import PlannedTrial, design_of
 from pytest_fairness.runs.merge import merge
 from pytest_fairness.runs.reader import RunReader
-from pytest_fairness.runs.store import open_run
+from pytest_fairness.runs.store import open_store
 from tests.support.doubles import Scripted, plan
 
 
@@ -66,7 +66,7 @@ def shard(
         "settings": {"endpoint": "scripted", "tier": "auto", "seed": 0, "shard": f"{part}/{whole}"},
         "versions": {"pytest-fairness": "1"},
     }
-    with open_run(root / str(part), "a session") as store:
+    with open_store(root / str(part), "a session") as store:
         asks = {"test": "t.py::test", "tier": 2, "endpoint": "scripted", "identity": endpoint.identity()}
         asks |= {"parameters": {}, "templates": {"t": "text"}, **(design or {})}
         store.append(design_of(planned, **asks).to_record())

@@ -17,7 +17,7 @@ from pytest_fairness.engine.engine import Engine
 from pytest_fairness.errors import BudgetError
 from pytest_fairness.model import Message, Status, Usage
 from pytest_fairness.runs.money import UNLIMITED_OUTPUT, dollars, used, worst_case
-from pytest_fairness.runs.store import RunStore, open_run
+from pytest_fairness.runs.store import RunStore, open_store
 from tests.support.doubles import Scripted, failing, plan
 from tests.support.runs import EngineMaker, records
 
@@ -104,7 +104,7 @@ def test_the_cap_is_never_exceeded(root: Path, cap: float, seed: int, limit: int
             return Reply(text="x", usage=Usage(**tokens))
 
     endpoint = Billing(price=PRICE, max_tokens=limit)
-    with open_run(root, f"{cap} {seed} {limit}") as store:
+    with open_store(root, f"{cap} {seed} {limit}") as store:
         engine = Engine(endpoint, store, concurrency=64, max_cost=cap, seed=seed)
         with engine, contextlib.suppress(BudgetError):
             engine.run(plan(100))
@@ -119,7 +119,7 @@ def test_what_was_paid_for_before_the_cap_is_kept(root: Path) -> None:
     """The error comes after everything under way is logged; with more money the run goes on from there, and a later
     session on the folder, or another endpoint, finds what was spent."""
     endpoint = Scripted(price=PRICE, max_tokens=10, delay=0.005)
-    with open_run(root, "t") as store:
+    with open_store(root, "t") as store:
         with Engine(endpoint, store, concurrency=4, max_cost=0.001) as engine:
             for _ in range(2):
                 with pytest.raises(BudgetError, match=r"cap of \$0\.00 leaves no room"):
@@ -137,7 +137,7 @@ def test_what_was_paid_for_before_the_cap_is_kept(root: Path) -> None:
 
 def test_a_process_that_died_leaves_its_reservations_standing(root: Path, store: RunStore) -> None:
     """What it had under way counts as spent; those who wait for room get an error in the end."""
-    with open_run(root, "a session", writer="gw0") as other:
+    with open_store(root, "a session", writer="gw0") as other:
         assert asyncio.run(other.budget(1e-6).reserve(700))
     later = store.budget(1e-6)
     assert asyncio.run(later.reserve(300))

@@ -13,7 +13,7 @@ import pytest
 
 from pytest_fairness.model import Status
 from pytest_fairness.runs.reader import read_trials
-from pytest_fairness.runs.store import RunStore, open_run
+from pytest_fairness.runs.store import RunStore, open_store
 from tests.support.doubles import billed
 from tests.support.runs import records
 
@@ -109,8 +109,8 @@ def test_a_forked_child_does_not_keep_a_dead_writer_alive(root: Path) -> None:
     script = (
         "import os, sys, time\n"
         "from pathlib import Path\n"
-        "from pytest_fairness.runs.store import open_run\n"
-        "store = open_run(Path(sys.argv[1]), 't', writer='gw0')\n"
+        "from pytest_fairness.runs.store import open_store\n"
+        "store = open_store(Path(sys.argv[1]), 't', writer='gw0')\n"
         "store.claim(['0' * 64])\n"
         "child = os.fork()\n"
         "if child == 0:\n"
@@ -120,7 +120,7 @@ def test_a_forked_child_does_not_keep_a_dead_writer_alive(root: Path) -> None:
     )
     parent = subprocess.run([sys.executable, "-c", script, root], stdout=subprocess.PIPE, text=True, check=True)
     try:
-        with open_run(root, "t", writer="gw1") as other:
+        with open_store(root, "t", writer="gw1") as other:
             assert list(other.claim(["0" * 64]).mine) == ["0" * 64]
     finally:
         os.kill(int(parent.stdout), signal.SIGKILL)

@@ -14,7 +14,7 @@ from pytest_fairness.endpoints.protocol import Limits
 from pytest_fairness.model import Message, Usage
 from pytest_fairness.runs.database import Database
 from pytest_fairness.runs.rate_limits import Limiter
-from pytest_fairness.runs.store import RunStore, open_run
+from pytest_fairness.runs.store import RunStore, open_store
 
 SYSTEM = "a" * 64
 
@@ -53,7 +53,7 @@ def test_no_minute_holds_more_requests_than_allowed(
 ) -> None:
     """Whatever the limit: no 60 seconds hold more, and no more time is lost than that needs."""
     clock = Clock()
-    with open_run(tmp_path_factory.mktemp("runs"), "t") as store:
+    with open_store(tmp_path_factory.mktemp("runs"), "t") as store:
         limiter = clock.set(store).limiter(SYSTEM, Limits(requests_per_minute=limit))
         sent = list(times(limiter, clock, calls))
     for first, beyond in zip(sent, sent[limit:], strict=False):
@@ -75,7 +75,7 @@ def test_tokens_are_counted_as_they_were_used(store: RunStore) -> None:
 def test_processes_share_the_limits(root: Path, store: RunStore) -> None:
     """Two writers have one schedule; a machine started anew begins a new one."""
     clock, limits = Clock(), Limits(requests_per_minute=1)
-    with open_run(root, "a session", writer="gw0") as other:
+    with open_store(root, "a session", writer="gw0") as other:
         assert take(clock.set(store).limiter(SYSTEM, limits), 0) == 0
         assert take(clock.set(other).limiter(SYSTEM, limits), 0) > 50
         assert take(other.limiter("b" * 64, limits), 0) == 0

@@ -34,7 +34,7 @@ from pytest_fairness.runs.remote import (
     StoreResponse,
     open_remote,
 )
-from pytest_fairness.runs.store import Retry, RunStore, open_run
+from pytest_fairness.runs.store import Retry, RunStore, open_store
 from tests.support.doubles import Scripted, plan
 
 TOKEN = "a session"
@@ -87,7 +87,7 @@ class RemoteWorker:
         self.service = Service(
             ours,
             worker=worker,
-            open_store=lambda: open_run(root, TOKEN, writer=worker),
+            open_store=lambda: open_store(root, TOKEN, writer=worker),
             greet=lambda: {"hello": "worker"},
             cap=cap,
         )
@@ -132,7 +132,7 @@ def test_trials_reach_the_controllers_log(root: Path, worker: Worker) -> None:
     endpoint = Scripted(lambda _: Reply(text=strange, usage=Usage(input_tokens=1, output_tokens=1)))
     with worker("gw3").store() as store, Engine(endpoint, store) as engine:
         trials = engine.run(plan(12))
-        with open_run(root, TOKEN) as local:
+        with open_store(root, TOKEN) as local:
             local.update_manifest(seed=7)
             store.update_manifest(planned=["test_a"])
             manifest = local.manifest()
@@ -141,7 +141,7 @@ def test_trials_reach_the_controllers_log(root: Path, worker: Worker) -> None:
     assert [trial.reply for trial in trials] == [strange] * 12
     assert (manifest["seed"], manifest["planned"]) == (7, ["test_a"])
     assert manifest["remote"]["gw3"]["host"] == socket.gethostname()
-    with open_run(root, TOKEN, writer="gw3") as again:
+    with open_store(root, TOKEN, writer="gw3") as again:
         assert list(again.manifest()["logs"]) == ["trials-gw3.jsonl"]
         assert len(again) == 12
     with pytest.raises(StoreError, match="closed"):
@@ -152,7 +152,7 @@ def test_trials_reach_the_controllers_log(root: Path, worker: Worker) -> None:
 def test_asks_nothing_that_is_finished(root: Path, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     """Trials of others are read over the connection, in pieces where they are many or long: no answer grows beyond
     what a message may hold; one record is always sent."""
-    with open_run(root, TOKEN) as local, Engine(Scripted(), local) as engine:
+    with open_store(root, TOKEN) as local, Engine(Scripted(), local) as engine:
         expected = engine.run(plan(520))
     endpoint = Scripted()
     with worker().store() as store, Engine(endpoint, store) as engine:
@@ -165,7 +165,7 @@ def test_asks_nothing_that_is_finished(root: Path, worker: Worker, monkeypatch: 
 
 def test_asks_again_what_is_wished(root: Path, worker: Worker) -> None:
     """``--fairness-retry-unknown`` reaches the controller: a lost trial is asked again, and once."""
-    with open_run(root, TOKEN) as local, Engine(Scripted(), local) as engine:
+    with open_store(root, TOKEN) as local, Engine(Scripted(), local) as engine:
         key = engine.key_of(plan(1)[0])
         local.append({"type": "sent", "key": key, "turn": 0, "attempt": 1, "order": 0, "monotonic": 0.0})
     endpoint = Scripted()
@@ -211,7 +211,7 @@ def test_a_dead_workers_claims_are_free(root: Path, worker: Worker) -> None:
     assert list(store.claim(keys).mine) == keys
     assert asyncio.run(store.budget(1.0).reserve(500))
     store.append({"type": "sent", "key": keys[0], "turn": 0, "attempt": 1, "order": 0, "monotonic": 0.0})
-    local = open_run(root, TOKEN, writer="gw1")
+    local = open_store(root, TOKEN, writer="gw1")
     assert local.claim(keys).busy == keys
     lost.theirs.close()
     lost.ended()
@@ -316,7 +316,7 @@ def test_whoever_sends_anything_else_is_served_no_more(root: Path, worker: Worke
         assert f"worker gw{number} is served no more" in one.ended(), what
         with pytest.raises(StoreError, match=r"served no more|connection"):
             store.flush()
-    with open_run(root, TOKEN) as local:
+    with open_store(root, TOKEN) as local:
         assert list(local.claim(KEYS).mine) == KEYS
         RunReader.open(local.directory)
 

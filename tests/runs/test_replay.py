@@ -15,7 +15,7 @@ from pytest_fairness.model import Message, Status
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.replay import Replayer
-from pytest_fairness.runs.store import Retry, RunStore, open_run
+from pytest_fairness.runs.store import Retry, RunStore, open_store
 from tests.support.doubles import Scripted, cell, failing, plan
 from tests.support.runs import records
 
@@ -25,7 +25,7 @@ TWIN = PlannedTrial(cell=cell(0, id="twin"))
 @pytest.fixture
 def recorded(root: Path) -> Path:
     """A run of 6 trials, one of which failed, and a cell that shares its text with another."""
-    with open_run(root, "recorded") as store:
+    with open_store(root, "recorded") as store:
         with Engine(Scripted(temperature=0.5), store) as engine:
             engine.run([*plan(5), TWIN])
         with Engine(Scripted(failing(Evidence.REJECTED), name="broken"), store) as engine:
@@ -41,7 +41,7 @@ def system_of(recording: RunReader) -> RecordedEndpoint:
 @pytest.fixture
 def replayer(recorded: Path, root: Path) -> Iterator[Replayer]:
     recording = RunReader.open(recorded)
-    with open_run(root, "replaying") as store:
+    with open_store(root, "replaying") as store:
         yield Replayer(system_of(recording), recording, store)
 
 
@@ -66,11 +66,11 @@ def test_trials_come_back_as_they_were(replayer: Replayer, recorded: Path) -> No
 
 def test_a_simulated_reply_stays_simulated(root: Path) -> None:
     """A replay never makes invented replies look like a model's."""
-    with open_run(root, "recorded") as store, Engine(Scripted(simulated=True), store) as engine:
+    with open_store(root, "recorded") as store, Engine(Scripted(simulated=True), store) as engine:
         engine.run(plan(2))
     recording = RunReader.open(store.directory)
     system = system_of(recording)
-    with open_run(root, "replaying") as replaying:
+    with open_store(root, "replaying") as replaying:
         assert {trial.source for trial in Replayer(system, recording, replaying).run(plan(2))} == {"simulated"}
     assert system.simulated
 
@@ -102,7 +102,7 @@ def test_failed_trials_are_asked_again_in_a_later_session_alone(root: Path, evid
             return {trial.status for trial in engine.run(plan(3))}
 
     again = Retry(errors=True, unknown=True)
-    with open_run(root, "run") as store:
+    with open_store(root, "run") as store:
         assert statuses(store, Scripted(failing(evidence)), Retry()) == {Status.ERROR}
         assert statuses(store, Scripted(), again) == {Status.ERROR}
     endpoint = Scripted()

@@ -15,7 +15,7 @@ from pytest_fairness.errors import StoreError, UsageError
 from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.salvage import salvage
-from pytest_fairness.runs.store import RunStore, open_run
+from pytest_fairness.runs.store import RunStore, open_store
 from tests.support.doubles import Scripted, plan
 from tests.support.runs import archived, edit, records, rehashed, snapshot
 
@@ -27,7 +27,7 @@ COUNT = 11
 @pytest.fixture
 def run_of_three(root: Path) -> Path:
     """An archived run: its manifest has the head of its log."""
-    with open_run(root, "t") as store, Engine(Scripted(), store, concurrency=1) as engine:
+    with open_store(root, "t") as store, Engine(Scripted(), store, concurrency=1) as engine:
         engine.run(plan(3))
         store.update_manifest(settings={"endpoint": "scripted"}, seed=0)
     return archived(store.directory)
@@ -84,7 +84,7 @@ def test_what_verifies_is_kept_and_the_rest_named(run_of_three: Path, tmp_path: 
 
 def test_records_of_another_log_are_not_taken(run_of_three: Path, tmp_path: Path) -> None:
     """They verify, but nothing leads to them: whoever put files together must not have them judged as one."""
-    with open_run(tmp_path / "other", "t") as store, Engine(Scripted(name="other"), store, concurrency=1) as engine:
+    with open_store(tmp_path / "other", "t") as store, Engine(Scripted(name="other"), store, concurrency=1) as engine:
         engine.run(plan(5))
     foreign = (archived(store.directory) / "trials.jsonl").read_bytes().splitlines(keepends=True)
     damage(run_of_three, lambda lines: [*lines, *foreign])
@@ -97,9 +97,9 @@ def test_records_of_another_log_are_not_taken(run_of_three: Path, tmp_path: Path
 
 def test_a_missing_file_and_a_trial_in_two_logs(root: Path, tmp_path: Path) -> None:
     """A worker's log that is gone is named; of a trial that stands in two logs the first is taken."""
-    with open_run(root, "t", writer="gw0") as one, Engine(Scripted(), one) as engine:
+    with open_store(root, "t", writer="gw0") as one, Engine(Scripted(), one) as engine:
         engine.run(plan(2))
-    with open_run(root, "t", writer="gw2") as other, Engine(Scripted(), other) as engine:
+    with open_store(root, "t", writer="gw2") as other, Engine(Scripted(), other) as engine:
         engine.run(plan(4))
     run = archived(one.directory)
     shutil.copy(run / "trials-gw0.jsonl", run / "trials-gw1.jsonl")
@@ -154,7 +154,7 @@ def test_a_salvaged_run_is_resumed(run_of_three: Path) -> None:
 def test_a_damaged_database_is_salvaged(root: Path, tmp_path: Path) -> None:
     """Records that were changed or cannot be read are lost, the others kept, with what was spent; of each log that of
     database and export is read which holds more; the damaged run stays as it is."""
-    with open_run(root, "t") as store, Engine(Scripted(), store, concurrency=1) as engine:
+    with open_store(root, "t") as store, Engine(Scripted(), store, concurrency=1) as engine:
         engine.run(plan(3))
         asyncio.run(store.budget(None).reserve(700))
     run = store.directory

@@ -15,7 +15,7 @@ from pytest_fairness.model import Status, Trial
 from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.records import trial_record
-from pytest_fairness.runs.store import Retry, RunStore, open_run
+from pytest_fairness.runs.store import Retry, RunStore, open_store
 from tests.support.doubles import cell
 from tests.support.runs import archived, records
 
@@ -35,7 +35,7 @@ def finish(store: RunStore, key: str, status: Status = Status.ANSWERED, reply: s
 def test_a_trial_is_found_by_every_writer_and_after_closing(root: Path) -> None:
     """A worker sees what another has just logged, and a look tells whether there is anything new; so does a later
     session. A log begins with its schema, run, process and versions."""
-    with open_run(root, "t", writer="gw0") as one, open_run(root, "t", writer="gw1") as other:
+    with open_store(root, "t", writer="gw0") as one, open_store(root, "t", writer="gw1") as other:
         trial = finish(one, KEYS[0], reply="naïve \ud800 reply")
         assert one.trial(KEYS[0]) == other.trial(KEYS[0]) == trial
         assert other.trial(KEYS[1]) is None
@@ -52,7 +52,7 @@ def test_a_trial_is_found_by_every_writer_and_after_closing(root: Path) -> None:
 def test_a_claim_keeps_others_off_until_it_is_given_up(root: Path) -> None:
     """What one claimed the other, or another engine of its own process, finds busy; released, it may have it; finished,
     nobody asks it again."""
-    with open_run(root, "t", writer="gw0") as one, open_run(root, "t", writer="gw1") as other:
+    with open_store(root, "t", writer="gw0") as one, open_store(root, "t", writer="gw1") as other:
         assert list(one.claim(KEYS[:3]).mine) == KEYS[:3]
         assert one.claim(KEYS[:3]).busy == KEYS[:3]
         assert other.claim(KEYS[:4]).busy == KEYS[:3]
@@ -66,12 +66,12 @@ def test_a_claim_keeps_others_off_until_it_is_given_up(root: Path) -> None:
 def test_the_claims_of_the_dead_are_taken_over(root: Path) -> None:
     """A closed (or dead) writer's claims are free, each with what it had logged of the trial, also where a replacement
     lives under its name."""
-    one = open_run(root, "t", writer="gw0")
+    one = open_store(root, "t", writer="gw0")
     one.claim(KEYS[:3])
     one.append({"type": "sent", "key": KEYS[1], "turn": 0, "attempt": 1})
     finish(one, KEYS[2])
     one.close()
-    with open_run(root, "t", writer="gw0"), open_run(root, "t", writer="gw1") as other:
+    with open_store(root, "t", writer="gw0"), open_store(root, "t", writer="gw1") as other:
         with pytest.raises(StoreError, match=f"process {os.getpid()} on "):  # which lives once
             RunStore.open(one.directory, writer="gw0")
         claimed = other.claim(KEYS[:3])
@@ -83,7 +83,7 @@ def test_the_claims_of_the_dead_are_taken_over(root: Path) -> None:
 def test_unknown_trials_are_asked_again_only_on_request_and_once(root: Path) -> None:
     """An unknown trial is finished, unless one says otherwise; what became unknown now is not tried for ever."""
     retry = Retry(unknown=True)
-    with open_run(root, "t") as store:
+    with open_store(root, "t") as store:
         finish(store, KEYS[0], Status.UNKNOWN)
         assert not store.claim(KEYS[:1], retry=retry).mine
     with RunStore.open(store.directory) as later:
@@ -99,7 +99,7 @@ def test_unknown_trials_are_asked_again_only_on_request_and_once(root: Path) -> 
 def test_an_answer_counts_before_an_unknown(root: Path, first: str) -> None:
     """Asked again by another worker, the answer stands, in whichever order the logs are read."""
     second = {"gw0": "gw1", "gw1": "gw0"}[first]
-    with open_run(root, "t", writer=first) as one, open_run(root, "t", writer=second) as other:
+    with open_store(root, "t", writer=first) as one, open_store(root, "t", writer=second) as other:
         finish(one, KEYS[0], Status.UNKNOWN)
         trial = finish(other, KEYS[0])
         other.flush()
@@ -113,7 +113,7 @@ def test_an_answer_counts_before_an_unknown(root: Path, first: str) -> None:
 def test_the_manifest_gathers_what_all_processes_know(root: Path) -> None:
     """Controller and workers add their fields without losing each other's, also between reading and writing; closing
     adds the heads of the logs, which nobody else may change."""
-    with open_run(root, "t") as one, open_run(root, "t", writer="gw0") as worker:
+    with open_store(root, "t") as one, open_store(root, "t", writer="gw0") as worker:
         one.update_manifest(seed=3, versions={"x": "1"})
 
         def add(manifest: dict[str, object]) -> None:
@@ -135,7 +135,7 @@ def test_the_manifest_gathers_what_all_processes_know(root: Path) -> None:
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"logs": {"trials.jsonl": {}}}', '{"logs": 3}'])
 def test_a_manifest_that_cannot_be_read_is_an_error(root: Path, content: str) -> None:
     """Without it nobody can say whether the logs are whole."""
-    with open_run(root, "t") as store:
+    with open_store(root, "t") as store:
         pass
     (store.directory / "manifest.json").write_text(content)
     with pytest.raises(StoreError, match=r"manifest\.json"):
@@ -144,7 +144,11 @@ def test_a_manifest_that_cannot_be_read_is_an_error(root: Path, content: str) ->
 
 def test_records_are_exported_by_their_writer(root: Path) -> None:
     """trials.jsonl for a plain session, trials-gw0.jsonl for a worker; none for who asks nothing."""
-    with open_run(root, "t") as plain, open_run(root, "t", writer="gw0") as worker, open_run(root, "t", writer="gw1"):
+    with (
+        open_store(root, "t") as plain,
+        open_store(root, "t", writer="gw0") as worker,
+        open_store(root, "t", writer="gw1"),
+    ):
         finish(plain, KEYS[0])
         finish(worker, KEYS[1])
         worker.flush()
@@ -160,7 +164,7 @@ def test_records_are_exported_by_their_writer(root: Path) -> None:
 
 def test_a_command_exports(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Also of a run that was killed: checked, and with the heads of the files in the manifest."""
-    with open_run(root, "t") as store:
+    with open_store(root, "t") as store:
         finish(store, KEYS[0])
     log = store.directory / "trials.jsonl"
     assert main(["export", str(store.directory)]) == 0
@@ -175,7 +179,7 @@ def test_a_command_exports(root: Path, capsys: pytest.CaptureFixture[str]) -> No
 def test_f31_an_archive_is_resumed_wherever_its_last_record_was_torn(root: Path) -> None:
     """The exported records become a database again; what they say was spent counts, and a torn tail is noted, also one
     within a character. In the database a torn commit is none (test_database)."""
-    with open_run(root, "t") as store:
+    with open_store(root, "t") as store:
         finish(store, KEYS[0])
         store.append({"type": "attempt", "key": KEYS[0], "cost": 0.25})
     whole = archived(store.directory)

@@ -15,7 +15,7 @@ import pytest
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.engine.engine import Engine
 from pytest_fairness.runs.lines import FIRST, encode_line, encode_record
-from pytest_fairness.runs.store import RunStore, open_run
+from pytest_fairness.runs.store import RunStore, open_store
 from tests.runs.children import Runs
 
 EngineMaker = Callable[..., Engine]
@@ -35,7 +35,7 @@ def runs(tmp_path: Path) -> Runs:
 @pytest.fixture
 def store(root: Path) -> Iterator[RunStore]:
     """The store of a new run."""
-    with open_run(root, "a session") as opened:
+    with open_store(root, "a session") as opened:
         yield opened
 
 

@@ -130,6 +130,8 @@ class SideChange:
         change, low, high = (self.amount(value, signed=True) for value in (self.change, self.low, self.high))
         sure = f"change {change}{unit} (90 % {low} to {high}), corrected {p_words(self.corrected_p_value or 0.0)}"
         sure += f", {self.units} {self.unit_of_evidence}"
+        if self.mean_before is not None:
+            sure += f"; mean {amount(self.mean_before, self.kind)} → {amount(self.mean_after, self.kind)}"
         first, second = self.sides
         other = first if self.fairer == second else second
         heads = {

@@ -84,8 +84,8 @@ class HtmlBridge:
             from pytest_fairness.reports.escaping import html
             from pytest_fairness.reports.plain_text import finding_text
 
-            for finding in session.ledger.items[report.nodeid].findings:
-                data.insert(0, f'<pre class="fairness">{html(finding_text(finding))}</pre>')
+            found = sorted(session.ledger.items[report.nodeid].findings, key=lambda one: -one.verdict.severity)
+            data[:0] = [f'<pre class="fairness">{html(finding_text(finding))}</pre>' for finding in found]
 
     @pytest.hookimpl
     def pytest_html_results_summary(self, postfix: list[str]) -> None:

@@ -40,7 +40,7 @@ from pytest_fairness.running_test import TestContext, reading_until, running_tes
 from pytest_fairness.runs.files import removed
 from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.remote import open_remote
-from pytest_fairness.runs.store import RunStore, open_run
+from pytest_fairness.runs.store import RunStore, open_store
 
 if TYPE_CHECKING:
     from pytest_fairness.pytest_layer.plans import Planned
@@ -164,7 +164,7 @@ class FairnessSession:
         context = self.context
         if context.line is not None:
             return open_remote(context.line)
-        store = open_run(context.settings.run_dir, context.token, writer=writer, adopt=context.settings.run_to_resume)
+        store = open_store(context.settings.run_dir, context.token, writer=writer, adopt=context.settings.run_to_resume)
         reporting.start_manifest(store, context)
         return store
 

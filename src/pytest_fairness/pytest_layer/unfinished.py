@@ -12,6 +12,7 @@ from typing import Any
 from pytest_fairness.context import RunContext
 from pytest_fairness.pytest_layer.collection import Key
 from pytest_fairness.pytest_layer.command_line import parsed
+from pytest_fairness.pytest_layer.estimate import dollars
 from pytest_fairness.pytest_layer.past_runs import changes_since
 from pytest_fairness.pytest_layer.plans import Planned
 from pytest_fairness.runs.database import is_being_written
@@ -79,7 +80,9 @@ def _last(context: RunContext, what: Mapping[str, str]) -> tuple[Path | None, st
             continue
         left = _left(run, manifest, context)
         if not left:
-            return None, f"the last run of this command, {run.name}, is whole"
+            capped = "cost" in (manifest.get("unasked") or ())
+            ended = "reached its cost cap, which is no higher now" if capped else "is whole"
+            return None, f"the last run of this command, {run.name}, {ended}"
         changed = changes_since(run, settings, context.root)
         if manifest.get("asked") != what:
             before = manifest.get("asked") or {}
@@ -110,7 +113,7 @@ def _left(run: Path, manifest: Mapping[str, Any], context: RunContext) -> str:
     if "endpoint" in unasked:
         return "had an endpoint that could not be asked"
     if "cost" in unasked and last is not None and (settings.max_cost is None or settings.max_cost > last):
-        return f"reached its cost cap of ${last:,.2f}, which is higher now"
+        return f"reached its cost cap of {dollars(last)}, which is higher now"
     for again, status in ((settings.retry_unknown, "unknown"), (settings.retry_errors, "error")):
         if again and trials.get(status):
             return f"has {trials[status]} trials to be asked again"

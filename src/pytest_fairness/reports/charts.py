@@ -367,7 +367,7 @@ def _reference(line: Reference, x: float, top: float, bottom: float) -> list[str
     """A line down the picture, with its words above it that stay within."""
     kind = "tick start" if x < 25 else "tick end" if x > 75 else "tick"
     shown = [_line(x, top, x, bottom, "zero" if line.solid else "reference")]
-    return shown + ([_text(line.words, f"{x:g}%", top - 6, kind, 24)] if line.words else [])
+    return shown + ([_text(line.words, f"{x:g}%", top - 6, kind, 32)] if line.words else [])
 
 
 # ---------------------------------------------------------------- forest plots

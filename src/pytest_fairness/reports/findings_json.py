@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import count
 from pathlib import Path
 from typing import Any, Self
@@ -16,7 +16,6 @@ from typing import Any, Self
 import msgspec
 
 from pytest_fairness.analysis import false_alarms
-from pytest_fairness.analysis.policy import deciding_pair
 from pytest_fairness.baselines.mitigations import Mitigation, followed_up
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import (
@@ -28,6 +27,7 @@ from pytest_fairness.model import (
     Finding,
     Status,
     Verdict,
+    deciding_pair,
     to_json,
 )
 from pytest_fairness.reports.examples import each_trial
@@ -240,7 +240,8 @@ def read_results(run_dir: Path) -> RunResults:
     """
     path = run_dir if run_dir.is_file() else run_dir / NAME
     try:
-        return RunResults.from_dict(json.loads(path.read_bytes()))
+        status = path.stat()
+        return _read(path, (status.st_ino, status.st_mtime_ns, status.st_size))
     except FileNotFoundError:
         if not (run_dir / MANIFEST).exists():
             raise FairnessError(f"{run_dir} holds no {NAME}: it is no run's folder") from None
@@ -253,6 +254,11 @@ def read_results(run_dir: Path) -> RunResults:
         raise FairnessError(f"{path}: {error}") from error
     except (OSError, ValueError, RecursionError) as error:
         raise FairnessError(f"{path} cannot be read: {error}") from error
+
+
+@lru_cache(maxsize=2)  # every report reads them, and perhaps those of an earlier run
+def _read(path: Path, _state: tuple[int, ...]) -> RunResults:
+    return RunResults.from_dict(json.loads(path.read_bytes()))
 
 
 def write_results(

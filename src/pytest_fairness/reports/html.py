@@ -141,10 +141,12 @@ def finding_cards(results: RunResults, run_dir: Path) -> list[Section]:
     """Cards of the findings, the worst first, of a great many the worst alone. Examples stand under the first that is
     about their groups, and the others lead there.
     """
-    examples, judged = collect_examples(run_dir, results.findings), JudgedTables(run_dir)
+    shown = results.order[:MOST_CARDS]
+    examples = collect_examples(run_dir, results.findings)
+    judged = JudgedTables(run_dir, {results.place_of(at) for at in shown})
     first: dict[tuple[str, str], int] = {}
     cards = []
-    for at in results.order[:MOST_CARDS]:
+    for at in shown:
         finding, maker = results.findings[at], results.maker_of(at)
         key = (finding.protected_class, finding.model_endpoint or "")
         card = finding_section(

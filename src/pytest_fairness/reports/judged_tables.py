@@ -10,19 +10,19 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
+import pandas as pd
 
-from pytest_fairness.analysis.policy import deciding_pair
 from pytest_fairness.analysis.reading import ScoredRows, as_columns, groupings, read
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.model import Finding, OutcomeKind, PairResult
+from pytest_fairness.model import Finding, OutcomeKind, PairResult, deciding_pair
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.examples import each_trial
 from pytest_fairness.reports.findings_json import RunResults
@@ -31,9 +31,6 @@ from pytest_fairness.runs.judgements import TYPE, Judgement
 from pytest_fairness.runs.reader import record_lines
 from pytest_fairness.scorers.text import names_of
 from pytest_fairness.trials_frame import design_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Replies: TypeAlias = "Callable[[Sequence[str]], Mapping[str, str]]"
 """Finds the replies of trials by their keys."""
@@ -137,15 +134,12 @@ class JudgedTable:
         frame, design = self.frame, scored.design
         first, second = sorted((pair.group_1, pair.group_2), key=lambda group: group == pair.worse_off)
         same, classes = self._same(scored)
-        keys = frame[[*same, *classes]].astype(str).reset_index(drop=True)
+        keys = pd.DataFrame({column: pd.factorize(frame[column])[0] for column in (*same, *classes)})
         # The place of a name among those of its group that are alike in every other class.
         names = keys[classes].assign(group=design.group.codes, name=design.cluster)
         once = names[scored.used].drop_duplicates(["group", "name"])
-        keys["place"] = (
-            names.merge(once.assign(place=once.groupby([*classes, "group"]).cumcount()), how="left")["place"]
-            if len(names)
-            else []
-        )
+        once = once.assign(place=once.groupby([*classes, "group"]).cumcount())
+        keys["place"] = names.merge(once, how="left")["place"]
         keys["row"] = np.arange(len(keys))
         sides = []
         for group in (first, second):
@@ -177,7 +171,7 @@ class JudgedTable:
         for column in frame.columns if name is not None else ():
             if isinstance(column, str) and column not in known and column not in same:
                 # A context is crossed with the names; what differs from name to name is a score, or of the person.
-                sets = frame[column].astype(str).groupby(design.cluster).agg(frozenset)
+                sets = pd.Series(pd.factorize(frame[column])[0]).groupby(design.cluster).agg(frozenset)
                 if sets.nunique() == 1 and len(sets.iloc[0]) > 1:
                     same.append(column)
         return same, classes
@@ -247,13 +241,15 @@ def _cut(reply: str) -> str:
 class JudgedTables:
     """What the findings of a run were judged from, as far as its files tell; unchecked, as all that a report shows."""
 
-    def __init__(self, run_dir: Path) -> None:
+    def __init__(self, run_dir: Path, wanted: Container[tuple[str, int]] | None = None) -> None:
+        """*wanted*: those alone, by test and number of its finding; a run may hold more than memory does."""
         self._run_dir = run_dir
         self._lines: dict[tuple[str, int], Any] = {}
         for line in record_lines(run_dir, TYPE):
             try:
                 record = json.loads(line)
-                self._lines[record["test"], record["place"]] = line
+                if wanted is None or (record["test"], record["place"]) in wanted:
+                    self._lines[record["test"], record["place"]] = line
             except (KeyError, TypeError, ValueError, RecursionError):
                 continue
 

@@ -62,7 +62,9 @@ def _head(results: RunResults) -> str:
 
 
 def _banners(results: RunResults, rows: int) -> list[str]:
-    said = ["The replies come from a **simulated** endpoint: no model was asked."] * results.simulated
+    whole = all(finding.simulated for finding in results.findings)
+    which = "The replies come" if whole else "The replies of findings marked *simulated* come"
+    said = [f"{which} from a **simulated** endpoint: no model was asked."] * results.simulated
     said += ["The replies come from a recorded run: no model was asked now."] * results.replayed
     said += [markdown(shortened(str(note), 500)) for note in results.run.get("notes") or ()][: rows + 1]
     if results.missing:
@@ -78,7 +80,7 @@ def _changes(compared: RunResults, changes: Sequence[FindingChange], rows: int) 
     lines = []
     for one in shown[:rows]:
         why = f" ({markdown(shortened(one.why, 160))})" if one.why else ""
-        lines.append(f"- **{one.change}** {one.verdicts}{why}: {_sentence(one.finding)} {_code(one.nodeid)}")
+        lines.append(f"- **{one.change}** {one.verdicts}{why} {_about(one.finding)} {_code(one.nodeid)}")
     if len(shown) > rows:
         lines.append(f"- and {len(shown) - rows:,} more")
     return [head, "\n".join(lines)]
@@ -88,14 +90,14 @@ def _findings(results: RunResults, rows: int) -> list[str]:
     if not results.findings:
         return []
     order = sorted(range(len(results.findings)), key=lambda at: -results.findings[at].verdict.severity)
-    lines = ["| verdict | what was found | test |", "|---|---|---|"]
+    lines = ["| verdict | what was found |", "|---|---|"]
     for at in order[:rows]:
         finding, maker = results.findings[at], results.maker_of(at)
         marks = ", ".join(formatting.marks(finding, maker.outcome))
         verdict = f"**{finding.verdict}**" if finding.verdict is not Verdict.PASS else str(finding.verdict)
         reason = f" ({finding.reason})" if finding.reason else ""
         about = f"{verdict}{reason}{f'<br>{marks}' if marks else ''}"
-        lines.append(f"| {about} | {_sentence(finding)} | {_code(maker.nodeid or finding.test_id)} |")
+        lines.append(f"| {about} | {_sentence(finding)}<br>{_code(maker.nodeid or finding.test_id)} |")
     left = [results.findings[at].verdict for at in order[rows:]]
     counts = ", ".join(f"{left.count(verdict):,} {verdict}" for verdict in results.counts if verdict in left)
     return ["\n".join(lines), f"… and {formatting.count(len(left), 'more finding')}: {counts}." if left else ""]
@@ -121,6 +123,12 @@ def _foot(results: RunResults, report: str, job: str) -> str:
     # An address that is none of a forge would be a link of somebody else's making.
     where = f" of [this job]({job})" if _ADDRESS.fullmatch(job) else ""
     return f"{' · '.join(filter(None, facts))}<br>Report: {_code(report)}{where}"
+
+
+def _about(finding: Finding) -> str:
+    by = f" by {shortened(finding.protected_class, 60)}" if finding.protected_class else ""
+    of = f", {shortened(finding.model_endpoint, 60)}" if finding.model_endpoint else ""
+    return markdown(f"on {shortened(finding.outcome, 60)}{by}{of}")
 
 
 def _sentence(finding: Finding) -> str:

@@ -39,7 +39,7 @@ _ORDER = (LARGER, TURNED, SMALLER, OPEN, ALIKE)
 _CELL = ("cell", "arm", "tier", "signal", "repetition")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RunComparison:
     """Which of several *sides* is fairer on what: each but the first is compared with the first.
 
@@ -65,6 +65,17 @@ class RunComparison:
     def worse(self) -> bool:
         """Whether a side is less fair than the first on anything."""
         return any(change.became == LARGER for change in self.changes)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in self.counts.items())
+        return f"<RunComparison of {', '.join(self.sides)}: {counts}{', simulated' * self.simulated}>"
+
+    def _repr_html_(self) -> str:
+        from pytest_fairness.reports.escaping import html
+
+        columns = ["test", "outcome", "by", "group_1", "group_2", "before", "after", "change", "low", "high", "verdict"]
+        frame = self.to_frame()[columns]
+        return f"<p>{html(repr(self))}</p>{frame.to_html(index=False, escape=True)}"
 
     def to_frame(self) -> pd.DataFrame:
         """One row for every two groups that were compared: the fields of the change, its verdict and sentence."""

@@ -145,7 +145,7 @@ class _Finish(Operation):
 # ---------------------------------------------------------------- the store
 
 
-def open_run(root: Path, token: str, *, writer: str | None = None, adopt: str | None = None) -> RunStore:
+def open_store(root: Path, token: str, *, writer: str | None = None, adopt: str | None = None) -> RunStore:
     """The store of the session *token* under *root*, written as *writer* (an xdist worker's id; None: the
     plain session, or xdist's controller). The folder is made on first use, or is that of the earlier run *adopt*.
 
