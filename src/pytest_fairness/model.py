@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 if TYPE_CHECKING:
@@ -295,6 +295,30 @@ class PairResult:
 
 #: What stands for a test statistic and an effect size that a finding has none of: these fields are never empty.
 NOT_COMPUTED = "not computed: nothing was compared"
+
+
+def deciding_pair(pairs: Sequence[PairResult]) -> PairResult | None:
+    """The pair that an assertion's verdict, sentence and report fields are about; ``None`` without pairs.
+
+    The most severe verdict; among equals the outcome asked for before refusals and missing answers, then the smallest
+    p-value, then the largest effect. Among pairs that all PASS, the one whose interval reaches furthest. A pair that is
+    there to raise the alarm decides nothing without one. Of pairs that only rounding tells apart, the first: the order
+    of rows must not choose what a sentence is about.
+    """
+    gating = [pair for pair in pairs if not pair.alarm_only or pair.verdict in ALARMS]
+    if not gating:
+        return None
+    least = min(map(_urgency, gating))
+    same = partial(math.isclose, rel_tol=1e-9)
+    return next(pair for pair in gating if all(map(same, _urgency(pair), least)))
+
+
+def _urgency(pair: PairResult) -> tuple[float, ...]:
+    if pair.verdict is Verdict.PASS:
+        reach = max(abs(pair.effect_low or 0.0), abs(pair.effect_high or 0.0), abs(pair.effect))
+        return (0.0, 0.0, -reach, pair.p_value)
+    own = float(pair.alarm_only)
+    return (-pair.verdict.severity, own, pair.corrected_p_value, pair.p_value, -abs(pair.effect))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,8 +35,8 @@ def finding(*corrected: float, verdict: Verdict = Verdict.FLAG, assertion: str =
 
 
 def test_the_controller_of_a_session_loads_no_numpy() -> None:
-    """Reports are made where nothing is judged."""
-    code = "import sys, pytest_fairness.reports.html; sys.exit('numpy' in sys.modules)"
+    """What is concluded of a session is written where nothing is judged; the pictures alone need the tables."""
+    code = "import sys, pytest_fairness.reports.plain_text; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -125,7 +125,7 @@ def test_the_file_the_terminal_and_the_page_tell_it(tmp_path) -> None:
     assert lines.count("test_strong") == 2
     page = write_html(tmp_path).read_text(encoding="utf-8")
     assert "Session p" in page
-    assert "The session fails." in page
+    assert "The session failed" in page
     assert page.count(".0600") >= 2
 
 

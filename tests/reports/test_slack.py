@@ -37,7 +37,10 @@ def test_a_regression_is_sent_without_a_fail() -> None:
     body = message(after, changes_between(before, after), {"CI_JOB_URL": "https://ci.example/1"})
     assert body is not None
     assert "compared: 1 new" in texts(body)[1]
-    assert "ci.example/1" in texts(body)[1]
+    assert texts(body)[1].endswith(" · <https://ci.example/1|this job>")
+    body = message(after, changes_between(before, after), {"CI_JOB_URL": "https://ci.example/1|x> <!here"})
+    assert body is not None
+    assert "<" not in texts(body)[1]
     assert texts(body)[2].startswith("*FLAG* [gpt-4o] (new): ")
     assert message(before, changes_between(after, before), {}) is None
 

@@ -23,7 +23,6 @@ from pytest_fairness.analysis.policy import (
     Decision,
     Rule,
     assertion_verdict,
-    deciding_pair,
     judge,
     milder,
     needed_size,
@@ -32,7 +31,7 @@ from pytest_fairness.analysis.policy import (
     worse,
     worst_spec,
 )
-from pytest_fairness.model import OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.model import OutcomeKind, PairResult, Reason, Verdict, deciding_pair
 from pytest_fairness.statistics.pair_table import PairTable
 
 PASS, FLAG, FAIL, INCONCLUSIVE = Verdict.PASS, Verdict.FLAG, Verdict.FAIL, Verdict.INCONCLUSIVE

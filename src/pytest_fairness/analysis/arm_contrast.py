@@ -18,7 +18,6 @@ from pytest_fairness.analysis.policy import (
     TRIVIAL,
     Decision,
     Rule,
-    deciding_pair,
     first_match,
     undecided,
     until_significant,
@@ -28,7 +27,17 @@ from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import Reading, ScoredRows, check_level, nouns, read, several
 from pytest_fairness.analysis.sentences import RATES, amount, effect_words, p_words, percent, signed
 from pytest_fairness.errors import FrameError, UsageError
-from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.model import (
+    ALARMS,
+    JSON,
+    Finding,
+    GroupResult,
+    OutcomeKind,
+    PairResult,
+    Reason,
+    Verdict,
+    deciding_pair,
+)
 from pytest_fairness.statistics.arrays import Bools, Coded, Ints, Values, code, cross, read_design, require_frame
 from pytest_fairness.statistics.choices import FIRST, NEITHER, REFUSED, UNSCORED, block_columns, read_choices
 from pytest_fairness.statistics.compare import impute

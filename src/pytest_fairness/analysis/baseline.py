@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from pytest_fairness.analysis.policy import MAX_REFUSAL_DIFFERENCE, MAX_UNSCORED, deciding_pair, worst_spec
+from pytest_fairness.analysis.policy import MAX_REFUSAL_DIFFERENCE, MAX_UNSCORED, worst_spec
 from pytest_fairness.analysis.provenance import finding_of, stamp
 from pytest_fairness.analysis.sentences import amount, effect_with_interval, listed, p_words, percent, signed
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import ALARMS, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.model import ALARMS, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict, deciding_pair
 from pytest_fairness.statistics.clusters import one_sample_t
 from pytest_fairness.statistics.persona_scores import (
     OVERALL,

@@ -26,7 +26,6 @@ from pytest_fairness.analysis.policy import (
     RECOMMENDED_N,
     Decision,
     Rule,
-    deciding_pair,
     judge,
     undecided,
     verdict_by,
@@ -45,7 +44,17 @@ from pytest_fairness.analysis.reading import (
 )
 from pytest_fairness.analysis.sentences import NO_ANSWER, REFUSAL, Subject, effect_with_interval, lost_words
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.model import (
+    ALARMS,
+    JSON,
+    Finding,
+    GroupResult,
+    OutcomeKind,
+    PairResult,
+    Reason,
+    Verdict,
+    deciding_pair,
+)
 from pytest_fairness.statistics.arrays import Bools, row_name
 from pytest_fairness.statistics.compare import Metric, describe_groups, measure, turning_rows, worst_rank
 from pytest_fairness.statistics.corrections import correct

@@ -14,7 +14,6 @@ from pytest_fairness.analysis.policy import (
     Decision,
     Rule,
     capped,
-    deciding_pair,
     first_match,
     needed,
     too_little,
@@ -26,7 +25,7 @@ from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import Reading, ScoredRows, as_columns, check_level, nouns, read, reasons_by_group
 from pytest_fairness.analysis.sentences import amount, effect_with_interval, left_without, p_words
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import Finding, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.model import Finding, OutcomeKind, PairResult, Reason, Verdict, deciding_pair
 from pytest_fairness.statistics.arrays import Ints, read_design
 from pytest_fairness.statistics.compare import Metric, describe_groups, two_one_sided
 from pytest_fairness.statistics.pair_table import PairTable

@@ -15,7 +15,6 @@ from pytest_fairness.analysis.policy import (
     Decision,
     Rule,
     capped,
-    deciding_pair,
     first_match,
     undecided,
     verdict_by,
@@ -32,7 +31,7 @@ from pytest_fairness.analysis.reading import (
 )
 from pytest_fairness.analysis.sentences import effect_with_interval, left_without, lost_words, p_words
 from pytest_fairness.errors import FrameError, UsageError
-from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict, deciding_pair
 from pytest_fairness.statistics.arrays import Bools, Coded, Floats, Ints, Membership, Values, require_frame, row_name
 from pytest_fairness.statistics.compare import Metric, describe_groups
 from pytest_fairness.statistics.layout import Pairs

@@ -18,7 +18,7 @@ import numpy as np
 
 from pytest_fairness.analysis.false_alarms import ALPHA
 from pytest_fairness.analysis.sentences import percent
-from pytest_fairness.model import ALARMS, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.model import ALARMS, OutcomeKind, PairResult, Reason, Verdict, deciding_pair
 from pytest_fairness.statistics.arrays import Bools
 from pytest_fairness.statistics.pair_table import PairTable
 
@@ -57,30 +57,6 @@ def milder(first: Decision, second: Decision) -> Decision:
 def worse(first: Decision, second: Decision) -> Decision:
     """The more severe of two decisions on the same pair; the first if they are equally severe."""
     return second if second.verdict.severity > first.verdict.severity else first
-
-
-def deciding_pair(pairs: Sequence[PairResult]) -> PairResult | None:
-    """The pair that an assertion's verdict, sentence and report fields are about; ``None`` without pairs.
-
-    The most severe verdict; among equals the outcome asked for before refusals and missing answers, then the smallest
-    p-value, then the largest effect. Among pairs that all PASS, the one whose interval reaches furthest. A pair that is
-    there to raise the alarm decides nothing without one. Of pairs that only rounding tells apart, the first: the order
-    of rows must not choose what a sentence is about.
-    """
-    gating = [pair for pair in pairs if not pair.alarm_only or pair.verdict in ALARMS]
-    if not gating:
-        return None
-    least = min(map(_urgency, gating))
-    same = partial(math.isclose, rel_tol=1e-9)
-    return next(pair for pair in gating if all(map(same, _urgency(pair), least)))
-
-
-def _urgency(pair: PairResult) -> tuple[float, ...]:
-    if pair.verdict is Verdict.PASS:
-        reach = max(abs(pair.effect_low or 0.0), abs(pair.effect_high or 0.0), abs(pair.effect))
-        return (0.0, 0.0, -reach, pair.p_value)
-    own = float(pair.alarm_only)
-    return (-pair.verdict.severity, own, pair.corrected_p_value, pair.p_value, -abs(pair.effect))
 
 
 def assertion_verdict(pairs: Iterable[PairResult]) -> tuple[Verdict, Reason | None]:

@@ -11,13 +11,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_fairness.analysis.family import Family, Member
-from pytest_fairness.analysis.policy import Decision, Rule, assertion_verdict, deciding_pair
+from pytest_fairness.analysis.policy import Decision, Rule, assertion_verdict
 from pytest_fairness.analysis.policy import judge as judge_table
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import check_level, several
 from pytest_fairness.analysis.sentences import effect_words, interval_words, p_words, percent
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.model import (
+    ALARMS,
+    JSON,
+    Finding,
+    GroupResult,
+    OutcomeKind,
+    PairResult,
+    Reason,
+    Verdict,
+    deciding_pair,
+)
 from pytest_fairness.statistics.arrays import require_frame
 from pytest_fairness.statistics.bradley_terry import Among, LikelihoodRatio, bradley_terry, choose_among, interaction
 from pytest_fairness.statistics.choices import (

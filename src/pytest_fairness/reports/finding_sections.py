@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import ALARMS, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict, number
@@ -15,8 +15,10 @@ from pytest_fairness.reports.charts import MOST_DOTS, Bars, Chart, Forest, Fores
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.reports.examples import Examples, dialogue
 from pytest_fairness.reports.formatting import FOUR_FIFTHS, between, effect, p_value, part_of, percent, ratio_words
-from pytest_fairness.reports.judged_tables import JudgedTable, Replies, chosen_how, matched_replies
 from pytest_fairness.reports.sections import Columns, Details, Entry, Link, Notes, Part, Section, Table, facts, table
+
+if TYPE_CHECKING:
+    from pytest_fairness.reports.judged_tables import JudgedTable, Replies
 
 MOST_ROWS = 40
 MOST_OPEN = 8
@@ -113,6 +115,8 @@ def _refusals(finding: Finding) -> Part | None:
 
 def _matched(finding: Finding, judged: JudgedTable, replies: Replies) -> Part | None:
     """Replies that differ in the person alone, side by side; on request where nothing is wrong."""
+    from pytest_fairness.reports.judged_tables import chosen_how, matched_replies
+
     found = matched_replies(judged, finding, replies)
     if found is None:
         return None

@@ -16,7 +16,6 @@ from typing import Any, Self
 import msgspec
 
 from pytest_fairness.analysis import false_alarms
-from pytest_fairness.analysis.policy import deciding_pair
 from pytest_fairness.baselines.mitigations import Mitigation, followed_up
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import (
@@ -28,6 +27,7 @@ from pytest_fairness.model import (
     Finding,
     Status,
     Verdict,
+    deciding_pair,
     to_json,
 )
 from pytest_fairness.reports.examples import each_trial

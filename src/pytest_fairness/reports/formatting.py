@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pytest_fairness.analysis.false_alarms import only_by_itself, session_p_value
-from pytest_fairness.analysis.policy import deciding_pair
 from pytest_fairness.analysis.sentences import RATES, amount, signed
-from pytest_fairness.model import ALARMS, Finding, OutcomeKind, PairResult, Reason, Verdict, number
+from pytest_fairness.model import ALARMS, Finding, OutcomeKind, PairResult, Reason, Verdict, deciding_pair, number
 
 NOTHING = "–"
 FOUR_FIFTHS = "four_fifths"

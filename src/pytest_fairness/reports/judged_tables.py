@@ -20,10 +20,9 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from pytest_fairness.analysis.policy import deciding_pair
 from pytest_fairness.analysis.reading import ScoredRows, as_columns, groupings, read
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.model import Finding, OutcomeKind, PairResult
+from pytest_fairness.model import Finding, OutcomeKind, PairResult, deciding_pair
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.examples import each_trial
 from pytest_fairness.reports.findings_json import RunResults

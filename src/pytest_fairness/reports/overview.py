@@ -13,9 +13,8 @@ from typing import Any
 import msgspec
 
 from pytest_fairness.analysis import false_alarms
-from pytest_fairness.analysis.policy import deciding_pair
 from pytest_fairness.baselines.justifications import EXPIRED
-from pytest_fairness.model import ALARMS, Finding, Verdict
+from pytest_fairness.model import ALARMS, Finding, Verdict, deciding_pair
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import clipped, shortened
 from pytest_fairness.reports.findings_json import ItemResult, RunResults
@@ -283,6 +282,8 @@ def findings_section(results: RunResults, _: Path) -> Section:
                 (results.maker_of(at).nodeid or results.findings[at].test_id).partition("::")[2], 60
             ),
         }
+        if any(map(formatting.session_p, results.findings)):
+            columns["Session p"] = lambda at: formatting.session_p(results.findings[at])
         anchors = tuple("" if at in carded else results.ids[at] for at in results.order)
         rows = table("Every finding, the worst first", results.order, columns, kind="findings")
         parts.append(msgspec.structs.replace(rows, anchors=anchors if any(anchors) else ()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.analysis import false_alarms
 from pytest_fairness.baselines import mitigations
@@ -13,8 +13,10 @@ from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import clipped, columns_of, commandless, line, terminal, wrapped
 from pytest_fairness.reports.finding_sections import group_table, pair_table
 from pytest_fairness.reports.findings_json import NONE, ItemResult, RunResults
-from pytest_fairness.reports.judged_tables import JudgedTable, matched_replies
 from pytest_fairness.reports.sections import Entry, Table
+
+if TYPE_CHECKING:
+    from pytest_fairness.reports.judged_tables import JudgedTable
 
 WIDTH = 100
 MOST_PAIRS = 12
@@ -53,6 +55,8 @@ def finding_text(finding: Finding, judged: JudgedTable | None = None) -> str:
 
 def _matched(finding: Finding, judged: JudgedTable) -> list[str]:
     """The first two replies that the report shows side by side, a few lines each; none where there are none."""
+    from pytest_fairness.reports.judged_tables import matched_replies
+
     found = matched_replies(judged, finding)
     if found is None:
         return []

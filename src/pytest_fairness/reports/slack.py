@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,7 @@ VARIABLE = "FAIRNESS_SLACK_WEBHOOK"
 #: Slack takes 50 blocks, 3,000 characters in a text and some 13,000 in all blocks together.
 _MOST_FINDINGS, _LONGEST, _MOST = 20, 500, 10_000
 _SECONDS = 10.0
+_ADDRESS = re.compile(r"https://[\w.:-]+/[\w./-]*", re.ASCII)
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
@@ -97,10 +99,13 @@ def message(
     head = f"Fairness: {counts}{f' ({marks})' if marks else ''}"
     run, endpoints = results.run, ", ".join(map(str, results.run.get("endpoints") or ()))
     facts = [f"run {run.get('id')}", f"endpoint {_cut(endpoints)}" if endpoints else "", formatting.cost_line(run)]
-    facts += ["" if changes is None else f"compared: {counted(changes)}", job_address(environment)]
+    facts += ["" if changes is None else f"compared: {counted(changes)}"]
+    shown_facts, job = [slack(redact(fact)) for fact in facts if fact], job_address(environment)
+    if _ADDRESS.fullmatch(job):
+        shown_facts.append(f"<{job}|this job>")
     blocks = [
         {"type": "header", "text": {"type": "plain_text", "text": head[:150], "emoji": False}},
-        _section(" · ".join(slack(redact(fact)) for fact in facts if fact)),
+        _section(" · ".join(shown_facts)),
         {"type": "divider"},
     ]
     shown = 0

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness.analysis.policy import deciding_pair
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.model import Finding, PairResult
+from pytest_fairness.model import Finding, PairResult, deciding_pair
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.charts import ForestRow, OverTime, Reference
 from pytest_fairness.reports.escaping import commandless, line, shortened

@@ -17,10 +17,10 @@ import pandas as pd
 
 from pytest_fairness.analysis.arm_contrast import analyze_arms
 from pytest_fairness.analysis.four_fifths import decide, four_fifths_sentence
-from pytest_fairness.analysis.policy import MAX_UNSCORED, Decision, assertion_verdict, deciding_pair
+from pytest_fairness.analysis.policy import MAX_UNSCORED, Decision, assertion_verdict
 from pytest_fairness.analysis.preference import Compared, compare_all, judge, preference_sentence
 from pytest_fairness.errors import FrameError
-from pytest_fairness.model import PairResult, Reason, Verdict
+from pytest_fairness.model import PairResult, Reason, Verdict, deciding_pair
 from pytest_fairness.scorers.choice import ChoiceStatus
 from pytest_fairness.statistics import choices as outcome_codes
 from pytest_fairness.statistics.arrays import code
