@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pytest_fairness.cli import main
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports.escaping import columns_of
 from pytest_fairness.reports.heat_maps import heat_maps
@@ -69,6 +70,19 @@ def test_runs_that_cannot_be_read_are_named(tmp_path: Path):
     assert len([svg for svg in page.all("svg") if "role" in svg]) == len(trends(read.runs))
     assert trend_text(ReadRuns((), ("a: b",))).endswith("cannot be read: a: b\n")
     assert max(map(columns_of, trend_text(ReadRuns(runs(), ())).splitlines())) <= 100
+
+
+def test_the_command_ends_with_1_where_a_run_cannot_be_read(tmp_path: Path, capsys):
+    """Named runs, in any order; a page that says which are simulated, as the text does."""
+    whole = run_folder(tmp_path / "2026-02-28-001", run(1, disparity(simulated=True)))
+    broken = run_folder(tmp_path / "2026-02-28-002", run(2))
+    (broken / "findings.json").unlink()
+    page = tmp_path / "trend.html"
+    assert main(["trend", str(whole), "--html", str(page)]) == 0
+    assert "\nsimulated, no model was asked: 2026-02-28-001\n" in capsys.readouterr().out
+    assert "Simulated endpoint." in Page(page.read_text(encoding="utf-8")).text
+    assert main(["trend", str(broken), str(whole)]) == 1
+    assert "cannot be read: 2026-02-28-002: " in capsys.readouterr().out
 
 
 def test_heat_maps_show_the_worst_verdict_by_what_was_tested():

@@ -11,11 +11,11 @@ from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import Finding, PairResult, deciding_pair
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.charts import ForestRow, OverTime, Reference
-from pytest_fairness.reports.escaping import commandless, line, shortened
+from pytest_fairness.reports.escaping import commandless, line, shortened, wrapped
 from pytest_fairness.reports.findings_json import RunResults, read_results
 from pytest_fairness.reports.heat_maps import heat_maps
 from pytest_fairness.reports.html import render
-from pytest_fairness.reports.plain_text import table_lines
+from pytest_fairness.reports.plain_text import WIDTH, table_lines
 from pytest_fairness.reports.sections import Columns, Entry, Notes, Page, Section, Table, table
 
 #: As many findings as a page shows with a picture each.
@@ -192,7 +192,10 @@ def chart(trend: FindingTrend) -> OverTime:
 def trend_text(read: ReadRuns) -> str:
     """Every finding over the runs, a line a run, safe for a terminal; and what cannot be read."""
     found = trends(read.runs)
-    lines = [f"{formatting.count(len(found), 'finding')} over {formatting.count(len(read.runs), 'run')}", ""]
+    lines = [f"{formatting.count(len(found), 'finding')} over {formatting.count(len(read.runs), 'run')}"]
+    if simulated := [str(results.run["id"]) for results in read.runs if results.simulated]:
+        lines += wrapped(f"simulated, no model was asked: {line(', '.join(simulated))}", WIDTH, "", "  ")
+    lines.append("")
     for one in found:
         shown = _points(one)
         lines += [line(f"{one.id}  {one.about}"), *([line(f"  {one.nodeid}")] if one.nodeid else [])]
