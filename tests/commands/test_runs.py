@@ -73,6 +73,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def cli(project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
     """Runs a command in the project; gives its exit code, output and errors."""
     monkeypatch.chdir(project)
+    monkeypatch.setenv("COLUMNS", "160")
 
     def run(*arguments: str) -> tuple[int, str, str]:
         code = main(arguments)

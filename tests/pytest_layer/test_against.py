@@ -22,7 +22,7 @@ def test_a_session_says_once_what_has_changed(
     (project.path / "endpoints.yaml").write_text(BIASED.replace("-0.8", "0.0"), encoding="utf-8")
     first = project.run(*name, mode=MODES["plain"])
     first.assert_outcomes(passed=1)
-    assert "since" not in shown(first)
+    assert "since last: there is no earlier run with findings to compare with" in shown(first)
     before = project.last.name
 
     (project.path / "endpoints.yaml").write_text(BIASED, encoding="utf-8")

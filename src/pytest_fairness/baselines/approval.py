@@ -112,18 +112,23 @@ def approver(environ: Mapping[str, str], rootdir: Path) -> tuple[str, str]:
     """The approver's name and how it was learned: from FAIRNESS_APPROVER, git's identity, or the login."""
     if declared := _one_line(environ.get(APPROVER_VARIABLE)):
         return declared, APPROVER_VARIABLE
+    name, source = person(rootdir)
+    if not name:
+        raise ApprovalRefusedError(
+            f"Approval refused: nobody can be named as the approver. Set {APPROVER_VARIABLE}, or git's user.name."
+        )
+    return name, source
+
+
+def person(rootdir: Path) -> tuple[str, str]:
+    """Who works in *rootdir*, and how that was learned: from git's identity, or the login; empty where nobody knows."""
     name, email = (_one_line(git(rootdir, "config", f"user.{what}")) for what in ("name", "email"))
     if name or email:
         return (f"{name} <{email}>" if name and email else name or email), "git"
     try:
-        login = _one_line(getpass.getuser())
+        return _one_line(getpass.getuser()), "login"
     except (OSError, KeyError, ImportError):  # a user id without a name, as in some containers
-        login = ""
-    if not login:
-        raise ApprovalRefusedError(
-            f"Approval refused: nobody can be named as the approver. Set {APPROVER_VARIABLE}, or git's user.name."
-        )
-    return login, "login"
+        return "", ""
 
 
 def git_state(rootdir: Path, folder: Path) -> tuple[str | None, bool | None]:

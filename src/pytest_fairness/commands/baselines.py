@@ -88,6 +88,14 @@ def history(arguments: argparse.Namespace) -> tuple[str, int]:
     return _each(arguments, lines)
 
 
+def _folder() -> Path:
+    """Where the project around the working directory keeps its baselines."""
+    from pytest_fairness.runs.project import configuration
+
+    root, settings = configuration(Path.cwd()) or (Path(), {})
+    return root / str(settings.get("fairness_baseline_dir") or FOLDER)
+
+
 def _each(arguments: argparse.Namespace, lines: Callable[[list[Version], str], Iterator[str]]) -> tuple[str, int]:
     """*lines* of each baseline that is meant, under its test and score."""
     from pytest_fairness.baselines.history import versions
@@ -95,7 +103,7 @@ def _each(arguments: argparse.Namespace, lines: Callable[[list[Version], str], I
     from pytest_fairness.errors import UsageError, listed
     from pytest_fairness.reports.escaping import terminal
 
-    which, folder = arguments.which, arguments.folder or Path(FOLDER)
+    which, folder = arguments.which, arguments.folder or _folder()
     if which and Path(which).is_file():
         folder, which = Path(which).parent, Path(which).name
     shown, known = [], []

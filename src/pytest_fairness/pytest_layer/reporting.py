@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import itertools
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import pytest
 
-from pytest_fairness.baselines.approval import git_commit
+from pytest_fairness.baselines.approval import git_commit, person
 from pytest_fairness.baselines.mitigations import Mitigation
 from pytest_fairness.baselines.snapshot_files import BaselineFolder, find_orphans
 from pytest_fairness.context import RunContext
@@ -85,6 +86,8 @@ def start_manifest(store: RunStore, context: RunContext) -> None:
         },
         "versions": versions(),
         "git_commit": git_commit(root),
+        # In CI, git's identity is the machine's.
+        "run_by": os.environ.get("GITHUB_ACTOR") or os.environ.get("GITLAB_USER_LOGIN") or person(root)[0],
     }
 
     def add(manifest: dict[str, Any]) -> None:

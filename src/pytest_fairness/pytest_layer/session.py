@@ -358,7 +358,12 @@ class FairnessSession:
             terminal.write_line(line)
 
     def summary(self) -> list[str]:
-        return [] if self._reported is None else reporting.summary(self._reported, self.context)
+        if self._reported is None:
+            return []
+        lines = reporting.summary(self._reported, self.context)
+        if self.settings.against is None and self.config.getoption("--fairness-against"):
+            lines.append("since last: there is no earlier run with findings to compare with")
+        return lines
 
 
 class Systems:

@@ -53,6 +53,7 @@ _RUN = (
     "seed",
     "versions",
     "git_commit",
+    "run_by",
     "replay_of",
     "shard",
     "notes",

@@ -235,6 +235,7 @@ class _Summary:
             ["Cost", formatting.cost_line(run)],
             ["Command", " ".join(map(str, command)) if isinstance(command, list) else command or ""],
             ["Git commit", run.get("git_commit") or ""],
+            ["Run by", run.get("run_by") or ""],
         ]
         return [[name, shortened(str(value), 600)] for name, value in rows if value]
 

@@ -35,6 +35,7 @@ def run_section(results: RunResults, _: Path) -> Section:
             "Run": run.get("id"),
             "Started": run.get("started"),
             "Finished": run.get("finished"),
+            "Run by": run.get("run_by"),
             "Command": " ".join(map(str, command)) if isinstance(command, list) else command,
             "Exit status": run.get("exit_status"),
             "Fairness tests": ", ".join(f"{n:,} {outcome}" for outcome, n in ended.most_common()),
