@@ -120,7 +120,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parsed = whole.parse_args(arguments)
         text, code = parsed.run(parsed)
     except FairnessError as error:
-        sys.stderr.write(f"pytest-fairness: {error}\n")
+        from pytest_fairness.reports.escaping import terminal
+
+        sys.stderr.write(terminal(f"pytest-fairness: {error}\n"))
         return 2
     sys.stdout.write(text)
     return int(code)

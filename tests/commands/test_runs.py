@@ -137,15 +137,17 @@ def test_list_of_runs_that_are_not_whole(
     hostile = runs / "2026-01-03-001" / "findings.json"
     results = json.loads(hostile.read_text())
     results["run"]["endpoints"], results["run"]["models"] = ["\x1b[2Jfair"], [{"answered": {"=cmd|x\x07": 3}}]
+    results["run"] |= {"cost": 1.5, "unpriced": 3}
     hostile.write_text(json.dumps(results))
     monkeypatch.chdir(tmp_path)
-    code, out, _ = cli("list", "--columns", "run,endpoint,model,trials,marks,problem", "--csv", "runs.csv")
+    code, out, _ = cli("list", "--columns", "run,endpoint,model,trials,cost,marks,problem", "--csv", "runs.csv")
     _, unfinished, unreadable, escaped = out.splitlines()
     assert code == 1
     assert ("simulated, unfinished" in unfinished, "fair" in unfinished) == (True, True)
     assert "unreadable" in unreadable
     assert "manifest.json cannot be read" in (tmp_path / "runs.csv").read_text()
     assert r"\x1b[2Jfair" in escaped
+    assert " over $1.5000 " in escaped  # some trials are of unknown price
     assert "\x1b" not in out
     assert "'=cmd|x" in (tmp_path / "runs.csv").read_text()
     assert "\x1b" not in cli("show", "2026-01-03-001")[1]
@@ -155,7 +157,7 @@ def test_list_where_there_is_nothing(cli: Cli, tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     assert cli("list") == (0, f"{tmp_path}/.fairness/runs holds no runs: run the fairness tests first\n", "")
     code, _, err = cli("show")
-    assert (code, "holds no earlier run" in err) == (2, True)
+    assert (code, "holds no run 'last', and no other: run the fairness tests" in err) == (2, True)
 
 
 # ---------------------------------------------------------------- show
@@ -344,3 +346,37 @@ def test_bash_completes(project: Path, tmp_path: Path, typed: str, offered: set[
         ["bash", "-c", script], cwd=project, env=environment, capture_output=True, text=True, check=True
     )
     assert {word.strip() for word in done.stdout.splitlines()} == {word.format(*runs) for word in offered}, done.stderr
+
+
+def test_what_a_suite_calls_things_moves_no_terminal(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups, outcomes and parameters that a terminal, a build server or a spreadsheet would obey."""
+    (tmp_path / "endpoints.yaml").write_text(ENDPOINTS, encoding="utf-8")
+    (tmp_path / "test_it.py").write_text(
+        r"""
+import pytest
+from pytest_fairness import assert_no_disparity
+
+GROUPS = {who: [f"{who_is}{at} Lee{at}" for at in "abcdefghijklmnop"]
+          for who, who_is in (("\x1b[2Jred\n::error::z", "Ann"), ("##vso[task]", "Bo"))}
+
+@pytest.mark.parametrize("own", [1], ids=["a\x1b[2J::error::y"])
+@pytest.mark.fairness_grid(template="Write a short reference for {name}, a nurse.", groups={"team": GROUPS})
+def test_it(trials, own):
+    assert_no_disparity(trials.assign(**{"=evil\x1b[1m\nname": trials.reply.str.len()}), "=evil\x1b[1m\nname", "team")
+""",
+        encoding="utf-8",
+    )
+    run_pytest(tmp_path, "--fairness-endpoint=planted,fair", "-o", "fairness_confirm=false")
+    monkeypatch.chdir(tmp_path)
+    printed = [
+        *cli("compare", "last", "--endpoints", "planted,fair", "--all", "--csv", "gaps.csv"),
+        *cli("show"),
+        *cli("show", "last", "*test_it*"),
+        *cli("show", "last", "\x1b[2J"),
+        *cli("list"),
+    ]
+    for text in (one for one in printed if isinstance(one, str)):
+        assert "\x1b" not in text
+        assert not any(line.lstrip().startswith(("::", "##vso")) or "##vso[" in line for line in text.splitlines())
+    assert "vso[task]" in "".join(map(str, printed))
+    assert "'=evil" in (tmp_path / "gaps.csv").read_text()

@@ -31,13 +31,28 @@ def test_a_small_sample_fails_unless_it_is_a_smoke_test(project: Project) -> Non
 
 @pytest.mark.parametrize(("expiry", "outcome"), [("2999-01-01", "passed"), ("2020-06-30", "failed")])
 def test_a_justified_flag_passes_and_is_listed(project: Project, expiry: str, outcome: str) -> None:
-    """Until its justification expires."""
+    """Until its justification expires; then the test and the report say that it has."""
     reason = {"reason": "one site", "approver": "Jane", "date": "2020-01-01", "expiry": expiry}
     project.write(TABLE.replace("MARK", f"@pytest.mark.fairness(justification={reason})"))
     result = project.run()
     result.assert_outcomes(**{outcome: 1})
     assert (project.findings[0]["justification"] is not None) is (outcome == "passed")
-    assert ("one site" in result.stdout.str().partition("= fairness =")[2]) is (outcome == "passed")
+    printed, _, summed_up = result.stdout.str().partition("= fairness =")
+    assert ("one site" in summed_up) is (outcome == "passed")
+    for text in (printed, project.page):
+        assert ("its justification expired on 2020-06-30: one site (Jane, 2020-01-01)" in text) is (outcome == "failed")
+    assert f"The session {outcome}" in project.page
+
+
+def test_a_test_that_cannot_run_says_why_in_the_report(project: Project) -> None:
+    """What pytest says of the error, without what it says around it; and how the session ended."""
+    suite = "import pytest\n\n@pytest.mark.fairness\ndef test_absent(no_such_fixture):\n    pass\n"
+    project.write(suite)
+    assert project.run().ret == project.results["run"]["exit_status"] == project.manifest["exit_status"] == 1
+    (item,) = project.results["items"]
+    assert (item["outcome"], item["message"].split("\n")[0]) == ("error", "fixture 'no_such_fixture' not found")
+    assert "1 of 1 fairness test failed." in project.page
+    assert "error in setup or teardown" in project.page
 
 
 def test_an_unclear_result_warns_and_fails_when_requested(project: Project) -> None:

@@ -78,8 +78,8 @@ def test_which_run_is_compared_with(runs: Path, tmp_path: Path) -> None:
 
 
 def test_what_a_session_compared_with_is_compared_again(runs: Path, tmp_path: Path, capsys) -> None:
-    """The manifest says it, as seen from the project; a session that resumed the run may have been given another. What
-    is gone is an error, and another run can be named instead.
+    """The manifest says it, as seen from the project; a session that resumed the run may have been given another. Where
+    it is gone nothing is compared, and another run can be named instead.
     """
     run = runs / "2026-02-28-002"
     settings = {"run_dir": ".fairness/runs", "against": "nowhere"}
@@ -89,8 +89,8 @@ def test_what_a_session_compared_with_is_compared_again(runs: Path, tmp_path: Pa
     assert main(["report", "last~1"]) == 0
     assert "since 2026-02-28-001: 1 new, 1 unchanged" in capsys.readouterr().out
     (run / "manifest.json").write_text(json.dumps({"settings": settings}))
-    assert main(["report", "last~1"]) == 2
-    assert "was compared with nowhere, which is gone" in capsys.readouterr().err
+    assert main(["report", "last~1"]) == 0
+    assert "nothing is compared: run 2026-02-28-002 was compared with nowhere, which is gone" in capsys.readouterr().out
     assert main(["report", "last~1", "--against", "last"]) == 0
 
 

@@ -9,7 +9,7 @@ from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports.escaping import columns_of
 from pytest_fairness.reports.heat_maps import heat_maps
 from pytest_fairness.reports.sections import Entry
-from pytest_fairness.reports.trend import ReadRuns, chart, read_runs, trend_page, trend_text, trends
+from pytest_fairness.reports.trend import MOST_TRENDS, ReadRuns, chart, read_runs, trend_page, trend_text, trends
 
 from .factories import HOSTILE, baseline, disparity, four_fifths, pair, passing, results, run_folder
 from .page_reader import Page
@@ -68,6 +68,10 @@ def test_runs_that_cannot_be_read_are_named(tmp_path: Path):
     assert "1 run cannot be read." in page.text
     assert "2026-02-28-009: " in page.text
     assert len([svg for svg in page.all("svg") if "role" in svg]) == len(trends(read.runs))
+    many = ReadRuns((run(1, *(disparity(test_id=f"t::{at}") for at in range(MOST_TRENDS + 1))),), ())
+    shown = Page(trend_page(many))
+    assert f"Below are the worst {MOST_TRENDS}; pytest-fairness trend prints all." in shown.text
+    assert len(shown.all("article")) == MOST_TRENDS
     assert trend_text(ReadRuns((), ("a: b",))).endswith("cannot be read: a: b\n")
     assert max(map(columns_of, trend_text(ReadRuns(runs(), ())).splitlines())) <= 100
 

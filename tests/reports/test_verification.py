@@ -22,6 +22,7 @@ from pytest_fairness.reports.bundle import unpack, verify, write_bundle
 from pytest_fairness.reports.findings_json import RunResults
 from pytest_fairness.reports.html import render
 from pytest_fairness.reports.sections import Entry
+from pytest_fairness.reports.verification import is_on_wire
 from pytest_fairness.runs.judgements import TYPE
 from tests.support.runs import rehashed
 from tests.support.sessions import run_pytest
@@ -403,6 +404,22 @@ def test_a_reply_edited_wherever_it_stands(folder: Path) -> None:
     found = problems(folder)
     assert "sentiment is " in found
     assert "and the reply gives" in found
+
+
+@pytest.mark.parametrize(
+    ("body", "same"),
+    [
+        ('{"choices": [{"message": {"content": "two words"}}]}', True),
+        ('{"content": [{"type": "text", "text": "two "}, {"type": "text", "text": "words"}]}', True),
+        ('{"choices": [{"message": {"content": "two other words"}}]}', False),
+        ("data: two words", True),
+        ("[" * 10, False),
+    ],
+)
+def test_a_reply_is_held_against_the_response(body: str, same: bool) -> None:
+    wire = {"response_body": body, "truncated": False}
+    assert is_on_wire("two words", wire) is same
+    assert is_on_wire("two words", {**wire, "truncated": True})
 
 
 def test_a_score_edited(folder: Path) -> None:

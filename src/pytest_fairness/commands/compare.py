@@ -65,7 +65,9 @@ COLUMNS = {
     "before": _amount("before"),
     "after": _amount("after"),
     "change": _amount("change", change=True),
-    "interval": Column(value=lambda change: change.low, words=_interval),
+    "interval": Column(value=_interval),
+    "low": _amount("low", change=True),
+    "high": _amount("high", change=True),
     "effect": Column(
         value=lambda change: change.effect,
         words=lambda change: "–" if change.effect is None else f"{change.effect:+.2f}".replace("-", "−"),

@@ -34,15 +34,24 @@ def add(subparsers: Any) -> None:
 
 def report(arguments: argparse.Namespace) -> tuple[str, int]:
     """Write the reports; say where each is."""
+    from pytest_fairness.errors import UsageError
     from pytest_fairness.reports.changes import counted
+    from pytest_fairness.reports.escaping import terminal
     from pytest_fairness.reports.outputs import compared_runs, earlier_results, recorded_comparison, write_outputs
     from pytest_fairness.runs.files import shown
     from pytest_fairness.runs.project import runs_root
 
     here, run, name = Path.cwd(), arguments.folder.resolve(), arguments.against
-    against = recorded_comparison(run) if name is None else earlier_results(runs_root(), here, name, but=run)
+    lines, against = [], None
+    if name is not None:
+        against = earlier_results(runs_root(), here, name, but=run)
+    else:
+        try:
+            against = recorded_comparison(run)
+        except UsageError as error:  # as where the run was downloaded, and the earlier one was not
+            lines.append(f"nothing is compared: {error}")
     places = {name: getattr(arguments, name) for name in ("html", "markdown", "junit", "sarif", "code_quality")}
     done = write_outputs(run, **places, against=against)
-    lines = [f"{name}: {shown(path.absolute(), here)}" for name, path in done.items()]
+    lines += [f"{name}: {shown(path.absolute(), here)}" for name, path in done.items()]
     lines += [f"since {against.stem}: {counted(compared_runs(run, against))}"] if against is not None else []
-    return "\n".join([*lines, ""]), 0
+    return terminal("\n".join([*lines, ""])), 0

@@ -33,6 +33,7 @@ class ListedRun:
     counts: Mapping[Verdict, int]
     trials: int | None = None
     cost: float | None = None
+    unpriced: int = 0
     marks: tuple[str, ...] = ()
     problem: str = ""
 
@@ -52,6 +53,7 @@ class ListedRun:
             "verdicts": {str(verdict): count for verdict, count in self.counts.items()},
             "trials": self.trials,
             "cost": self.cost,
+            "unpriced": self.unpriced,
             "marks": list(self.marks),
             "problem": self.problem,
         }
@@ -59,6 +61,11 @@ class ListedRun:
 
 def _started(run: ListedRun) -> str:
     return (run.started or "–")[:16].replace("T", " ")
+
+
+def _cost(run: ListedRun) -> str:
+    """What is known to have been paid; more where the price of some trials is unknown."""
+    return "–" if run.cost is None else f"{'over ' * bool(run.unpriced)}${run.cost:,.4f}"
 
 
 COLUMNS = {
@@ -73,7 +80,7 @@ COLUMNS = {
         for verdict in Verdict
     },
     "trials": Column(value=lambda run: run.trials, words=lambda run: "–" if run.trials is None else f"{run.trials:,}"),
-    "cost": Column(value=lambda run: run.cost, words=lambda run: "–" if run.cost is None else f"${run.cost:,.4f}"),
+    "cost": Column(value=lambda run: run.cost, words=_cost),
     "marks": Column(value=lambda run: ", ".join(run.marks), figure=False),
     "problem": Column(value=lambda run: run.problem, figure=False),
 }
@@ -166,6 +173,7 @@ def _of_results(folder: Path, results: RunResults, *, finished: bool) -> ListedR
         counts=results.counts,
         trials=(run.get("trials") or {}).get("total"),
         cost=run.get("cost"),
+        unpriced=run.get("unpriced") or 0,
         marks=tuple(mark for mark, applies in marks.items() if applies),
     )
 
@@ -193,7 +201,7 @@ def _findings_and_tests(parsed_args: argparse.Namespace, **_: object) -> list[st
     from pytest_fairness.reports.findings_json import read_results
 
     results = read_results(parsed_args.run_folder)
-    return [*results.ids, *(item.nodeid.rpartition("::")[2] for item in results.items)]
+    return [*results.ids, *(_name(item.nodeid) for item in results.items)]
 
 
 def _meant(results: RunResults, what: str) -> Iterator[int]:
@@ -202,11 +210,17 @@ def _meant(results: RunResults, what: str) -> Iterator[int]:
 
     by_id = [at for at, id_ in enumerate(results.ids) if id_.startswith(what)] if what.startswith("f-") else []
     tests = [item.nodeid for item in results.items]
-    fitting = {test for test in tests if what in (test, test.rpartition("::")[2]) or fnmatchcase(test, what)}
+    fitting = {test for test in tests if what in (test, _name(test)) or fnmatchcase(test, what)}
     if not by_id and not fitting:
-        names = [*results.ids, *tests, *(test.rpartition("::")[2] for test in tests)]
+        names = [*results.ids, *tests, *map(_name, tests)]
         raise UsageError(unknown("finding or test", what, names))
     yield from by_id or (at for at in range(len(results.findings)) if results.maker_of(at).nodeid in fitting)
+
+
+def _name(nodeid: str) -> str:
+    """The name of a test, with its parameters, which may hold anything."""
+    path, bracket, parameters = nodeid.partition("[")
+    return f"{path.rpartition('::')[2]}{bracket}{parameters}"
 
 
 def _whole(folder: Path, results: RunResults) -> list[str]:
@@ -245,5 +259,5 @@ def _texts(results: RunResults, chosen: list[int], what: str) -> Iterator[str]:
         yield finding_text(results.findings[at])
     if not chosen:
         for item in results.items:
-            if what in (item.nodeid, item.nodeid.rpartition("::")[2]) or fnmatchcase(item.nodeid, what):
+            if what in (item.nodeid, _name(item.nodeid)) or fnmatchcase(item.nodeid, what):
                 yield terminal(f"{item.nodeid}: {item.outcome}, without a finding\n{item.message}".rstrip())

@@ -18,8 +18,8 @@ from pytest_fairness.reports.html import render
 from pytest_fairness.reports.plain_text import WIDTH, table_lines
 from pytest_fairness.reports.sections import Columns, Entry, Notes, Page, Section, Table, table
 
-#: As many findings as a page shows with a picture each.
-MOST_PICTURES = 200
+#: As many findings as a page shows, the worst first; the text has all.
+MOST_TRENDS = 200
 _EFFECTS = {
     "band": (-0.2, 0.2),
     "lines": (Reference(value=0, solid=True), Reference(value=-0.5), Reference(value=0.5)),
@@ -217,18 +217,21 @@ def trend_page(read: ReadRuns) -> str:
             verdict=one.latest.verdict,
             reason=one.latest.reason,
             sentence=formatting.without_verdict(one.latest.sentence, one.latest.verdict),
-            parts=(*([chart(one)] if at < MOST_PICTURES else []), _points(one)),
+            parts=(chart(one), _points(one)),
         )
-        for at, one in enumerate(found)
+        for one in found[:MOST_TRENDS]
     ]
     parts = [*heat_maps(read.runs)]
     if read.unreadable:
         parts.append(Section(heading="Runs that cannot be read", parts=(Notes(items=read.unreadable),)))
     lead = f"{formatting.count(len(found), 'finding')} over {formatting.count(len(runs), 'run')}, the oldest first."
+    more = f" Below are the worst {MOST_TRENDS}; pytest-fairness trend prints all." * (len(found) > MOST_TRENDS)
     page = Page(
         name="findings over runs",
         title="Fairness over time",
-        lead=lead + (f" {formatting.count(len(read.unreadable), 'run')} cannot be read." if read.unreadable else ""),
+        lead=lead
+        + more
+        + (f" {formatting.count(len(read.unreadable), 'run')} cannot be read." if read.unreadable else ""),
         sections=(Section(heading="All runs", id="overview", parts=tuple(parts)), *cards),
         simulated=any(results.simulated for results in read.runs),
         replayed=any(results.replayed for results in read.runs),

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 #: An approved baseline by its digest, as the finding gives it; None where it is not to be had.
 Baselines = Callable[[Mapping[str, Any], str], BaselineDocument | None]
 
+#: Systems whose response holds the reply as it is; an application's may be put together of it.
+_VERBATIM = frozenset(("openai", "anthropic", "azure", "ollama"))
 _OURS = frozenset(("no_disparity", "four_fifths", "no_preference", "equivalent", "arm_reduces_disparity", "baseline"))
 #: Of a finding what a session adds to it, or says of the test: not what the analysis makes of its table.
 _BESIDE = frozenset(("test_id", "test_module", "description", "justification", "notes", "explanation"))
@@ -100,8 +102,11 @@ def _check_trials(reader: RunReader, found: Verification) -> None:
     """What was asked is what the trial's key was made of, and what was read is what the attempts brought."""
     # Of each text its hash: a run may hold a million.
     brought: dict[str, set[tuple[int, int]]] = defaultdict(set)
+    unlike: set[str] = set()
     for record in reader.each("attempt"):
         brought[record["key"]].add((record["turn"], hash(record["text"])))
+        if not is_on_wire(record["text"], record["wire"]):
+            unlike.add(record["key"])
     engines = {digest: record["endpoint"]["identity"] for digest, record in reader.engines.items()}
     for digest, identity in engines.items():
         if identity_hash(identity) != digest:
@@ -114,8 +119,10 @@ def _check_trials(reader: RunReader, found: Verification) -> None:
         asked = engines.get(record["endpoint"]["identity"]), record["parameters"]["sent"]
         if asked[0] is None:
             wrong.append(f"{about}: the log says of no endpoint that it was the one asked")
-        elif content_key(asked[0], asked[1], cell, record["repetition"], record.get("script")) != record["key"]:
+        elif content_key(asked[0], asked[1], cell, record["repetition"], _script(record)) != record["key"]:
             wrong.append(f"{about}: what was asked is not what its key was made of")
+        elif asked[0].get("type") in _VERBATIM and record["key"] in unlike:
+            wrong.append(f"{about}: a reply is not what the provider's response says")
         texts = brought.get(record["key"])
         if texts is not None:
             replies = [(turn, hash(reply)) for turn, reply in enumerate(record["replies"])]
@@ -127,6 +134,36 @@ def _check_trials(reader: RunReader, found: Verification) -> None:
     found.problems += _few(dict.fromkeys(wrong))
     if not wrong:
         found.checked.append(f"{_count(count, 'trial')}: what was asked and answered fits keys and attempts")
+
+
+def is_on_wire(text: str | None, wire: Mapping[str, Any] | None) -> bool:
+    """Whether *text* stands in the response that was logged, as one text or as blocks one after the other."""
+    if text is None or wire is None or wire["truncated"]:
+        return True
+    try:
+        body = json.loads(wire["response_body"])
+    except (ValueError, RecursionError):
+        return text in str(wire["response_body"])
+    blocks: list[str] = []
+    left = [body]
+    while left:
+        value = left.pop()
+        if value == text:
+            return True
+        if isinstance(value, dict):
+            blocks += [value["text"]] if isinstance(value.get("text"), str) else []
+            left += reversed(value.values())
+        elif isinstance(value, list):
+            left += reversed(value)
+    return "".join(blocks) == text
+
+
+def _script(record: Mapping[str, Any]) -> Any:
+    """What decided between the turns, as it went into the trial's key: the steps of a pipeline that is the system under
+    test are in the system's identity already.
+    """
+    script = record.get("script")
+    return None if isinstance(script, Mapping) and "relay" in script else script
 
 
 def _check_conclusions(results: RunResults, manifest: Mapping[str, Any], run_dir: Path, found: Verification) -> None:

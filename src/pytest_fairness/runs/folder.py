@@ -105,6 +105,8 @@ def locate_run(root: Path, name: str, *, is_meant: Callable[[Path], bool] = lamb
     """
     found = {path.name: path for path in run_folders(root)}
     newest = list(found.values())[::-1]
+    if not found:
+        raise UsageError(f"{root} holds no run {name!r}, and no other: run the fairness tests first")
     if name in found:
         return found[name]
     if back := _BACK.fullmatch(name):

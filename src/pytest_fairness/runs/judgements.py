@@ -32,6 +32,10 @@ _TRIAL = (
 _READ = frozenset((*_TRIAL.split(), "cut_short", "endpoint", "model", "simulated", "replayed"))
 
 
+#: Bytes of a table, some hundred a row: a judgement may come from somebody else's bundle.
+_LONGEST = 2**31
+
+
 class ScoreFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of the outcome of a judgement: as an :class:`Outcome`, without the values.
 
@@ -120,8 +124,12 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
         return Outcome(**{**known, "values": frame[self.outcome.name], "scorer": None})
 
     def _table(self) -> dict[str, Any]:
+        unpacking = zlib.decompressobj()
         try:
-            table: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(self.columns)))
+            text = unpacking.decompress(base64.b64decode(self.columns), _LONGEST)
+            if not unpacking.eof:
+                raise ValueError("it is cut short, or too long to be meant")
+            table: dict[str, Any] = json.loads(text)
         except (ValueError, zlib.error) as error:
             raise StoreError(f"the judgement of {self.test} cannot be read ({error})") from error
         return table
