@@ -127,7 +127,8 @@ class Page:
     def _command(self, arguments: list[str], code: int, where: str) -> None:
         printed = io.StringIO()
         outside = [key for key in os.environ if key == "CI" or key.startswith("PYTEST_")]
-        with mock.patch.dict(os.environ), contextlib.chdir(self.project), contextlib.redirect_stdout(printed):
+        wide = {"COLUMNS": "160"}  # wherever the tests run
+        with mock.patch.dict(os.environ, wide), contextlib.chdir(self.project), contextlib.redirect_stdout(printed):
             for key in outside:
                 del os.environ[key]
             found = main(arguments)

@@ -282,7 +282,7 @@ def findings_section(results: RunResults, _: Path) -> Section:
                 (results.maker_of(at).nodeid or results.findings[at].test_id).partition("::")[2], 60
             ),
         }
-        if any(map(formatting.session_p, results.findings)):
+        if any(map(formatting.session_line, results.findings)):  # else it changes nothing, and takes the room of a word
             columns["Session p"] = lambda at: formatting.session_p(results.findings[at])
         anchors = tuple("" if at in carded else results.ids[at] for at in results.order)
         rows = table("Every finding, the worst first", results.order, columns, kind="findings")
