@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import io
 import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -181,3 +184,25 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         main(["--version"])
     assert capsys.readouterr().out == f"pytest-fairness {pytest_fairness.__version__}\n"
+
+
+def test_what_the_machine_refuses_is_no_traceback(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cli: Cli) -> None:
+    def runs(command: Callable[[Any], Any]) -> None:
+        parsed = SimpleNamespace(run=command)
+        monkeypatch.setattr("pytest_fairness.cli.parser", lambda: SimpleNamespace(parse_args=lambda _: parsed))
+
+    runs(lambda _: (tmp_path / "missing" / "table.csv").read_text())
+    code, _, error = cli()
+    assert code == 2
+    assert "table.csv cannot be read or written (No such file or directory): give another path" in error
+
+    runs(lambda _: ("d = −0.5", 0))  # a terminal whose code page has no minus sign
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    assert main([]) == 0
+
+    shell = "pytest_fairness.cli import main; sys.exit(main(['names', 'check']))"
+    started = subprocess.Popen([sys.executable, "-c", f"import sys; from {shell}"], stdout=-1, stderr=-1)
+    assert started.stdout is not None
+    started.stdout.close()  # the reader has seen enough
+    started.stdout = None
+    assert started.communicate(timeout=60)[1] == b""

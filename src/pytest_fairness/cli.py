@@ -119,12 +119,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             argcomplete.autocomplete(whole)
         parsed = whole.parse_args(arguments)
         text, code = parsed.run(parsed)
-    except FairnessError as error:
+    except (FairnessError, OSError) as error:
         from pytest_fairness.reports.escaping import terminal
 
-        sys.stderr.write(terminal(f"pytest-fairness: {error}\n"))
+        why = str(error)
+        if isinstance(error, OSError) and error.filename is not None:
+            why = f"{error.filename} cannot be read or written ({error.strerror}): give another path"
+        sys.stderr.write(terminal(f"pytest-fairness: {why}\n"))
         return 2
-    sys.stdout.write(text)
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        sys.stdout.write(text.encode(encoding, "replace").decode(encoding))  # "−" is not in every code page
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, as `head`, has seen enough; Python would write the rest again as it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return int(code)
 
 

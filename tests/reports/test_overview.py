@@ -156,7 +156,7 @@ def test_a_row_says_who_is_worse_off_and_by_how_much(tmp_path):
     """In the unit of the comparison; a verdict that accuses nobody names nobody."""
     rows = _rows(findings_section(results(disparity(), four_fifths(), passing()), tmp_path))
     assert [row[:5] for row in rows] == [
-        ["FAIL", "sentiment by race_ethnicity", "black", "d +0.81 (+0.51 to +1.11)", "800"],
+        ["FAIL", "sentiment by race_ethnicity", "black", "d −0.81 (−1.11 to −0.51)", "800"],
         ["FAIL", "called_back by race (four fifths)", "black", "ratio 0.67", "800"],
         ["PASS", "word_count by gender", "–", "d −0.06 (−0.36 to +0.24)", "800"],
     ]

@@ -26,7 +26,10 @@ def run_of(folder: Path, findings: int = 1) -> Path:
         )
         for _ in range(findings)
     )
-    items = (ItemResult(nodeid=f"t.py::{HOSTILE}", outcome="failed", findings=tuple(range(findings))),)
+    items = (
+        ItemResult(nodeid=f"t.py::{HOSTILE}", outcome="failed", findings=tuple(range(findings))),
+        ItemResult(nodeid="t.py::broken", outcome="error", message=f"ValueError: nothing to judge {HOSTILE}"),
+    )
     facts = {"id": "2026-02-28-001", "finished": "2026-02-28T10:00:00+00:00", "parameters": {}, "versions": {}}
     save_results(RunResults(run=facts, items=items, findings=found), folder)
     write_manifest(folder, {"logs": {}})
@@ -50,7 +53,15 @@ def test_nothing_is_obeyed_and_nothing_is_lost(tmp_path: Path, monkeypatch: pyte
     path = pdf.write_summary(run_of(tmp_path, 60))
     text = " ".join(drawn(path).split())
     spelt = (r"\\x1b[31m", r"\\u041f\\u0440", r"\\u4e2d", r"\\u202e", r"\\ud800")
-    said = ("SIMULATED ENDPOINT", "60 FAIL", "And 40 more", "Sign-off", "evidence, not certification")
+    said = (
+        "SIMULATED ENDPOINT",
+        "60 FAIL",
+        "And 40 more",
+        "2 of 2 fairness tests failed",
+        "nothing to judge",
+        "Sign-off",
+        "evidence, not certification",
+    )
     for words in ("**bold** <b>x</b>", *spelt, *said):
         assert words in text, words
     assert not re.search(rb"/(JS|JavaScript|URI|Launch|OpenAction /)", path.read_bytes())

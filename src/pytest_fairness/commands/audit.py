@@ -41,12 +41,12 @@ def audit(arguments: argparse.Namespace) -> tuple[str, int]:
     from pytest_fairness.reports.bundle import sha256_of, write_bundle
 
     run: Path = arguments.folder
+    bundle = write_bundle(run, arguments.into or Path(f"audit-{run.name}.zip"))
     summary = ""
-    if arguments.pdf is not None:
+    if arguments.pdf is not None:  # after the bundle, which verifies: nobody signs a page of a run that does not
         from pytest_fairness.reports.pdf import write_summary
 
         summary = f"{write_summary(run, arguments.pdf)}: its summary\n"
-    bundle = write_bundle(run, arguments.into or Path(f"audit-{run.name}.zip"))
     return (
         f"{bundle}: all that the verdicts of run {run.name} rest on, replies included\n{summary}"
         f"SHA-256 {sha256_of(bundle)}\n"

@@ -125,7 +125,8 @@ def compare(arguments: argparse.Namespace) -> tuple[str, int]:
         lines += wrapped(f"{'after: ' if at else 'before: '}{side} ({about})", 100, "", "        ")
     marks = ", ".join(["simulated"] * found.simulated + ["replayed"] * found.replayed)
     counts = ", ".join(f"{count} {verdict}" for verdict, count in found.counts.items())
-    lines += [f"{len(found.changes)} gaps compared{f' ({marks})' if marks else ''}: {counts}", ""]
+    gaps = f"{len(found.changes)} gap{'s' * (len(found.changes) != 1)} compared"
+    lines += [f"{gaps}{f' ({marks})' if marks else ''}: {counts}", ""]
     for change in found.changes:
         if change.became not in ("alike", "open") or arguments.all:
             lines += wrapped(change.sentence, 100, "  ", "    ")

@@ -141,7 +141,9 @@ def worse_off(finding: Finding) -> str:
 
 
 def effect_words(finding: Finding) -> str:
-    """The effect that decides the verdict, with its 90 % interval: ``d −0.79 (−0.98 to −0.60)``, ``ratio 0.67 (…)``."""
+    """The effect that decides the verdict, with its 90 % interval: ``d −0.79 (−0.98 to −0.60)``, ``ratio 0.67 (…)``;
+    as in the sentence, of the group that is worse off against the other.
+    """
     pair = deciding_pair(finding.pairs)
     if pair is None:
         return NOTHING
@@ -151,7 +153,12 @@ def effect_words(finding: Finding) -> str:
     elif finding.assertion == "baseline":
         words, interval = f"{effect(pair.difference)} {finding.unit}".rstrip(), NOTHING
     else:
-        words, interval = f"d {effect(pair.effect)}", between(pair.effect_low, pair.effect_high, effect)
+        low, high, sign = pair.effect_low, pair.effect_high, 1.0
+        if pair.reason is Reason.N and low is None:  # nothing, or next to nothing, was there to compare
+            return NOTHING
+        if pair.worse_off == pair.group_2:
+            low, high, sign = None if high is None else -high, None if low is None else -low, -1.0
+        words, interval = f"d {effect(sign * pair.effect)}", between(low, high, effect)
     return words if interval == NOTHING else f"{words} ({interval})"
 
 

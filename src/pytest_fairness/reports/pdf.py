@@ -22,6 +22,7 @@ from pytest_fairness.reports import formatting
 from pytest_fairness.reports.audit_sections import EVIDENCE
 from pytest_fairness.reports.escaping import shortened, visible
 from pytest_fairness.reports.findings_json import RunResults, read_results
+from pytest_fairness.reports.overview import failures, verdict_on_session
 from pytest_fairness.reports.run_sections import method_section
 from pytest_fairness.runs.manifest import anchors_of, read_manifest
 
@@ -190,6 +191,8 @@ class _Summary:
         self._table(self._asked(), (40, 134))
         self._heading("What was concluded")
         counts = results.counts
+        failed, words = verdict_on_session(results)
+        self._paragraph(f"The session {'failed' if failed else 'passed'}. {words}", bold=True)
         self._paragraph(", ".join(f"{n} {verdict}" for verdict, n in counts.items()), bold=True)
         if results.missing:
             several = formatting.count(len(results.missing), "collected test")
@@ -209,6 +212,19 @@ class _Summary:
             self._paragraph(
                 f"And {len(named) - MOST:,} more, each no worse than these: in report.html and findings.json."
             )
+        other = [one for one in failures(results) if one.at is None and one.message]
+        if other:
+            self._paragraph("Tests that failed without a finding", bold=True)
+            self._table(
+                [
+                    [shortened(one.why, 60), shortened(one.nodeid, 120), shortened(one.message, 200)]
+                    for one in other[:MOST]
+                ],
+                (36, 60, 78),
+                head=("Why", "Test", "Message"),
+            )
+        if len(other) > MOST:
+            self._paragraph(f"And {len(other) - MOST:,} more, in report.html and findings.json.")
         self._answers()
         self._heading("How it was judged")
         verdicts, scope, *_ = method_section(results, self._run_dir).parts

@@ -375,7 +375,7 @@ def _check_table(judgement: Judgement, frame: pd.DataFrame, reader: RunReader) -
 def _of_cells(frame: pd.DataFrame, reader: RunReader) -> Iterator[dict[str, Any] | None]:
     """The record of each row's trial: with the row's own cell, where several share a reply."""
     shared: dict[tuple[str, str], Any] = {}
-    for record in reader.of_type("use"):
+    for record in reader.each("use"):
         shared[record["key"], record["cell"]["id"]] = record["cell"]
     cells = frame["cell"].tolist() if "cell" in frame else [None] * len(frame)
     for cell, asked in zip(cells, reader.records(frame["key"].tolist()), strict=True):
