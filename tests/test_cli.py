@@ -206,3 +206,12 @@ def test_what_the_machine_refuses_is_no_traceback(monkeypatch: pytest.MonkeyPatc
     started.stdout.close()  # the reader has seen enough
     started.stdout = None
     assert started.communicate(timeout=60)[1] == b""
+
+
+@pytest.mark.parametrize("what", ["names", "personas"])
+def test_a_folder_that_extends_nothing_is_no_check(
+    what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "people.yaml").write_text("[]")
+    assert main([what, "check", str(tmp_path)]) == 2
+    assert "holds nothing that is read" in capsys.readouterr().err

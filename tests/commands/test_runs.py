@@ -154,6 +154,20 @@ def test_list_of_runs_that_are_not_whole(
     assert "\x1b" not in cli("show", "2026-01-03-001")[1]
 
 
+def test_a_run_whose_records_cannot_be_read(cli: Cli, project: Path, tmp_path: Path) -> None:
+    """Nothing takes it as sound: neither the list, nor the trend, nor the page that is made of what is left."""
+    run = tmp_path / ids(project)[1]
+    shutil.copytree(project / ".fairness" / "runs" / run.name, run)
+    (run / "run.sqlite3").write_bytes(b"no database " * 500)
+    code, out, _ = cli("list", str(run))
+    assert (code, "unreadable" in out) == (1, True)
+    code, out, _ = cli("trend", str(run), str(project / ".fairness" / "runs" / ids(project)[0]))
+    assert (code, "not a database" in out) == (1, True)
+    code, out, _ = cli("report", str(run))
+    assert (code, "PROBLEM what is made of the records is missing" in out) == (1, True)
+    assert "The records of this run cannot be read" in (run / "report.html").read_text(encoding="utf-8")
+
+
 def test_list_where_there_is_nothing(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert cli("list") == (0, f"{tmp_path}/.fairness/runs holds no runs: run the fairness tests first\n", "")

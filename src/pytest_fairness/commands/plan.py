@@ -163,12 +163,14 @@ def _priced_suite(fairness: FairnessSession, items: list[pytest.Item], assumed: 
 
     settings, unknown = fairness.settings, []
     endpoints: dict[str, Endpoint] = {}
+    problems: list[str] = []
     for name in settings.endpoints:
         why = "it is not in the price table; give price: in endpoints.yaml"
         try:
             endpoints[name] = fairness.systems.configured(name)
         except FairnessError as error:
             why = str(error)
+            problems.append(why)
         if name not in endpoints or endpoints[name].price is None:
             unknown.append(f"the price of endpoint {name!r} is unknown: {why}")
     rows = list(estimates(fairness.context, items, fairness.grids, endpoints, reply_tokens=assumed["reply_tokens"]))
@@ -182,7 +184,6 @@ def _priced_suite(fairness: FairnessSession, items: list[pytest.Item], assumed: 
     assumed["concurrency"] = assumed["concurrency"] or settings.concurrency
     known = [None if silent and row.own[0].requests else endpoints.get(row.endpoint) for row in rows]
     tests = [_priced(row, endpoint, assumed) for row, endpoint in zip(rows, known, strict=True)]
-    problems = []
     for test in tests:
         # Which of its protected classes a test judges, only it knows.
         classes = test["classes"]

@@ -34,12 +34,13 @@ def add(subparsers: Any) -> None:
 
 def report(arguments: argparse.Namespace) -> tuple[str, int]:
     """Write the reports; say where each is."""
-    from pytest_fairness.errors import UsageError
+    from pytest_fairness.errors import StoreError, UsageError
     from pytest_fairness.reports.changes import counted
     from pytest_fairness.reports.escaping import terminal
     from pytest_fairness.reports.outputs import compared_runs, earlier_results, recorded_comparison, write_outputs
     from pytest_fairness.runs.files import shown
     from pytest_fairness.runs.project import runs_root
+    from pytest_fairness.runs.reader import refuse_unreadable
 
     here, run, name = Path.cwd(), arguments.folder.resolve(), arguments.against
     lines, against = [], None
@@ -54,4 +55,8 @@ def report(arguments: argparse.Namespace) -> tuple[str, int]:
     done = write_outputs(run, **places, against=against)
     lines += [f"{name}: {shown(path.absolute(), here)}" for name, path in done.items()]
     lines += [f"since {against.stem}: {counted(compared_runs(run, against))}"] if against is not None else []
+    try:
+        refuse_unreadable(run)
+    except StoreError as error:
+        return terminal("\n".join([*lines, f"PROBLEM what is made of the records is missing: {error}", ""])), 1
     return terminal("\n".join([*lines, ""])), 0

@@ -139,10 +139,11 @@ def listed_run(folder: Path) -> ListedRun:
     """What is known of the run in *folder*, from its results, or without these from its manifest."""
     from pytest_fairness.reports.findings_json import NAME, read_results
     from pytest_fairness.runs.manifest import FINISHED, read_manifest
-    from pytest_fairness.runs.reader import record_lines
+    from pytest_fairness.runs.reader import record_lines, refuse_unreadable
 
     try:
         manifest = read_manifest(folder)
+        refuse_unreadable(folder)
         if (folder / NAME).exists():
             return _of_results(folder, read_results(folder), finished=FINISHED in manifest)
         endpoints = [one for one in manifest.get("endpoints", ()) if isinstance(one, Mapping)]

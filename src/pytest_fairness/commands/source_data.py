@@ -40,7 +40,10 @@ def names(arguments: argparse.Namespace) -> tuple[str, int]:
     """Check the shipped banks, or those that a project's folder makes of them."""
     from pytest_fairness.design.data_checks import check_names
     from pytest_fairness.design.names import NameBanks
+    from pytest_fairness.design.sources import refuse_foreign
 
+    if arguments.folder is not None:
+        refuse_foreign(arguments.folder)
     banks = NameBanks.load(arguments.folder)
     what = f"{len(banks.first_names)} first names and {len(banks.surnames)} surnames"
     return _listed(check_names(banks, arguments.n), what, arguments.folder)
@@ -53,11 +56,13 @@ def personas(arguments: argparse.Namespace) -> tuple[str, int]:
     from pytest_fairness.design.data_checks import Problem, check_personas, check_signals
     from pytest_fairness.design.personas import PersonaMatrix
     from pytest_fairness.design.signals import Signals
-    from pytest_fairness.design.sources import entries
+    from pytest_fairness.design.sources import entries, refuse_foreign
     from pytest_fairness.design.strategies import Strategy
     from pytest_fairness.errors import UsageError
 
     folder: Path | None = arguments.folder
+    if folder is not None:
+        refuse_foreign(folder)
     matrix, signals = PersonaMatrix.load(folder), Signals.load(folder)
     problems = [*check_personas(matrix), *check_signals(signals)]
     for name, kind in (("candidates", CandidateSet), ("arms", None), ("strategies", Strategy)):

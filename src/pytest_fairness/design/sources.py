@@ -35,6 +35,15 @@ def project_folder(root: Path) -> Path | None:
     return folder if folder.is_dir() and folder.resolve() != shipped_folder() else None
 
 
+def refuse_foreign(folder: Path) -> None:
+    """Raise UsageError where *folder* holds no file by which it extends or replaces what ships."""
+    shipped = shipped_folder()
+    known = [path.relative_to(shipped) for kind in ("yaml", "csv") for path in sorted(shipped.rglob(f"*.{kind}"))]
+    places = (folder / each.with_name(name) for each in known for name in (each.name, f"{each.stem}.only{each.suffix}"))
+    if folder.is_dir() and not any(map(Path.is_file, places)):
+        raise UsageError(f"{folder} holds nothing that is read: its files are called as those that ship, {known[0]} …")
+
+
 def layers(relative: str, folder: Path | None = None) -> tuple[Path, ...]:
     """The files to read for *relative* (``names/surnames.csv``), later ones overriding those before by key.
 

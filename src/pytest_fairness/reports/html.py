@@ -16,6 +16,7 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from pytest_fairness.errors import StoreError
 from pytest_fairness.reports import charts, formatting
 from pytest_fairness.reports.audit_sections import counts_section, mitigations_section
 from pytest_fairness.reports.escaping import visible
@@ -48,6 +49,7 @@ from pytest_fairness.reports.sections import (
     read_pages,
 )
 from pytest_fairness.runs.files import write_atomically
+from pytest_fairness.runs.reader import refuse_unreadable
 
 NAME = "report.html"
 
@@ -59,13 +61,14 @@ def write_html(run_dir: Path) -> Path:
     Raises FairnessError if there are no findings to read, StoreError if a page cannot be written.
     """
     results = read_results(run_dir)
-    run = run_section(results, run_dir)
+    run, damage = run_section(results, run_dir), unreadable(run_dir)
     pages = {"report": report_page(results, run_dir)}
     for stem, page in read_pages(run_dir).items():
         pages[stem] = msgspec.structs.replace(page, sections=(*page.sections, run))
     for stem, page in pages.items():
         others = [(other.name, f"{name}.html") for name, other in pages.items() if name != stem]
-        text = render(page, results.run, others, banners(results, outcome=stem != "report"))
+        first = [*banners(results, outcome=stem != "report"), *damage]
+        text = render(page, results.run, others, first)
         write_atomically(run_dir / f"{stem}.html", text.encode("utf-8", "backslashreplace"))
     return run_dir / NAME
 
@@ -170,6 +173,16 @@ def banners(results: RunResults, *, outcome: bool = True) -> list[tuple[str, str
     notes, (failed, why) = results.run.get("notes"), verdict_on_session(results)
     found = [("missing", "The session failed.", why)] if failed and outcome else []
     return [*found, *([("note", "About this run.", " ".join(f"{note}." for note in notes))] if notes else [])]
+
+
+def unreadable(run_dir: Path) -> list[tuple[str, str, str]]:
+    """The banner of a page whose records cannot be read: much of it is missing."""
+    try:
+        refuse_unreadable(run_dir)
+    except StoreError:
+        why = "The records of this run cannot be read, so examples, prompts and each name are missing here."
+        return [("missing", "Not whole.", f"{why} pytest-fairness verify says what is wrong.")]
+    return []
 
 
 #: The sections of the report before the findings' cards, and after them.

@@ -17,6 +17,7 @@ from pytest_fairness.reports.heat_maps import heat_maps
 from pytest_fairness.reports.html import render
 from pytest_fairness.reports.plain_text import WIDTH, table_lines
 from pytest_fairness.reports.sections import Columns, Entry, Notes, Page, Section, Table, table
+from pytest_fairness.runs.reader import refuse_unreadable
 
 #: As many findings as a page shows, the worst first; the text has all.
 MOST_TRENDS = 200
@@ -39,6 +40,7 @@ def read_runs(folders: Iterable[Path]) -> ReadRuns:
     runs, unreadable = [], []
     for folder in folders:
         try:
+            refuse_unreadable(folder)
             runs.append(read_results(folder))
         except FairnessError as error:
             unreadable.append(f"{folder.name}: {error}")

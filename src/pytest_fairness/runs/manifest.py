@@ -39,7 +39,10 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
-        raise StoreError(f"{path} cannot be read ({error}): restore it from a copy, or start a new run") from error
+        raise StoreError(
+            f"{path} cannot be read ({error}): restore it from a copy, put what is left into "
+            "a new run (pytest-fairness salvage), or start one without it"
+        ) from error
     return manifest
 
 

@@ -167,6 +167,14 @@ def read_trials(directory: Path) -> dict[str, Trial]:
         return {trial.key: trial for trial in reader.finished()}
 
 
+def refuse_unreadable(directory: Path) -> None:
+    """Raise StoreError where the records of the run in *directory* cannot be read at all; they are not verified."""
+    path = directory / database.NAME
+    if path.exists():
+        with _naming(path), contextlib.closing(_open(directory)) as connection:
+            connection.execute("SELECT record FROM records ORDER BY id DESC LIMIT 1").fetchone()
+
+
 def record_lines(directory: Path, kind: str = "trial", keys: Sequence[str] | None = None) -> Iterator[bytes | str]:
     """The records of one type of the run in *directory*, of the trials *keys* alone if given; unchecked, and in an
     archive perhaps others; those that cannot be read are passed over.
