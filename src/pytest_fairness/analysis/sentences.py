@@ -209,6 +209,7 @@ class Subject:
             "cases": self.cases,
             "two": f"{pair.group_1} and {pair.group_2}",
             "because": f" ({'; '.join(why)})" if why else "",
+            "refused": self._mostly_refused(pair),
         }
         text = _OPEN[reason].format(**words) if reason in _OPEN else f"{self._gap(pair)}, too uncertain to tell"
         sure = "" if reason in (Reason.N, Reason.UNSCORED, Reason.RAGGED) else f" ({self._sure(pair)})"
@@ -216,6 +217,11 @@ class Subject:
         return text + sure + (f"; it would take {pair.needs}" if needs else "")
 
     # ------------------------------------------------------------ parts
+
+    def _mostly_refused(self, pair: PairResult) -> str:
+        own = [self.groups[pair.metric].get(group) for group in (pair.group_1, pair.group_2)]
+        found = [f"{one.refused:,} of {one.group}" for one in own if one is not None and one.refused > one.n]
+        return f", as most were refused ({listed(found)})" if found else ""
 
     def _alarm(self, pairs: Sequence[PairResult]) -> str:
         """Who is refused, or left without an answer, more often than whom: *pairs* have the same worse-off group."""
@@ -303,7 +309,7 @@ class Subject:
 
 
 _OPEN = {
-    Reason.N: "too few {cases} to judge {outcome} by {by}",
+    Reason.N: "too few {cases} to judge {outcome} by {by}{refused}",
     Reason.UNSCORED: "too many {cases} have no {outcome} to compare the groups of {by}{because}",
     Reason.RAGGED: "the groups of {by} do not stand in the same {block}s, so {outcome} cannot be compared",
     Reason.TEMPLATE: "the groups of {by} agree on {outcome} on the whole, but {two} may not in every {block}",
