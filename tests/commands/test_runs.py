@@ -232,10 +232,18 @@ def test_compare(cli: Cli, project: Path, tmp_path: Path) -> None:
         sorted(one["corrected_p_value"] for one in data["changes"])
     )
     code, _, _ = cli(
-        "compare", first, second, "--csv", str(tmp_path / "gaps.csv"), "--sort", "p", "--columns", "outcome,p"
+        "compare",
+        first,
+        second,
+        "--csv",
+        str(tmp_path / "gaps.csv"),
+        "--sort",
+        "corrected p",
+        "--columns",
+        "outcome,corrected p",
     )
     rows = list(csv.DictReader(io.StringIO((tmp_path / "gaps.csv").read_text())))
-    assert [float(row["p"]) for row in rows] == sorted(same["corrected_p_value"])
+    assert [float(row["corrected p"]) for row in rows] == sorted(same["corrected_p_value"])
     assert float(next(row["before"] for row in rows if row["outcome"] == "decision")) > 0.2
 
 

@@ -72,7 +72,7 @@ COLUMNS = {
         value=lambda change: change.effect,
         words=lambda change: "–" if change.effect is None else f"{change.effect:+.2f}".replace("-", "−"),
     ),
-    "p": Column(value=lambda change: change.corrected_p_value, words=_p),
+    "corrected p": Column(value=lambda change: change.corrected_p_value, words=_p),
     "n": _field("n"),
     "units": _field("units"),
     "mean before": Column(value=lambda change: change.mean_before, words=_mean("mean_before")),
@@ -81,7 +81,7 @@ COLUMNS = {
     "verdict": Column(value=lambda change: change.verdict, figure=False),
     "sentence": Column(value=lambda change: change.sentence, figure=False),
 }
-_SHOWN = ("test", "outcome", "class", "groups", "before", "after", "change", "interval", "p", "verdict")
+_SHOWN = ("test", "outcome", "class", "groups", "before", "after", "change", "interval", "corrected p", "verdict")
 
 
 def add(subparsers: Any) -> None:

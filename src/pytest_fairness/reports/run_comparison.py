@@ -291,7 +291,8 @@ def _shared(entry: _Entry, other: _Entry, sides: tuple[str, str], left_out: list
     frame = pd.concat([table.astype(object) for table in rows], ignore_index=True).infer_objects()
     return SharedCells(
         sides=sides,
-        test=entry.key[0],
+        # Where both sides asked several endpoints, the test's own name says which this is about.
+        test=entry.test if entry.endpoint == other.endpoint else entry.key[0],
         analysis=mine.analysis,
         arguments=mine.arguments,
         frame=frame,

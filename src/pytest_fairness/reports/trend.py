@@ -63,7 +63,7 @@ class TrendPoint:
         if self.pair is None or self.finding is None:
             return None, None, None
         if self.finding.assertion == formatting.FOUR_FIFTHS:
-            named = ("impact_ratio", "impact_ratio_low", "impact_ratio_high")
+            named = ("impact_ratio", "impact_ratio_90_low", "impact_ratio_90_high")
         elif self.finding.assertion == "baseline":
             named = ("now", "now_low", "now_high")
         else:
@@ -158,13 +158,15 @@ def _points(trend: FindingTrend) -> Table:
         found = point.pair if point.pair is not None else point.finding
         return "not tested" if found is None else Entry(verdict=found.verdict, reason=found.reason)
 
+    baselines = [point for point in trend.points if point.finding and point.finding.assertion == "baseline"]
+    level = "interval" if baselines else "90 % interval"
     columns: Columns = {
         "run": lambda point: point.run,
         "model": lambda point: shortened(point.model or formatting.NOTHING, 60),
         trend.measure.rpartition(", ")[2] if trend.pair is not None else "value": lambda point: trend.shown(
             point.value()[0]
         ),
-        "interval": lambda point: formatting.between(point.value()[1], point.value()[2], trend.shown),
+        level: lambda point: formatting.between(point.value()[1], point.value()[2], trend.shown),
         "verdict": verdict,
     }
     return table(f"{trend.measure}, the oldest run first", trend.points, columns, words=("model",))
