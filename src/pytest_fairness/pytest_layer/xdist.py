@@ -55,6 +55,7 @@ class Controller:
         self._services: list[Service] = []
         self._channels: list[Any] = []  # execnet closes a channel that nobody holds
         self._watching: Watching | None = None
+        self._announced = False
 
     @property
     def begun(self) -> bool:
@@ -113,18 +114,21 @@ class Controller:
     @pytest.hookimpl
     def pytest_xdist_node_collection_finished(self) -> None:
         """Once workers have begun a run: show how far they all are, in one line."""
-        if self._watching is None and self.begun:
-            from pytest_fairness.engine.progress import Progress, Watching
-            from pytest_fairness.pytest_layer.reporting import Aside, progress
+        if not self.begun or self._announced:
+            return
+        from pytest_fairness.engine.progress import Progress, Watching
+        from pytest_fairness.pytest_layer.reporting import Aside, progress
 
-            shown = progress(self._config, self.settings.progress)
-            if isinstance(shown, Progress):
-                with contextlib.suppress(StoreError):  # of a damaged run each worker's tests say why
-                    store = self._session().context.store
-                    self._watching = Watching(store, shown)
-                    aside = Aside(self._config)
-                    for line in store.manifest().get("announced", ()):
-                        aside.write(f"{line}\n")
+        shown = progress(self._config, self.settings.progress)
+        if isinstance(shown, Progress):
+            with contextlib.suppress(StoreError):  # of a damaged run each worker's tests say why
+                store = self._session().context.store
+                self._watching = self._watching or Watching(store, shown)
+                aside = Aside(self._config)
+                # The worker that chose the run announces it, and may not be the first to have collected.
+                for line in store.manifest().get("announced", ()):
+                    aside.write(f"{line}\n")
+                    self._announced = True
 
     def pytest_keyboard_interrupt(self) -> None:
         self.end()  # before anything else is done about it: workers go on asking until they are halted
