@@ -17,10 +17,12 @@ import pytest
 
 from pytest_fairness import compare_runs
 from pytest_fairness.cli import main
+from pytest_fairness.commands.runs import _meant
 from pytest_fairness.errors import StoreError
 from pytest_fairness.reports import run_comparison
 from pytest_fairness.runs.judgements import Judgement, judgements
 from pytest_fairness.runs.reader import RunReader
+from tests.reports.factories import disparity, results
 from tests.support.runs import edit
 from tests.support.sessions import run_pytest
 
@@ -166,6 +168,16 @@ def test_a_run_whose_records_cannot_be_read(cli: Cli, project: Path, tmp_path: P
     code, out, _ = cli("report", str(run))
     assert (code, "PROBLEM what is made of the records is missing" in out) == (1, True)
     assert "The records of this run cannot be read" in (run / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_test_is_found_without_its_parameters() -> None:
+    """As those of several endpoints are called."""
+    tests = [
+        {"nodeid": f"t.py::test_tone[{name}]", "outcome": "failed", "findings": [at]} for at, name in enumerate("ab")
+    ]
+    found = results(disparity(), disparity(), items=tests)
+    assert list(_meant(found, "test_tone")) == [0, 1]
+    assert list(_meant(found, "test_tone[b]")) == [1]
 
 
 def test_list_where_there_is_nothing(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
+from pytest_fairness import analyze_disparity
 from pytest_fairness.model import Finding, Reason, Verdict
 from pytest_fairness.reports.findings_json import RunResults
+from pytest_fairness.reports.formatting import effect_words
 from pytest_fairness.reports.html import write_html
 from pytest_fairness.reports.overview import (
     MOST_CARDS,
@@ -160,3 +163,21 @@ def test_a_row_says_who_is_worse_off_and_by_how_much(tmp_path):
         ["FAIL", "called_back by race (four fifths)", "black", "ratio 0.67", "800"],
         ["PASS", "word_count by gender", "–", "d −0.06 (−0.36 to +0.24)", "800"],
     ]
+
+
+def test_a_verdict_by_refusals_shows_their_effect() -> None:
+    """Not that of the answers, by which nobody is worse off."""
+    groups, names = ["white", "black"], range(40)
+    frame = pd.DataFrame(
+        {
+            "race": [group for group in groups for _ in names for _ in range(5)],
+            "name": [f"{group} {name}" for group in groups for name in names for _ in range(5)],
+            "points": [float((name + at) % 9) for _ in groups for name in names for at in range(5)],
+            "refused": [group == "black" and at < 2 for group in groups for _ in names for at in range(5)],
+        }
+    )
+    finding = analyze_disparity(frame, "points", "race", block=None)
+    assert finding.verdict is Verdict.FAIL
+    words = effect_words(finding)
+    assert words.startswith("refusal d +")
+    assert words != effect_words(replace(finding, pairs=finding.pairs[:1]))

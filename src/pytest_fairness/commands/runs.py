@@ -211,11 +211,17 @@ def _meant(results: RunResults, what: str) -> Iterator[int]:
 
     by_id = [at for at, id_ in enumerate(results.ids) if id_.startswith(what)] if what.startswith("f-") else []
     tests = [item.nodeid for item in results.items]
-    fitting = {test for test in tests if what in (test, _name(test)) or fnmatchcase(test, what)}
+    fitting = {test for test in tests if what in (*_names(test), test) or fnmatchcase(test, what)}
     if not by_id and not fitting:
         names = [*results.ids, *tests, *map(_name, tests)]
         raise UsageError(unknown("finding or test", what, names))
     yield from by_id or (at for at in range(len(results.findings)) if results.maker_of(at).nodeid in fitting)
+
+
+def _names(nodeid: str) -> tuple[str, str]:
+    """The name of a test, and that without its parameters: all that is made of one test function."""
+    name = _name(nodeid)
+    return name, name.partition("[")[0]
 
 
 def _name(nodeid: str) -> str:

@@ -153,12 +153,18 @@ def effect_words(finding: Finding) -> str:
     elif finding.assertion == "baseline":
         words, interval = f"{effect(pair.difference)} {finding.unit}".rstrip(), NOTHING
     else:
+        about, decided = "", pair.statistics.get("worst_rank_p_value")
+        if decided is not None and decided == pair.p_value:  # by refusals, whatever the answers are
+            groups = {pair.group_1, pair.group_2}
+            beside = (one for one in finding.pairs if one.alarm_only and {one.group_1, one.group_2} == groups)
+            pair = max(beside, key=lambda one: one.verdict.severity, default=pair)
+            about = f"{pair.metric} " if pair.alarm_only else ""
         low, high, sign = pair.effect_low, pair.effect_high, 1.0
         if pair.reason is Reason.N and low is None:  # nothing, or next to nothing, was there to compare
             return NOTHING
         if pair.worse_off == pair.group_2:
             low, high, sign = None if high is None else -high, None if low is None else -low, -1.0
-        words, interval = f"d {effect(sign * pair.effect)}", between(low, high, effect)
+        words, interval = f"{about}d {effect(sign * pair.effect)}", between(low, high, effect)
     return words if interval == NOTHING else f"{words} ({interval})"
 
 
