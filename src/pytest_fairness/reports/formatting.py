@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from pytest_fairness.analysis import false_alarms
 from pytest_fairness.analysis.false_alarms import only_by_itself, session_p_value
 from pytest_fairness.analysis.sentences import RATES, amount, signed
 from pytest_fairness.model import ALARMS, Finding, OutcomeKind, PairResult, Reason, Verdict, deciding_pair, number
@@ -238,6 +239,14 @@ def session_line(finding: Finding) -> str:
     if not only_by_itself(finding):
         return ""
     return f"beyond chance by itself, but not across the findings of this session (Holm p {session_p(finding)})"
+
+
+def false_alarm_line(session: Mapping[str, Any]) -> str:
+    """How likely a fair system would have turned the session red; empty where that is not known."""
+    share = session.get("false_alarm")
+    if not isinstance(share, (int, float)):
+        return ""
+    return f"A fair system would have turned this session red with a chance of at most {false_alarms.words(share)}."
 
 
 def sensitivity_line(finding: Finding) -> str:

@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from pytest_fairness.analysis import false_alarms
 from pytest_fairness.baselines.justifications import EXPIRED
 from pytest_fairness.model import ALARMS, Finding, Verdict, deciding_pair
 from pytest_fairness.reports import formatting
@@ -60,7 +59,7 @@ def failures(results: RunResults) -> list[Failure]:
     """Why the session failed, as far as fairness tests are concerned: a reason a test, the findings worst first, then
     tests that failed otherwise, findings below the session's alpha, and tests that never finished.
     """
-    red = {id(item): item for item in results.items if item.outcome in ("failed", "error")}
+    red = {id(item): item for item in results.failed}
     found = []
     for at in results.order:
         item = results.maker_of(at)
@@ -292,10 +291,8 @@ def findings_section(results: RunResults, _: Path) -> Section:
                 f"The {len(carded)} worst have a card below. All {len(anchors):,} stand in findings.json with their "
                 "groups, pairs and notes, each under the id that this page's address takes behind its #."
             )
-        share = results.session.get("false_alarm")
-        if isinstance(share, (int, float)):
-            chance = false_alarms.words(share)
-            parts.append(f"A fair system would have turned this session red with a chance of at most {chance}.")
+        if false_alarm := formatting.false_alarm_line(results.session):
+            parts.append(false_alarm)
     return Section(heading="Findings", id="findings", parts=tuple(parts))
 
 

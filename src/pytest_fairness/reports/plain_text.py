@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.analysis import false_alarms
 from pytest_fairness.baselines import mitigations
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports import formatting
@@ -99,9 +98,8 @@ def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str
         why = f"the session fails at fairness_session_alpha {alpha}: {about}, by Holm over all findings:"
         lines += wrapped(why, WIDTH, "  ", "    ")
         lines += [clipped(f"    {line(run.maker_of(at).nodeid)}", WIDTH) for at in places if isinstance(at, int)]
-    if isinstance(share := run.session.get("false_alarm"), (int, float)):
-        chance = false_alarms.words(share)
-        lines.append(f"  A fair system would have turned this session red with a chance of at most {chance}.")
+    if false_alarm := formatting.false_alarm_line(run.session):
+        lines.append(f"  {false_alarm}")
     if entries := run.mitigations:
         without = len(mitigations.unanswered(run.named, entries))
         answerless = f"; {formatting.count(without, 'FLAG or FAIL')} without one" if without else ""

@@ -25,6 +25,7 @@ from pytest_fairness.baselines.mitigations import Mitigation
 from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.model import Finding, Verdict, to_json
 from pytest_fairness.reports.findings_json import NAME, RunResults, conclude, read_results
+from pytest_fairness.reports.formatting import count
 from pytest_fairness.running_test import FreshSample
 from pytest_fairness.runs.judgements import Judgement, judgements
 from pytest_fairness.runs.keys import content_key, identity_hash
@@ -80,7 +81,7 @@ def verify_run(run_dir: Path, baselines: Baselines) -> Verification:
             found.problems.append("the run did not come to its end: nothing shows whether the end of its logs is there")
         with reading(run_dir) as reader:
             records = sum(anchor.records for anchor in reader.logs.values())
-            found.checked.append(f"{_count(records, 'record')} in {_count(len(reader.logs), 'log')}, chained and whole")
+            found.checked.append(f"{count(records, 'record')} in {count(len(reader.logs), 'log')}, chained and whole")
             _check_trials(reader, found)
             _check_conclusions(results, manifest, run_dir, found)
             _check_judged(results, manifest, reader, found)
@@ -112,9 +113,9 @@ def _check_trials(reader: RunReader, found: Verification) -> None:
         if identity_hash(identity) != digest:
             found.problems.append(f"the identity of an endpoint was changed: {digest[:12]}… is not its hash")
     wrong: list[str] = []
-    count = 0
+    trials = 0
     for record in reader.all_records():
-        count += 1
+        trials += 1
         cell, about = cell_of(record["cell"]), f"trial {record['key'][:12]}… ({record['cell']['id']})"
         asked = engines.get(record["endpoint"]["identity"]), record["parameters"]["sent"]
         if asked[0] is None:
@@ -133,7 +134,7 @@ def _check_trials(reader: RunReader, found: Verification) -> None:
             wrong.append(f"{about}: it has a reply, and the log no attempt that brought it")
     found.problems += _few(dict.fromkeys(wrong))
     if not wrong:
-        found.checked.append(f"{_count(count, 'trial')}: what was asked and answered fits keys and attempts")
+        found.checked.append(f"{count(trials, 'trial')}: what was asked and answered fits keys and attempts")
 
 
 def is_on_wire(text: str | None, wire: Mapping[str, Any] | None) -> bool:
@@ -201,7 +202,7 @@ def _check_judged(results: RunResults, manifest: Mapping[str, Any], reader: RunR
         made[record["test"]] = record["place"] + 1
     kept = {item.nodeid: len(item.findings) for item in results.items}
     found.problems += _few(
-        f"the log has {_count(many, 'judgement')} of {test}, and findings.json {kept.get(test, 0)}"
+        f"the log has {count(many, 'judgement')} of {test}, and findings.json {kept.get(test, 0)}"
         for test, many in made.items()
         if many > kept.get(test, 0)
     )
@@ -236,7 +237,7 @@ def _derived(
     except (FairnessError, KeyError, TypeError, ValueError, AttributeError) as error:
         return Derivation(**known, same=False, about=f"it cannot be derived from the log: {error}")
     wrong += _compared(finding, again)
-    trials = f"{_count(len(frame), 'row')}, {scored}"
+    trials = f"{count(len(frame), 'row')}, {scored}"
     return Derivation(**known, same=not wrong, about="; ".join(_few(wrong)) if wrong else f"from {trials}")
 
 
@@ -474,10 +475,6 @@ def _same(one: Any, other: Any) -> bool:
 
 
 # ---------------------------------------------------------------- words
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def _few(problems: Any) -> list[str]:
