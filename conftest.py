@@ -19,6 +19,12 @@ pytest_plugins = ["pytester"]
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# What a CI job sets changes what the plugin does: it refuses approvals, and writes summaries and annotations. A test of
+# that sets it itself.
+for variable in list(os.environ):
+    if variable == "CI" or variable.startswith(("CI_", "FAIRNESS_", "GITHUB_", "GITLAB_")):
+        del os.environ[variable]
+
 # A job in the background inherits that interrupts and hang-ups are ignored, and hands that on to what it starts: the
 # sessions that are tested for how they end would never hear of it.
 if threading.current_thread() is threading.main_thread():

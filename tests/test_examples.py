@@ -33,7 +33,7 @@ def session_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[
         for name in ("examples", "baselines"):
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", ".fairness"))
         shutil.copy(ROOT / "pyproject.toml", folder)
-        environment = {key: value for key, value in os.environ.items() if key != "CI" and not key.startswith("PYTEST_")}
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
         return folder, run_pytest(folder, "-p", "no:cacheprovider", *WHOLE, *arguments, environment=environment)
 
     return run

@@ -35,7 +35,7 @@ def command(marker: str) -> str:
 
 
 def session(folder: Path, *arguments: str) -> pytest.RunResult:
-    environment = {key: value for key, value in os.environ.items() if key != "CI" and not key.startswith("PYTEST_")}
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
     return run_pytest(folder, "-p", "no:cacheprovider", *arguments, environment=environment)
 
 

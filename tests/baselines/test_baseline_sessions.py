@@ -57,7 +57,6 @@ class Project:
 @pytest.fixture
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Project:
     """See :class:`Project`; the machine's own CI and login do not show."""
-    monkeypatch.delenv("CI", raising=False)
     monkeypatch.setenv("FAIRNESS_APPROVER", "Jane Smith")
     return Project(pytester)
 

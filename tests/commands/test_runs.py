@@ -64,7 +64,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
     (folder / "endpoints.yaml").write_text(ENDPOINTS, encoding="utf-8")
     (folder / "pytest.ini").write_text("[pytest]\nfairness_confirm = false\n", encoding="utf-8")
-    environment = {key: value for key, value in os.environ.items() if key != "CI" and not key.startswith("PYTEST_")}
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
     for endpoint, text in (("planted", LANDLORD), ("fair", LANDLORD), ("fair", "Write a landlord letter for {name}.")):
         (folder / "test_suite.py").write_text(f"TEXT = {text!r}\n{SUITE}", encoding="utf-8")
         run_pytest(folder, "-p", "no:cacheprovider", f"--fairness-endpoint={endpoint}", environment=environment)

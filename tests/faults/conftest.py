@@ -95,7 +95,6 @@ def server() -> Iterator[ModelServer]:
 @pytest.fixture(autouse=True)
 def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THE_KEY", KEY)
-    monkeypatch.delenv("CI", raising=False)
 
 
 # ---------------------------------------------------------------- a user's session

@@ -65,7 +65,6 @@ class Project:
     """A small project, whose suite is run the way its developer would."""
 
     def __init__(self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.delenv("CI", raising=False)
         self.pytester, self.path = pytester, pytester.path
 
     def write(self, suite: str = GRID, endpoints: str = "", **files: str) -> None:

@@ -111,7 +111,7 @@ class Session:
 
 @pytest.fixture(scope="module")
 def sessions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Session]:
-    environment = {key: value for key, value in os.environ.items() if key not in ("CI", "PYTEST_ADDOPTS")}
+    environment = {key: value for key, value in os.environ.items() if key != "PYTEST_ADDOPTS"}
     found = {}
     for mode, arguments in MODES.items():
         folder = tmp_path_factory.mktemp(mode)

@@ -144,7 +144,6 @@ class Machines:
 
 @pytest.fixture
 def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machines]:
-    monkeypatch.delenv("CI", raising=False)
     with ModelServer() as server:
         yield Machines(tmp_path / "here", tmp_path / "there", server)
 

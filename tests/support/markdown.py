@@ -113,7 +113,7 @@ class Page:
             self.path.write_text(page, encoding="utf-8")
 
     def _run(self, block: Block, where: str) -> None:
-        environment = {key: value for key, value in os.environ.items() if key != "CI" and not key.startswith("PYTEST_")}
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
         for line in block.text.replace("\\\n", " ").splitlines():
             name, *arguments = shlex.split(line, comments=True) or [""]
             if name == "pytest-fairness":
@@ -126,7 +126,7 @@ class Page:
 
     def _command(self, arguments: list[str], code: int, where: str) -> None:
         printed = io.StringIO()
-        outside = [key for key in os.environ if key == "CI" or key.startswith("PYTEST_")]
+        outside = [key for key in os.environ if key.startswith("PYTEST_")]
         wide = {"COLUMNS": "160"}  # wherever the tests run
         with mock.patch.dict(os.environ, wide), contextlib.chdir(self.project), contextlib.redirect_stdout(printed):
             for key in outside:
