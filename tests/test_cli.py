@@ -16,7 +16,7 @@ import pytest
 
 import pytest_fairness
 from pytest_fairness.cli import COMMANDS, main, parser
-from pytest_fairness.design.sources import shipped_folder
+from pytest_fairness.documents import shipped_folder
 
 Cli = Callable[..., tuple[int, str, str]]
 FIRST = "protected_class,group,gender,name,strength,perceived,bearers,source,year,licence,flags\n"

@@ -8,29 +8,29 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.design import sources
+from pytest_fairness import documents
 from pytest_fairness.errors import UsageError
 
 
 def test_the_data_of_a_wheel_or_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stray folder called personas beside site-packages is not ours; a broken installation says where it looked."""
-    monkeypatch.setattr(sources, "__file__", str(tmp_path / "src" / "pytest_fairness" / "design" / "sources.py"))
+    monkeypatch.setattr(documents, "__file__", str(tmp_path / "src" / "pytest_fairness" / "documents.py"))
     with pytest.raises(UsageError, match="the shipped personas are missing"):
-        sources.shipped_folder()
+        documents.shipped_folder()
     for place in ("personas", "src/pytest_fairness/personas"):
         (tmp_path / place / "names").mkdir(parents=True)
         (tmp_path / place / "names" / "first_names.csv").touch()
-        assert sources.shipped_folder() == tmp_path / place
+        assert documents.shipped_folder() == tmp_path / place
 
 
 def test_layers(own: Path) -> None:
     """Ours alone, ours then theirs, or theirs only."""
-    ours = sources.shipped_folder() / "matrix.yaml"
-    assert sources.layers("matrix.yaml") == sources.layers("matrix.yaml", own) == (ours,)
+    ours = documents.shipped_folder() / "matrix.yaml"
+    assert documents.layers("matrix.yaml") == documents.layers("matrix.yaml", own) == (ours,)
     (own / "matrix.yaml").touch()
-    assert sources.layers("matrix.yaml", own) == (ours, own / "matrix.yaml")
+    assert documents.layers("matrix.yaml", own) == (ours, own / "matrix.yaml")
     (own / "matrix.yaml").rename(own / "matrix.only.yaml")
-    assert sources.layers("matrix.yaml", own) == (own / "matrix.only.yaml",)
+    assert documents.layers("matrix.yaml", own) == (own / "matrix.only.yaml",)
 
 
 def test_the_design_loads_without_the_heavy_libraries() -> None:

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
-from pytest_fairness.design.sources import shipped_folder
+from pytest_fairness.documents import shipped_folder
 from pytest_fairness.scorers import outcome_of
 from pytest_fairness.scorers.text import masked, names_of
 

@@ -40,7 +40,7 @@ def names(arguments: argparse.Namespace) -> tuple[str, int]:
     """Check the shipped banks, or those that a project's folder makes of them."""
     from pytest_fairness.design.data_checks import check_names
     from pytest_fairness.design.names import NameBanks
-    from pytest_fairness.design.sources import refuse_foreign
+    from pytest_fairness.documents import refuse_foreign
 
     if arguments.folder is not None:
         refuse_foreign(arguments.folder)
@@ -56,8 +56,8 @@ def personas(arguments: argparse.Namespace) -> tuple[str, int]:
     from pytest_fairness.design.data_checks import Problem, check_personas, check_signals
     from pytest_fairness.design.personas import PersonaMatrix
     from pytest_fairness.design.signals import Signals
-    from pytest_fairness.design.sources import entries, refuse_foreign
     from pytest_fairness.design.strategies import Strategy
+    from pytest_fairness.documents import entries, refuse_foreign
     from pytest_fairness.errors import UsageError
 
     folder: Path | None = arguments.folder

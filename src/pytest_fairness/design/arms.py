@@ -10,8 +10,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from pytest_fairness.design.slugs import is_slug
-from pytest_fairness.design.sources import chosen, entries
-from pytest_fairness.documents import Text
+from pytest_fairness.documents import Text, chosen, entries
 from pytest_fairness.errors import UsageError, listed
 from pytest_fairness.model import TEXT, Ask
 

@@ -18,10 +18,9 @@ import msgspec
 from pytest_fairness.design.names import GENDER, Name, NameBanks
 from pytest_fairness.design.personas import Persona
 from pytest_fairness.design.signals import LABEL, Condition, Signals
-from pytest_fairness.design.sources import entries
 from pytest_fairness.design.templates import pronouns_of, read_template
 from pytest_fairness.design.units import given_values, refuse_shared, refuse_uneven
-from pytest_fairness.documents import Text
+from pytest_fairness.documents import Text, entries
 from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, listed
 
 NEITHER = "neither"

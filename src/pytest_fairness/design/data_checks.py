@@ -19,8 +19,7 @@ from typing import NamedTuple
 from pytest_fairness.design.names import GENDER, SEXES, Name, NameBanks, NameEntry
 from pytest_fairness.design.personas import QUOTAS, SCORES, PersonaMatrix
 from pytest_fairness.design.signals import CONTROL, LABEL, SignalKind, Signals
-from pytest_fairness.design.sources import shipped_folder
-from pytest_fairness.documents import open_document
+from pytest_fairness.documents import open_document, shipped_folder
 
 WEAK = 0.5
 RARE = 30

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from pytest_fairness.design.sources import layers, rows
+from pytest_fairness.documents import layers, rows
 from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, listed
 
 RACE = "race_ethnicity"

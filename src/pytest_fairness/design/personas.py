@@ -10,8 +10,7 @@ from typing import Self, TypeAlias
 import msgspec
 
 from pytest_fairness.design.slugs import is_slug
-from pytest_fairness.design.sources import entries
-from pytest_fairness.documents import Text
+from pytest_fairness.documents import Text, entries
 from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, listed, refuse_twice
 
 Wanted: TypeAlias = "str | int | float | Sequence[str] | Sequence[int] | Sequence[float]"

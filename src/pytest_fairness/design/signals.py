@@ -15,8 +15,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from pytest_fairness.design.sources import layers, shipped_folder
-from pytest_fairness.documents import Text, open_document
+from pytest_fairness.documents import Text, layers, open_document, shipped_folder
 from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, listed, refuse_twice
 
 LABEL = "label"

@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from pytest_fairness.design.slugs import is_slug
-from pytest_fairness.design.sources import chosen, entries
-from pytest_fairness.documents import Text
+from pytest_fairness.documents import Text, chosen, entries
 from pytest_fairness.errors import InvalidEntry, UsageError
 
 DIRECT = "direct"

@@ -12,8 +12,8 @@ import pytest
 from pytest_fairness.baselines.justifications import Justification, parse
 from pytest_fairness.design.grid import expand_grid
 from pytest_fairness.design.pairs import expand_pairs
-from pytest_fairness.design.sources import project_folder
 from pytest_fairness.design.strategies import ladder_of
+from pytest_fairness.documents import project_folder
 from pytest_fairness.errors import UsageError
 from pytest_fairness.pytest_layer.marks import DESIGNS, GRID, PAIRS, PULLS, gets_named_endpoint, has_design
 from pytest_fairness.pytest_layer.plans import Planned, PlannedGrid, PlannedPairs, Resolve, Usable

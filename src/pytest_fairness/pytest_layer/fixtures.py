@@ -53,7 +53,7 @@ def endpoint(request: pytest.FixtureRequest) -> Any:
 def persona_matrix(pytestconfig: pytest.Config) -> PersonaMatrix:
     """The matrix of 100 synthetic personas, or the project's own from its ``personas/`` folder."""
     from pytest_fairness.design.personas import PersonaMatrix
-    from pytest_fairness.design.sources import project_folder
+    from pytest_fairness.documents import project_folder
 
     return PersonaMatrix.load(project_folder(pytestconfig.rootpath))
 
@@ -62,7 +62,7 @@ def persona_matrix(pytestconfig: pytest.Config) -> PersonaMatrix:
 def name_banks(pytestconfig: pytest.Config) -> NameBanks:
     """Names for each group, with source, year and strength of signal."""
     from pytest_fairness.design.names import NameBanks
-    from pytest_fairness.design.sources import project_folder
+    from pytest_fairness.documents import project_folder
 
     return NameBanks.load(project_folder(pytestconfig.rootpath))
 

@@ -11,7 +11,7 @@ import pytest
 from pytest_fairness.design.arms import Arm
 from pytest_fairness.design.candidates import candidate_groups
 from pytest_fairness.design.slugs import slug, slugs
-from pytest_fairness.design.sources import project_folder
+from pytest_fairness.documents import project_folder
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.pytest_layer import collection
