@@ -148,6 +148,9 @@ def test_the_ends_of_a_scale_stand_in_the_outcome() -> None:
         "decision": (0, 1),
         "salary": (None, None),
         "refusal": (0, 1),
+        "letter_score": (0, 100),
+        "passed": (0, 1),
+        "lexicon": (0, None),
         "n": (None, None),
     }
     assert (outcome_of(frame, len).low, outcome_of(frame, len).high) == (None, None)

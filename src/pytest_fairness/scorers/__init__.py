@@ -8,8 +8,9 @@ their name.
 
 from __future__ import annotations
 
+from pytest_fairness.scorers.letter import letter_score, lexicon_warnings
 from pytest_fairness.scorers.outcome import BUILT_IN, Outcome, outcome_of
 from pytest_fairness.scorers.refusal import is_refusal
 from pytest_fairness.scorers.scorer import Scorer
 
-__all__ = ["BUILT_IN", "Outcome", "Scorer", "is_refusal", "outcome_of"]
+__all__ = ["BUILT_IN", "Outcome", "Scorer", "is_refusal", "letter_score", "lexicon_warnings", "outcome_of"]

@@ -13,6 +13,7 @@ from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.running_test import check_reading_time, current_test
 from pytest_fairness.scorers.decision import decision
+from pytest_fairness.scorers.letter import letter_scorers
 from pytest_fairness.scorers.rating import rating
 from pytest_fairness.scorers.refusal import is_refusal
 from pytest_fairness.scorers.salary import salary
@@ -23,7 +24,7 @@ from pytest_fairness.scorers.text import char_count, masked, names_of, word_coun
 if TYPE_CHECKING:
     import pandas as pd
 
-_DECLARED: tuple[tuple[str, Callable[[str], Score], str, dict[str, Any]], ...] = (
+_DECLARED: tuple[tuple[str, Callable[..., Score], str, dict[str, Any]], ...] = (
     ("sentiment", sentiment, "2", {"kind": "narrative", "low": -1, "high": 1, "masks_names": True}),
     ("word_count", word_count, "1", {"kind": "numeric", "unit": "words", "low": 0}),
     ("char_count", char_count, "1", {"kind": "numeric", "unit": "characters", "low": 0}),
@@ -34,7 +35,7 @@ _DECLARED: tuple[tuple[str, Callable[[str], Score], str, dict[str, Any]], ...] =
 )
 BUILT_IN: Mapping[str, Scorer] = {
     name: Scorer(name=name, score=score, version=version, **declared) for name, score, version, declared in _DECLARED
-}
+} | {scorer.name: scorer for scorer in letter_scorers()}
 
 # Scores of our own scorers by fingerprint and a digest of the text, so that a grid of long letters costs no memory.
 _scores: dict[tuple[str, bytes], Score] = {}
@@ -95,8 +96,8 @@ def outcome_of(
         replies = [masked(reply, words) if isinstance(reply, str) else reply for reply, words in named]
     refusals = frame["refused"].tolist() if "refused" in frame.columns else [False] * len(frame)
     fingerprint = scorer.fingerprint if scorer.built_in else None
-    rows = zip(replies, refusals, frame.index, strict=True)
-    scores = [_score(scorer, fingerprint, reply, refused, row) for reply, refused, row in rows]
+    rows = zip(replies, _given(frame, scorer.columns), refusals, frame.index, strict=True)
+    scores = [_score(scorer, fingerprint, reply, given, refused, row) for reply, given, refused, row in rows]
     values, all_yes_no = _column(scores, scorer, frame.index)
     if scorer.kind is None and all_yes_no:
         scorer = replace(scorer, kind=OutcomeKind.BINARY)
@@ -135,7 +136,20 @@ def _scorer_of(
     return known[outcome]
 
 
-def _score(scorer: Scorer, fingerprint: str | None, reply: Any, refused: Any, row: Any) -> Any:
+def _given(frame: pd.DataFrame, columns: tuple[str, ...]) -> list[dict[str, Any]]:
+    """A row's values of *columns*; None for a column that *frame* lacks, and for what is missing in it."""
+    if not columns:
+        return [{}] * len(frame)
+    values = [frame[name].tolist() if name in frame.columns else [None] * len(frame) for name in columns]
+    return [
+        {name: None if value != value else value for name, value in zip(columns, row, strict=True)}  # noqa: PLR0124
+        for row in zip(*values, strict=True)
+    ]
+
+
+def _score(
+    scorer: Scorer, fingerprint: str | None, reply: Any, given: Mapping[str, Any], refused: Any, row: Any
+) -> Any:
     if refused is True or refused == 1:
         return True if scorer.kind is OutcomeKind.REFUSAL else None
     if not isinstance(reply, str):
@@ -143,7 +157,7 @@ def _score(scorer: Scorer, fingerprint: str | None, reply: Any, refused: Any, ro
     check_reading_time(f"the scorer {scorer.name!r}")
     score: Any
     try:
-        score = scorer.score(reply) if fingerprint is None else _remembered(scorer, fingerprint, reply)
+        score = scorer(reply, **given) if fingerprint is None else _remembered(scorer, fingerprint, reply, given)
     except Exception as error:
         error.add_note(f"while the scorer {scorer.name!r} read the reply in row {row!r}")
         raise
@@ -169,12 +183,13 @@ def _score(scorer: Scorer, fingerprint: str | None, reply: Any, refused: Any, ro
     return score
 
 
-def _remembered(scorer: Scorer, fingerprint: str, reply: str) -> Score:
+def _remembered(scorer: Scorer, fingerprint: str, reply: str, given: Mapping[str, Any]) -> Score:
     """The kept score of *reply*, or a new one, kept from now on; the oldest is forgotten first."""
-    key = (fingerprint, blake2b(reply.encode("utf-8", "surrogatepass"), digest_size=16).digest())
+    read = "\0".join((reply, *map(str, given.values())))
+    key = (fingerprint, blake2b(read.encode("utf-8", "surrogatepass"), digest_size=16).digest())
     with contextlib.suppress(KeyError):
         return _scores[key]
-    score = scorer.score(reply)
+    score = scorer(reply, **given)
     if len(_scores) >= _MOST_SCORES:
         _scores.pop(next(iter(_scores)), None)
     _scores[key] = score

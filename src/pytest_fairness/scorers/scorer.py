@@ -34,13 +34,14 @@ class Scorer:
     """
 
     name: str
-    score: Callable[[str], Score]
+    score: Callable[..., Score]
     kind: OutcomeKind | str | None = None
     unit: str = ""
     low: float | None = None
     high: float | None = None
     lower_is_worse: bool = True
     masks_names: bool = False
+    columns: tuple[str, ...] = ()
     reply_tokens: int | None = None
     version: str = "1"
 
@@ -56,14 +57,17 @@ class Scorer:
         if not all(math.isfinite(end) for end in ends) or (len(ends) == 2 and ends[0] >= ends[1]):
             raise UsageError(f"scorer {self.name!r}: low={self.low!r}, high={self.high!r} are not the ends of a scale")
 
-    def __call__(self, reply: str) -> Score:
+    def __call__(self, reply: str, **given: Any) -> Score:
         """The score of *reply*: a decorated function can still be called as one."""
-        return self.score(reply)
+        return self.score(reply, **given)
 
     @property
     def fingerprint(self) -> str:
-        """16 hex digits that change with the name, the version or, for a custom function, its source."""
-        parts = [self.name, self.version, "" if self.built_in else _source(self.score)]
+        """16 hex digits that change with the name, the version, the function's ``digest`` where it has one and, for a
+        custom function, its source.
+        """
+        digest = getattr(self.score, "digest", "")  # of the data that the function reads by
+        parts = [self.name, self.version, "" if self.built_in else _source(self.score), *filter(None, [digest])]
         return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     @property
@@ -94,12 +98,13 @@ class Declared(TypedDict, total=False):
     high: float | None
     lower_is_worse: bool
     masks_names: bool
+    columns: tuple[str, ...]
     reply_tokens: int | None
     version: str
 
 
 def scorer(
-    score: Callable[[str], Score] | None = None, /, *, name: str | None = None, **declared: Unpack[Declared]
+    score: Callable[..., Score] | None = None, /, *, name: str | None = None, **declared: Unpack[Declared]
 ) -> Any:
     """Make a function of the reply a :class:`Scorer` of its name, with what a comparison has to know about it::
 
@@ -110,7 +115,7 @@ def scorer(
     It goes wherever a scorer goes: ``outcome=long_words``, or into the list of ``pytest_fairness_scorers``.
     """
 
-    def made(function: Callable[[str], Score]) -> Scorer:
+    def made(function: Callable[..., Score]) -> Scorer:
         return Scorer(name=name or name_of(function), score=function, **declared)
 
     return made if score is None else made(score)
