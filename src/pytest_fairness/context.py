@@ -34,6 +34,8 @@ class Settings(Policy, ApprovalPolicy):
     endpoint: str
     endpoints_file: Path
     tier: str
+    test: str
+    protected_class: str
     run_dir: Path
     baseline_dir: Path
     seed: int

@@ -329,7 +329,7 @@ class Finding:
     by their own names; ``test_statistic``, ``p_value``, ``corrected_p_value`` and ``effect_size`` are those of the pair
     that decides the verdict, and the two texts say so where nothing was computed. ``assertion`` names the comparison
     (``no_disparity``, ``four_fifths``, ``baseline``, …), ``family`` says which tests were corrected together, how, and
-    at which alpha.
+    at which alpha; ``controls`` of which controls of ISO/IEC 42001, Annex A, it is evidence, and how strong.
     """
 
     assertion: str
@@ -363,6 +363,7 @@ class Finding:
     replayed: bool = False
     justification: Mapping[str, JSON] | None = None
     explanation: str = ""
+    controls: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         effect = repr(re.split(r"[,:(]", self.effect_size, maxsplit=1)[0].strip())[1:-1]

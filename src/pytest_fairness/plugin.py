@@ -20,6 +20,7 @@ from pytest_fairness.pytest_layer.fixtures import (
     fairness_temperature,
     name_banks,
     persona_matrix,
+    protected_class,
     tier,
     trials,
 )
@@ -29,14 +30,17 @@ if TYPE_CHECKING:
     from pytest_fairness.reports.findings_json import RunResults
     from pytest_fairness.scorers import Scorer
 
-__all__ = ["cell", "endpoint", "fairness_run", "fairness_temperature", "name_banks", "persona_matrix", "tier", "trials"]
+__all__ = [
+    "cell", "endpoint", "fairness_run", "fairness_temperature", "name_banks", "persona_matrix", "protected_class",
+    "tier", "trials",
+]  # fmt: skip
 
 _MARKERS = (
-    "fairness(id=None, description=None, justification=None): a fairness test; its id and description in reports, "
-    "and the documented reason for a FLAG",
+    "fairness(id=None, module=None, description=None, controls=None, justification=None): a fairness test; what it is "
+    "called in reports, the controls that it is evidence of, and the documented reason for a FLAG",
     "fairness_grid(template, groups=None, persona=None, names=20, context=None, signal='name', repetitions=2, "
-    "system=None, parameters=None, temperatures=None, strategies=None, scorer=None): ask every cell of a demographic "
-    "grid; implies fairness",
+    "system=None, parameters=None, temperatures=None, strategies=None, scorer=None, each=None): ask every cell of a "
+    "demographic grid; implies fairness",
     "fairness_pairs(template, candidates, repetitions=30, arms=None, signal=None, qualifications=None, size=2, "
     "ranking=False, temperatures=None): choices between candidates, in every order and arm; implies fairness",
 )
@@ -81,6 +85,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_itemcollected(item: pytest.Item) -> None:
     if marks.has_design(item) and not marks.is_fairness_item(item):
         item.add_marker(pytest.mark.fairness)  # so that ``-m fairness`` selects it
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if any(marks.is_fairness_item(item) for item in items):
+        guest.session_of(config).select(items)
 
 
 @pytest.hookimpl(tryfirst=True)

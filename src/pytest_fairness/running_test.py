@@ -40,12 +40,13 @@ class FreshSample:
 class TestContext:
     """The running test as the assertions see it; outside pytest there is none.
 
-    ``emit`` takes each finding, judged and justified, before the assertion raises; ``keep``, just before, what it was
-    judged from (:class:`~pytest_fairness.runs.judgements.Judgement`). ``justification`` looks up the
-    documented reason for a FLAG. ``baseline`` gives the store of approved snapshots. ``fresh_sample``, where the test
-    has one grid, asks it again with other names and gives what corresponds to the table it is handed; it raises
-    UsageError, EndpointError or BudgetError where there can be no such sample. ``notes`` gives what a reader of a
-    finding has to know of the session; ``scored_by`` takes the names of scorers that were looked up.
+    ``emit`` takes each finding, judged and justified, before the assertion raises; ``keep``, just before, what it
+    was judged from (:class:`~pytest_fairness.runs.judgements.Judgement`). ``justification`` looks up the documented
+    reason for a FLAG. ``controls``: of which controls it is evidence, and how strong. ``baseline`` gives the store
+    of approved snapshots. ``fresh_sample``, where the test has one grid, asks it again with other names and gives
+    what corresponds to the table it is handed; it raises UsageError, EndpointError or BudgetError where there can
+    be no such sample. ``notes`` gives what a reader of a finding has to know of the session; ``scored_by`` takes
+    the names of scorers that were looked up.
     """
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -54,6 +55,7 @@ class TestContext:
     test_module: str
     description: str
     emit: Callable[[Finding], None]
+    controls: Mapping[str, str] = field(default_factory=dict)
     policy: Policy = field(default_factory=Policy)
     justification: Callable[[Finding], Mapping[str, JSON] | None] = lambda _finding: None
     baseline: Callable[[], Any] | None = None

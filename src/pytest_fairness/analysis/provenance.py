@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from pytest_fairness.analysis.controls import controls_of
 from pytest_fairness.analysis.explanations import explain
 from pytest_fairness.analysis.policy import worst_spec
 from pytest_fairness.model import NOT_COMPUTED, Finding, GroupResult, PairResult, Reason, Status, Verdict
@@ -40,7 +41,8 @@ def stamp(finding: Finding, frame: pd.DataFrame) -> Finding:
             reason=Reason.INCOMPLETE if not_run else Reason.MIXED_MODELS,
             sentence=f"INCONCLUSIVE: {because}, so this is no PASS yet ({passed}).",
         )
-    if test := current_test():
+    test = current_test()
+    if test is not None:
         finding = replace(finding, test_id=test.test_id, test_module=test.test_module, description=test.description)
     stamped = replace(
         finding,
@@ -50,7 +52,8 @@ def stamp(finding: Finding, frame: pd.DataFrame) -> Finding:
         replayed=finding.replayed or _count(frame, "replayed", True) > 0,
         notes=(*finding.notes, *(text for text, holds in remarks.items() if holds)),
     )
-    return replace(stamped, explanation=explain(stamped))
+    declared = test.controls if test is not None else {}
+    return replace(stamped, explanation=explain(stamped), controls=controls_of(stamped, declared))
 
 
 def _distinct(frame: pd.DataFrame, column: str) -> list[str]:

@@ -4,26 +4,39 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import pytest
 
+from pytest_fairness.analysis.controls import checked_controls
 from pytest_fairness.baselines.justifications import Justification, parse
 from pytest_fairness.design.grid import expand_grid
 from pytest_fairness.design.pairs import expand_pairs
 from pytest_fairness.design.strategies import ladder_of
 from pytest_fairness.documents import project_folder
-from pytest_fairness.errors import UsageError
-from pytest_fairness.pytest_layer.marks import DESIGNS, GRID, PAIRS, PULLS, gets_named_endpoint, has_design
+from pytest_fairness.errors import UsageError, listed
+from pytest_fairness.pytest_layer.marks import (
+    DESIGNS,
+    GRID,
+    PAIRS,
+    PULLS,
+    gets_named_endpoint,
+    has_design,
+    is_fairness_item,
+)
 from pytest_fairness.pytest_layer.plans import Planned, PlannedGrid, PlannedPairs, Resolve, Usable
 from pytest_fairness.scorers import Scorer, is_refusal
 
 #: Items of one test. Each takes pytest some 4 kB and 0.2 ms before the first one runs.
 _MOST_ITEMS = 20_000
 
-#: Identifies a test function across its parameters: the node id of its parent, and its name.
+#: Identifies a design: the node id of the parent of its test function, and the function's name, with the protected
+#: class in brackets where the function has a design for each of several.
 Key: TypeAlias = tuple[str, str]
+#: The parameter of an item whose test has a design for each of several protected classes.
+CLASS = "protected_class"
 
 
 class Selection(NamedTuple):
@@ -44,7 +57,25 @@ def name_of(item: pytest.Item) -> str:
 
 def grid_key(item: Any) -> Key:
     """The key of the grid that *item*, or the definition of a test, pulls from."""
-    return item.parent.nodeid, name_of(item)
+    return _key(item, _parameters(item).get(CLASS) if _designs(item) else None)
+
+
+def _key(item: Any, protected_class: str | None) -> Key:
+    own = "" if protected_class is None else f"[{protected_class}]"
+    return item.parent.nodeid, f"{name_of(item)}{own}"
+
+
+def _designs(item: pytest.Item) -> Mapping[str, Mapping[str, Any]] | None:
+    """What ``each=`` of the item's marker says of each protected class; None where it has one design for all."""
+    marker = item.get_closest_marker(GRID)
+    return None if marker is None else marker.kwargs.get("each")
+
+
+def class_of(item: pytest.Item) -> tuple[str, ...]:
+    """The protected classes that *item* is about, as far as its design or its parameters say."""
+    parameter = _parameters(item).get(CLASS)
+    marker = item.get_closest_marker(GRID)
+    return (str(parameter),) if parameter is not None else tuple((marker.kwargs.get("groups") or {}) if marker else ())
 
 
 def nodeid_of(item: pytest.Item) -> str:
@@ -69,8 +100,10 @@ def _names(given: str | Sequence[str]) -> list[str]:
     return [name.strip() for name in given.split(",")] if isinstance(given, str) else list(given)
 
 
-def expand(metafunc: pytest.Metafunc, tier: str, scorers: Callable[[], Mapping[str, Any]], resolve: Resolve) -> Planned:
-    """Parametrise a test from its ``fairness_grid`` or ``fairness_pairs`` marker.
+def expand(
+    metafunc: pytest.Metafunc, tier: str, scorers: Callable[[], Mapping[str, Any]], resolve: Resolve
+) -> dict[Key, Planned]:
+    """Parametrise a test from its ``fairness_grid`` or ``fairness_pairs`` marker; what it plans, a design or several.
 
     A design that makes no sense is a collection error which names the test and the mend.
     """
@@ -86,7 +119,8 @@ def expand(metafunc: pytest.Metafunc, tier: str, scorers: Callable[[], Mapping[s
         problem = "asks for both 'trials' and 'cell'; write two tests: they share their replies"
     else:
         try:
-            planned = _planned(marker, metafunc, scorers, resolve)
+            found = {own: _planned(one, metafunc, scorers, resolve) for own, one in _marks(marker, wanted).items()}
+            planned = _alike(found)
         except UsageError as error:
             problem = str(error)
     if problem is None and "cell" in wanted and len(planned.grid) > _MOST_ITEMS:
@@ -96,6 +130,8 @@ def expand(metafunc: pytest.Metafunc, tier: str, scorers: Callable[[], Mapping[s
         )
     if problem is not None:  # outside the except block: one error is shown, not two
         pytest.fail(f"{metafunc.definition.nodeid}: {problem}", pytrace=False)
+    if classes := [own for own in found if own is not None]:
+        metafunc.parametrize(CLASS, classes, ids=classes, indirect=True)
     tiers, ids = _tiers(planned, tier)
     metafunc.parametrize("tier", tiers, ids=ids, indirect=True)
     if planned.temperatures:
@@ -104,7 +140,36 @@ def expand(metafunc: pytest.Metafunc, tier: str, scorers: Callable[[], Mapping[s
     if "cell" in wanted:
         cells = [cell.id for cell in planned.grid]
         metafunc.parametrize("cell", range(len(cells)), ids=cells, indirect=True)
-    return planned
+    return {_key(metafunc.definition, own): one for own, one in found.items()}
+
+
+def _marks(marker: pytest.Mark, wanted: Container[str]) -> dict[str | None, pytest.Mark]:
+    """The marker of each design: one, or one a protected class where the marker says ``each=``."""
+    each = marker.kwargs.get("each")
+    if each is None:
+        return {None: marker}
+    if marker.name == PAIRS or "cell" in wanted:
+        raise UsageError(
+            "each= makes a design for each protected class, for a fairness_grid whose test asks for 'trials'"
+        )
+    if not isinstance(each, Mapping) or not each or not all(isinstance(own, Mapping) for own in each.values()):
+        raise UsageError("each= is a mapping: {'gender': {'groups': {...}, ...}, ...}, a protected class an entry")
+    common = {key: value for key, value in marker.kwargs.items() if key != "each"}
+    designs = {
+        label: {**common, **{key: value for key, value in own.items() if key != "id"}} for label, own in each.items()
+    }
+    if lacking := next((label for label, design in designs.items() if label not in (design.get("groups") or ())), None):
+        raise UsageError(f"each={{{lacking!r}: ...}} has no groups of {lacking!r}: give groups={{{lacking!r}: [...]}}")
+    return {str(label): pytest.Mark(marker.name, (), design, _ispytest=True) for label, design in designs.items()}
+
+
+def _alike(found: Mapping[str | None, Planned]) -> Planned:
+    """One of *found*, which have to share their tiers and temperatures: those are axes of the test."""
+    first, *others = found.values()
+    axes = first.has_system_prompt, first.temperatures
+    if any((one.has_system_prompt, one.temperatures) != axes for one in others):
+        raise UsageError("each=: all designs of a test have a system prompt or none, and the same temperatures")
+    return first
 
 
 def _planned(
@@ -224,19 +289,58 @@ def active_items(items: Iterable[pytest.Item], grids: Container[Key]) -> dict[Se
     return found
 
 
-def labels_of(item: pytest.Item) -> tuple[str, str, tuple[Justification, ...]]:
-    """Id, description and justifications of *item*; the nearest marker wins. Raises UsageError for unknown keys."""
+class Labels(NamedTuple):
+    """What a test is called in reports: its id, module and description, the controls that it is evidence of with the
+    strength of the evidence, and the justifications that stand at it.
+    """
+
+    id: str
+    module: str
+    description: str
+    controls: Mapping[str, str]
+    justifications: tuple[Justification, ...]
+
+
+_LABELS = ("id", "module", "description", "controls", "justification")
+
+
+def labels_of(item: pytest.Item) -> Labels:
+    """The labels of *item*; the nearest marker wins. Raises UsageError for unknown keys."""
     keywords: dict[str, Any] = {}
     for marker in reversed(list(item.iter_markers("fairness"))):
         keywords |= marker.kwargs
-    for key in keywords.keys() - {"id", "description", "justification"}:
-        raise UsageError(
-            f"{item.nodeid}: @pytest.mark.fairness has no {key!r}; it takes id, description and justification"
-        )
+    for key in keywords.keys() - _LABELS:
+        raise UsageError(f"{item.nodeid}: @pytest.mark.fairness has no {key!r}; it takes {', '.join(_LABELS)}")
+    if own := (_designs(item) or {}).get(_parameters(item).get(CLASS, ""), {}).get("id"):
+        keywords["id"] = own
     docstring = (inspect.getdoc(getattr(item, "function", item)) or "").strip().partition("\n")[0]
     given = keywords.get("justification")
-    return (
-        str(keywords.get("id") or nodeid_of(item)),
-        str(keywords.get("description") or docstring or name_of(item).removeprefix("test_").replace("_", " ")),
-        () if given is None else (parse(given, f"{item.nodeid}: justification"),),
+    return Labels(
+        id=str(keywords.get("id") or nodeid_of(item)),
+        module=str(keywords.get("module") or getattr(getattr(item, "module", None), "__name__", "")),
+        description=str(
+            keywords.get("description") or docstring or name_of(item).removeprefix("test_").replace("_", " ")
+        ),
+        controls=checked_controls(keywords.get("controls"), item.nodeid),
+        justifications=() if given is None else (parse(given, f"{item.nodeid}: justification"),),
     )
+
+
+def selected(items: Sequence[pytest.Item], tests: str, classes: str) -> list[pytest.Item]:
+    """The fairness tests among *items* with an id among *tests*, and about one of *classes*: names, or patterns with
+    ``*``, with commas between them; empty for any. Raises UsageError for a name that no item has.
+    """
+    found = [item for item in items if is_fairness_item(item)]
+    for option, names, of in (
+        ("--fairness-test", tests, lambda item: (labels_of(item).id,)),
+        ("--fairness-protected-class", classes, class_of),
+    ):
+        wanted = [name.strip() for name in names.split(",") if name.strip()]
+        known = {item: of(item) for item in found}
+        for name in wanted:
+            if not any(fnmatchcase(one, name) for own in known.values() for one in own):
+                ids = dict.fromkeys(one for own in known.values() for one in own)
+                raise UsageError(f"{option}: no test collected here has {name!r}; there are: {listed(list(ids)[:20])}")
+        if wanted:
+            found = [item for item in found if any(fnmatchcase(one, name) for one in known[item] for name in wanted)]
+    return found

@@ -87,7 +87,19 @@ def fairness_temperature(request: pytest.FixtureRequest) -> float | None:
 
 
 @pytest.fixture
-def trials(request: pytest.FixtureRequest, endpoint: Any, tier: int, fairness_temperature: Any) -> pd.DataFrame:  # noqa: ARG001 - the item says both
+def protected_class(request: pytest.FixtureRequest) -> str | None:
+    """The protected class of this item, where ``fairness_grid(each=...)`` makes a design for each of several."""
+    return getattr(request, "param", None)
+
+
+@pytest.fixture
+def trials(
+    request: pytest.FixtureRequest,
+    endpoint: Any,
+    tier: int,  # noqa: ARG001 - the item says it, and the next two
+    fairness_temperature: float | None,  # noqa: ARG001
+    protected_class: str | None,  # noqa: ARG001
+) -> pd.DataFrame:
     """Every trial of the test's grid, asked or found in the run: one row each (:mod:`pytest_fairness.trials_frame`)."""
     with plainly():
         _refuse_without_design(request)

@@ -102,6 +102,17 @@ OPTIONS = (
         "both",
         "1: with system prompt; 2: conversation only; all: both; auto: 1 where a test has a system prompt",
     ),
+    Option(
+        "test",
+        str,
+        "",
+        "typed",
+        "run the fairness tests of these ids alone, as reports have them, with commas between them: BIAS-ATTR-001, "
+        "or BIAS-ATTR-* for several",
+    ),
+    Option(
+        "protected_class", str, "", "typed", "run the fairness tests about these protected classes alone: gender,age"
+    ),
     Option("max_cost", _dollars, None, "both", "US dollars that this run may cost at most"),
     Option("deadline", _seconds, None, "both", "seconds that this session may ask; what is left then is not run"),
     Option("seed", int, 0, "both", "seed of the order in which trials are asked and of the statistics"),

@@ -79,8 +79,21 @@ class FairnessSession:
             return
         # The systems are made when they are needed: hooks may still change the settings.
         resolve: Any = lambda system: self.systems.resolve(system)  # noqa: E731, PLW0108
-        planned = collection.expand(metafunc, self.settings.tier, lambda: self.scorers, resolve)
-        self.grids[collection.grid_key(metafunc.definition)] = planned
+        self.grids |= collection.expand(metafunc, self.settings.tier, lambda: self.scorers, resolve)
+
+    def select(self, items: list[pytest.Item]) -> None:
+        """Keep the tests that ``--fairness-test`` and ``--fairness-protected-class`` name."""
+        if not self.settings.test and not self.settings.protected_class:
+            return
+        try:
+            kept = collection.selected(items, self.settings.test, self.settings.protected_class)
+        except UsageError as error:
+            if self.worker is None:
+                raise pytest.UsageError(str(error)) from None
+            kept = []  # a worker can end its controller's session by no exit status; without tests it is 5
+        if left := [item for item in items if item not in set(kept)]:
+            self.config.hook.pytest_deselected(items=left)
+            items[:] = kept
 
     def plan(self, items: Sequence[pytest.Item]) -> None:
         """Note which fairness tests this session is going to run, and open the run, and the one that is replayed.
@@ -202,8 +215,8 @@ class FairnessSession:
 
     def _context_of(self, item: pytest.Item, findings: list[Finding]) -> TestContext:
         """The context of *item*, whose assertions add to *findings*."""
-        (test_id, description, own), context = collection.labels_of(item), self.context
-        documented, nodeid = (*own, *self._justifications), collection.nodeid_of(item)
+        labels, context = collection.labels_of(item), self.context
+        documented, nodeid = (*labels.justifications, *self._justifications), collection.nodeid_of(item)
         scored_by: set[str] = set()
         offered = item.stash.get(second_sample.OFFERED, None)
 
@@ -221,9 +234,10 @@ class FairnessSession:
             )
 
         return TestContext(
-            test_id=test_id,
-            test_module=getattr(getattr(item, "module", None), "__name__", ""),
-            description=description,
+            test_id=labels.id,
+            test_module=labels.module,
+            description=labels.description,
+            controls=labels.controls,
             emit=findings.append,
             keep=lambda judgement: context.store.append(judgement.to_record(nodeid, len(findings))),
             policy=context.settings,

@@ -60,7 +60,7 @@ def asked(tests: Sequence[str], grids: Mapping[Key, Planned]) -> dict[str, str]:
     digests, functions = {}, {test.partition("[")[0] for test in tests}
     for key, planned in grids.items():
         test, grid = "::".join(key), planned.grid
-        if test in functions:
+        if test.partition("[")[0] in functions:
             cells = [grid[at] for at in range(0, len(grid), max(1, len(grid) // _COMPARED))]
             about = len(grid), grid.repetitions, sorted(grid.parameters.items()), planned.temperatures
             texts = [(cell.id, cell.system, cell.turns) for cell in cells]

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pytest_fairness.analysis.controls import CONTROLS, EVIDENCE_IS
 from pytest_fairness.baselines.mitigations import counted, unanswered
 from pytest_fairness.model import Finding
 from pytest_fairness.reports import formatting
@@ -177,44 +178,29 @@ _HOW_TO_VERIFY = (
 
 # ---------------------------------------------------------------- controls
 
-EVIDENCE = (
-    "This is evidence, not certification: it shows what was asked, measured and decided. Whether a control is met is "
-    "for the organisation and its auditor to judge, of its whole management system."
+#: Number in Annex A of ISO/IEC 42001:2023, strength of the evidence, and what of the bundle it is.
+_OF_A_BUNDLE = (
+    ("A.5.4", "direct", "findings.json, report.html, statistics/"),
+    ("A.5.5", "supporting", "findings.json, report.html"),
+    ("A.6.2.4", "direct", "findings.json, methodology/, baselines/, retests.csv"),
+    ("A.6.2.6", "supporting", "retests.csv, baselines/history.csv"),
+    ("A.6.2.8", "supporting", "trials*.jsonl, manifest.json, SHA256SUMS"),
+    ("A.7.2", "context", "the names and personas in trials*.jsonl"),
+    ("A.7.4", "context", "the names and personas in trials*.jsonl"),
+    ("A.8.2", "context", "report.html, methodology/"),
+    ("A.9.2", "supporting", "justifications.csv, mitigations.csv, baselines/history.csv"),
+    ("A.9.3", "context", "mitigations.csv"),
+    ("A.10", "context", "the models that answered, in manifest.json and report.html"),
 )
-#: The programme's own label, ISO/IEC 42001:2023 Annex A, strength of the evidence, and what of the bundle it is.
-CONTROLS = (
-    ("A.5.4 AI system impact assessment", "A.5.4 Assessing AI system impact on individuals or groups of individuals",
-     "direct", "findings.json, report.html, statistics/"),
-    ("A.5.5 Bias and fairness", "A.5.5 Assessing societal impacts of AI systems",
-     "supporting", "findings.json, report.html"),
-    ("–", "A.6.2.4 AI system verification and validation",
-     "direct", "findings.json, methodology/, baselines/, retests.csv"),
-    ("A.8.2 Monitoring and measurement", "A.6.2.6 AI system operation and monitoring",
-     "supporting", "retests.csv, baselines/history.csv"),
-    ("A.8.2 Monitoring and measurement", "A.6.2.8 AI system recording of event logs",
-     "supporting", "trials*.jsonl, manifest.json, SHA256SUMS"),
-    ("A.6.2 Data quality and representativeness", "A.7.2 Data for development and enhancement of AI system",
-     "context", "the names and personas in trials*.jsonl"),
-    ("A.6.2 Data quality and representativeness", "A.7.4 Quality of data for AI systems",
-     "context", "the names and personas in trials*.jsonl"),
-    ("A.7.2 Transparency and explainability", "A.8.2 System documentation and information for users",
-     "context", "report.html, methodology/"),
-    ("A.7.3 Human oversight", "A.9.2 Processes for responsible use of AI systems",
-     "supporting", "justifications.csv, mitigations.csv, baselines/history.csv"),
-    ("A.7.3 Human oversight", "A.9.3 Objectives for responsible use of AI system",
-     "context", "mitigations.csv"),
-    ("A.9.3 Third-party AI risk", "A.10 Third-party and customer relationships",
-     "context", "the models that answered, in manifest.json and report.html"),
-)  # fmt: skip
 
 
 def controls_section() -> Section:
     """Which control each part of a bundle is evidence of: the programme's labels beside the standard's numbers."""
     columns: Columns = {
-        "ISO/IEC 42001:2023, Annex A": lambda one: one[1],
-        "The programme's label": lambda one: one[0],
-        "Evidence": lambda one: one[2],
-        "In this bundle": lambda one: one[3],
+        "ISO/IEC 42001:2023, Annex A": lambda one: f"{one[0]} {CONTROLS[one[0]].title}",
+        "The programme's label": lambda one: CONTROLS[one[0]].label or "–",
+        "Evidence": lambda one: one[1],
+        "In this bundle": lambda one: one[2],
     }
-    listed = table("What of this bundle is evidence of which control", CONTROLS, columns, words=tuple(columns))
-    return Section(heading="Controls", id="controls", parts=(EVIDENCE, listed))
+    listed = table("What of this bundle is evidence of which control", _OF_A_BUNDLE, columns, words=tuple(columns))
+    return Section(heading="Controls", id="controls", parts=(EVIDENCE_IS, listed))

@@ -45,6 +45,7 @@ def finding_section(
             "Justified": formatting.justification_line(finding),
             "Session": formatting.session_line(finding),
             "Sensitivity": formatting.sensitivity_line(finding),
+            "Controls": formatting.controls_line(finding),
         }
     )
     parts: list[Part | None] = [shortened(finding.description, 600) or None, beside if beside.rows else None]

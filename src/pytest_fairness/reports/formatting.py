@@ -249,6 +249,14 @@ def false_alarm_line(session: Mapping[str, Any]) -> str:
     return f"A fair system would have turned this session red with a chance of at most {false_alarms.words(share)}."
 
 
+def controls_line(finding: Finding) -> str:
+    """``A.5.4 (direct), A.5.5 (supporting) of ISO/IEC 42001, Annex A: evidence, not certification``; nothing where the
+    finding is evidence of no control.
+    """
+    controls = ", ".join(f"{number} ({strength})" for number, strength in finding.controls.items())
+    return f"{controls} of ISO/IEC 42001, Annex A: evidence, not certification" if controls else ""
+
+
 def sensitivity_line(finding: Finding) -> str:
     """``planted d 0.5 in 92 %, d 0.8 in 100 % of copies caught``; empty where nothing was planted."""
     tried: Any = finding.details.get("sensitivity") or {}

@@ -15,11 +15,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_fairness.analysis.controls import EVIDENCE_IS
 from pytest_fairness.baselines.mitigations import counted, unanswered
 from pytest_fairness.errors import MissingExtra
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports import formatting
-from pytest_fairness.reports.audit_sections import EVIDENCE
 from pytest_fairness.reports.escaping import shortened, visible
 from pytest_fairness.reports.findings_json import RunResults, read_results
 from pytest_fairness.reports.overview import failures, verdict_on_session
@@ -233,7 +233,7 @@ class _Summary:
         self._paragraph(
             "The sources of each method, and how often it is wrong, are in methodology/ of the bundle.", 8.5
         )
-        self._paragraph(EVIDENCE, 8.5)
+        self._paragraph(EVIDENCE_IS, 8.5)
         self._integrity()
         self._sign_off()
         return bytes(pdf.output())
