@@ -233,14 +233,15 @@ def _name(nodeid: str) -> str:
 def _whole(folder: Path, results: RunResults) -> list[str]:
     from pytest_fairness.reports.escaping import line
     from pytest_fairness.reports.plain_text import summary_lines, table_text
-    from pytest_fairness.reports.sections import Table
+    from pytest_fairness.reports.sections import Table, printed_lines, read_sections
 
     run = listed_run(folder)
     about = f"run {run.path.name}, started {_started(run)}, {', '.join(run.endpoints) or 'no endpoint'}"
     about += f", answered by {', '.join(run.models)}" if run.models else ""
     about += f", {run.trials:,} trials" if run.trials is not None else ""
     report = folder / "report.html"
-    lines = [line(about), *summary_lines(results, report if report.exists() else None)]
+    printed = printed_lines(read_sections(folder))
+    lines = [line(about), *summary_lines(results, report if report.exists() else None, printed)]
     worst = sorted(range(len(results.findings)), key=lambda at: -results.findings[at].verdict.severity)
     rows = tuple(
         (

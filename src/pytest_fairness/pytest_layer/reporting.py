@@ -195,11 +195,11 @@ def summary(outputs: Mapping[str, Path], context: RunContext) -> list[str]:
     from pytest_fairness.reports.findings_json import read_results
     from pytest_fairness.reports.outputs import compared_runs
     from pytest_fairness.reports.plain_text import summary_lines
-    from pytest_fairness.reports.sections import page_stems
+    from pytest_fairness.reports.sections import page_stems, printed_lines, read_sections
 
     run, root = outputs["report"].parent, context.root
     against = compared_with(context, run)
-    lines = summary_lines(read_results(run), shown(outputs["report"], root))
+    lines = summary_lines(read_results(run), shown(outputs["report"], root), printed_lines(read_sections(run)))
     places = {**{stem: run / f"{stem}.html" for stem in page_stems(run)}, **outputs}
     lines += [f"{name}: {shown(path, root)}" for name, path in places.items() if name != "report"]
     since = [] if against is None else [f"since {against.stem}: {counted(compared_runs(run, against))}"]

@@ -31,7 +31,7 @@ from pytest_fairness.reports.escaping import csv_cell
 from pytest_fairness.reports.findings_json import RunResults, read_results
 from pytest_fairness.reports.html import banners, render, write_html
 from pytest_fairness.reports.pdf import surroundings, write_summary
-from pytest_fairness.reports.sections import SUFFIX
+from pytest_fairness.reports.sections import SECTIONS_SUFFIX, SUFFIX
 from pytest_fairness.reports.verification import Verification, verify_run
 from pytest_fairness.runs.files import open_regular, write_atomically
 from pytest_fairness.runs.folder import run_folders
@@ -40,7 +40,7 @@ from pytest_fairness.runs.manifest import versions as installed
 
 SUMS, ABOUT = "SHA256SUMS", "bundle.json"
 #: What of a run's folder is recorded, and goes in as it is.
-_RECORDED = ("manifest.json", "findings.json", "findings-*.json", LOGS, f"*{SUFFIX}")
+_RECORDED = ("manifest.json", "findings.json", "findings-*.json", LOGS, f"*{SUFFIX}", f"*{SECTIONS_SUFFIX}")
 _METHODS = ("verdicts.md", "baselines.md", "calibration.md")
 _NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.+-]*(/[A-Za-z0-9_.][A-Za-z0-9_.+-]*){0,4}")
 #: What a bundle may hold at the most: entries, bytes when unpacked, and how often these are those of the file.

@@ -47,6 +47,7 @@ from pytest_fairness.reports.sections import (
     Page,
     Section,
     read_pages,
+    read_sections,
 )
 from pytest_fairness.runs.files import write_atomically
 from pytest_fairness.runs.reader import refuse_unreadable
@@ -134,7 +135,7 @@ def report_page(results: RunResults, run_dir: Path) -> Page:
         name="all findings of the run",
         title="Fairness report",
         lead=lead,
-        sections=tuple(section for section in (*before, *cards, *after) if section is not None),
+        sections=tuple(one for one in (*before, *read_sections(run_dir), *cards, *after) if one is not None),
         simulated=results.simulated,
         replayed=results.replayed,
     )

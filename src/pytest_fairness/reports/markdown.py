@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.changes import Change, FindingChange, changes_between, counted
-from pytest_fairness.reports.escaping import markdown, shortened
+from pytest_fairness.reports.escaping import clipped, line, markdown, shortened
 from pytest_fairness.reports.findings_json import ItemResult, RunResults
 
 #: The first line, by which a comment that is replaced from run to run is found again.
@@ -21,16 +21,21 @@ _SENTENCE = 300
 
 
 def markdown_report(
-    results: RunResults, *, compared: RunResults | None = None, report: str = "report.html", job: str = ""
+    results: RunResults,
+    *,
+    compared: RunResults | None = None,
+    report: str = "report.html",
+    job: str = "",
+    printed: Sequence[str] = (),
 ) -> str:
     """The report of *results* in at most 65,536 characters.
 
     *compared*: the results of an earlier run. *report*: where the page lies. *job*: the address of the CI job that
-    keeps it.
+    keeps it. *printed*: the lines that suites have printed.
     """
     changes = None if compared is None else changes_between(compared, results)
     rows = MOST_ROWS
-    while len(text := _report(results, compared, changes, rows, report, job)) > MOST_CHARACTERS and rows:
+    while len(text := _report(results, compared, changes, rows, report, job, printed)) > MOST_CHARACTERS and rows:
         rows //= 2
     return text
 
@@ -42,11 +47,13 @@ def _report(
     rows: int,
     report: str,
     job: str,
+    printed: Sequence[str],
 ) -> str:
     parts = [MARKER, _head(results), *_banners(results, rows)]
     if compared is not None and changes is not None:
         parts += _changes(compared, changes, rows)
-    parts += [*_findings(results, rows), *_failures(results, rows), _foot(results, report, job)]
+    parts += [*_findings(results, rows), *_failures(results, rows), _printed(printed, rows)]
+    parts.append(_foot(results, report, job))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -110,6 +117,13 @@ def _failures(results: RunResults, rows: int) -> list[str]:
     if len(unexplained) > rows:
         lines.append(f"- and {len(unexplained) - rows:,} more")
     return ["### Tests that failed without a finding", "\n".join(lines)] if unexplained else []
+
+
+def _printed(lines: Sequence[str], rows: int) -> str:
+    """*lines* as they are: indented, no line can end the block that it stands in."""
+    shown = [f"    {clipped(line(text), 160)}".rstrip() for text in lines[: 4 * rows]]
+    more = [f"    … and {len(lines) - len(shown):,} more lines"] if len(lines) > len(shown) else []
+    return "\n".join([*shown, *more]).strip("\n")
 
 
 def _foot(results: RunResults, report: str, job: str) -> str:

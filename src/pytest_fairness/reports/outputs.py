@@ -16,6 +16,7 @@ from pytest_fairness.reports.findings_json import NAME, read_results
 from pytest_fairness.reports.html import NAME as REPORT
 from pytest_fairness.reports.html import write_html
 from pytest_fairness.reports.markdown import markdown_report
+from pytest_fairness.reports.sections import printed_lines, read_sections
 from pytest_fairness.runs.files import shown
 from pytest_fairness.runs.folder import locate_run, run_folders
 from pytest_fairness.runs.manifest import read_manifest
@@ -69,7 +70,8 @@ def markdown_text(run: Path, *, against: Path | None, root: Path, environment: M
     """The report for a pull request, as :func:`write_outputs` writes it."""
     compared = None if against is None else read_results(against)
     report, job = shown(run / REPORT, root), job_address(environment)
-    return markdown_report(read_results(run), compared=compared, report=report, job=job)
+    printed = printed_lines(read_sections(run))
+    return markdown_report(read_results(run), compared=compared, report=report, job=job, printed=printed)
 
 
 def append_summary(path: Path, text: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,8 +76,10 @@ def _middle_out(words: str) -> str:
     return words if len(words) <= _ALIKE else f"{words[: _ALIKE // 2]} … {words[-_ALIKE // 2 :]}"
 
 
-def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str]:
-    """The end of a session: counts by verdict, each sentence, worst first, and the report's path."""
+def summary_lines(run: RunResults, report: Path | str | None = None, printed: Iterable[str] = ()) -> list[str]:
+    """The end of a session: counts by verdict, each sentence, worst first, what suites have *printed*, and the report's
+    path.
+    """
     counted = ", ".join(f"{count} {verdict}" for verdict, count in run.counts.items() if count)
     head = f"fairness: {formatting.count(len(run.findings), 'finding')}{': ' + counted if counted else ''}"
     marks = ", ".join(["simulated"] * run.simulated + ["replayed"] * run.replayed)
@@ -106,6 +108,7 @@ def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str
         lines.append(f"  mitigations: {mitigations.counted(entries)}{answerless}")
     if run.missing:
         lines.append("  The findings above leave out what these tests would have found.")
+    lines += [line(text) for text in printed]
     for note in run.run.get("notes") or ():
         lines += wrapped(f"note: {line(str(note))}", WIDTH, "  ", "    ")
     if cost := formatting.cost_line(run.run):

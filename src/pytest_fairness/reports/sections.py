@@ -1,7 +1,8 @@
 """What a page is made of, as plain data: sentences, tables, pictures, conversations, under headings.
 
-Any suite can hand a page in: it writes ``NAME.page.json`` into the run's folder, and whoever makes the reports writes
-``NAME.html`` from it. Texts are as they are, hostile or not; the sink escapes them.
+Any suite can hand in sections of the report (``NAME.sections.json`` in the run's folder) or, where they are many, a
+page of its own (``NAME.page.json``, which becomes ``NAME.html``). Texts are as they are, hostile or not; the sink
+escapes them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, Union
+from typing import Any, Literal, TypeAlias, TypeVar, Union
 
 import msgspec
 
@@ -19,6 +20,8 @@ from pytest_fairness.reports.charts import Chart, Spec
 from pytest_fairness.runs.files import write_atomically
 
 SUFFIX = ".page.json"
+SECTIONS_SUFFIX = ".sections.json"
+T = TypeVar("T")
 Kind: TypeAlias = Literal["", "heat", "findings", "sign"]
 """Of a table: figures, tinted squares, lines that stand below each other on a narrow screen, lines to sign on."""
 
@@ -93,6 +96,12 @@ class Notes(Spec, tag="notes", frozen=True):
     items: tuple[str, ...]
 
 
+class Printed(Spec, tag="printed", frozen=True):
+    """Lines that keep their blanks; they stand in the terminal and in the Markdown report, too."""
+
+    lines: tuple[str, ...]
+
+
 class Counts(Spec, tag="counts", frozen=True):
     """How many findings there are of each verdict."""
 
@@ -150,7 +159,7 @@ class Section(Spec, tag="section", frozen=True):
 
 
 Part: TypeAlias = Union[  # noqa: UP007 - the names stand in strings until all are defined
-    str, Table, Facts, Link, Notes, Counts, Statements, Dialogue, SideBySide, Details, Section, Chart
+    str, Table, Facts, Link, Notes, Printed, Counts, Statements, Dialogue, SideBySide, Details, Section, Chart
 ]
 
 
@@ -167,23 +176,49 @@ class Page(Spec, frozen=True):
 
 def write_page(run_dir: Path, stem: str, page: Page) -> None:
     """Hand *page* in: it becomes ``STEM.html``. Raises StoreError."""
-    text = json.dumps(to_json(msgspec.to_builtins(page)), ensure_ascii=True, allow_nan=False)
-    write_atomically(run_dir / f"{stem}{SUFFIX}", text.encode("ascii"))
+    _write(run_dir / f"{stem}{SUFFIX}", page)
+
+
+def write_sections(run_dir: Path, stem: str, *sections: Section) -> None:
+    """Hand *sections* in: they stand in every report of the run, after its findings. Raises StoreError."""
+    _write(run_dir / f"{stem}{SECTIONS_SUFFIX}", sections)
+
+
+def _write(path: Path, handed_in: object) -> None:
+    text = json.dumps(to_json(msgspec.to_builtins(handed_in)), ensure_ascii=True, allow_nan=False)
+    write_atomically(path, text.encode("ascii"))
 
 
 def read_pages(run_dir: Path) -> dict[str, Page]:
     """The pages that suites handed in, by their stems. Raises FairnessError, naming the file, for what is none."""
-    pages = {}
-    for stem in page_stems(run_dir):
-        path = run_dir / f"{stem}{SUFFIX}"
-        try:
-            # Not strict about numbers: an infinite one stands as a text.
-            pages[stem] = msgspec.convert(json.loads(path.read_bytes()), Page, strict=False)
-        except (OSError, ValueError, RecursionError) as error:
-            raise FairnessError(f"{path} cannot be read: {error}") from error
-    return pages
+    return {stem: _read(run_dir / f"{stem}{SUFFIX}", Page) for stem in page_stems(run_dir)}
+
+
+def read_sections(run_dir: Path) -> tuple[Section, ...]:
+    """The sections that suites handed in, those of one suite together. Raises as :func:`read_pages`."""
+    paths = sorted(run_dir.glob(f"*{SECTIONS_SUFFIX}"))
+    return tuple(section for path in paths for section in _read(path, tuple[Section, ...]))
+
+
+def _read(path: Path, kind: type[T]) -> T:
+    try:
+        # Not strict about numbers: an infinite one stands as a text.
+        return msgspec.convert(json.loads(path.read_bytes()), kind, strict=False)
+    except (OSError, ValueError, RecursionError) as error:
+        raise FairnessError(f"{path} cannot be read: {error}") from error
 
 
 def page_stems(run_dir: Path) -> list[str]:
     """What the pages that suites handed in are called."""
     return sorted(path.name.removesuffix(SUFFIX) for path in run_dir.glob(f"*{SUFFIX}"))
+
+
+def printed_lines(sections: Iterable[Section]) -> list[str]:
+    """What *sections* have to print, a line each, with an empty one before each block."""
+    return [
+        line
+        for section in sections
+        for part in section.parts
+        if isinstance(part, Printed)
+        for line in ("", *part.lines)
+    ]
