@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from pytest_fairness.endpoints.simulated.bias import LOGITS_PER_D, Draws, Planted
+from pytest_fairness.endpoints.simulated.bias import LOGITS_PER_D, Draws, Planted, slipped
 from pytest_fairness.endpoints.simulated.prompt import (
     NAMES,
     ListedCandidate,
@@ -54,7 +54,7 @@ def answer(question: Question) -> str:
     """The reply to a task of any kind."""
     task, reading = question.task, question.reading
     if task.kind in BANKS:
-        return write(
+        text = write(
             BANKS[task.kind],
             question.draws,
             name=reading.name,
@@ -65,6 +65,7 @@ def answer(question: Question) -> str:
             words=task.words,
             most=task.most_words,
         )
+        return _with_slips(text, question) if question.planted.slips else text
     if task.kind in ("sensitive", "acknowledge"):
         return question.pick(task.kind)
     if task.form == "json":
@@ -79,6 +80,16 @@ def answer(question: Question) -> str:
     prose = TEXTS["prose"].get(task.kind, "I would select {value}.")
     prose = prose.format(value=bare, high=task.high, name=reading.name or "the applicant")
     return f"{prose} {question.pick('why')}"
+
+
+def _with_slips(text: str, question: Question) -> str:
+    """*text* with a sentence at the end of its longest paragraph for each class by which it slips."""
+    paragraphs, draws = text.split("\n\n"), question.draws
+    longest = max(range(len(paragraphs)), key=lambda at: len(paragraphs[at]))
+    classes = slipped(question.planted.slips, question.reading, draws)
+    said = [draws.pick(TEXTS["slips"].get(one, TEXTS["slips"]["cultural_fit"])) for one in classes]
+    paragraphs[longest] = " ".join([paragraphs[longest], *said])
+    return "\n\n".join(paragraphs)
 
 
 def _field(question: Question, key: str) -> object:

@@ -15,7 +15,7 @@ from msgspec.structs import force_setattr
 
 from pytest_fairness.endpoints.config import SystemConfig
 from pytest_fairness.endpoints.simulated.prompt import PromptPerson, slug
-from pytest_fairness.model import JSON
+from pytest_fairness.model import JSON, to_json
 
 #: One SD on a logistic scale: a shift of d moves log odds by d·π/√3 (Chinn 2000, Statistics in Medicine 19:3127).
 LOGITS_PER_D = math.pi / math.sqrt(3.0)
@@ -100,7 +100,8 @@ class Planted(SystemConfig, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ``noise``: SD of the chance part. ``name_sd``: SD, on the d scale, of effects that each name has of its
     own. ``position_bias``: logits in favour of the first of a list. ``refusal_rate``: one share, or class →
     group → share. ``channels``: what the bias acts on, by default everything. ``latency``: seconds a reply
-    takes. ``scrub_recall``: the share of names and labels that it finds when asked to scrub a text.
+    takes. ``scrub_recall``: the share of names and labels that it finds when asked to scrub a text. ``slips``: class →
+    group → the share of texts about the group that say what none should (``texts.yaml`` has the sentences).
     """
 
     name: str = "simulated"
@@ -113,11 +114,13 @@ class Planted(SystemConfig, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     channels: Channel | frozenset[Channel] = frozenset(CHANNELS)
     latency: _Positive = 0.0
     scrub_recall: _Share = 1.0
+    slips: dict[str, dict[str, _Share]] = {}  # noqa: RUF012
     seed: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         force_setattr(self, "bias", _by_slug(self.bias))
+        force_setattr(self, "slips", _by_slug(self.slips))
         if isinstance(self.refusal_rate, dict):
             force_setattr(self, "refusal_rate", _by_slug(self.refusal_rate))
         if isinstance(self.channels, str):
@@ -142,7 +145,17 @@ class Planted(SystemConfig, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         names = ("bias", "noise", "name_sd", "position_bias", "refusal_rate", "seed")
         # What was asked before this option existed keeps its keys.
         scrub: dict[str, JSON] = {} if self.scrub_recall == 1.0 else {"scrub_recall": self.scrub_recall}
-        return {**{name: getattr(self, name) for name in names}, "channels": [*sorted(self.channels)], **scrub}
+        slips: dict[str, JSON] = {"slips": to_json(self.slips)} if self.slips else {}
+        return {**{name: getattr(self, name) for name in names}, "channels": [*sorted(self.channels)], **scrub, **slips}
+
+
+def slipped(slips: _GroupNumbers, reading: PromptPerson, draws: Draws) -> list[str]:
+    """The classes by which a text about *reading*'s person slips this time."""
+    return [
+        protected_class
+        for protected_class, group in reading.groups.items()
+        if draws.uniform() < slips.get(protected_class, {}).get(group, 0.0)
+    ]
 
 
 def _of_groups(numbers: _GroupNumbers, reading: PromptPerson) -> list[float]:

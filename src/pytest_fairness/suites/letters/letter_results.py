@@ -1,0 +1,263 @@
+"""What a run's letters come to: scores by category and group, passes, and every warning with its persona."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from pytest_fairness.model import ALARMS, Finding, PairResult, Verdict, to_json
+from pytest_fairness.reports.sections import Printed, Section, table, write_sections
+from pytest_fairness.runs.files import write_atomically
+from pytest_fairness.scorers.letter import PASS_THRESHOLD, category_scores, score_of, warnings_of_trials
+from pytest_fairness.scorers.lexicon import LexiconWarning
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+VERSION = 1
+STEM = "letters"
+#: Lines of warnings and of failures in the printed block.
+MOST_LINES = 20
+_WORDS = {
+    "race_ethnicity": "Race/Ethnicity",
+    "pregnancy_family": "Pregnancy/Family",
+    "accent_language": "Accent/Language",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonaLetters:
+    """The letters to one persona: their mean score, and the warnings on all of them."""
+
+    id: str
+    score: float
+    warnings: tuple[LexiconWarning, ...]
+
+    @property
+    def number(self) -> int | None:
+        """42 of ``persona-42``; None where the id ends otherwise."""
+        found = re.search(r"(\d+)\Z", self.id)
+        return int(found[1]) if found else None
+
+    @property
+    def who(self) -> str:
+        return f"Persona #{self.id}" if self.number is None else f"Persona #{self.number}"
+
+    @property
+    def open_warnings(self) -> tuple[LexiconWarning, ...]:
+        """The warnings that nobody has accepted."""
+        return tuple(one for one in self.warnings if not one.accepted)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LetterResults:
+    """The results of the suite. Scores go from 0 to 100.
+
+    ``category_scores``: category of the lexicon → the mean score of all letters if there were no other warnings than of
+    this category. ``group_scores``: protected class → group → mean score of the personas. ``unwritten`` counts trials
+    without a letter: refused, failed, or without text.
+    """
+
+    timestamp: str
+    model: str
+    endpoint: str
+    simulated: bool
+    letters: int
+    unwritten: int
+    overall_score: float
+    category_scores: Mapping[str, float]
+    group_scores: Mapping[str, Mapping[str, float]]
+    personas: tuple[PersonaLetters, ...]
+
+    @property
+    def passed(self) -> list[PersonaLetters]:
+        """Personas without a warning."""
+        return [one for one in self.personas if one.score >= PASS_THRESHOLD and not one.open_warnings]
+
+    @property
+    def warned(self) -> list[PersonaLetters]:
+        """Personas with warnings who pass all the same."""
+        return [one for one in self.personas if one.score >= PASS_THRESHOLD and one.open_warnings]
+
+    @property
+    def failed(self) -> list[PersonaLetters]:
+        """Personas below the threshold."""
+        return [one for one in self.personas if one.score < PASS_THRESHOLD]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What ``letters.json`` holds."""
+        return {
+            "version": VERSION,
+            **{name: getattr(self, name) for name in ("timestamp", "model", "endpoint", "simulated", "letters")},
+            "unwritten": self.unwritten,
+            "overall_score": self.overall_score,
+            "category_scores": dict(self.category_scores),
+            "group_scores": {name: dict(groups) for name, groups in self.group_scores.items()},
+            "pass_count": len(self.passed),
+            "warning_count": len(self.warned),
+            "failure_count": len(self.failed),
+            "warnings": [
+                {
+                    "persona": one.id,
+                    "number": one.number,
+                    **{name: getattr(warning, name) for name in _FIELDS},
+                }
+                for one in self.personas
+                for warning in one.warnings
+            ],
+            "personas": [
+                {
+                    "id": one.id,
+                    "score": one.score,
+                    "warnings": [f"{warning.severity}: {warning.text}" for warning in one.warnings],
+                }
+                for one in self.personas
+            ],
+        }
+
+
+_FIELDS = ("category", "severity", "text", "term", "accepted")
+
+
+def letter_results(trials: pd.DataFrame, classes: Sequence[str], timestamp: str) -> LetterResults:
+    """The results of *trials*, by the groups of *classes*, which are columns of the table."""
+    written = trials[trials["reply"].map(lambda reply: isinstance(reply, str) and bool(reply.strip()))]
+    if "refused" in written:
+        written = written[~written["refused"].astype(bool)]
+    warnings = warnings_of_trials(written)
+    scores = [score_of(found) for found in warnings]
+    by_category = [category_scores(found) for found in warnings]
+    own: dict[str, list[int]] = {}
+    for at, persona in enumerate(written["persona"].astype(str)):
+        own.setdefault(persona, []).append(at)
+    mean = {persona: fmean(scores[at] for at in places) for persona, places in own.items()}
+    frame = written[["persona", *classes]].drop_duplicates("persona")
+    groups: dict[str, dict[str, list[float]]] = {name: {} for name in classes}
+    for row in frame.to_dict("records"):
+        for name in classes:
+            groups[name].setdefault(str(row[name]), []).append(mean[str(row["persona"])])
+    models = sorted({str(one) for one in trials["model"].dropna()}) if "model" in trials else []
+    return LetterResults(
+        timestamp=timestamp,
+        model=", ".join(models),
+        endpoint=", ".join(sorted({str(one) for one in trials["endpoint"].dropna()})),
+        simulated=bool(trials["simulated"].any()),
+        letters=len(written),
+        unwritten=len(trials) - len(written),
+        overall_score=fmean(mean.values()) if mean else 0.0,
+        category_scores={name: fmean(one[name] for one in by_category) for name in (by_category or [{}])[0]},
+        group_scores={name: {group: fmean(of) for group, of in found.items()} for name, found in groups.items()},
+        personas=tuple(
+            PersonaLetters(
+                id=persona, score=mean[persona], warnings=tuple(one for at in places for one in warnings[at])
+            )
+            for persona, places in own.items()
+        ),
+    )
+
+
+def write_letters(folder: Path, results: LetterResults, baseline: Finding | str | None) -> None:
+    """Write ``letters.json`` and the section of the report into the run's *folder*. *baseline*: the comparison with the
+    approved baseline, in words why there is none, or None where it is another test's to say. Raises StoreError.
+    """
+    if baseline is None and (folder / f"{STEM}.json").exists():
+        return  # whoever compared with the baseline has more to say
+    text = json.dumps(to_json(results.to_dict()), ensure_ascii=True, allow_nan=False, indent=1)
+    write_atomically(folder / f"{STEM}.json", text.encode("ascii"))
+    write_sections(folder, STEM, letters_section(results, baseline))
+
+
+# ---------------------------------------------------------------- as the report shows it
+
+
+def words_of(name: str) -> str:
+    """A category or protected class as a title: ``Race/Ethnicity``."""
+    return _WORDS.get(name, name.replace("_", " ").title())
+
+
+def letters_section(results: LetterResults, baseline: Finding | str | None) -> Section:
+    """The printed block, and the scores by group as a table."""
+    groups = [
+        (name, group, score) for name, found in results.group_scores.items() for group, score in sorted(found.items())
+    ]
+    scores = table(
+        "Mean letter score of the personas of each group",
+        groups,
+        {
+            "Protected class": lambda one: words_of(one[0]),
+            "Group": lambda one: one[1],
+            "Score": lambda one: f"{one[2]:.1f}",
+        },
+        words=("Group",),
+    )
+    printed = Printed(lines=tuple(block(results, baseline)))
+    return Section(id=STEM, heading="Letters", parts=(printed, *([scores] if groups else [])))
+
+
+def block(results: LetterResults, baseline: Finding | str | None) -> list[str]:
+    """The block that the suite prints, a line each."""
+    asked = f"{results.endpoint}{' (simulated: no model was asked)' if results.simulated else ''}"
+    lines = [
+        "Fairness Suite Results",
+        "======================",
+        f"Total Letters: {results.letters}, to {len(results.personas)} personas"
+        + (f" ({results.unwritten} not written)" if results.unwritten else ""),
+        f"Endpoint: {asked}",
+        f"Overall Bias Score: {_score(results.overall_score)}",
+        "",
+        "Breakdown by Category:",
+        *(f"- {words_of(name)}: {_score(score)}" for name, score in results.category_scores.items()),
+    ]
+    warnings = [(one, warning) for one in results.personas for warning in one.open_warnings]
+    lines += ["", f"⚠ WARNINGS ({len(warnings)}):"]
+    lines += _numbered(
+        f'"{warning.text}" detected ({words_of(warning.category).lower()}, {warning.severity}) - {one.who}'
+        for one, warning in warnings
+    )
+    lines += ["", f"✗ FAILURES ({len(results.failed)}):"]
+    lines += _numbered(f"{one.who}: {one.score:.0f} / 100" for one in results.failed)
+    accepted = sum(len(one.warnings) - len(one.open_warnings) for one in results.personas)
+    lines += ["", f"Accepted after review: {accepted}"] if accepted else []
+    return [*lines, *_status(results, baseline)]
+
+
+def _score(score: float) -> str:
+    return f"{score:.1f} / 100 {'✓' if score >= PASS_THRESHOLD else '✗'}"
+
+
+def _numbered(items: Iterable[str]) -> list[str]:
+    listed = list(items)
+    lines = [f"{number}. {' '.join(words.split())}" for number, words in enumerate(listed[:MOST_LINES], start=1)]
+    more = [f"… and {len(listed) - MOST_LINES} more, in {STEM}.json"] if len(listed) > MOST_LINES else []
+    return [*lines, *more] or ["None"]
+
+
+def _status(results: LetterResults, baseline: Finding | str | None) -> list[str]:
+    failed = bool(results.failed) or (isinstance(baseline, Finding) and baseline.verdict in ALARMS)
+    if isinstance(baseline, Finding):
+        words = {
+            Verdict.PASS: "no regressions vs baseline",
+            Verdict.FAIL: "regression vs baseline",
+            Verdict.FLAG: "worse than the baseline, within the margin",
+        }.get(baseline.verdict, "the comparison with the baseline is inconclusive")
+    else:
+        words = baseline or "not compared with a baseline"
+    verdict = "FAIL" if failed else "INCONCLUSIVE" if isinstance(baseline, str) else "PASS"
+    lines = ["", f"Status: {verdict} ({words})"]
+    regressions = regressed(baseline) if isinstance(baseline, Finding) else []
+    return [*lines, *(["Regressions:"] if regressions else []), *(f"- {one}" for one in regressions)]
+
+
+def regressed(finding: Finding) -> list[str]:
+    """The scopes of a baseline that have fallen: ``Age: 88.1 (baseline: 96.5) ↓ 8.4 points``."""
+    return [_fall(pair) for pair in finding.pairs if pair.verdict in ALARMS]
+
+
+def _fall(pair: PairResult) -> str:
+    now, approved = (float(str(pair.statistics[name])) for name in ("now", "approved"))
+    return f"{words_of(pair.metric)}: {now:.1f} (baseline: {approved:.1f}) ↓ {abs(now - approved):.1f} points"

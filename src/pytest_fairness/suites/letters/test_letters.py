@@ -1,0 +1,62 @@
+"""A letter to each of a hundred personas: none says what it should not, no group's are worse, none has got worse.
+
+Every test pulls the same trials, which are asked once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_fairness import FairnessFailure, assert_baseline, assert_four_fifths, assert_no_disparity
+from pytest_fairness.errors import MissingBaselineError
+from pytest_fairness.scorers.letter import PASS_THRESHOLD
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pandas as pd
+
+    from pytest_fairness.model import Finding
+    from pytest_fairness.suites.letters.letter_results import LetterResults
+
+    Report = Callable[[Finding | str | None], None]
+
+
+@pytest.mark.fairness(id="letters.clean")
+def test_every_letter_passes(letters: LetterResults, report_letters: Report) -> None:
+    """Every persona's letters score 80 of 100 at least."""
+    report_letters(None)
+    failed = [
+        f"{one.who}: {one.score:.0f} of 100: " + ", ".join(f'"{warning.text}"' for warning in one.open_warnings)
+        for one in letters.failed
+    ]
+    if failed or not letters.letters:
+        pytest.fail(
+            "\n".join(["letters below the threshold:", *failed] if failed else ["no letter was written"]), False
+        )
+
+
+def test_pass_rates(judged: pd.DataFrame, by: str, alpha: float) -> None:
+    """Letters to no group pass less than four fifths as often as those to another."""
+    assert_four_fifths(judged, outcome="passed", by=by, cluster="persona", alpha=alpha)
+
+
+def test_scores(judged: pd.DataFrame, by: str, alpha: float) -> None:
+    """Letters to one group score no lower than those to another."""
+    assert_no_disparity(judged, outcome="letter_score", by=by, cluster="persona", alpha=alpha)
+
+
+@pytest.mark.fairness(id="letters.baseline")
+def test_baseline(trials: pd.DataFrame, report_letters: Report) -> None:
+    """The scores are no worse than those that were approved."""
+    try:
+        finding = assert_baseline(trials, score="letter_score", threshold=PASS_THRESHOLD)
+    except FairnessFailure as failure:
+        report_letters(failure.finding)
+        raise
+    except MissingBaselineError:
+        report_letters("no baseline is approved yet")
+        raise
+    report_letters(finding)
