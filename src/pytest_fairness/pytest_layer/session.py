@@ -147,9 +147,23 @@ class FairnessSession:
 
     @cached_property
     def scorers(self) -> dict[str, Any]:
-        """By name; those of the project win over the built-in ones."""
-        found = self.config.hook.pytest_fairness_scorers()
-        return {scorer.name: scorer for several in reversed(found) for scorer in several}
+        """By name; those of the project win over the built-in ones, and so does its lexicon over ours."""
+        *own, built_in = self.config.hook.pytest_fairness_scorers()
+        found = [built_in, self._letter_scorers(), *reversed(own)]
+        return {scorer.name: scorer for several in found for scorer in several}
+
+    def _letter_scorers(self) -> Sequence[Scorer]:
+        """Scorers by the lexicon of the project, where it has any."""
+        folder = project_folder(self.config.rootpath)
+        if folder is None or not (folder / "lexicon").is_dir():
+            return ()
+        from pytest_fairness.scorers.letter import letter_scorers
+        from pytest_fairness.scorers.lexicon import Lexicon
+
+        try:
+            return letter_scorers(Lexicon.load(folder))
+        except FairnessError as error:
+            raise pytest.UsageError(str(error)) from None
 
     @cached_property
     def context(self) -> RunContext:
