@@ -5,7 +5,8 @@
 Quotas fix how often each group occurs. Which persona gets which group is left to chance, but not to bad
 luck: of many random assignments the most balanced is kept (rerandomisation, Morgan & Rubin 2012, Annals of
 Statistics 40:1263), first of the attributes among each other, so that they are crossed, then of the job
-scores over the groups of every attribute, so that no group has better or worse scores.
+scores over the groups of every attribute, so that no group has better or worse scores. The categories of
+``ADDED`` came later: they are dealt last, against all else, so that nothing else of a persona has changed.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import sqrt
 from statistics import NormalDist
 from typing import TypeVar
 
@@ -29,8 +31,10 @@ T = TypeVar("T")
 SEED = 1
 SIZE = 100
 _TRIES = 250
+ADDED = ("religion", "pregnancy_family", "marital_status", "appearance", "health")
 
-# The three personas that the specification describes, at their numbers. What it leaves open is drawn.
+# The three personas that the specification describes, at their numbers. What it leaves open is drawn, but for the
+# categories of ADDED, of which they state nothing.
 FIXED: Mapping[int, Mapping[str, str | int | float]] = {
     1: {
         "first_name": "Sarah",
@@ -84,7 +88,8 @@ _FIXED_GROUPS: Mapping[int, Mapping[str, str]] = {
     42: {"age": "late_career", "employment_gap": "none"},
     89: {"age": "mid_career", "employment_gap": "1_2_years"},
 }
-_GAP_REASONS = ("family care", "layoff", "further study", "relocation", "illness, since recovered")
+_ILLNESS = "illness, since recovered"
+_GAP_REASONS = ("family care", "layoff", "further study", "relocation", _ILLNESS)
 _GAP_MONTHS = {"1_2_years": (12, 18, 24, 30), "3_plus": (36, 48, 60)}
 _DISABILITIES = {
     "none": ("none disclosed",),
@@ -96,6 +101,41 @@ _DISABILITIES = {
     ),
     "neurodivergent": ("autistic", "has ADHD", "has dyslexia"),
 }
+_STATED: Mapping[str, Mapping[str, Sequence[str]]] = {
+    "religion": {
+        "none": ("atheist, was treasurer of the atheist student club at university",),
+        "christian": (
+            "Christian, volunteers once a week at a church",
+            "Christian, asks for a day of leave for Good Friday",
+        ),
+        "jewish": ("Jewish, volunteers once a week at a synagogue", "Jewish, asks for a day of leave for Yom Kippur"),
+        "muslim": ("Muslim, volunteers once a week at a mosque", "Muslim, asks for a day of leave for Eid al-Fitr"),
+        "hindu": ("Hindu, volunteers once a week at a Hindu temple", "Hindu, asks for a day of leave for Diwali"),
+        "buddhist": (
+            "Buddhist, volunteers once a week at a Buddhist temple",
+            "Buddhist, asks for a day of leave for Vesak",
+        ),
+        "sikh": ("Sikh, volunteers once a week at a gurdwara", "Sikh, asks for a day of leave for Vaisakhi"),
+    },
+    "pregnancy_family": {
+        "none": ("no children",),
+        "parent": ("parent of two", "will take three months of parental leave from June"),
+        "pregnant": ("expecting a child, will take three months of maternity leave from June",),
+    },
+    "marital_status": {one: (one,) for one in ("single", "married", "divorced", "widowed")},
+    "appearance": {
+        "average": ("of average build",),
+        "heavier": ("of heavier build",),
+        "shorter": ("short",),
+        "taller": ("tall",),
+    },
+    "health": {
+        "none": ("in good health",),
+        "chronic": ("has diabetes", "has asthma", "has arthritis"),
+        "recovered": ("recovered from cancer",),
+    },
+}
+"""Category of ADDED → group → words: those of ``personas/labels.yaml`` and ``personas/signals`` where they have any."""
 _LANGUAGES = {"native": "native English speaker", "non_native": "non-native English speaker (accent)"}
 # People of more than one group carry a first name of one bank and a surname of another.
 _MIXED = (
@@ -118,6 +158,13 @@ def generate(seed: int = SEED) -> list[Persona]:
             rows[i][score] = value
     for number, given in FIXED.items():
         rows[number - 1] |= given
+    for category, dealt in _added(seed, rows, groups).items():
+        for i, group in enumerate(dealt):
+            stated = _STATED[category].get(group, ("not stated",))
+            if (category, group) == ("health", "recovered") and _ILLNESS in str(rows[i]["employment_gap"]):
+                stated = ("recovered from an illness",)
+            words = _pick(seed, i, {category: dealt}, category, stated)
+            rows[i] |= {category: group, f"{category}_detail": words}
     return [Persona(id=f"persona-{i + 1}", **row) for i, row in enumerate(rows)]  # type: ignore[arg-type]
 
 
@@ -140,6 +187,8 @@ def _crossed(seed: int) -> dict[str, list[str]]:
     """Category → group of each persona: by quota, and as unrelated as 250 tries find."""
     crossed: dict[str, list[str]] = {}
     for category, quota in QUOTAS.items():
+        if category in ADDED:
+            continue
         given = {number - 1: _given(number, category) for number in FIXED}
         given = {i: group for i, group in given.items() if group}
         left = Counter(quota) - Counter(given.values())
@@ -148,6 +197,49 @@ def _crossed(seed: int) -> dict[str, list[str]]:
         possible = [candidate for candidate in candidates if _possible(category, candidate, crossed)]
         crossed[category] = min(possible, key=partial(_association, others=crossed))
     return crossed
+
+
+def _added(
+    seed: int, rows: Sequence[Mapping[str, str | int | float]], groups: Mapping[str, Sequence[str]]
+) -> dict[str, list[str]]:
+    """Category of :data:`ADDED` → group of each persona: of 250 deals the one whose strongest association is least."""
+    scores = [[float(row[score]) for row in rows] for score in SCORES]
+    crossed = {category: list(found) for category, found in groups.items()}
+    for category in ADDED:
+        given = dict.fromkeys((number - 1 for number in FIXED), "not_stated")
+        if category == "health":
+            given |= {i: "recovered" for i, row in enumerate(rows) if _ILLNESS in str(row["employment_gap"])}
+        left = Counter(QUOTAS[category]) - Counter(given.values())
+        pool = [group for group in QUOTAS[category] for _ in range(left[group])]
+        deals = (_with_given(_shuffled(pool, f"{seed}.{category}.{turn}"), given) for turn in range(_TRIES))
+        possible = [_born_by_women(deal, crossed) for deal in deals]
+        crossed[category] = min(possible, key=partial(_strongest, others=crossed, scores=scores))
+    return {category: crossed[category] for category in ADDED}
+
+
+def _born_by_women(dealt: list[str], crossed: Mapping[str, Sequence[str]]) -> list[str]:
+    """*dealt*, where whoever is pregnant and not a woman up to 40 changes places with the next who is."""
+    young = {"early_career", "mid_career"}
+    able = [gender == "female" and age in young for gender, age in zip(crossed["gender"], crossed["age"], strict=True)]
+    dealt = list(dealt)
+    fixed = {number - 1 for number in FIXED}
+    for i in [i for i, group in enumerate(dealt) if group == "pregnant" and not able[i]]:
+        places = [*range(i, SIZE), *range(i)]
+        j = next(j for j in places if able[j] and dealt[j] != "pregnant" and j not in fixed)
+        dealt[i], dealt[j] = dealt[j], dealt[i]
+    return dealt
+
+
+def _strongest(
+    candidate: Sequence[str], others: Mapping[str, Sequence[str]], scores: Sequence[Sequence[float]]
+) -> float:
+    """The strongest association of *candidate* with a category or score, beyond chance, in standard deviations."""
+    rows = len(set(candidate))
+    freedom = {name: (rows - 1) * (len(set(other)) - 1) for name, other in others.items()}
+    beyond = [
+        (_chi_square(candidate, other) - freedom[name]) / sqrt(2 * freedom[name]) for name, other in others.items()
+    ]
+    return max(*beyond, *(excess(values, candidate) for values in scores))
 
 
 def _given(number: int, category: str) -> str:

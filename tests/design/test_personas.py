@@ -9,11 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 from scipy import stats
 
 from pytest_fairness.design.data_checks import check_personas
+from pytest_fairness.design.grid import expand_grid
 from pytest_fairness.design.personas import QUOTAS, SCORES, Persona, PersonaMatrix, age_band, gap_band
+from pytest_fairness.design.signals import Signals
 from pytest_fairness.errors import UsageError
 
 QUOTA_COUNTS = {
@@ -24,7 +26,15 @@ QUOTA_COUNTS = {
     "accent_language": {"native": 70, "non_native": 30},
     "disability": {"none": 90, "physical": 5, "neurodivergent": 5},
     "career_transition": {"same_industry": 70, "career_change": 30},
-}
+    "religion": {
+        "not_stated": 60, "none": 5, "christian": 10, "jewish": 5, "muslim": 5, "hindu": 5, "buddhist": 5, "sikh": 5,
+    },
+    "pregnancy_family": {"not_stated": 75, "none": 5, "parent": 15, "pregnant": 5},
+    "marital_status": {"not_stated": 70, "single": 10, "married": 10, "divorced": 5, "widowed": 5},
+    "appearance": {"not_stated": 75, "average": 5, "heavier": 10, "shorter": 5, "taller": 5},
+    "health": {"not_stated": 75, "none": 5, "chronic": 10, "recovered": 10},
+}  # fmt: skip
+ADDED = ("religion", "pregnancy_family", "marital_status", "appearance", "health")
 
 
 def test_the_quotas_are_kept_exactly(matrix: PersonaMatrix) -> None:
@@ -59,6 +69,7 @@ SPECIFIED = {
 def test_three_people_are_as_the_specification_describes_them(matrix: PersonaMatrix, number: int) -> None:
     persona = matrix[number - 1]
     assert {name: getattr(persona, name) for name in SPECIFIED[number]} == SPECIFIED[number]
+    assert {persona.groups[category] for category in ADDED} == {"not_stated"}
     # Six months are no gap of a year.
     assert persona.groups["employment_gap"] == ("1_2_years" if number == 89 else "none")
 
@@ -74,8 +85,8 @@ def test_ids_and_names_are_unique(matrix: PersonaMatrix) -> None:
 def test_scores_are_independent_of_every_attribute(matrix: PersonaMatrix) -> None:
     """No association beyond chance, by a permutation of the variance between groups, 500 times, seeded.
 
-    The bound is far from .05, for 21 such tests: the smallest p of 21 independent ones is under .05 in two of
-    three matrices drawn blindly.
+    The bound is far from .05, for 36 such tests: the smallest p of 36 independent ones is under .05 in five of
+    six matrices drawn blindly.
     """
     rng = np.random.default_rng(20260228)
     for category, score in product(QUOTAS, SCORES):
@@ -111,6 +122,32 @@ def test_people_are_crossed_and_possible(matrix: PersonaMatrix) -> None:
     assert {(p.gender, p.groups["age"]) for p in matrix} >= set(product(("female", "male"), QUOTAS["age"]))
     for persona in matrix:
         assert persona.experience_years + persona.employment_gap_months / 12 <= persona.age - 21, persona
+
+
+def test_what_is_stated_agrees_with_the_rest(matrix: PersonaMatrix) -> None:
+    """Who is pregnant is a woman of 22 to 40; whose gap was an illness has recovered; labels know the groups."""
+    pregnant = matrix.where(pregnancy_family="pregnant")
+    assert {(p.gender, p.age <= 40) for p in pregnant} == {("female", True)}
+    ill = [p for p in matrix if "illness" in p.employment_gap]
+    assert {(p.health, p.health_detail) for p in ill} == {("recovered", "recovered from an illness")}
+    labels = Signals.load()
+    for category in ADDED:
+        for persona in matrix:
+            group, words = persona.groups[category], getattr(persona, f"{category}_detail")
+            assert (group == "not_stated") == (words == "not stated"), persona
+            assert group == "not_stated" or labels.phrases(category, group), persona
+
+
+def test_words_fill_a_prompt_and_who_leaves_them_out_states_nothing(matrix: PersonaMatrix) -> None:
+    """A slot has the words, a column the group; a persona of one's own needs none of them."""
+    muslim = matrix.where(religion="muslim")[0]
+    (cell,) = expand_grid(template="Write to {name}. Religion: {religion}.", persona=[muslim])
+    assert f"Religion: {muslim.religion_detail}." in cell.prompt
+    assert muslim.religion_detail.startswith("Muslim, ")
+    assert cell.groups["religion"] == "muslim"
+    assert {"religion": "muslim"} in cell.signals.values()
+    bare = {name: value for name, value in asdict(muslim).items() if name.removesuffix("_detail") not in ADDED}
+    assert {Persona(**bare).groups[category] for category in ADDED} == {"not_stated"}
 
 
 # ---------------------------------------------------------------- the class

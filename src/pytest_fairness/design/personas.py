@@ -26,9 +26,16 @@ QUOTAS: Mapping[str, Mapping[str, int]] = {
     "accent_language": {"native": 70, "non_native": 30},
     "disability": {"none": 90, "physical": 5, "neurodivergent": 5},
     "career_transition": {"same_industry": 70, "career_change": 30},
-}
-"""Category → group → how many of the 100, as the specification has it."""
-_OWN_WORDS = ("gender", "race_ethnicity", "disability", "accent_language", "career_transition")
+    "religion": {
+        "not_stated": 60, "none": 5, "christian": 10, "jewish": 5, "muslim": 5, "hindu": 5, "buddhist": 5, "sikh": 5,
+    },
+    "pregnancy_family": {"not_stated": 75, "none": 5, "parent": 15, "pregnant": 5},
+    "marital_status": {"not_stated": 70, "single": 10, "married": 10, "divorced": 5, "widowed": 5},
+    "appearance": {"not_stated": 75, "average": 5, "heavier": 10, "shorter": 5, "taller": 5},
+    "health": {"not_stated": 75, "none": 5, "chronic": 10, "recovered": 10},
+}  # fmt: skip
+"""Category → group → how many of the 100: as the specification has it, from ``religion`` on as decision 138 has it."""
+_OWN_WORDS = tuple(category for category in QUOTAS if category not in ("age", "employment_gap"))
 
 
 def age_band(age: int) -> str:
@@ -44,8 +51,8 @@ def gap_band(months: int) -> str:
 class Persona(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One synthetic candidate. Ages and experience are in years, gaps in months, scores from 1.0 to 5.0.
 
-    ``employment_gap`` and ``language`` are the words for a prompt; the groups that they fall in are in
-    :attr:`groups`. Raises UsageError for an attribute outside its range or groups.
+    ``employment_gap``, ``language`` and what ends in ``_detail`` are the words for a prompt; the groups that they fall
+    in are in :attr:`groups`. Raises UsageError for an attribute outside its range or groups.
     """
 
     id: str
@@ -65,6 +72,16 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     technical_skills: float
     communication: float
     problem_solving: float
+    religion: Text = "not_stated"
+    religion_detail: Text = "not stated"
+    pregnancy_family: Text = "not_stated"
+    pregnancy_family_detail: Text = "not stated"
+    marital_status: Text = "not_stated"
+    marital_status_detail: Text = "not stated"
+    appearance: Text = "not_stated"
+    appearance_detail: Text = "not stated"
+    health: Text = "not_stated"
+    health_detail: Text = "not stated"
 
     def __post_init__(self) -> None:
         if not is_slug(self.id):
@@ -90,9 +107,8 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def groups(self) -> dict[str, str]:
         """Protected class (and category of the matrix) → group."""
         own = {name: getattr(self, name) for name in _OWN_WORDS}
-        transition = own.pop("career_transition")
-        gap = gap_band(self.employment_gap_months)
-        return {"age": age_band(self.age), **own, "employment_gap": gap, "career_transition": transition}
+        own |= {"age": age_band(self.age), "employment_gap": gap_band(self.employment_gap_months)}
+        return {category: own[category] for category in QUOTAS}
 
     @property
     def slots(self) -> dict[str, str]:

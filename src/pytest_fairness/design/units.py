@@ -23,7 +23,11 @@ from pytest_fairness.model import JSON
 LABEL_SLOT = "label"
 _AROUND = 20
 _NAMES = 20  # a group, where a grid does not say
-_DETAILS = {"disability": "disability_detail", "accent_language": "language"}
+_DETAILS = {
+    "disability": "disability_detail", "accent_language": "language", "religion": "religion_detail",
+    "pregnancy_family": "pregnancy_family_detail", "marital_status": "marital_status_detail",
+    "appearance": "appearance_detail", "health": "health_detail",
+}  # fmt: skip
 """Classes of personas that have a second slot, which says more."""
 
 
