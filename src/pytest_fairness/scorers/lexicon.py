@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from hashlib import sha256
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
@@ -122,7 +122,8 @@ class Lexicon:
         proportional to the length of *text*.
         """
         read = _ReadText(text)
-        found = sorted(self._phrases.matches(read, gender), key=lambda one: (one.start, -one.end))
+        first = islice(self._phrases.matches(read, gender), 4 * MOST_WARNINGS)  # some overlap
+        found = sorted(first, key=lambda one: (one.start, -one.end))
         kept: list[LexiconWarning] = []
         last: dict[str, int] = {}
         for one in found:
@@ -143,7 +144,7 @@ class Lexicon:
 
 
 def _rank(warning: LexiconWarning) -> tuple[int, int]:
-    return SEVERITIES.index(warning.severity), warning.start - warning.end  # type: ignore[arg-type]
+    return SEVERITIES.index(warning.severity), warning.start - warning.end
 
 
 @cache
@@ -177,11 +178,14 @@ def _tokens(text: str) -> list[str]:
 
 
 class _Use(NamedTuple):
-    """What a phrase is to a term: the ``match`` itself, or ``near``, ``not_near`` or ``unless``."""
+    """What a phrase is: ``match``, ``near``, ``not_near`` or ``unless`` of a term, or one of the list ``@name``."""
 
     kind: str
-    category: str
-    term: str
+    category: str = ""
+    term: str = ""
+
+
+_QUIET = _Use("@quiet")
 
 
 class _Phrases:
@@ -192,66 +196,87 @@ class _Phrases:
 
         self._lexicon = lexicon
         uses: dict[str, list[_Use]] = {}
-
-        def add(kind: str, category: str, term: str, phrases: Iterable[str]) -> None:
-            for phrase in phrases:
-                listed = lexicon.context[phrase[1:]].match if phrase.startswith("@") else (phrase,)
-                for form in (form for one in listed for form in forms_of(one)):
-                    uses.setdefault(form, []).append(_Use(kind, category, term))
-
+        for name, listed in lexicon.context.items():
+            _add(uses, _Use(f"@{name}"), listed.match)
         for category, terms in lexicon.terms.items():
             for name, term in terms.items():
-                if term.severity != "off":
-                    for kind in ("match", "near", "not_near", "unless"):
-                        add(kind, category, name, getattr(term, kind))
-        if "quiet" in lexicon.context:
-            add("quiet", "", "", ("@quiet",))
+                for kind in ("match", "near", "not_near", "unless"):
+                    if term.severity != "off":
+                        _add(uses, _Use(kind, category, name), getattr(term, kind))
         self._automaton: Any = ahocorasick.Automaton()
         self._spaced: Any = ahocorasick.Automaton()
         for form, used in uses.items():
             self._automaton.add_word(f" {form} ", (len(form) + 2, used))
-            own = [use for use in used if use.kind == "match"]
-            if own and len(form) >= _FEWEST_SPACED:
-                self._spaced.add_word(form.replace(" ", ""), (len(form.replace(" ", "")), own))
+            letters = form.replace(" ", "")
+            own = [use for use in used if use.kind == "match" and not self._term(use).near]
+            if own and len(letters) >= _FEWEST_SPACED:
+                self._spaced.add_word(letters, (len(letters), own))
         for automaton in (self._automaton, self._spaced):
             automaton.make_automaton()
 
     def matches(self, read: _ReadText, gender: str | None) -> Iterator[LexiconWarning]:
         """Each match that counts."""
         found: list[tuple[int, int, _Use]] = []
-        beside: dict[tuple[str, str, str], set[int]] = {}
-        covered: dict[tuple[str, str], list[tuple[int, int]]] = {}
-        quiet: set[int] = set()
+        sentences: dict[_Use, set[int]] = {}
+        covered: dict[_Use, list[tuple[int, int]]] = {}
         for last, (length, uses) in self._automaton.iter(read.plain) if len(self._automaton) else ():
             start, end = last - length + 2, last  # without the blanks on both sides
             for use in uses:
                 if use.kind == "match":
                     found.append((start, end, use))
                 elif use.kind == "unless":
-                    covered.setdefault((use.category, use.term), []).append((start, end))
-                elif use.kind == "quiet":
-                    quiet.add(read.sentence_at(start))
+                    covered.setdefault(use, []).append((start, end))
                 else:
-                    beside.setdefault(use, set()).add(read.sentence_at(start))
+                    sentences.setdefault(use, set()).add(read.sentence_at(start))
         for start, end, use in found:
-            term, sentence = self._lexicon.terms[use.category][use.term], read.sentence_at(start)
-            if sentence in quiet or _is_covered(covered.get((use.category, use.term), ()), start, end):
-                continue
-            if term.near and sentence not in beside.get(_Use("near", use.category, use.term), ()):
-                continue
-            if sentence in beside.get(_Use("not_near", use.category, use.term), ()):
-                continue
-            severity = _severity(term, gender)
-            if severity is not None:
-                yield _warning(use.category, term, severity, read.text, *read.span(start, end))
-        for first, last in read.spaced_words():
-            word, places = read.joined(first, last)
-            for at, (length, uses) in self._spaced.iter(word) if len(self._spaced) else ():
+            counts = self._counts(use, read.sentence_at(start), sentences)
+            if counts and not _is_covered(covered.get(use._replace(kind="unless"), ()), start, end):
+                yield from self._warning(use, gender, read.text, *read.span(start, end))
+        yield from self._spaced_out(read, gender)
+
+    def _counts(self, use: _Use, sentence: int, sentences: Mapping[_Use, set[int]]) -> bool:
+        """Whether what else stands in the sentence lets a match count."""
+
+        def beside(kind: str, phrases: Sequence[str]) -> bool:
+            lists = (_Use(phrase) for phrase in phrases if phrase.startswith("@"))
+            return any(sentence in sentences.get(one, ()) for one in (use._replace(kind=kind), *lists))
+
+        term = self._term(use)
+        if sentence in sentences.get(_QUIET, ()) or (term.near and not beside("near", term.near)):
+            return False
+        return not (term.not_near and beside("not_near", term.not_near))
+
+    def _spaced_out(self, read: _ReadText, gender: str | None) -> Iterator[LexiconWarning]:
+        """Matches in words whose letters are spaced out."""
+        for first, end in read.spaced_words():
+            word, places = read.joined(first, end)
+            for last, (length, uses) in self._spaced.iter(word) if len(self._spaced) else ():
                 for use in uses:
-                    term = self._lexicon.terms[use.category][use.term]
-                    severity = _severity(term, gender)
-                    if severity is not None and not term.near:
-                        yield _warning(use.category, term, severity, read.text, places[at - length + 1], places[at] + 1)
+                    yield from self._warning(use, gender, read.text, places[last - length + 1], places[last] + 1)
+
+    def _term(self, use: _Use) -> LexiconTerm:
+        return self._lexicon.terms[use.category][use.term]
+
+    def _warning(self, use: _Use, gender: str | None, text: str, start: int, end: int) -> Iterator[LexiconWarning]:
+        term = self._term(use)
+        severity = _severity(term, gender)
+        if severity is not None:
+            yield LexiconWarning(
+                category=use.category,
+                severity=severity,
+                text=text[start:end],
+                start=start,
+                end=end,
+                term=term.name,
+                suggestion=term.suggestion,
+                source=term.source,
+            )
+
+
+def _add(uses: dict[str, list[_Use]], use: _Use, phrases: Iterable[str]) -> None:
+    for phrase in phrases:
+        for form in () if phrase.startswith("@") else forms_of(phrase):
+            uses.setdefault(form, []).append(use)
 
 
 def _severity(term: LexiconTerm, gender: str | None) -> str | None:
@@ -269,24 +294,13 @@ def _is_covered(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
     return any(first <= start and end <= last for first, last in spans[at : at + 8])
 
 
-def _warning(category: str, term: LexiconTerm, severity: str, text: str, start: int, end: int) -> LexiconWarning:
-    return LexiconWarning(
-        category=category,
-        severity=severity,
-        text=text[start:end],
-        start=start,
-        end=end,
-        term=term.name,
-        suggestion=term.suggestion,
-        source=term.source,
-    )
-
-
 # ---------------------------------------------------------------- a text as the automaton reads it
 
 #: A word, with what stands for an apostrophe in it; underscores and marks part words.
 _WORD = re.compile(r"[^\W_]+(?:['\u2019\u02bc][^\W_]+)*")
-_READ = re.compile(r"(?P<word>[^\W_]+(?:['\u2019\u02bc][^\W_]+)*)|(?P<end>[.!?]+(?=[\s\"')\u201d\u2019]|\Z)|\n[^\S\n]*\n)")
+_READ = re.compile(
+    r"(?P<word>[^\W_]+(?:['\u2019\u02bc][^\W_]+)*)|(?P<end>[.!?]+(?=[\s\"')\u201d\u2019]|\Z)|\n[^\S\n]*\n)"
+)
 #: Four or more single letters with one mark or blank between each two: "c u l t u r e", "f.i.t.s".
 _SPACED = re.compile(r"(?<![^\W_])[^\W\d_](?:[ .\-_*\u00b7][ ]?[^\W\d_]){3,}(?![^\W_])")
 #: Letters of a phrase that is looked for in words spaced out.
@@ -294,10 +308,12 @@ _FEWEST_SPACED = 7
 _LONGEST_SPACED = 200
 #: What a reader takes for a Latin letter, among small letters (after Unicode Technical Standard 39, confusables).
 _LOOK_ALIKE = str.maketrans(
-    dict(zip("аеорсухіјѕһԁԛԝѵвнмткьєоυαειοκντρχϲβημıɩɡᴀᴇᴏᴜ", "aeopcyxijshdqwvbhmtkbeouaeiokvtpxcbhmiigaeou", strict=True))
+    "аеорсухіјѕһԁԛԝѵвнмткьєоυαειοκντρχϲβημıɩɡᴀᴇᴏᴜ", "aeopcyxijshdqwvbhmtkbeouaeiokvtpxcbhmiigaeou"
 )
 _LEET = str.maketrans("013457@$", "oieastas")
-_INVISIBLE = re.compile("[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
+)
 
 
 @lru_cache(maxsize=65_536)
@@ -305,7 +321,9 @@ def plain_word(word: str) -> str:
     """*word* in plain small letters: look-alikes, accents and figures for letters undone, without a possessive s."""
     if not word.isascii():
         word = unicodedata.normalize("NFKD", word).casefold().translate(_LOOK_ALIKE)
-        word = "".join(one for one in word if not unicodedata.combining(one)).replace("\u2019", "'").replace("\u02bc", "'")
+        word = (
+            "".join(one for one in word if not unicodedata.combining(one)).replace("\u2019", "'").replace("\u02bc", "'")
+        )
     letters = sum(map(str.isalpha, word))
     if letters < len(word) and letters * 2 > len(word) > 2 and "'" not in word:
         word = word.translate(_LEET)
