@@ -287,7 +287,7 @@ def test_a_replay_says_so(desk: Desk) -> None:
     ("edit", "reason"),
     [
         (('"mean": 66.0', '"mean": 50.0'), "changed after it was approved"),
-        (('"schema": 1', '"schema": 2'), "schema 2"),
+        (('"schema": 2', '"schema": 3'), "schema 3"),
         (("}\n", "}\n>>>>>>> theirs\n"), "merge-conflict"),
         (("}\n", ""), "truncated"),
     ],

@@ -51,7 +51,7 @@ class Project:
 
     @property
     def files(self) -> dict[str, bytes]:
-        return {path.name: path.read_bytes() for path in self.folder.glob("*")}
+        return {path.name: path.read_bytes() for path in self.folder.glob("*.json")}
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_syrupy_owns_no_baseline(project: Project) -> None:
     assert project.files == before
 
     project.pytester.makepyfile(test_letters=SUITE + OTHER)
-    for path in project.folder.iterdir():
+    for path in project.folder.glob("*.json"):
         path.unlink()
     for option in ("--snapshot-update", "--snapshot-update-new-only"):
         project.run(option, "test_letters.py").assert_outcomes(failed=2)
