@@ -161,15 +161,21 @@ def letter_results(trials: pd.DataFrame, classes: Sequence[str], timestamp: str)
     )
 
 
-def write_letters(folder: Path, results: LetterResults, baseline: Finding | str | None) -> None:
-    """Write ``letters.json`` and the section of the report into the run's *folder*. *baseline*: the comparison with the
-    approved baseline, in words why there is none, or None where it is another test's to say. Raises StoreError.
-    """
-    if baseline is None and (folder / f"{STEM}.json").exists():
-        return  # whoever compared with the baseline has more to say
+def write_letters(folder: Path, results: LetterResults) -> None:
+    """Write ``letters.json`` and the section of the report into the run's *folder*. Raises StoreError."""
     text = json.dumps(to_json(results.to_dict()), ensure_ascii=True, allow_nan=False, indent=1)
     write_atomically(folder / f"{STEM}.json", text.encode("ascii"))
-    write_sections(folder, STEM, letters_section(results, baseline))
+    write_sections(folder, STEM, letters_section(results))
+
+
+def write_status(folder: Path, results: LetterResults, baseline: Finding | str | None) -> None:
+    """Write the section that follows, into a file of its own, for another process may write the first. *baseline*: the
+    comparison with the approved baseline, in words why there could be none, or None where none is wanted.
+    """
+    printed = Printed(lines=tuple(status(results, baseline)))
+    write_sections(
+        folder, f"{STEM}_baseline", Section(id=f"{STEM}-baseline", heading="Letters: status", parts=(printed,))
+    )
 
 
 # ---------------------------------------------------------------- as the report shows it
@@ -180,7 +186,7 @@ def words_of(name: str) -> str:
     return _WORDS.get(name, name.replace("_", " ").title())
 
 
-def letters_section(results: LetterResults, baseline: Finding | str | None) -> Section:
+def letters_section(results: LetterResults) -> Section:
     """The printed block, and the scores by group as a table."""
     groups = [
         (name, group, score) for name, found in results.group_scores.items() for group, score in sorted(found.items())
@@ -195,12 +201,12 @@ def letters_section(results: LetterResults, baseline: Finding | str | None) -> S
         },
         words=("Group",),
     )
-    printed = Printed(lines=tuple(block(results, baseline)))
+    printed = Printed(lines=tuple(block(results)))
     return Section(id=STEM, heading="Letters", parts=(printed, *([scores] if groups else [])))
 
 
-def block(results: LetterResults, baseline: Finding | str | None) -> list[str]:
-    """The block that the suite prints, a line each."""
+def block(results: LetterResults) -> list[str]:
+    """The block that the suite prints, a line each; :func:`status` is its last."""
     asked = f"{results.endpoint}{' (simulated: no model was asked)' if results.simulated else ''}"
     lines = [
         "Fairness Suite Results",
@@ -222,8 +228,7 @@ def block(results: LetterResults, baseline: Finding | str | None) -> list[str]:
     lines += ["", f"✗ FAILURES ({len(results.failed)}):"]
     lines += _numbered(f"{one.who}: {one.score:.0f} / 100" for one in results.failed)
     accepted = sum(len(one.warnings) - len(one.open_warnings) for one in results.personas)
-    lines += ["", f"Accepted after review: {accepted}"] if accepted else []
-    return [*lines, *_status(results, baseline)]
+    return [*lines, *(["", f"Accepted after review: {accepted}"] if accepted else [])]
 
 
 def _score(score: float) -> str:
@@ -237,7 +242,8 @@ def _numbered(items: Iterable[str]) -> list[str]:
     return [*lines, *more] or ["None"]
 
 
-def _status(results: LetterResults, baseline: Finding | str | None) -> list[str]:
+def status(results: LetterResults, baseline: Finding | str | None) -> list[str]:
+    """The status of the letters, and what has fallen below the baseline, a line each."""
     failed = bool(results.failed) or (isinstance(baseline, Finding) and baseline.verdict in ALARMS)
     if isinstance(baseline, Finding):
         words = {
@@ -248,7 +254,7 @@ def _status(results: LetterResults, baseline: Finding | str | None) -> list[str]
     else:
         words = baseline or "not compared with a baseline"
     verdict = "FAIL" if failed else "INCONCLUSIVE" if isinstance(baseline, str) else "PASS"
-    lines = ["", f"Status: {verdict} ({words})"]
+    lines = [f"Status: {verdict} ({words})"]
     regressions = regressed(baseline) if isinstance(baseline, Finding) else []
     return [*lines, *(["Regressions:"] if regressions else []), *(f"- {one}" for one in regressions)]
 
