@@ -16,6 +16,7 @@ import pytest
 
 from pytest_fairness.baselines import justifications, mitigations
 from pytest_fairness.context import AUTO, RunContext
+from pytest_fairness.documents import project_folder
 from pytest_fairness.endpoints import as_endpoint, callable_endpoint, load_endpoints, named_endpoint
 from pytest_fairness.endpoints.function import is_import_path
 from pytest_fairness.endpoints.pipeline import PipelineEndpoint
@@ -41,6 +42,9 @@ from pytest_fairness.runs.files import removed
 from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.remote import open_remote
 from pytest_fairness.runs.store import RunStore, open_store
+from pytest_fairness.scorers import BUILT_IN, Scorer
+from pytest_fairness.scorers.letter import letter_scorers
+from pytest_fairness.scorers.lexicon import Lexicon
 
 if TYPE_CHECKING:
     from pytest_fairness.pytest_layer.plans import Planned
@@ -147,9 +151,21 @@ class FairnessSession:
 
     @cached_property
     def scorers(self) -> dict[str, Any]:
-        """By name; those of the project win over the built-in ones."""
+        """By name; those of the project win over the built-in ones, and so does its lexicon over ours."""
         found = self.config.hook.pytest_fairness_scorers()
-        return {scorer.name: scorer for several in reversed(found) for scorer in several}
+        scorers = {scorer.name: scorer for several in reversed(found) for scorer in several}
+        by_own = self._letter_scorers()
+        return scorers | {one.name: one for one in by_own if scorers[one.name] is BUILT_IN[one.name]}
+
+    def _letter_scorers(self) -> Sequence[Scorer]:
+        """Scorers by the lexicon of the project, where it has any."""
+        folder = project_folder(self.config.rootpath)
+        if folder is None or not (folder / "lexicon").is_dir():
+            return ()
+        try:
+            return letter_scorers(Lexicon.load(folder))
+        except FairnessError as error:
+            raise pytest.UsageError(str(error)) from None
 
     @cached_property
     def context(self) -> RunContext:
