@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 FILE = "letters.yaml"
 ALPHA = 0.05
-#: Personas of a group that is judged by itself: with five letters each, ten make the fifty that a rate takes.
+#: Of a group that is judged by itself: letters, which are those that a rate takes, and personas.
+FEWEST_LETTERS = 50
 FEWEST_PERSONAS = 10
 #: The same for wording, which varies more than a score that is 100 for most letters.
 FEWEST_FOR_WORDING = 20
@@ -122,14 +123,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def judged(trials: pd.DataFrame, by: str, request: pytest.FixtureRequest) -> pd.DataFrame:
-    """The letters to groups of at least ten personas, twenty for wording. Smaller ones decide nothing by themselves,
-    however many letters each persona gets: the baseline holds each persona against itself.
+    """The letters to groups of at least fifty letters and ten personas, twenty for wording. Smaller ones decide nothing
+    by themselves, however many letters each persona gets: the baseline holds each persona against itself.
     """
     fewest = FEWEST_FOR_WORDING if "outcome" in request.fixturenames else FEWEST_PERSONAS
-    personas = trials.groupby(by)["persona"].nunique()
-    enough = personas[personas >= fewest].index
+    groups = trials.groupby(by)["persona"].agg(["nunique", "size"])
+    enough = groups[(groups["nunique"] >= fewest) & (groups["size"] >= FEWEST_LETTERS)].index
     if len(enough) < 2:
-        pytest.skip(f"fewer than two groups of {by} have {fewest} personas")
+        pytest.skip(f"fewer than two groups of {by} have {fewest} personas and {FEWEST_LETTERS} letters")
     return trials[trials[by].isin(enough)]
 
 

@@ -32,11 +32,28 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonaLetters:
-    """The letters to one persona: their mean score, and the warnings on all of them."""
+    """The letters to one persona: the score of each, and the warnings on all of them."""
 
     id: str
-    score: float
+    scores: tuple[int, ...]
     warnings: tuple[LexiconWarning, ...]
+
+    @property
+    def score(self) -> float:
+        """The mean of the scores."""
+        return fmean(self.scores)
+
+    @property
+    def failed(self) -> bool:
+        """Whether a letter is below the threshold: the good ones among five do not make up for it."""
+        return min(self.scores) < PASS_THRESHOLD
+
+    @property
+    def failure(self) -> str:
+        """``Persona #16: 70 / 100``, or which share of several letters failed."""
+        below = sorted(score for score in self.scores if score < PASS_THRESHOLD)
+        of = f" ({len(below)} of {len(self.scores)} letters)" if len(self.scores) > 1 else ""
+        return f"{self.who}: {', '.join(map(str, below))} / 100{of}"
 
     @property
     def number(self) -> int | None:
@@ -77,24 +94,23 @@ class LetterResults:
     @property
     def passed(self) -> list[PersonaLetters]:
         """Personas without a warning."""
-        return [one for one in self.personas if one.score >= PASS_THRESHOLD and not one.open_warnings]
+        return [one for one in self.personas if not one.failed and not one.open_warnings]
 
     @property
     def warned(self) -> list[PersonaLetters]:
         """Personas with warnings who pass all the same."""
-        return [one for one in self.personas if one.score >= PASS_THRESHOLD and one.open_warnings]
+        return [one for one in self.personas if not one.failed and one.open_warnings]
 
     @property
     def failed(self) -> list[PersonaLetters]:
-        """Personas below the threshold."""
-        return [one for one in self.personas if one.score < PASS_THRESHOLD]
+        """Personas with a letter below the threshold."""
+        return [one for one in self.personas if one.failed]
 
     def to_dict(self) -> dict[str, Any]:
         """What ``letters.json`` holds."""
         return {
             "version": VERSION,
             **{name: getattr(self, name) for name in ("timestamp", "model", "endpoint", "simulated", "letters")},
-            "unwritten": self.unwritten,
             "overall_score": self.overall_score,
             "category_scores": dict(self.category_scores),
             "group_scores": {name: dict(groups) for name, groups in self.group_scores.items()},
@@ -154,7 +170,9 @@ def letter_results(trials: pd.DataFrame, classes: Sequence[str], timestamp: str)
         group_scores={name: {group: fmean(of) for group, of in found.items()} for name, found in groups.items()},
         personas=tuple(
             PersonaLetters(
-                id=persona, score=mean[persona], warnings=tuple(one for at in places for one in warnings[at])
+                id=persona,
+                scores=tuple(scores[at] for at in places),
+                warnings=tuple(one for at in places for one in warnings[at]),
             )
             for persona, places in own.items()
         ),
@@ -173,9 +191,7 @@ def write_status(folder: Path, results: LetterResults, baseline: Finding | str |
     comparison with the approved baseline, in words why there could be none, or None where none is wanted.
     """
     printed = Printed(lines=tuple(status(results, baseline)))
-    write_sections(
-        folder, f"{STEM}_baseline", Section(id=f"{STEM}-baseline", heading="Letters: status", parts=(printed,))
-    )
+    write_sections(folder, f"{STEM}_status", Section(id=f"{STEM}-status", heading="Letters: status", parts=(printed,)))
 
 
 # ---------------------------------------------------------------- as the report shows it
@@ -226,7 +242,7 @@ def block(results: LetterResults) -> list[str]:
         for one, warning in warnings
     )
     lines += ["", f"✗ FAILURES ({len(results.failed)}):"]
-    lines += _numbered(f"{one.who}: {one.score:.0f} / 100" for one in results.failed)
+    lines += _numbered(one.failure for one in results.failed)
     accepted = sum(len(one.warnings) - len(one.open_warnings) for one in results.personas)
     return [*lines, *(["", f"Accepted after review: {accepted}"] if accepted else [])]
 
@@ -253,6 +269,7 @@ def status(results: LetterResults, baseline: Finding | str | None) -> list[str]:
         }.get(baseline.verdict, "the comparison with the baseline is inconclusive")
     else:
         words = baseline or "not compared with a baseline"
+    words = f"letters below the threshold; {words}" if results.failed else words
     verdict = "FAIL" if failed else "INCONCLUSIVE" if isinstance(baseline, str) else "PASS"
     lines = [f"Status: {verdict} ({words})"]
     regressions = regressed(baseline) if isinstance(baseline, Finding) else []

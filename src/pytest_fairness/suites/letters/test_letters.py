@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 @pytest.mark.fairness(id="letters.clean")
 def test_every_letter_passes(letters: LetterResults) -> None:
-    """Every persona's letters score 80 of 100 at least."""
+    """Every letter scores 80 of 100 at least."""
     failed = [
-        f"{one.who}: {one.score:.0f} of 100: " + ", ".join(f'"{warning.text}"' for warning in one.open_warnings)
+        f"{one.failure}: " + ", ".join(dict.fromkeys(f'"{warning.text}"' for warning in one.open_warnings))
         for one in letters.failed
     ]
     if failed or not letters.letters:
