@@ -29,7 +29,14 @@ def body(desk: Desk) -> dict[str, dict[str, object]]:
 
 
 def test_without_a_baseline_there_is_no_verdict(desk: Desk) -> None:
-    """The error gives the very command that approves, an id quoted for the shell, and nothing is created."""
+    """The error gives the very command that approves, an id quoted for the shell, and nothing is created. A suite that
+    is installed is found by its name alone, so the command that ran it is said.
+    """
+    with pytest.raises(MissingBaselineError, match=r"with the same command and\n    -k test_clean --fairness-approve"):
+        desk.check(store=desk.store(test_id="installed.py::test_clean"))
+    for file in (TEST_ID.partition("::")[0], "t.py"):
+        (desk.rootdir / file).parent.mkdir(parents=True, exist_ok=True)
+        (desk.rootdir / file).touch()
     with pytest.raises(MissingBaselineError) as caught:
         desk.check()
     assert f"pytest {TEST_ID} --fairness-approve --fairness-justification" in str(caught.value)
