@@ -32,7 +32,14 @@ def body(desk: Desk) -> dict[str, dict[str, object]]:
 
 
 def test_without_a_baseline_there_is_no_verdict(desk: Desk) -> None:
-    """The error gives the very command that approves, an id quoted for the shell, and nothing is created."""
+    """The error gives the very command that approves, an id quoted for the shell, and nothing is created. A suite that
+    is installed is found by its name alone, so the command that ran it is said.
+    """
+    with pytest.raises(MissingBaselineError, match=r"with the same command and\n    -k test_clean --fairness-approve"):
+        desk.check(store=desk.store(test_id="installed.py::test_clean"))
+    for file in (TEST_ID.partition("::")[0], "t.py"):
+        (desk.rootdir / file).parent.mkdir(parents=True, exist_ok=True)
+        (desk.rootdir / file).touch()
     with pytest.raises(MissingBaselineError) as caught:
         desk.check()
     assert f"pytest {TEST_ID} --fairness-approve --fairness-justification" in str(caught.value)
@@ -363,7 +370,7 @@ def test_a_category_of_warnings_is_a_scope_of_its_own() -> None:
     assert set(scopes) == {"overall", "age warnings"}
     assert scopes["age warnings"].verdict is Verdict.FAIL
     assert scopes["age warnings"].statistics["now"] == pytest.approx(100 - 15 * 25 / 40)
-    assert regressions(finding)[-1] == "age warnings: 90.62 (baseline: 100.0) ↓ 9.38 points"
+    assert regressions(finding)[-1] == "Age warnings: 90.62 (baseline: 100.0) ↓ 9.38 points"
 
 
 def test_new_patterns_are_approved_with_permission_alone(desk: Desk) -> None:

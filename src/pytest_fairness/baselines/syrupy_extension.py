@@ -186,9 +186,14 @@ class BaselineStore:
         if result.created or result.updated:
             return gate.written()
         if gate.finding is None:
+            module, _, test = self.test_id.partition("::")
+            # A test of an installed suite is not found by the path that it is listed with.
+            installed = not (self.rootdir / module).exists()
+            how = "with the same command and\n    -k" if installed else "with\n    pytest"
             raise MissingBaselineError(
                 f"No baseline is approved for the score {score!r} of {self.test_id} ({file} does not exist). "
-                "Review this run's scores; if they are what you want to be held to, approve them with\n"
-                f'    pytest {shlex.quote(self.test_id)} {APPROVE} {JUSTIFICATION} "…"\nand commit the file.'
+                f"Review this run's scores; if they are what you want to be held to, approve them {how} "
+                f'{shlex.quote(test if installed else self.test_id)} {APPROVE} {JUSTIFICATION} "…"\n'
+                "and commit the file."
             )
         return gate.compared()

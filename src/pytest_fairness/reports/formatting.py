@@ -184,14 +184,16 @@ def value(number: float | None, finding: Finding) -> str:
 
 
 def regressions(finding: Finding) -> list[str]:
-    """What has fallen against a baseline: ``age warnings: 88.1 (baseline: 96.5) ↓ 8.4 points``, a scope each."""
+    """What has fallen against a baseline: ``Age warnings: 88.1 (baseline: 96.5) ↓ 8.4 points``, a scope each."""
     found = []
     for pair in finding.pairs if finding.assertion == "baseline" else ():
         now, approved = (pair.statistics.get(name) for name in ("now", "approved"))
         if pair.verdict in ALARMS and isinstance(now, (int, float)) and isinstance(approved, (int, float)):
             arrow, unit = "↓" if now < approved else "↑", finding.unit or "points"
             was, is_now, fall = (value(one, finding) for one in (approved, now, abs(now - approved)))
-            found.append(f"{pair.metric}: {is_now} (baseline: {was}) {arrow} {fall} {unit}")
+            found.append(
+                f"{pair.metric[:1].upper()}{pair.metric[1:]}: {is_now} (baseline: {was}) {arrow} {fall} {unit}"
+            )
     return found
 
 
