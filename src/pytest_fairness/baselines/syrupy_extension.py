@@ -24,6 +24,8 @@ from syrupy.data import SnapshotCollection, SnapshotCollections
 from syrupy.extensions.base import AbstractSyrupyExtension, SnapshotCollectionStorage
 
 from pytest_fairness.baselines.approval import APPROVE, JUSTIFICATION, ApprovalPolicy, new_approval
+from pytest_fairness.baselines.changelog import NAME as CHANGELOG
+from pytest_fairness.baselines.changelog import changelog_entry
 from pytest_fairness.baselines.document import BaselineDocument, Fingerprints
 from pytest_fairness.baselines.gate import Compare, Gate
 from pytest_fairness.baselines.snapshot_files import BaselineFolder, baseline_name
@@ -89,6 +91,7 @@ class BaselineExtension(AbstractSyrupyExtension):
     ) -> None:
         (snapshot,) = snapshot_collection
         cls.folder.write(cls.name, str(snapshot.data).encode("utf-8"))
+        cls.folder.append(CHANGELOG, changelog_entry(cls.gate.proposed, cls.gate.approved) + "\n")
 
 
 def _extension(folder: BaselineFolder, name: str, gate: Gate) -> type[BaselineExtension]:

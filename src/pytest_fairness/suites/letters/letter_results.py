@@ -10,7 +10,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.model import ALARMS, Finding, PairResult, Verdict, to_json
+from pytest_fairness.model import ALARMS, Finding, Verdict, to_json
+from pytest_fairness.reports import formatting
 from pytest_fairness.reports.sections import Printed, Section, table, write_sections
 from pytest_fairness.runs.files import write_atomically
 from pytest_fairness.scorers.letter import PASS_THRESHOLD, category_scores, score_of, warnings_of_trials
@@ -272,15 +273,5 @@ def status(results: LetterResults, baseline: Finding | str | None) -> list[str]:
     words = f"letters below the threshold; {words}" if results.failed else words
     verdict = "FAIL" if failed else "INCONCLUSIVE" if isinstance(baseline, str) else "PASS"
     lines = [f"Status: {verdict} ({words})"]
-    regressions = regressed(baseline) if isinstance(baseline, Finding) else []
+    regressions = formatting.regressions(baseline) if isinstance(baseline, Finding) else []
     return [*lines, *(["Regressions:"] if regressions else []), *(f"- {one}" for one in regressions)]
-
-
-def regressed(finding: Finding) -> list[str]:
-    """The scopes of a baseline that have fallen: ``Age: 88.1 (baseline: 96.5) ↓ 8.4 points``."""
-    return [_fall(pair) for pair in finding.pairs if pair.verdict in ALARMS]
-
-
-def _fall(pair: PairResult) -> str:
-    now, approved = (float(str(pair.statistics[name])) for name in ("now", "approved"))
-    return f"{words_of(pair.metric)}: {now:.1f} (baseline: {approved:.1f}) ↓ {abs(now - approved):.1f} points"
