@@ -97,7 +97,7 @@ class Desk:
 
     @property
     def files(self) -> list[Path]:
-        return sorted((self.rootdir / "baselines").iterdir()) if (self.rootdir / "baselines").exists() else []
+        return sorted((self.rootdir / "baselines").glob("*.json")) if (self.rootdir / "baselines").exists() else []
 
     @property
     def file(self) -> Path:

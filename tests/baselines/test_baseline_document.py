@@ -59,11 +59,22 @@ def test_the_specified_fields_stand_in_the_text() -> None:
     threshold where higher is worse, and there is none without a threshold."""
     body = json.loads(TEXT)
     assert body["overall_score"] == 82.9
-    assert body["category_scores"] == {"gender=female": 82.4, "gender=male": 83.4}
-    assert (body["threshold"], body["pass_count"]) == (80, 7)
-    assert (body["test_id"], body["score"], body["schema"]) == (TEST_ID, SCORE, 1)
+    assert body["group_scores"] == {"gender=female": 82.4, "gender=male": 83.4}
+    assert body["category_scores"] == {}
+    assert (body["threshold"], body["pass_count"], body["warning_count"], body["failure_count"]) == (80, 7, 0, 3)
+    assert (body["test_id"], body["score"], body["schema"], body["version"]) == (TEST_ID, SCORE, 2, "v1.0.0")
+    assert body["timestamp"] == body["approval"]["approved_at"]
     assert body["approval"]["justification"] == "reviewed 20 letters"
-    run = {"repetitions": 3, "run_sd": 1.5, "trials": 30, "refused": 0, "unscored": 0, "scale": "", "warnings": {}}
+    run = {
+        "repetitions": 3,
+        "run_sd": 1.5,
+        "trials": 30,
+        "refused": 0,
+        "unscored": 0,
+        "scale": "",
+        "warnings": {},
+        "parts": [],
+    }
     assert body["run"] == run
     assert json.loads(replace(DOCUMENT, lower_is_worse=False, threshold=78.0).to_text())["pass_count"] == 3
     assert json.loads(replace(DOCUMENT, threshold=None).to_text())["pass_count"] is None
@@ -77,7 +88,7 @@ def test_a_changed_persona_is_one_changed_line() -> None:
     for old, new in zip(lines, other.splitlines(), strict=True):
         if old != new:
             changed.append(old.split('"')[1])
-    assert changed == ["gender=male", "digest", "overall_score", "p09"]
+    assert changed == ["digest", "gender=male", "overall_score", "p09"]
     assert '    "p09": {"df": 2, "mean": 84.0, "n": 3, "sd": 1.5}' in lines
     keys = [line.split('"')[1] for line in lines if line.startswith('  "')]
     assert keys == sorted(keys)
@@ -163,7 +174,7 @@ def test_a_truncated_file_is_noticed() -> None:
         b"[]",
         b"null",
         b"{" * 100_000,
-        b'{"schema": 1, "schema": 1}',
+        b'{"schema": 2, "schema": 2}',
         b'{"schema": NaN}',
         TEXT.encode()[:-3] + b"\x80}\n",
         TEXT.encode("utf-8-sig"),
@@ -184,11 +195,11 @@ def test_merge_conflict_markers_are_named_with_their_line(marker: str) -> None:
         read("\n".join([*lines[:4], marker, *lines[4:]]))
 
 
-@pytest.mark.parametrize("schema", [0, 2, "1", None, True])
+@pytest.mark.parametrize("schema", [0, 1, "2", None, True])
 def test_another_schema_version_is_refused(schema: object) -> None:
     """Neither older nor newer is guessed at, and the digest is not even looked at."""
     body = {**json.loads(TEXT), "schema": schema}
-    with pytest.raises(BaselineError, match=r"has schema .* reads schema 1"):
+    with pytest.raises(BaselineError, match=r"has schema .* reads schema 2"):
         read(json.dumps(body))
 
 

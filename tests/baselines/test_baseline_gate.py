@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 import syrupy.extensions.base
 
+from pytest_fairness.analysis.baseline import compare_baseline
 from pytest_fairness.baselines.approval import ApprovalPolicy
+from pytest_fairness.baselines.document import BaselineDocument
 from pytest_fairness.baselines.snapshot_files import baseline_name
 from pytest_fairness.errors import ApprovalRefusedError, BaselineError, MissingBaselineError, UsageError
 from pytest_fairness.model import Finding, Reason, Verdict
-from pytest_fairness.statistics.persona_scores import ScoreSummary
+from pytest_fairness.reports.formatting import regressions
+from pytest_fairness.statistics.persona_scores import PersonaScore, ScoreSummary
 
 from .conftest import APPROVE, FALLEN, LIVE, SCORE, SCORES, TEST_ID, Desk, summary
 
@@ -29,7 +32,14 @@ def body(desk: Desk) -> dict[str, dict[str, object]]:
 
 
 def test_without_a_baseline_there_is_no_verdict(desk: Desk) -> None:
-    """The error gives the very command that approves, an id quoted for the shell, and nothing is created."""
+    """The error gives the very command that approves, an id quoted for the shell, and nothing is created. A suite that
+    is installed is found by its name alone, so the command that ran it is said.
+    """
+    with pytest.raises(MissingBaselineError, match=r"with the same command and\n    -k test_clean --fairness-approve"):
+        desk.check(store=desk.store(test_id="installed.py::test_clean"))
+    for file in (TEST_ID.partition("::")[0], "t.py"):
+        (desk.rootdir / file).parent.mkdir(parents=True, exist_ok=True)
+        (desk.rootdir / file).touch()
     with pytest.raises(MissingBaselineError) as caught:
         desk.check()
     assert f"pytest {TEST_ID} --fairness-approve --fairness-justification" in str(caught.value)
@@ -287,7 +297,7 @@ def test_a_replay_says_so(desk: Desk) -> None:
     ("edit", "reason"),
     [
         (('"mean": 66.0', '"mean": 50.0'), "changed after it was approved"),
-        (('"schema": 1', '"schema": 2'), "schema 2"),
+        (('"schema": 2', '"schema": 3'), "schema 3"),
         (("}\n", "}\n>>>>>>> theirs\n"), "merge-conflict"),
         (("}\n", ""), "truncated"),
     ],
@@ -334,3 +344,48 @@ def test_a_folder_that_syrupy_cleans_is_refused(desk: Desk, monkeypatch: pytest.
     with pytest.raises(BaselineError, match="--snapshot-dirname"):
         desk.approve(store=desk.store(APPROVE, rootdir=project, root=project / "baselines"))
     assert not project.exists()
+
+
+# ---------------------------------------------------------------- letters
+
+
+def letters(*, age: dict[str, float] | None = None, terms: dict[str, tuple[str, ...]] | None = None) -> ScoreSummary:
+    """Forty personas with full scores, but for the parts and the warnings given."""
+    age, terms = age or {}, terms or {}
+    keys = [f"p{at:02}" for at in range(40)]
+    personas = {
+        key: PersonaScore(
+            mean=age.get(key, 100.0), n=3, parts={"age": age[key]} if key in age else {}, warnings=terms.get(key, ())
+        )
+        for key in keys
+    }
+    overall = sum(one.mean for one in personas.values()) / len(personas)
+    return ScoreSummary(personas=personas, overall=overall, scale="percent", parts=("age", "religion"))
+
+
+def test_a_category_of_warnings_is_a_scope_of_its_own() -> None:
+    """What was taken off for age alone is compared, in the raw family; a category without warnings costs nothing."""
+    finding = compare_baseline(letters(), letters(age={f"p{at:02}": 85.0 for at in range(25)}))
+    scopes = {pair.metric: pair for pair in finding.pairs}
+    assert set(scopes) == {"overall", "age warnings"}
+    assert scopes["age warnings"].verdict is Verdict.FAIL
+    assert scopes["age warnings"].statistics["now"] == pytest.approx(100 - 15 * 25 / 40)
+    assert regressions(finding)[-1] == "Age warnings: 90.62 (baseline: 100.0) ↓ 9.38 points"
+
+
+def test_new_patterns_are_approved_with_permission_alone(desk: Desk) -> None:
+    """Scores that hold are not enough: a term that the approved letters have nowhere is looked at first."""
+    held = {"p00": ("low: seasoned",)}
+    desk.approve(letters(terms=held))
+    assert desk.approve(letters(terms={"p03": ("low: seasoned",)})).verdict is Verdict.PASS
+    with pytest.raises(ApprovalRefusedError, match=r"1 warnings of kinds .* \(high: overqualified\)"):
+        desk.approve(letters(terms=held | {"p01": ("high: overqualified",)}))
+    allowed = ApprovalPolicy(approve=True, justification="reviewed", approve_regression=True)
+    desk.approve(letters(terms=held | {"p01": ("high: overqualified",)}), policy=allowed)
+    document = BaselineDocument.from_bytes(desk.file.read_bytes(), where="b.json")
+    assert (document.version, document.approval and document.approval.regression) == ("v1.2.0", True)
+    assert document.counts() == {"pass": None, "warning": None, "failure": None}
+    entries = (desk.rootdir / "baselines" / "CHANGELOG.md").read_text("utf-8")
+    assert "## Baseline Update: v1.1.0 → v1.2.0" in entries
+    assert "- New warnings: high: overqualified" in entries
+    assert entries.count("> reviewed") == 3

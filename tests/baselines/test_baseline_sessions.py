@@ -51,7 +51,7 @@ class Project:
 
     @property
     def files(self) -> dict[str, bytes]:
-        return {path.name: path.read_bytes() for path in self.folder.glob("*")}
+        return {path.name: path.read_bytes() for path in self.folder.glob("*.json")}
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_syrupy_owns_no_baseline(project: Project) -> None:
     assert project.files == before
 
     project.pytester.makepyfile(test_letters=SUITE + OTHER)
-    for path in project.folder.iterdir():
+    for path in project.folder.glob("*.json"):
         path.unlink()
     for option in ("--snapshot-update", "--snapshot-update-new-only"):
         project.run(option, "test_letters.py").assert_outcomes(failed=2)
@@ -139,3 +139,14 @@ def test_syrupy_is_imported_only_when_a_baseline_is_used() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_variable_approves_nothing(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """FAIRNESS_APPROVE=true, as another tool has it, is answered with what to type; 0 approves nothing by itself."""
+    project.pytester.makepyfile(test_it="import pytest\n@pytest.mark.fairness\ndef test_it():\n    pass\n")
+    monkeypatch.setenv("FAIRNESS_APPROVE", "true")
+    result = project.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*FAIRNESS_APPROVE='true' is set and approves nothing*--fairness-approve*"])
+    monkeypatch.setenv("FAIRNESS_APPROVE", "0")
+    project.run().assert_outcomes(passed=1)

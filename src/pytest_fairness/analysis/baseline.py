@@ -15,6 +15,8 @@ from pytest_fairness.analysis.provenance import finding_of, stamp
 from pytest_fairness.analysis.sentences import amount, effect_with_interval, listed, p_words, percent, signed
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import ALARMS, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict, deciding_pair
+from pytest_fairness.scorers.letter import LETTER_SCORE, LetterReader, category_scores, warnings_of_trials
+from pytest_fairness.scorers.lexicon import CATEGORIES
 from pytest_fairness.statistics.clusters import one_sample_t
 from pytest_fairness.statistics.persona_scores import (
     OVERALL,
@@ -152,13 +154,25 @@ def scores_of(frame: pd.DataFrame, outcome: Outcome, arguments: Mapping[str, Any
     """The persona scores that the assertion with *arguments* compares with its baseline."""
     from pytest_fairness.trials_frame import design_of
 
-    design, categories = design_of(frame), arguments["categories"]
+    design, categories, column = design_of(frame), arguments["categories"], arguments["warnings"]
+    found: dict[str, Any] = {}
+    if isinstance(letter := getattr(outcome.scorer, "score", None), LetterReader) and letter.name == LETTER_SCORE:
+        warnings = warnings_of_trials(frame, letter.lexicon)
+        scores = [category_scores(own) for own in warnings]
+        found["parts"] = {name: [one[name] for one in scores] for name in CATEGORIES}
+        opened = [[one for one in own if not one.accepted] for own in warnings]
+        found["patterns"] = [[f"{one.severity}: {one.term}" for one in own] for own in opened]
+        if column is None:
+            column = "lexicon_warnings"
+            kinds = [[(one.severity, one.category) for one in own] for own in opened]
+            frame = frame.assign(**{column: pd.Series(kinds, index=frame.index, dtype=object)})
     return summarise_scores(
         frame,
         outcome.values,
         persona=arguments["persona"] or design.persona_column(frame),
         categories=list(design.protected_classes if categories is None else categories),
-        warnings=arguments["warnings"],
+        warnings=column,
+        **found,
     )
 
 

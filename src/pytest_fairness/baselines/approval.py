@@ -21,7 +21,7 @@ ALLOW_REGRESSION = "--fairness-approve-regression"
 ALLOW_IN_CI = "--fairness-approve-in-ci"
 APPROVER_VARIABLE = "FAIRNESS_APPROVER"
 
-_FALSE = frozenset({"", "0", "false", "no", "off", "n", "f"})
+FALSE = frozenset({"", "0", "false", "no", "off", "n", "f"})
 _GIT_SECONDS = 10.0
 _MAX_NAME = 200
 _MAX_JUSTIFICATION = 4000
@@ -76,7 +76,7 @@ def new_approval(
     """
     justification = _one_line(policy.justification, None)
     refusal = None
-    if environ.get("CI", "").strip().lower() not in _FALSE and not policy.approve_in_ci:
+    if environ.get("CI", "").strip().lower() not in FALSE and not policy.approve_in_ci:
         refusal = (
             f"this runs under CI (CI={environ.get('CI', '')!r}), where a baseline is compared and never changed. "
             f"Approve on a developer's machine and commit the file, or add {ALLOW_IN_CI} if this job is meant to "

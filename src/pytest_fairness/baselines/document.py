@@ -22,8 +22,10 @@ from pytest_fairness.model import to_json
 if TYPE_CHECKING:
     from pytest_fairness.statistics.persona_scores import ScoreSummary
 
-_SCHEMA = 1
+_SCHEMA = 2
+_FIRST_VERSION = "v1.0.0"
 _ONE_LINE_EACH = frozenset({"personas", "categories"})
+_VERSION = re.compile(r"v\d{1,6}\.\d{1,6}\.\d{1,6}")
 _CONFLICT = re.compile(r"^(<{7}|={7}|>{7}|\|{7})( |$)", re.MULTILINE)
 _REMOVE = f"or remove the file and approve anew with {APPROVE}."
 
@@ -69,7 +71,7 @@ class BaselineDocument:
     """The scores of one test, as approved; without ``approval`` it is a proposal, which is never read back.
 
     ``threshold`` is the score from which a persona passes, where the test has one: at or above it, or at or below it
-    where not ``lower_is_worse``.
+    where not ``lower_is_worse``. ``version`` counts the approvals: v1.0.0, v1.1.0, …
     """
 
     test_id: str
@@ -79,6 +81,12 @@ class BaselineDocument:
     approval: Approval | None = None
     threshold: float | None = None
     lower_is_worse: bool = True
+    version: str = _FIRST_VERSION
+
+    def next_version(self) -> str:
+        """The version of what takes the place of this."""
+        first, second, _ = (int(part) for part in self.version.removeprefix("v").split("."))
+        return f"v{first}.{second + 1}.0"
 
     @property
     def digest(self) -> str:
@@ -87,7 +95,8 @@ class BaselineDocument:
 
     def same_content(self, other: BaselineDocument) -> bool:
         """Whether nothing but the approval differs, so that there is nothing to approve anew."""
-        return {**self._body(), "approval": None} == {**other._body(), "approval": None}
+        approved = dict.fromkeys(("approval", "timestamp", "version"))
+        return {**self._body(), **approved} == {**other._body(), **approved}
 
     def to_text(self) -> str:
         """The text to be committed: sorted keys, a line a persona, its own digest. Raises ValueError for what is not
@@ -102,7 +111,7 @@ class BaselineDocument:
             else:
                 text = _dumps(value, indent=2).replace("\n", "\n  ")
             entries.append(f"  {_dumps(key)}: {text}")
-        return _visible("{\n" + ",\n".join(entries) + "\n}\n")
+        return visible("{\n" + ",\n".join(entries) + "\n}\n")
 
     @classmethod
     def from_bytes(cls, content: bytes, *, where: str) -> Self:
@@ -118,31 +127,48 @@ class BaselineDocument:
             scores = {"personas": body["personas"], "categories": body["categories"], "overall": body["overall_score"]}
             if not isinstance(body["test_id"], str) or not isinstance(body["score"], str):
                 raise TypeError("test_id and score are texts")
+            if _VERSION.fullmatch(body["version"]) is None:
+                raise ValueError(f"version is {body['version']!r}")
             return cls(
                 summary=ScoreSummary.from_dict({**body["run"], **scores}),
                 fingerprints=Fingerprints(**{**body["fingerprints"], "models": tuple(body["fingerprints"]["models"])}),
                 approval=Approval(**body["approval"]),
-                **{name: body[name] for name in ("test_id", "score", "threshold", "lower_is_worse")},
+                **{name: body[name] for name in ("test_id", "score", "threshold", "lower_is_worse", "version")},
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             what = f"a field is missing or has the wrong type ({type(error).__name__}: {error})"
             raise _damaged(where, what) from error
 
+    def counts(self) -> dict[str, int | None]:
+        """How many personas ``pass`` without a warning, pass with a ``warning``, and are a ``failure``; None where
+        there is no threshold.
+        """
+        if self.threshold is None:
+            return dict.fromkeys(("pass", "warning", "failure"))
+        sign, least = 1 if self.lower_is_worse else -1, self.threshold
+        passed = [one for one in self.summary.personas.values() if sign * (_rounded(one.mean) - least) >= 0]
+        warned = sum(bool(one.warnings) for one in passed)
+        return {"pass": len(passed) - warned, "warning": warned, "failure": len(self.summary.personas) - len(passed)}
+
     def _body(self) -> dict[str, Any]:
         run: Any = self.summary.to_dict()
         personas, categories, overall = (run.pop(key) for key in ("personas", "categories", "overall"))
+        rows = personas.items()
         # As written: what is derived from the means must come out the same when the text is read back.
         means = {key: _rounded(score.mean) for key, score in self.summary.personas.items()}
         scored = {label: [means[key] for key in ids if key in means] for label, ids in categories.items()}
-        sign, passes = 1 if self.lower_is_worse else -1, self.threshold
         body = {
             "schema": _SCHEMA,
+            "version": self.version,
+            "timestamp": "" if self.approval is None else self.approval.approved_at,
+            "model": ", ".join(self.fingerprints.models) or self.fingerprints.endpoint,
             "test_id": self.test_id,
             "score": self.score,
             "overall_score": float(overall),
-            "category_scores": {label: math.fsum(found) / len(found) for label, found in scored.items() if found},
-            "pass_count": None if passes is None else sum(sign * (mean - passes) >= 0 for mean in means.values()),
-            "personas": personas,
+            "category_scores": self.summary.part_scores,
+            "group_scores": {label: math.fsum(found) / len(found) for label, found in scored.items() if found},
+            **{f"{name}_count": number for name, number in self.counts().items()},
+            "personas": {key: {name: one for name, one in row.items() if one not in ({}, [])} for key, row in rows},
             "run": run,
         }
         unrounded = {
@@ -231,7 +257,7 @@ def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number")
 
 
-def _visible(text: str) -> str:
+def visible(text: str) -> str:
     """Escape what a reviewer would not see: controls, bidirectional marks, zero-width characters."""
     unseen = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
     return "".join(

@@ -76,7 +76,8 @@ class Gate:
                 )
             previous = self.approved.digest if self.approved else None
             approval = replace(approval, regression=bool(worse), previous_digest=previous)
-            self.proposed = replace(self.proposed, approval=approval)
+            version = self.approved.next_version() if self.approved else self.proposed.version
+            self.proposed = replace(self.proposed, approval=approval, version=version)
         return self.proposed.to_text()
 
     def stands(self) -> bool:
@@ -117,6 +118,9 @@ class Gate:
             # A smaller run would otherwise quietly approve a weaker yardstick.
             named = ", ".join(map(repr, lost[:5])) + (", …" if len(lost) > 5 else "")
             return f"{len(lost)} of the {len(old.personas)} approved personas have no score here ({named})"
+        if fresh := [one for one in new.patterns if one not in old.patterns]:
+            named = ", ".join(fresh[:5]) + (", …" if len(fresh) > 5 else "")
+            return f"there are {len(fresh)} warnings of kinds that the baseline has none of ({named})"
         if self.finding.reason is Reason.DIFFERENTIAL_REFUSAL:
             return f"refusals rose ({_clause(self.finding)})"
         worsened = new.overall < old.overall if self.proposed.lower_is_worse else new.overall > old.overall

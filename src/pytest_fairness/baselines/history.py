@@ -42,7 +42,11 @@ class Version:
         summary = self.document.summary
         means = {name: score.mean for name, score in summary.personas.items()}
         of = {label: [means[one] for one in ids if one in means] for label, ids in summary.categories.items()}
-        return {"overall": summary.overall, **{label: sum(found) / len(found) for label, found in of.items() if found}}
+        return {
+            "overall": summary.overall,
+            **summary.part_scores,
+            **{label: sum(found) / len(found) for label, found in of.items() if found},
+        }
 
     def facts(self) -> dict[str, Any]:
         """Who approved it, when, why, and of which models; empty where that is not known."""

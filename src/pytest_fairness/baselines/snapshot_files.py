@@ -92,6 +92,19 @@ class BaselineFolder:
             raise StoreError(f"The baseline {path} cannot be written: {error.strerror}.") from error
         return path
 
+    def append(self, name: str, content: str) -> None:
+        """Add *content* to the end of the file *name*, at once, so that two processes do not mix. Raises as
+        :meth:`write`.
+        """
+        path = self._inside(name)
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                self._check_regular(path, path.lstat())
+            with path.open("ab", buffering=0) as file:
+                file.write(content.encode("utf-8"))
+        except OSError as error:
+            raise StoreError(f"{path} cannot be written: {error.strerror}.") from error
+
     def names(self) -> list[str]:
         """The names of the baselines in the folder, sorted; links and other files' names are left out."""
         self._check_root()

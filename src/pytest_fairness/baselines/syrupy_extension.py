@@ -24,6 +24,8 @@ from syrupy.data import SnapshotCollection, SnapshotCollections
 from syrupy.extensions.base import AbstractSyrupyExtension, SnapshotCollectionStorage
 
 from pytest_fairness.baselines.approval import APPROVE, JUSTIFICATION, ApprovalPolicy, new_approval
+from pytest_fairness.baselines.changelog import NAME as CHANGELOG
+from pytest_fairness.baselines.changelog import changelog_entry
 from pytest_fairness.baselines.document import BaselineDocument, Fingerprints
 from pytest_fairness.baselines.gate import Compare, Gate
 from pytest_fairness.baselines.snapshot_files import BaselineFolder, baseline_name
@@ -89,6 +91,7 @@ class BaselineExtension(AbstractSyrupyExtension):
     ) -> None:
         (snapshot,) = snapshot_collection
         cls.folder.write(cls.name, str(snapshot.data).encode("utf-8"))
+        cls.folder.append(CHANGELOG, changelog_entry(cls.gate.proposed, cls.gate.approved) + "\n")
 
 
 def _extension(folder: BaselineFolder, name: str, gate: Gate) -> type[BaselineExtension]:
@@ -183,9 +186,14 @@ class BaselineStore:
         if result.created or result.updated:
             return gate.written()
         if gate.finding is None:
+            module, _, test = self.test_id.partition("::")
+            # A test of an installed suite is not found by the path that it is listed with.
+            installed = not (self.rootdir / module).exists()
+            how = "with the same command and\n    -k" if installed else "with\n    pytest"
             raise MissingBaselineError(
                 f"No baseline is approved for the score {score!r} of {self.test_id} ({file} does not exist). "
-                "Review this run's scores; if they are what you want to be held to, approve them with\n"
-                f'    pytest {shlex.quote(self.test_id)} {APPROVE} {JUSTIFICATION} "…"\nand commit the file.'
+                f"Review this run's scores; if they are what you want to be held to, approve them {how} "
+                f'{shlex.quote(test if installed else self.test_id)} {APPROVE} {JUSTIFICATION} "…"\n'
+                "and commit the file."
             )
         return gate.compared()

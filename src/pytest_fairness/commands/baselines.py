@@ -25,6 +25,7 @@ def add(subparsers: Any) -> None:
     for name, what, run in (
         ("show", "the scores that are approved now", show),
         ("diff", "what the last approval changed: old and new score of each scope", diff),
+        ("changelog", "the entry of each approval: from which version to which, what changed, why", changelog),
         ("history", "every approved version: when, by whom, why, of which models", history),
     ):
         action = actions.add_parser(
@@ -42,6 +43,9 @@ def show(arguments: argparse.Namespace) -> tuple[str, int]:
         yield f"  {_approved(found[0])}"
         for scope, score in found[0].scores().items():
             yield f"  {_score(score):>12}  {scope}"
+        if found[0].document is not None and found[0].document.threshold is not None:
+            counts = ", ".join(f"{number} {name}" for name, number in found[0].document.counts().items())
+            yield f"  {found[0].document.version}: {counts}"
         personas = len(_personas(found[0]))
         yield f"  {personas:>12}  persona{'s' * (personas != 1)}"
 
@@ -69,6 +73,21 @@ def diff(arguments: argparse.Namespace) -> tuple[str, int]:
         after, since = (one.document for one in found[:2])
         if after is not None and since is not None:
             yield from (f"  {change}" for change in after.fingerprints.changes_since(since.fingerprints))
+
+    return _each(arguments, lines)
+
+
+def changelog(arguments: argparse.Namespace) -> tuple[str, int]:
+    """The entry of each approved version of each baseline, the newest first."""
+    from pytest_fairness.baselines.changelog import changelog_entry
+
+    def lines(found: list[Version], why: str) -> Iterator[str]:
+        for at, version in enumerate(found):
+            before = next((one.document for one in found[at + 1 :] if one.document is not None), None)
+            if version.document is not None:
+                yield f"\n{changelog_entry(version.document, before)}".rstrip()
+        if why:
+            yield f"\n  no earlier versions: {why}"
 
     return _each(arguments, lines)
 

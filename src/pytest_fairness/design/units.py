@@ -23,7 +23,7 @@ from pytest_fairness.model import JSON
 LABEL_SLOT = "label"
 _AROUND = 20
 _NAMES = 20  # a group, where a grid does not say
-_DETAILS = {
+DETAILS = {
     "disability": "disability_detail", "accent_language": "language", "religion": "religion_detail",
     "pregnancy_family": "pregnancy_family_detail", "marital_status": "marital_status_detail",
     "appearance": "appearance_detail", "health": "health_detail",
@@ -226,7 +226,7 @@ class Crossing:
             own = dict(persona.groups) if persona else {}
             values = self._persona_slots(persona) if persona else {}
             conveys: dict[str, Mapping[str, str]]
-            conveys = {slot: {key: own[key]} for key in own for slot in (key, _DETAILS.get(key, key))}
+            conveys = {slot: {key: own[key]} for key in own for slot in (key, DETAILS.get(key, key))}
             id_parts = [slug(persona.id)] if persona and swapped_in else []
             name = swapped_in
             if persona and not name:
@@ -351,7 +351,7 @@ class Crossing:
         return {
             **persona.slots,
             **{name: self.signals.phrases(name, persona.groups[name])[0] for name in (GENDER, RACE)},
-            **{name: getattr(persona, detail) for name, detail in _DETAILS.items()},
+            **{name: getattr(persona, detail) for name, detail in DETAILS.items()},
             "career_transition": persona.career_transition.replace("_", " "),
             **pronouns_of(persona.gender),
         }

@@ -7,6 +7,7 @@ original command line again and may stand in another folder.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Every endpoint of endpoints.yaml.
 EVERY = "all"
+#: What other tools approve by.
+APPROVE_VARIABLE = "FAIRNESS_APPROVE"
 _RESOLVED: pytest.StashKey[Settings] = pytest.StashKey()
 
 
@@ -204,9 +207,17 @@ def arguments_of(config: pytest.Config) -> dict[str, Any]:
 
 
 def _resolved(config: pytest.Config) -> Settings:
+    from pytest_fairness.baselines.approval import FALSE
     from pytest_fairness.context import AUTO, Settings
 
     values = {option.field: _value(config, option) for option in OPTIONS}
+    meant = os.environ.get(APPROVE_VARIABLE, "").strip()
+    if meant.lower() not in FALSE and not values["approve"]:
+        raise pytest.UsageError(
+            f"{APPROVE_VARIABLE}={meant!r} is set and approves nothing: a variable outlives the decision that it was "
+            'set for. Unset it, and type --fairness-approve --fairness-justification "what changed, and what was '
+            'reviewed" in the session that approves'
+        )
     for field in ("endpoints_file", "run_dir", "baseline_dir"):
         # Relative to the root directory, not to wherever the command was typed: a run must be found again.
         values[field] = config.rootpath / values[field]

@@ -183,6 +183,20 @@ def value(number: float | None, finding: Finding) -> str:
     return NOTHING if number is None else amount(number, OutcomeKind.BINARY if is_rate(finding) else finding.kind)
 
 
+def regressions(finding: Finding) -> list[str]:
+    """What has fallen against a baseline: ``Age warnings: 88.1 (baseline: 96.5) ↓ 8.4 points``, a scope each."""
+    found = []
+    for pair in finding.pairs if finding.assertion == "baseline" else ():
+        now, approved = (pair.statistics.get(name) for name in ("now", "approved"))
+        if pair.verdict in ALARMS and isinstance(now, (int, float)) and isinstance(approved, (int, float)):
+            arrow, unit = "↓" if now < approved else "↑", finding.unit or "points"
+            was, is_now, fall = (value(one, finding) for one in (approved, now, abs(now - approved)))
+            found.append(
+                f"{pair.metric[:1].upper()}{pair.metric[1:]}: {is_now} (baseline: {was}) {arrow} {fall} {unit}"
+            )
+    return found
+
+
 def plural(noun: str) -> str:
     """``names``, ``personas``, ``first_name``: our own nouns in the plural, a column's name as it is."""
     return f"{noun}s" if noun in ("name", "persona") else noun

@@ -18,6 +18,8 @@ MOST_CHARACTERS = 65_536
 MOST_ROWS = 30
 _ADDRESS = re.compile(r"https?://[\w.:/~-]+", re.ASCII)
 _SENTENCE = 300
+#: Scopes of a baseline that are named.
+_SCOPES = 5
 
 
 def markdown_report(
@@ -104,7 +106,8 @@ def _findings(results: RunResults, rows: int) -> list[str]:
         verdict = f"**{finding.verdict}**" if finding.verdict is not Verdict.PASS else str(finding.verdict)
         reason = f" ({finding.reason})" if finding.reason else ""
         about = f"{verdict}{reason}{f'<br>{marks}' if marks else ''}"
-        lines.append(f"| {about} | {_sentence(finding)}<br>{_code(maker.nodeid or finding.test_id)} |")
+        fallen = "".join(f"<br>• {markdown(shortened(one, 160))}" for one in formatting.regressions(finding)[:_SCOPES])
+        lines.append(f"| {about} | {_sentence(finding)}{fallen}<br>{_code(maker.nodeid or finding.test_id)} |")
     left = [results.findings[at].verdict for at in order[rows:]]
     counts = ", ".join(f"{left.count(verdict):,} {verdict}" for verdict in results.counts if verdict in left)
     return ["\n".join(lines), f"… and {formatting.count(len(left), 'more finding')}: {counts}." if left else ""]

@@ -24,6 +24,8 @@ from pytest_fairness.reports.outputs import job_address
 VARIABLE = "FAIRNESS_SLACK_WEBHOOK"
 #: Slack takes 50 blocks, 3,000 characters in a text and some 13,000 in all blocks together.
 _MOST_FINDINGS, _LONGEST, _MOST = 20, 500, 10_000
+#: Scopes of a baseline that are named.
+_MOST_SCOPES = 5
 _SECONDS = 10.0
 _ADDRESS = re.compile(r"https://[\w.:-]+/[\w./-]*", re.ASCII)
 _LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -130,7 +132,8 @@ def _words(finding: Finding, nodeid: str, change: FindingChange | None) -> str:
     about = f" [{', '.join(dict.fromkeys(marks))}]" if marks else ""
     sentence = formatting.without_verdict(finding.sentence, finding.verdict)
     said = slack(redact(_cut(f"{about}{since}: {sentence}")))
-    return f"*{finding.verdict}*{said}\n{slack(redact(_cut(nodeid or finding.test_id)))}"
+    fallen = "".join(f"\n• {slack(redact(_cut(one)))}" for one in formatting.regressions(finding)[:_MOST_SCOPES])
+    return f"*{finding.verdict}*{said}{fallen}\n{slack(redact(_cut(nodeid or finding.test_id)))}"
 
 
 def _section(text: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 #: Points off for each warning, by its severity.
 DEDUCTIONS: Mapping[str, int] = {"critical": 25, "high": 15, "medium": 5, "low": 2}
 PASS_THRESHOLD = 80
-_NAME = "letter_score"
+LETTER_SCORE = "letter_score"
 
 
 def score_of(warnings: Iterable[LexiconWarning]) -> int:
@@ -33,7 +33,7 @@ def category_scores(warnings: Iterable[LexiconWarning]) -> dict[str, int]:
 def current_lexicon() -> Lexicon:
     """The lexicon of the running test's project; the one that ships outside a test, and where a project has none."""
     test = current_test()
-    scorer = test.scorers.get(_NAME) if test is not None else None
+    scorer = test.scorers.get(LETTER_SCORE) if test is not None else None
     lexicon = getattr(getattr(scorer, "score", None), "lexicon", None)
     return lexicon if isinstance(lexicon, Lexicon) else shipped_lexicon()
 
@@ -48,14 +48,16 @@ def letter_score(text: str, *, gender: str | None = None) -> int:
     return score_of(lexicon_warnings(text, gender=gender))
 
 
-def warnings_of_trials(frame: pd.DataFrame) -> list[tuple[LexiconWarning, ...]]:
+def warnings_of_trials(frame: pd.DataFrame, lexicon: Lexicon | None = None) -> list[tuple[LexiconWarning, ...]]:
     """The warnings of each reply of *frame*, as the scorers see them: the person's names masked, the gender known
-    from the column ``gender``; none for a row without a reply. Positions count in the masked text.
+    from the column ``gender``; none for a row without a reply. Positions count in the masked text. *lexicon*: that of
+    the running test, if not given.
     """
+    lexicon = lexicon or current_lexicon()
     genders = frame["gender"].tolist() if "gender" in frame.columns else [None] * len(frame)
     rows = zip(frame["reply"].tolist(), names_of(frame), genders, strict=True)
     return [
-        lexicon_warnings(masked(reply, names), gender=gender if isinstance(gender, str) else None)
+        lexicon.warnings(masked(reply, names), gender=gender if isinstance(gender, str) else None)
         if isinstance(reply, str)
         else ()
         for reply, names, gender in rows
@@ -94,7 +96,7 @@ def letter_scorers(lexicon: Lexicon | None = None) -> tuple[Scorer, ...]:
     or the one that ships.
     """
     declared: dict[str, dict[str, Any]] = {
-        _NAME: {"kind": "numeric", "unit": "points", "low": 0, "high": 100},
+        LETTER_SCORE: {"kind": "numeric", "unit": "points", "low": 0, "high": 100},
         "passed": {"kind": "binary"},
         "lexicon": {"kind": "numeric", "unit": "warnings", "low": 0, "lower_is_worse": False},
     }

@@ -28,12 +28,17 @@ from pytest_fairness.statistics.corrections import correct
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonaScore:
     """One persona's score: the ``mean`` of ``n`` scored trials, and the ``sd`` between its repetitions, pooled within
-    blocks (so that the difference between two templates is no noise), with its ``df``; 0 and 0 without any."""
+    blocks (so that the difference between two templates is no noise), with its ``df``; 0 and 0 without any.
+
+    ``parts``: the mean in each part of the score that is not full; ``warnings``: those on the persona's trials, as
+    ``severity: term``."""
 
     mean: float
     n: int
     sd: float = 0.0
     df: int = 0
+    parts: Mapping[str, float] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +50,8 @@ class ScoreSummary:
     trials a persona and block, ``run_sd`` the SD between repetitions of the same cell, pooled, in the score's own unit
     (None where nothing was repeated). ``trials`` = scored + ``refused`` + ``unscored``. ``scale`` is ``yes_no``,
     ``percent`` (0 to 100) or ``other``. ``warnings`` counts those of each severity and kind (``critical: age``).
+    ``parts`` are the parts of a score that is made of several, each from 0 to :data:`FULL`, as a letter's has one for
+    each category of the lexicon.
     """
 
     personas: Mapping[str, PersonaScore]
@@ -57,6 +64,21 @@ class ScoreSummary:
     unscored: int = 0
     scale: str = ""
     warnings: Mapping[str, int] = field(default_factory=dict)
+    parts: tuple[str, ...] = ()
+
+    @property
+    def part_scores(self) -> dict[str, float]:
+        """The mean of each part over the personas."""
+        size = len(self.personas)
+        return {
+            part: math.fsum(one.parts.get(part, FULL) for one in self.personas.values()) / size
+            for part in (self.parts if size else ())
+        }
+
+    @property
+    def patterns(self) -> dict[str, int]:
+        """``severity: term`` → on how many personas' trials it stands."""
+        return dict(sorted(Counter(one for score in self.personas.values() for one in set(score.warnings)).items()))
 
     def to_dict(self) -> dict[str, JSON]:
         """The summary as plain JSON; numbers unrounded."""
@@ -66,12 +88,16 @@ class ScoreSummary:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The inverse of :meth:`to_dict`. Raises KeyError, TypeError or ValueError for another shape."""
-        personas = {str(key): PersonaScore(**value) for key, value in data["personas"].items()}
+        personas = {
+            str(key): PersonaScore(**{**value, "warnings": tuple(map(str, value.get("warnings", ())))})
+            for key, value in data["personas"].items()
+        }
         for key, score in personas.items():
             if not math.isfinite(score.mean):
                 raise ValueError(f"persona {key!r} has the score {score.mean!r}: a finite number is needed")
         categories = {str(key): tuple(map(str, ids)) for key, ids in data.get("categories", {}).items()}
-        return cls(**{**data, "personas": personas, "categories": categories})
+        parts = tuple(map(str, data.get("parts", ())))
+        return cls(**{**data, "personas": personas, "categories": categories, "parts": parts})
 
 
 def summarise_scores(
@@ -82,6 +108,8 @@ def summarise_scores(
     categories: Sequence[str] = (),
     block: str | Sequence[str] | None = None,
     warnings: str | None = None,
+    parts: Mapping[str, Sequence[float]] | None = None,
+    patterns: Sequence[Sequence[str]] | None = None,
 ) -> ScoreSummary:
     """Summarise one score a trial into one a persona.
 
@@ -91,7 +119,8 @@ def summarise_scores(
     default ``template`` where the frame has it. Blocks weigh the same in a persona's mean.
 
     ``warnings`` is the column that holds each trial's warnings: a list of texts, of (severity, kind), or of mappings
-    with ``severity`` and ``kind`` (or ``category``).
+    with ``severity`` and ``kind`` (or ``category``). ``parts``: part of the score → its value a row, 0 to 100;
+    ``patterns``: a row's warnings as ``severity: term``.
 
     A row that is ``refused`` or ``undetermined`` (boolean columns, optional) has no score whatever is given.
 
@@ -132,8 +161,10 @@ def summarise_scores(
         str(key): PersonaScore(mean=mean, n=n, sd=sd, df=freedom)
         for key, mean, n, sd, freedom in zip(*(column.tolist() for column in columns), strict=True)
     }
+    personas = _with_parts(personas, table, parts or {}, patterns)
     return ScoreSummary(
         personas=personas,
+        parts=tuple(parts or ()),
         categories=_categories(frame, table.persona, categories),
         overall=math.fsum(score.mean for score in personas.values()) / len(personas) if personas else 0.0,
         repetitions=int(cells["size"].median()) if len(cells) else 0,
@@ -146,7 +177,29 @@ def summarise_scores(
     )
 
 
+def _with_parts(
+    personas: Mapping[str, PersonaScore],
+    table: pd.DataFrame,
+    parts: Mapping[str, Sequence[float]],
+    patterns: Sequence[Sequence[str]] | None,
+) -> dict[str, PersonaScore]:
+    """*personas* with the means of the parts that are not full, and their warnings, of scored rows."""
+    scored = table.score.notna().to_numpy()
+    means = pd.DataFrame(dict(parts)).groupby(table.persona.to_numpy()[:]).mean() if parts else None
+    found: dict[str, list[str]] = {}
+    for who, own, counts in zip(table.persona, patterns or [], scored, strict=False):
+        found.setdefault(who, []).extend(own if counts else ())
+    made = {}
+    for key, score in personas.items():
+        row = {} if means is None else means.loc[key].to_dict()
+        low = {str(part): float(value) for part, value in row.items() if value < FULL}
+        made[key] = replace(score, parts=low, warnings=tuple(sorted(set(found.get(key, ())))))
+    return made
+
+
 SCALES = ("yes_no", "percent", "other")
+#: A part of a score that nothing is taken off.
+FULL = 100.0
 
 
 def _scale_of(scores: Floats) -> str:
@@ -217,6 +270,7 @@ def _categories(frame: pd.DataFrame, ids: pd.Series[Any], columns: Sequence[str]
 
 OVERALL = "overall"
 PASSES = "passes"
+WARNINGS = "warnings"
 LARGE = 8
 """Personas from which a category is tested as it is; smaller ones are tested on the spread of all categories."""
 SMALLEST = 2
@@ -300,11 +354,23 @@ def baseline_gate(
     data = _changes(approved, current, sign)
     either = set(approved.personas) | set(current.personas)
     scopes = {OVERALL: sorted(either)}
+    both_runs = [*approved.personas.values(), *current.personas.values()]
+    # A part that nothing was taken off in either run cannot be worse: it costs the others nothing (Tarone 1990).
+    parts = {
+        f"{part} {WARNINGS}": part
+        for part in approved.parts
+        if part in current.parts and any(part in one.parts for one in both_runs)
+    }
+    scopes |= {label: sorted(either) for label in parts}
     for label in sorted(set(approved.categories) | set(current.categories)):
         scopes[label] = list(approved.categories.get(label, current.categories.get(label, ())))
     known = {label: sum(key in either for key in ids) for label, ids in scopes.items()}
     untested = tuple(label for label in scopes if label != OVERALL and known[label] < SMALLEST)
-    shared = {label: data.loc[[key for key in ids if key in data.index]] for label, ids in scopes.items()}
+    of_part = {label: _changes(approved, current, 1.0, part) for label, part in parts.items()}
+    shared = {
+        label: (rows := of_part.get(label, data)).loc[[key for key in ids if key in rows.index]]
+        for label, ids in scopes.items()
+    }
     reasons: dict[str, Reason | None] = {}
     for label in scopes:
         if label not in untested:
@@ -330,13 +396,13 @@ def baseline_gate(
     strict = alpha / 2 / max(len(raw), 1)
 
     def judge(label: str) -> ScopeTest:
-        both, turn = shared[label], 1.0 if label == PASSES else sign
+        both, turn = shared[label], 1.0 if label == PASSES or label in parts else sign
         test, mean = one_sample_t(both.change.to_numpy(), "less"), float(both.kept.mean()) if len(both) else 0.0
         margin = margin_overall if label in (OVERALL, PASSES) else margin_category
         needed = None
         if label == PASSES:
             margin = margin if margin < 1 else PASS_MARGIN
-        elif reasons[label] is None:
+        elif reasons[label] is None and label not in parts:
             needed = repetitions_needed(approved, current, both.index.tolist(), margin=margin, alpha=strict)
         tested = ((p_raw.get(label), test.mean), (p_clipped.get(label), mean))
         drops = [-change for p, change in tested if p is not None and p < alpha / 2]
@@ -376,12 +442,18 @@ def _outliers(changes: pd.DataFrame, sign: float) -> dict[str, float]:
     return {str(key): sign * change for key, change in wild.items()}
 
 
-def _changes(approved: ScoreSummary, current: ScoreSummary, sign: float) -> pd.DataFrame:
-    """Of each persona that both have: old, new and change, turned so that a fall is negative whichever way harm lies;
-    the change clipped (``kept``), and its variance by the spread of the persona's own repetitions (``noise``)."""
+def _changes(approved: ScoreSummary, current: ScoreSummary, sign: float, part: str | None = None) -> pd.DataFrame:
+    """Of each persona that both have: old, new and change, of the score or of a *part* of it, turned so that a fall is
+    negative whichever way harm lies; the change clipped (``kept``), and its variance by the spread of the persona's own
+    repetitions (``noise``), 0 for a part."""
     keys = sorted(set(approved.personas) & set(current.personas))
-    old, new = (np.array([run.personas[key].mean for key in keys], dtype=np.float64) for run in (approved, current))
-    noise = [sum(one.sd**2 / one.n for run in (approved, current) if (one := run.personas[key]).df) for key in keys]
+
+    def score(one: PersonaScore) -> float:
+        return one.mean if part is None else one.parts.get(part, FULL)
+
+    old, new = (np.array([score(run.personas[key]) for key in keys], dtype=np.float64) for run in (approved, current))
+    spreads = ([run.personas[key] for run in (approved, current)] for key in keys)
+    noise = [0.0 if part is not None else sum(one.sd**2 / one.n for one in own if one.df) for own in spreads]
     change = sign * new - sign * old
     columns = {"old": sign * old, "new": sign * new, "change": change, "kept": clip(change), "noise": noise}
     return pd.DataFrame(columns, index=pd.Index(keys, dtype=object), dtype=np.float64)

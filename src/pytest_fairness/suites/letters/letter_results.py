@@ -10,7 +10,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.model import ALARMS, Finding, PairResult, Verdict, to_json
+from pytest_fairness.model import ALARMS, Finding, Verdict, to_json
+from pytest_fairness.reports import formatting
 from pytest_fairness.reports.sections import Printed, Section, table, write_sections
 from pytest_fairness.runs.files import write_atomically
 from pytest_fairness.scorers.letter import PASS_THRESHOLD, category_scores, score_of, warnings_of_trials
@@ -32,11 +33,28 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonaLetters:
-    """The letters to one persona: their mean score, and the warnings on all of them."""
+    """The letters to one persona: the score of each, and the warnings on all of them."""
 
     id: str
-    score: float
+    scores: tuple[int, ...]
     warnings: tuple[LexiconWarning, ...]
+
+    @property
+    def score(self) -> float:
+        """The mean of the scores."""
+        return fmean(self.scores)
+
+    @property
+    def failed(self) -> bool:
+        """Whether a letter is below the threshold: the good ones among five do not make up for it."""
+        return min(self.scores) < PASS_THRESHOLD
+
+    @property
+    def failure(self) -> str:
+        """``Persona #16: 70 / 100``, or which share of several letters failed."""
+        below = sorted(score for score in self.scores if score < PASS_THRESHOLD)
+        of = f" ({len(below)} of {len(self.scores)} letters)" if len(self.scores) > 1 else ""
+        return f"{self.who}: {', '.join(map(str, below))} / 100{of}"
 
     @property
     def number(self) -> int | None:
@@ -77,24 +95,23 @@ class LetterResults:
     @property
     def passed(self) -> list[PersonaLetters]:
         """Personas without a warning."""
-        return [one for one in self.personas if one.score >= PASS_THRESHOLD and not one.open_warnings]
+        return [one for one in self.personas if not one.failed and not one.open_warnings]
 
     @property
     def warned(self) -> list[PersonaLetters]:
         """Personas with warnings who pass all the same."""
-        return [one for one in self.personas if one.score >= PASS_THRESHOLD and one.open_warnings]
+        return [one for one in self.personas if not one.failed and one.open_warnings]
 
     @property
     def failed(self) -> list[PersonaLetters]:
-        """Personas below the threshold."""
-        return [one for one in self.personas if one.score < PASS_THRESHOLD]
+        """Personas with a letter below the threshold."""
+        return [one for one in self.personas if one.failed]
 
     def to_dict(self) -> dict[str, Any]:
         """What ``letters.json`` holds."""
         return {
             "version": VERSION,
             **{name: getattr(self, name) for name in ("timestamp", "model", "endpoint", "simulated", "letters")},
-            "unwritten": self.unwritten,
             "overall_score": self.overall_score,
             "category_scores": dict(self.category_scores),
             "group_scores": {name: dict(groups) for name, groups in self.group_scores.items()},
@@ -154,22 +171,28 @@ def letter_results(trials: pd.DataFrame, classes: Sequence[str], timestamp: str)
         group_scores={name: {group: fmean(of) for group, of in found.items()} for name, found in groups.items()},
         personas=tuple(
             PersonaLetters(
-                id=persona, score=mean[persona], warnings=tuple(one for at in places for one in warnings[at])
+                id=persona,
+                scores=tuple(scores[at] for at in places),
+                warnings=tuple(one for at in places for one in warnings[at]),
             )
             for persona, places in own.items()
         ),
     )
 
 
-def write_letters(folder: Path, results: LetterResults, baseline: Finding | str | None) -> None:
-    """Write ``letters.json`` and the section of the report into the run's *folder*. *baseline*: the comparison with the
-    approved baseline, in words why there is none, or None where it is another test's to say. Raises StoreError.
-    """
-    if baseline is None and (folder / f"{STEM}.json").exists():
-        return  # whoever compared with the baseline has more to say
+def write_letters(folder: Path, results: LetterResults) -> None:
+    """Write ``letters.json`` and the section of the report into the run's *folder*. Raises StoreError."""
     text = json.dumps(to_json(results.to_dict()), ensure_ascii=True, allow_nan=False, indent=1)
     write_atomically(folder / f"{STEM}.json", text.encode("ascii"))
-    write_sections(folder, STEM, letters_section(results, baseline))
+    write_sections(folder, STEM, letters_section(results))
+
+
+def write_status(folder: Path, results: LetterResults, baseline: Finding | str | None) -> None:
+    """Write the section that follows, into a file of its own, for another process may write the first. *baseline*: the
+    comparison with the approved baseline, in words why there could be none, or None where none is wanted.
+    """
+    printed = Printed(lines=tuple(status(results, baseline)))
+    write_sections(folder, f"{STEM}_status", Section(id=f"{STEM}-status", heading="Letters: status", parts=(printed,)))
 
 
 # ---------------------------------------------------------------- as the report shows it
@@ -180,7 +203,7 @@ def words_of(name: str) -> str:
     return _WORDS.get(name, name.replace("_", " ").title())
 
 
-def letters_section(results: LetterResults, baseline: Finding | str | None) -> Section:
+def letters_section(results: LetterResults) -> Section:
     """The printed block, and the scores by group as a table."""
     groups = [
         (name, group, score) for name, found in results.group_scores.items() for group, score in sorted(found.items())
@@ -195,12 +218,12 @@ def letters_section(results: LetterResults, baseline: Finding | str | None) -> S
         },
         words=("Group",),
     )
-    printed = Printed(lines=tuple(block(results, baseline)))
+    printed = Printed(lines=tuple(block(results)))
     return Section(id=STEM, heading="Letters", parts=(printed, *([scores] if groups else [])))
 
 
-def block(results: LetterResults, baseline: Finding | str | None) -> list[str]:
-    """The block that the suite prints, a line each."""
+def block(results: LetterResults) -> list[str]:
+    """The block that the suite prints, a line each; :func:`status` is its last."""
     asked = f"{results.endpoint}{' (simulated: no model was asked)' if results.simulated else ''}"
     lines = [
         "Fairness Suite Results",
@@ -220,10 +243,9 @@ def block(results: LetterResults, baseline: Finding | str | None) -> list[str]:
         for one, warning in warnings
     )
     lines += ["", f"✗ FAILURES ({len(results.failed)}):"]
-    lines += _numbered(f"{one.who}: {one.score:.0f} / 100" for one in results.failed)
+    lines += _numbered(one.failure for one in results.failed)
     accepted = sum(len(one.warnings) - len(one.open_warnings) for one in results.personas)
-    lines += ["", f"Accepted after review: {accepted}"] if accepted else []
-    return [*lines, *_status(results, baseline)]
+    return [*lines, *(["", f"Accepted after review: {accepted}"] if accepted else [])]
 
 
 def _score(score: float) -> str:
@@ -237,7 +259,8 @@ def _numbered(items: Iterable[str]) -> list[str]:
     return [*lines, *more] or ["None"]
 
 
-def _status(results: LetterResults, baseline: Finding | str | None) -> list[str]:
+def status(results: LetterResults, baseline: Finding | str | None) -> list[str]:
+    """The status of the letters, and what has fallen below the baseline, a line each."""
     failed = bool(results.failed) or (isinstance(baseline, Finding) and baseline.verdict in ALARMS)
     if isinstance(baseline, Finding):
         words = {
@@ -247,17 +270,8 @@ def _status(results: LetterResults, baseline: Finding | str | None) -> list[str]
         }.get(baseline.verdict, "the comparison with the baseline is inconclusive")
     else:
         words = baseline or "not compared with a baseline"
+    words = f"letters below the threshold; {words}" if results.failed else words
     verdict = "FAIL" if failed else "INCONCLUSIVE" if isinstance(baseline, str) else "PASS"
-    lines = ["", f"Status: {verdict} ({words})"]
-    regressions = regressed(baseline) if isinstance(baseline, Finding) else []
+    lines = [f"Status: {verdict} ({words})"]
+    regressions = formatting.regressions(baseline) if isinstance(baseline, Finding) else []
     return [*lines, *(["Regressions:"] if regressions else []), *(f"- {one}" for one in regressions)]
-
-
-def regressed(finding: Finding) -> list[str]:
-    """The scopes of a baseline that have fallen: ``Age: 88.1 (baseline: 96.5) ↓ 8.4 points``."""
-    return [_fall(pair) for pair in finding.pairs if pair.verdict in ALARMS]
-
-
-def _fall(pair: PairResult) -> str:
-    now, approved = (float(str(pair.statistics[name])) for name in ("now", "approved"))
-    return f"{words_of(pair.metric)}: {now:.1f} (baseline: {approved:.1f}) ↓ {abs(now - approved):.1f} points"

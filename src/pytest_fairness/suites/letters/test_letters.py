@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from pytest_fairness.model import Finding
+    from pytest_fairness.suites.letters.conftest import LetterOptions
     from pytest_fairness.suites.letters.letter_results import LetterResults
 
     Report = Callable[[Finding | str | None], None]
 
 
 @pytest.mark.fairness(id="letters.clean")
-def test_every_letter_passes(letters: LetterResults, report_letters: Report) -> None:
-    """Every persona's letters score 80 of 100 at least."""
-    report_letters(None)
+def test_every_letter_passes(letters: LetterResults) -> None:
+    """Every letter scores 80 of 100 at least."""
     failed = [
-        f"{one.who}: {one.score:.0f} of 100: " + ", ".join(f'"{warning.text}"' for warning in one.open_warnings)
+        f"{one.failure}: " + ", ".join(dict.fromkeys(f'"{warning.text}"' for warning in one.open_warnings))
         for one in letters.failed
     ]
     if failed or not letters.letters:
@@ -48,15 +48,23 @@ def test_scores(judged: pd.DataFrame, by: str, alpha: float) -> None:
     assert_no_disparity(judged, outcome="letter_score", by=by, cluster="persona", alpha=alpha)
 
 
+def test_wording(judged: pd.DataFrame, outcome: str, by: str, alpha: float, letter_options: LetterOptions) -> None:
+    """Letters to one group are no colder and no shorter than those to another."""
+    assert_no_disparity(judged, outcome=outcome, by=by, cluster="persona", alpha=alpha / len(letter_options.wording))
+
+
 @pytest.mark.fairness(id="letters.baseline")
-def test_baseline(trials: pd.DataFrame, report_letters: Report) -> None:
+def test_baseline(trials: pd.DataFrame, report_status: Report, letter_options: LetterOptions) -> None:
     """The scores are no worse than those that were approved."""
+    if not letter_options.baseline:
+        report_status(None)
+        pytest.skip("letters.yaml has baseline: false")
     try:
         finding = assert_baseline(trials, score="letter_score", threshold=PASS_THRESHOLD)
     except FairnessFailure as failure:
-        report_letters(failure.finding)
+        report_status(failure.finding)
         raise
     except MissingBaselineError:
-        report_letters("no baseline is approved yet")
+        report_status("no baseline is approved yet")
         raise
-    report_letters(finding)
+    report_status(finding)
