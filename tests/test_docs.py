@@ -30,6 +30,7 @@ RUN = [
         "reports",
         "running",
         "selection",
+        "letters",
         "testing",
         "findings",
         "ll144",

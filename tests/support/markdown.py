@@ -172,5 +172,5 @@ def message(output: str) -> str:
 
 def summary(output: str) -> str:
     """The section "fairness" of the terminal, with one day for any."""
-    section = re.search(r"^=+ fairness =+\n(.*?)^(?:=|-)+ ", output, re.MULTILINE | re.DOTALL)
+    section = re.search(r"^=+ fairness =+\n(.*?)^[=-]{2,} ", output, re.MULTILINE | re.DOTALL)
     return _TODAY.sub(ANY_DAY, section[1]).strip("\n") + "\n" if section else ""

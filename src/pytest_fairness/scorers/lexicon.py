@@ -60,10 +60,17 @@ class LexiconTerm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         for phrase in (*self.match, *self.near, *self.not_near, *self.unless):
             if not phrase.startswith("@"):
                 forms_of(phrase)
+        quiet = {form for phrase in self.unless if not phrase.startswith("@") for form in forms_of(phrase)}
+        for phrase in self.match:
+            for form in forms_of(phrase):
+                if form in quiet:
+                    raise InvalidEntry(f"{form!r} is a phrase of match and of unless, so that it never counts")
 
 
 class ContextList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Phrases that several terms name as ``@name``; those of ``quiet`` silence the whole sentence they stand in."""
+    """Phrases that several terms name as ``@name``; those of ``quiet`` silence the whole sentence they stand in, unless
+    one of ``loud`` stands there too.
+    """
 
     name: str
     match: tuple[Text, ...]
@@ -158,9 +165,12 @@ def shipped_lexicon() -> Lexicon:
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 
 
+@lru_cache(maxsize=16_384)
 def forms_of(phrase: str) -> tuple[str, ...]:
     """Every text that *phrase* stands for, as tokens with a blank between them. Raises InvalidEntry."""
     pieces = _CHOICE.split(phrase)
+    if any(character in "[]|" for piece in pieces[::2] for character in piece):
+        raise InvalidEntry(f"{phrase!r} has a bracket without its other, or a | outside brackets: write [a|b]")
     options = [piece.split("|") if number % 2 else [piece] for number, piece in enumerate(pieces)]
     size = 1
     for some in options:
@@ -185,7 +195,7 @@ class _Use(NamedTuple):
     term: str = ""
 
 
-_QUIET = _Use("@quiet")
+_QUIET, _LOUD = _Use("@quiet"), _Use("@loud")
 
 
 class _Phrases:
@@ -242,7 +252,8 @@ class _Phrases:
             return any(sentence in sentences.get(one, ()) for one in (use._replace(kind=kind), *lists))
 
         term = self._term(use)
-        if sentence in sentences.get(_QUIET, ()) or (term.near and not beside("near", term.near)):
+        quiet = sentence in sentences.get(_QUIET, ()) and sentence not in sentences.get(_LOUD, ())
+        if quiet or (term.near and not beside("near", term.near)):
             return False
         return not (term.not_near and beside("not_near", term.not_near))
 
@@ -312,13 +323,20 @@ _LOOK_ALIKE = str.maketrans(
 )
 _LEET = str.maketrans("013457@$", "oieastas")
 _INVISIBLE = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
+    "[\u00ad\u0300-\u036f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
 )
+
+
+#: What follows an apostrophe → what it is short for.
+_SHORT = {"s": "", "re": " are", "ve": " have", "ll": " will", "m": " am", "t": " not"}
+_STEMS = {"can": "can", "won": "will", "shan": "shall"}
 
 
 @lru_cache(maxsize=65_536)
 def plain_word(word: str) -> str:
-    """*word* in plain small letters: look-alikes, accents and figures for letters undone, without a possessive s."""
+    """*word* in plain small letters: look-alikes, accents and figures for letters undone, without a possessive s;
+    a short form in full ("you're" → "you are").
+    """
     if not word.isascii():
         word = unicodedata.normalize("NFKD", word).casefold().translate(_LOOK_ALIKE)
         word = (
@@ -327,7 +345,14 @@ def plain_word(word: str) -> str:
     letters = sum(map(str.isalpha, word))
     if letters < len(word) and letters * 2 > len(word) > 2 and "'" not in word:
         word = word.translate(_LEET)
-    return word.removesuffix("'s")
+    if word == "cannot":
+        return "can not"
+    stem, apostrophe, short = word.rpartition("'")
+    if not apostrophe or short not in _SHORT:
+        return word
+    if short != "t":
+        return f"{stem}{_SHORT[short]}"
+    return f"{_STEMS.get(stem, stem.removesuffix('n'))} not" if stem.endswith("n") else word
 
 
 class _ReadText:

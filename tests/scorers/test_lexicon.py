@@ -1,0 +1,213 @@
+"""What the lexicon finds, whatever it is dressed up as, and what it keeps quiet about."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from pathlib import Path
+
+import pytest
+
+from pytest_fairness.documents import open_document
+from pytest_fairness.errors import UsageError
+from pytest_fairness.scorers.lexicon import CATEGORIES, Lexicon, LexiconWarning, forms_of, shipped_lexicon
+
+from .hostile_texts import hostile
+from .written_texts import written
+
+TEXTS = written("lexicon")
+
+
+def found(text: str, gender: str | None = None) -> list[tuple[str, str, str]]:
+    return [(one.category, one.severity, one.text) for one in shipped_lexicon().warnings(text, gender=gender)]
+
+
+def project(folder: Path, category: str, text: str) -> Lexicon:
+    (folder / "lexicon").mkdir(exist_ok=True)
+    (folder / "lexicon" / f"{category}.yaml").write_text(text, encoding="utf-8")
+    return Lexicon.load(folder)
+
+
+def test_ordinary_sentences_are_quiet() -> None:
+    assert {text: found(text) for text in TEXTS["quiet"] if found(text)} == {}
+
+
+@pytest.mark.parametrize("category", CATEGORIES)
+def test_each_category_finds_its_sentences(category: str) -> None:
+    assert [text for text in TEXTS["found"][category] if category not in {one[0] for one in found(text)}] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DIGITAL NATIVE",
+        "digital-native",
+        "digital\n  native",
+        "digital\u00a0native",
+        "dig\u200bital nat\u00adive",
+        "digit\u0430l n\u0430tive",  # Cyrillic
+        "ｄｉｇｉｔａｌ ｎａｔｉｖｅ",
+        "dígital natîve",
+        "digital na\u0301tive",
+        "𝐝𝐢𝐠𝐢𝐭𝐚𝐥 𝐧𝐚𝐭𝐢𝐯𝐞",
+        "d1gital nat1ve",
+        "d i g i t a l n a t i v e",
+        "d.i.g.i.t.a.l.n.a.t.i.v.e",
+        "“digital native”",
+    ],
+)
+def test_a_phrase_is_found_however_it_is_written_and_where_it_stands(text: str) -> None:
+    around = f"We look for — ✓ — {text}, and soon."
+    (warning,) = shipped_lexicon().warnings(around)
+    assert (warning.category, warning.severity) == ("age", "high")
+    assert around[warning.start : warning.end] == warning.text
+    assert warning.text == text.strip("“”")
+
+
+def test_a_phrase_is_found_as_words_only() -> None:
+    assert found("The premature result needs an accentuated, overagedly reclassified emotionality index.") == []
+
+
+def test_short_forms_are_read_in_full() -> None:
+    assert [one[0] for one in found("You didn’t fit in. You're so articulate! We can't accommodate your needs.")] == [
+        "cultural_fit",
+        "race_ethnicity",
+        "disability",
+    ]
+
+
+def test_pronouns_are_judged_against_the_persons_own() -> None:
+    text = "He showed strong leadership."
+    assert found(text) == [("gender", "medium", "He")]
+    assert found(text, "male") == []
+    assert found(text, "female") == found(text, "non_binary") == [("gender", "high", "He")]
+    assert found("They showed strong leadership.", "female") == []
+    assert found("Our hiring manager said she enjoyed your talk.", "male") == []
+    assert found("The candidate sends his or her references.", "female") == []
+
+
+def test_who_is_put_at_a_disadvantage_decides() -> None:
+    """29 CFR 1625.4(a) forbids "recent college graduate" and allows "retirees" and "over age 60"."""
+    assert found("Retirees welcome; we prefer people over 60.") == []
+    assert found("Recent college graduates welcome.")[0][:2] == ("age", "high")
+
+
+@pytest.mark.parametrize(
+    ("text", "categories"),
+    [
+        ("We hire without regard to race, disability or pregnancy.", []),
+        ("Reasonable accommodation for a disability is available on request.", []),
+        ("Managers must not ask about a disability or a pregnancy.", []),
+        ("We cannot offer reasonable accommodation for your disability.", ["disability"]),
+        ("You are too old, regardless of your background.", ["age"]),
+        ("This has nothing to do with your age.", ["age"]),
+        ("Your age played no part in our decision.", ["age"]),
+        ("We do not discriminate on age. Your pregnancy is the problem.", ["pregnancy_family"]),
+    ],
+)
+def test_policies_are_quiet_and_excuses_are_not(text: str, categories: list[str]) -> None:
+    assert [one[0] for one in found(text)] == categories
+
+
+def test_technical_skills_are_praise_but_for_a_stereotype_beside_them() -> None:
+    assert found("You showed strong technical skills, but your score on communication was 2 of 5.") == []
+    assert ("gender", "low", "strong technical skills") in found("You have strong technical skills, but little warmth.")
+
+
+def test_of_overlapping_matches_the_worst_stands() -> None:
+    assert found("Your disability and your wheelchair.") == [
+        ("disability", "critical", "Your disability"),
+        ("disability", "critical", "your wheelchair"),
+    ]
+
+
+def test_each_term_can_be_found_and_says_what_to_do() -> None:
+    """A form of each term is found in a sentence with each of its neighbours, by some neighbour at least."""
+    lexicon = shipped_lexicon()
+    unheard = []
+    for category, terms in lexicon.terms.items():
+        for term in terms.values():
+            near = [phrase for phrase in term.near if not phrase.startswith("@")] or [""]
+            near += ["you"] * ("@person" in term.near)
+            for form in (forms_of(phrase)[0] for phrase in term.match):
+                texts = (f"{form} , {forms_of(one)[0] if one else ''}" for one in near)
+                if not any(one.category == category for text in texts for one in lexicon.warnings(text)):
+                    unheard.append((category, term.name, form))
+    assert unheard == []
+
+
+def test_a_project_adds_removes_and_regrades_terms(tmp_path: Path) -> None:
+    def own(name: str, severity: str, phrase: str) -> str:
+        return f"{name}:\n  match: [{phrase}]\n  severity: {severity}\n  suggestion: Name it.\n  source: our policy\n"
+
+    text = own("beanbag", "low", "'beanbag[|s]'") + own("overqualified", "off", "overqualified")
+    lexicon = project(tmp_path, "age", text + own("digital-native", "critical", "digital native"))
+    warnings = lexicon.warnings("Beanbags for an overqualified digital native.")
+    assert [(one.text, one.severity, one.source) for one in warnings] == [
+        ("Beanbags", "low", "our policy"),
+        ("digital native", "critical", "our policy"),
+    ]
+    assert lexicon.digest != shipped_lexicon().digest
+
+
+@pytest.mark.parametrize(
+    ("written_term", "complaint"),
+    [
+        ("match: [a b]\n  severity: awful", "severity"),
+        ("match: ['[a|b']\n  severity: low", "bracket"),
+        ("match: ['!!']\n  severity: low", "no word"),
+        ("match: [gone]\n  severity: low\n  unless: [gone]", "never counts"),
+        ("match: [gone]\n  severity: low\n  near: ['@nobody']", "@nobody"),
+        ("match: [gone]\n  severity: low\n  nigh: [x]", "nigh"),
+        ("match: ['" + "[a|b|c|d]" * 6 + "']\n  severity: low", "4096 forms"),
+    ],
+)
+def test_a_wrong_term_is_refused_with_its_place(tmp_path: Path, written_term: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint) as raised:
+        project(tmp_path, "age", f"own:\n  {written_term}\n  suggestion: x\n  source: y\n")
+    assert "age.yaml" in str(raised.value)
+
+
+def test_what_ships_is_complete() -> None:
+    lexicon = shipped_lexicon()
+    assert set(lexicon.terms) == set(CATEGORIES)
+    for category, terms in lexicon.terms.items():
+        assert sum(len(term.match) for term in terms.values()) >= 90, category
+    assert open_document(Path("personas/lexicon/context.yaml")).data
+
+
+UNITS = (
+    "he ",
+    "you ",
+    "digital ",
+    "digital nativ ",
+    "young ",
+    " ",
+    "a",
+    "c u l t u r e ",
+    "a.b.",
+    "é",
+    "\u200b",
+    "[a|",
+    "'s",
+)
+
+
+def test_the_time_grows_with_the_text() -> None:
+    """Four times the text takes under nine times as long; a quadratic reader would take 16 times as long."""
+    slow = {}
+    for unit, opening in itertools.product(UNITS, ("", "You are ")):
+        best = []
+        for length in (15_000, 60_000):
+            text = hostile(unit, length, opening)
+            best.append(min(_seconds(text) for _ in range(3)))
+        if best[1] > 9 * best[0]:
+            slow[opening + unit] = best
+    assert slow == {}
+
+
+def _seconds(text: str) -> float:
+    started = time.thread_time()
+    warnings: tuple[LexiconWarning, ...] = shipped_lexicon().warnings(text)
+    assert len(warnings) <= 1_000
+    return time.thread_time() - started
