@@ -40,7 +40,7 @@ RULES: Mapping[str, str] = {
     "no-disclaimer": "a letter without a word on how to have the decision explained (with --letter)",
 }
 _DEAR = re.compile(r"\b(?:Dear|Hello|Hi)[ ]+(?:(?:Mr|Mrs|Ms|Miss|Mx|Dr)\.?[ ]+)?([A-Z][\w'’-]+)")
-_TWO_NAMES = re.compile(r"(?<![\w{])([A-Z][a-z'’-]+)[ ]+([A-Z][a-z'’-]+)(?!\w)")
+_TWO_NAMES = re.compile(r"(?<![\w{])([A-Z][a-z'’-]+)(?=[ ]+([A-Z][a-z'’-]+)(?!\w))")
 _NOBODY = frozenset(
     ("Candidate", "Applicant", "Sir", "Madam", "Team", "Hiring", "Colleague", "All", "Everyone", "There")
 )
@@ -186,7 +186,7 @@ def _names(text: str, folder: Path | None) -> Iterator[tuple[int, int]]:
             yield match.span(1)
     for match in _TWO_NAMES.finditer(text):
         if match[1] in first and match[2] in last:
-            yield match.span()
+            yield match.start(), match.end(2)
 
 
 @cache
