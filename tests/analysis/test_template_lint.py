@@ -86,7 +86,7 @@ def test_a_projects_own_rules(tmp_path: Path) -> None:
     )
     found = lint_text("{name}, people first: hit the ground running.", folder=tmp_path)
     assert [one.rule for one in found] == ["slogan"]
-    with pytest.raises(UsageError, match="there is no rule 'idioms'.*did you mean 'idiom'"):
+    with pytest.raises(UsageError, match=r"there is no rule 'idioms'.*did you mean 'idiom'"):
         lint_text("x", ignore=["idioms"])
 
 
