@@ -109,9 +109,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1000)
     runs, started = parser.parse_args().runs, time.perf_counter()
-    print(
-        "| letters a persona | warnings a letter | planted | FAIL | FLAG | found in its scope |\n|---|---|---|---|---|---|"
-    )
+    print("| letters a persona | warnings a letter | planted | FAIL | FLAG | found in its scope |")
+    print("|---|---|---|---|---|---|")
     for repetitions in (1, 3, 5):
         for rate in (0.03, 0.3):
             for planted in PLANTED:
