@@ -55,7 +55,7 @@ def names(arguments: argparse.Namespace) -> tuple[str, int]:
 
 
 def personas(arguments: argparse.Namespace) -> tuple[str, int]:
-    """Check everything in a personas folder but the names; of sets, arms, strategies and the lexicon, the first problem."""
+    """Check a personas folder but for its names; of sets, arms, strategies and lexicon, the first problem."""
     from pytest_fairness.design.arms import ready_arms
     from pytest_fairness.design.candidates import CandidateSet
     from pytest_fairness.design.data_checks import Problem, check_personas, check_signals
