@@ -32,6 +32,7 @@ RUN = [
         "selection",
         "letters",
         "lexicon",
+        "linting",
         "testing",
         "findings",
         "ll144",
