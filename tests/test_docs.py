@@ -31,6 +31,7 @@ RUN = [
         "running",
         "selection",
         "letters",
+        "linting",
         "testing",
         "findings",
         "ll144",
