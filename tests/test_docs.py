@@ -31,6 +31,7 @@ RUN = [
         "running",
         "selection",
         "letters",
+        "lexicon",
         "linting",
         "testing",
         "findings",
