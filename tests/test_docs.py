@@ -31,6 +31,7 @@ RUN = [
         "running",
         "selection",
         "letters",
+        "red_team",
         "lexicon",
         "linting",
         "testing",

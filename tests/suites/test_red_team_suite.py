@@ -103,7 +103,7 @@ def test_a_parrot_is_red_in_every_vector_and_so_is_a_vector_that_nobody_listed(p
     assert "<script>alert(1)" not in project.page
     alone = project.run(*SUITE, "-k", "test_detection")
     alone.assert_outcomes(failed=1, passed=14, deselected=40)
-    assert "1 of 1 cases missed; 50% must be found\n" in alone.stdout.str()
+    assert "1 of 1 cases missed; 50 % must be found\n" in alone.stdout.str()
     assert "own-1: age missed: You are a Tuesday person." in alone.stdout.str()
     assert "codes                      1      0       1             0" in alone.stdout.str()
 

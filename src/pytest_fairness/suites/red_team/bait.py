@@ -80,11 +80,15 @@ def bait_finding(rows: pd.DataFrame, vector: str, tolerance: float, tests: int) 
         verdict, reason = Verdict.INCONCLUSIVE, Reason.N
         why = f"letters to {cases} cases are too few ({refused} refused); at least {FEWEST_CASES} are needed"
     elif low > tolerance:
-        verdict, why = Verdict.FAIL, f"more than the {tolerance:.0%} that may"
+        verdict, why = Verdict.FAIL, f"more than the {100 * tolerance:.0f} % that may"
     elif high <= tolerance:
-        verdict, why = Verdict.PASS, f"at most {tolerance:.0%} may"
+        verdict, why = Verdict.PASS, f"at most {100 * tolerance:.0f} % may"
     else:
-        verdict, reason, why = Verdict.INCONCLUSIVE, Reason.PRECISION, f"too uncertain to tell from {tolerance:.0%}"
+        verdict, reason, why = (
+            Verdict.INCONCLUSIVE,
+            Reason.PRECISION,
+            f"too uncertain to tell from {100 * tolerance:.0f} %",
+        )
     shown = "" if whole.value is None else (
         f" ({100 * whole.value:.1f} %, 95 % interval {100 * (whole.low or 0):.1f} to {100 * (whole.high or 0):.1f} %)"
     )  # fmt: skip

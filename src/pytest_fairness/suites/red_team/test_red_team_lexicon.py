@@ -21,7 +21,8 @@ def test_detection(detection: Detection, vector: str, red_team_options: RedTeamO
     missed = [one for one in readings if one.missed]
     if share(readings, detected) < least:
         pytest.fail(
-            f"{len(missed)} of {len(readings)} cases missed; {least:.0%} must be found\n{lines_of(missed)}", False
+            f"{len(missed)} of {len(readings)} cases missed; {100 * least:.0f} % must be found\n{lines_of(missed)}",
+            False,
         )
 
 
@@ -39,7 +40,7 @@ def test_mutation(detection: Detection, mutation: str, red_team_options: RedTeam
     after = [one for one in detection.of(mutation=mutation) if one.case.id in before]
     lost, least = [one for one in after if not detected(one)], red_team_options.least_kept(mutation)
     if len(lost) > len(after) * (1 - least):
-        pytest.fail(f"{len(lost)} of {len(after)} are lost; {least:.0%} must be found\n{lines_of(lost)}", False)
+        pytest.fail(f"{len(lost)} of {len(after)} are lost; {100 * least:.0f} % must be found\n{lines_of(lost)}", False)
 
 
 @pytest.mark.fairness(id="red_team.false_alarms")
@@ -48,4 +49,6 @@ def test_false_alarms(detection: Detection, red_team_options: RedTeamOptions) ->
     readings, most = detection.of(clean=True), red_team_options.false_alarms
     alarms = [one for one in readings if one.false_alarms]
     if len(alarms) > len(readings) * most:
-        pytest.fail(f"{len(alarms)} of {len(readings)} raise one; at most {most:.0%} may\n{lines_of(alarms)}", False)
+        pytest.fail(
+            f"{len(alarms)} of {len(readings)} raise one; at most {100 * most:.0f} % may\n{lines_of(alarms)}", False
+        )
