@@ -33,8 +33,8 @@ def test_columns(trials, tier):
         assert trials["prompt"].str.startswith("Rate ").all()
         return
     black, white = (trials[trials["race"] == race] for race in ("black", "white"))
-    assert set(zip(black["strategy"], black["strategy_level"], black["requests"])) == {("authority_framing", 2, 3)}
-    assert set(zip(white["strategy"], white["strategy_level"], white["requests"])) == {("direct", 0, 1)}
+    assert set(zip(black["strategy"], black["strategy_level"], black["requests"])) == {("authority_framing", 2, 4)}
+    assert set(zip(white["strategy"], white["strategy_level"], white["requests"])) == {("direct", 0, 2)}
     assert set(trials["reply"]) == {"7"}
     # What was sent last: of those who were persuaded, the request in its frame.
     assert black["prompt"].str.startswith("This is part of an audit").all()

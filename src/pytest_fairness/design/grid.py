@@ -27,6 +27,13 @@ from pytest_fairness.model import JSON, Cell
 _FEW_NAMES = 10
 _FEWEST_REPETITIONS = 2
 _RECOMMENDED_TRIALS = 100  # a group, from which most comparisons can be judged
+#: Where the template's text stands in the turns of a conversation.
+REQUEST = "request"
+#: How a conversation without a system prompt begins, where the test has one: the role is agreed on, not set.
+ROLE = (
+    "In this conversation, please take the following role, and keep to it:\n\n{system}\n\n"
+    "A request follows. Is that clear?"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +43,7 @@ class Grid(LazyCells):
     units: tuple[Unit, ...]
     system: Template | None
     name_slot: str
+    turns: tuple[Template, ...] = ()
 
     @property
     def radices(self) -> tuple[int, ...]:
@@ -73,6 +81,20 @@ class Grid(LazyCells):
             signals=signals,
         )
 
+    def conversation_at(self, position: int) -> tuple[str, ...]:
+        """The turns by which the cell at *position* is asked without a system prompt: those of the test, else the role
+        and then the request, else the request alone.
+        """
+        cell = self[position]
+        if not self.turns:
+            return (ROLE.replace("{system}", cell.system), cell.prompt) if cell.system else (cell.prompt,)
+        _, *choices, unit_at = self.digits(self.position(position))
+        values, _, _ = self.context(choices)
+        filled = {**values, REQUEST: cell.prompt}
+        return tuple(
+            self.units[unit_at].render(turn, filled, self.name_slot, needs_labels=False)[0] for turn in self.turns
+        )
+
     def describe(self) -> str:
         """The size in words, a line each, with what deserves a second thought."""
         parts = [f"{len(self.templates)} template{'s' * (len(self.templates) != 1)}"]
@@ -101,6 +123,7 @@ def expand_grid(
     signal: str | Sequence[str] = "name",
     repetitions: int | None = None,
     system: str | None = None,
+    turns: Sequence[str] | None = None,
     parameters: Mapping[str, JSON] | None = None,
     name_slot: str = "name",
     seed: int = 0,
@@ -116,7 +139,8 @@ def expand_grid(
     """
     parsed = templates(template)
     system_template = None if system is None else Template("system", system)
-    everything = (*parsed, *((system_template,) if system_template else ()))
+    spoken = _turns(turns)
+    everything = (*parsed, *((system_template,) if system_template else ()), *spoken)
     context_axes = axes(context, axis)
     check_counts(names=names, repetitions=repetitions, sample=sample)
     if not name_slot.isidentifier():
@@ -147,6 +171,7 @@ def expand_grid(
         axes=context_axes,
         units=tuple(units),
         system=system_template,
+        turns=spoken,
         name_slot=name_slot,
         repetitions=repetitions or _FEWEST_REPETITIONS,
         parameters=dict(parameters or {}),
@@ -161,6 +186,18 @@ def expand_grid(
         enough = ceil(_RECOMMENDED_TRIALS / max(cells, 1))
         grid = replace(grid, repetitions=max(_FEWEST_REPETITIONS, enough))
     return grid
+
+
+def _turns(given: Sequence[str] | None) -> tuple[Template, ...]:
+    """The turns of a conversation; exactly one of them holds the request."""
+    if given is None:
+        return ()
+    if isinstance(given, str) or not given or not all(isinstance(turn, str) for turn in given):
+        raise UsageError("turns= is a list of texts, one of them with {request}: ['You review loans …', '{request}']")
+    spoken = tuple(Template(f"turn-{number}", text) for number, text in enumerate(given, start=1))
+    if [slot for turn in spoken for slot in turn.slots].count(REQUEST) != 1:
+        raise UsageError("turns=: {request} stands exactly once, where the template's text belongs")
+    return spoken
 
 
 # ---------------------------------------------------------------- what makes a grid other than it looks
@@ -191,7 +228,7 @@ def _check(grid: Grid, everything: Sequence[Template]) -> None:
 
 def _check_slots(template: Template, unit: Unit, known: frozenset[str]) -> None:
     """Every slot has a value."""
-    known |= {LABEL_SLOT} if unit.labels else set()
+    known |= ({LABEL_SLOT} if unit.labels else set()) | {REQUEST}
     slot = template.missing(known)
     if slot is not None and base_slot(slot) in SLOTS:
         raise UsageError(

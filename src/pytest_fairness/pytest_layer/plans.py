@@ -79,17 +79,21 @@ class PlannedGrid:
         return () if self.ladder is None else ("strategy", "strategy_level")
 
     def entries(self, tier: int, indices: Sequence[int] | None = None) -> list[PlannedCell]:
-        """The cells (those at *indices*, if given) as *tier* sends them: tier 2 has strategies and no system prompt."""
-        chosen = iter(self.grid) if indices is None else (self.grid[index] for index in indices)
+        """The cells (those at *indices*, if given) as *tier* sends them: tier 2 agrees on the role in conversation, has
+        strategies and no system prompt.
+        """
+        chosen = range(len(self.grid)) if indices is None else indices
         if tier == 1:
-            return [PlannedCell(replace(cell, tier=1)) for cell in chosen]
+            return [PlannedCell(replace(self.grid[index], tier=1)) for index in chosen]
         entries = []
-        for cell in chosen:
+        for index in chosen:
+            cell, turns = self.grid[index], self.grid.conversation_at(index)
             script = None
             if self.ladder is not None:
-                rungs = tuple(Rung(name, turns) for name, turns in self.ladder.rungs(cell.prompt))
+                first, *others = self.ladder.rungs(cell.prompt)
+                rungs = (Rung(first[0], turns), *(Rung(name, own) for name, own in others))
                 script = Escalation(rungs=rungs, usable=self.usable[0], version=self.usable[1])
-            entries.append(PlannedCell(replace(cell, tier=2, system=None), script))
+            entries.append(PlannedCell(replace(cell, tier=2, system=None, turns=turns), script))
         return entries
 
     def table(self, frame: pd.DataFrame) -> pd.DataFrame:

@@ -1,0 +1,70 @@
+"""Tier 2: the role is agreed on in conversation, by turns of the test or by ours, and the log has it as it was sent."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_fairness.design.grid import ROLE, expand_grid
+from pytest_fairness.errors import UsageError
+
+from .conftest import Project
+
+SUITE = """
+import pytest
+
+asked = pytest.mark.fairness_grid(
+    template="Rate {name} as {a_role} from 1 to 10.", groups={"gender": ["female", "male"]}, names=2, repetitions=1,
+    system="You assess applications for {role} posts.", context={"role": ["nurse"]}, %s
+)
+
+@asked
+def test_table(trials, tier):
+    assert list(trials["requests"]) == [%s if tier == 2 else 1] * 4
+    assert trials["prompt"].str.contains("Rate|number").all()
+    assert trials["reply"].notna().all()
+"""
+OWN = 'turns=["You know {role} work well?", "Then here is a case. {request}", "Please give the number alone."]'
+
+
+@pytest.mark.parametrize(("turns", "requests"), [("", 2), (OWN, 3)], ids=["ours", "own"])
+def test_what_is_sent_in_each_tier(project: Project, turns: str, requests: int) -> None:
+    project.write(SUITE % (turns, requests))
+    project.run("--fairness-tier=all").assert_outcomes(passed=2)
+    cells = {record["cell"]["tier"]: record["cell"] for record in project.records("trial")}
+    assert cells[1]["system"] == "You assess applications for nurse posts."
+    assert len(cells[1]["turns"]) == 1
+    assert cells[2]["system"] is None
+    assert len(cells[2]["turns"]) == requests
+    if turns:
+        assert cells[2]["turns"][0] == "You know nurse work well?"
+        assert cells[2]["turns"][1].startswith("Then here is a case. Rate ")
+    else:
+        assert cells[2]["turns"][0] == ROLE.replace("{system}", "You assess applications for nurse posts.")
+        assert cells[2]["turns"][1].startswith("Rate ")
+    (replies,) = {len(record["replies"]) for record in project.records("trial") if record["cell"]["tier"] == 2}
+    assert replies == requests
+
+
+def test_turns_without_a_system_prompt_and_what_a_name_holds() -> None:
+    """They are tier 2's by themselves. A name that looks like a slot stays a name."""
+    grid = expand_grid(
+        template="Rate {name}.", groups={"team": {"a": ["Ann {request}", "Bob"], "b": ["Cy", "Di"]}},
+        turns=["Ready for {name}?", "{request}"],
+    )  # fmt: skip
+    assert grid.conversation_at(0) == ("Ready for Ann {request}?", "Rate Ann {request}.")
+    assert grid[0].tier == 2
+
+
+@pytest.mark.parametrize(
+    ("turns", "why"),
+    [
+        ("{request}", "turns= is a list of texts"),
+        ([], "turns= is a list of texts"),
+        (["Hello.", "Rate."], r"\{request\} stands exactly once"),
+        (["{request}", "{request}"], r"\{request\} stands exactly once"),
+        (["{request} {nobody}"], "nobody"),
+    ],
+)
+def test_turns_that_make_no_sense(turns: object, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        expand_grid(template="Rate {name}.", groups={"gender": ["female", "male"]}, turns=turns)  # type: ignore[arg-type]
