@@ -10,7 +10,16 @@ import re
 from bisect import bisect_right
 from typing import Any
 
-from pytest_fairness.scorers.text import Patterns, after_correction, agreed, field_of, own_words, plain, settled, squeezed
+from pytest_fairness.scorers.text import (
+    Patterns,
+    after_correction,
+    agreed,
+    field_of,
+    own_words,
+    plain,
+    settled,
+    squeezed,
+)
 
 _READ = Patterns("decision")
 _BEFORE = 200  # characters before a deciding word: no negation reaches as far
