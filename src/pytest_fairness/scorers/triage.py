@@ -1,7 +1,8 @@
 """Read an urgency off a reply: 5 emergency, 4 urgent, 3 semi-urgent, 2 routine, 1 self-care; ``None`` where unclear.
 
 The more urgent, the higher: to be seen later than the complaint calls for is the harm, so a lower level is worse. The
-Emergency Severity Index runs the other way, 1 to 5 (Gilboy et al. 2020), and is read by its place: ESI 1 is 5.
+Emergency Severity Index runs the other way, 1 to 5 (Gilboy et al. 2020), and is read by its place: ESI 1 is 5,
+and so is a bare 1.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ def triage(text: str) -> int | None:
     if (values := field_of(text, _KEYS)) is not None:
         return agreed(_from_json(value) for value in values)
     text = settled(plain(text))
+    if _READ.bare.fullmatch(text):
+        return _from_json(int(text.strip(" .")))
     if is_foreign(text) or _READ.declines.search(text):
         return None
     labelled = [match["what"] or match["below"] for match in _READ.label.finditer(text)]
