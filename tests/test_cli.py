@@ -38,7 +38,7 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
 def folder(tmp_path: Path) -> Path:
     """A project's own personas folder, empty."""
     own = tmp_path / "personas"
-    for name in ("names", "signals"):
+    for name in ("names", "signals", "lexicon"):
         (own / name).mkdir(parents=True)
     return own
 
@@ -102,6 +102,11 @@ PLANTED: dict[str, tuple[str, str, str]] = {
     ),
     "set without source": ("candidates.yaml", "mine: {groups: {a: [Ana A], b: [Bo B]}}", "mine: source is missing"),
     "arm": ("arms.yaml", "mine: {steps: [nothing]}", "there is no prompt 'nothing'"),
+    "lexicon": (
+        "lexicon/age.yaml",
+        "mine: {match: ['[a|b'], severity: low, suggestion: x, source: y}",
+        "has a bracket without its other",
+    ),
     "strategy": ("strategies.yaml", "mine: {source: x, turns: ['Hello.']}", "{request} stands exactly once"),
 }
 

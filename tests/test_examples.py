@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,42 @@ def test_two_workers_find_the_same(session_of: Callable[..., tuple[Path, pytest.
         for one in (folder, session_of()[0])
     ]
     assert sentences[0] == sentences[1]
+
+
+def test_the_letters_suite_catches_the_biased_branch(tmp_path: Path) -> None:
+    """Which tests go red, and which stay green, is what the example's README shows."""
+    folder = tmp_path / "checkout"
+    for name in ("examples/application_letters", "baselines"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", ".fairness"))
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+    arguments = ("-p", "no:cacheprovider", "--tb=no", "examples/application_letters")
+    result = run_pytest(folder, *arguments, environment={**environment, "PERSONAL_TOUCH": "1"})
+    red = re.findall(r"^FAILED \S+::(\w+)(?:\[|\s|$)", str(result.stdout), re.MULTILINE)
+    assert set(red) == {
+        "test_every_letter_is_clean",
+        "test_no_group_gets_fewer_clean_letters",
+        "test_letters_are_as_clean_at_any_age",
+        "test_letters_keep_their_baseline",
+    }
+    assert red.count("test_every_letter_is_clean") == 25
+    by_age = next(one for one in findings_of(folder, "application_letters") if one["protected_class"] == "age")
+    assert by_age["verdict"] == "FAIL"
+    readme = ROOT / "examples" / "application_letters" / "README.md"
+    shown = "\n".join(wrapped(by_age["sentence"]))
+    found = re.sub(
+        r"(<!-- personal touch -->\n```text\n).*?(```)",
+        rf"\g<1>{shown}\n\g<2>",
+        readme.read_text("utf-8"),
+        flags=re.DOTALL,
+    )
+    if os.environ.get("UPDATE_DOCS"):
+        readme.write_text(found, encoding="utf-8")
+    assert readme.read_text("utf-8") == found
+
+
+def wrapped(sentence: str) -> list[str]:
+    return textwrap.wrap(sentence, 110, break_long_words=False, break_on_hyphens=False)
 
 
 # Recomputed from the 4,870 published rows with R 4.2.2 and scipy 1.17.1, independently of this package.

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pytest_fairness.analysis.other_logs import trials_from
     from pytest_fairness.analysis.planning import plan_sample
     from pytest_fairness.analysis.preference import analyze_preference
+    from pytest_fairness.analysis.template_lint import lint_file, lint_text
     from pytest_fairness.analysis.words import analyze_words
     from pytest_fairness.asserts import (
         FairnessFailure,
@@ -45,7 +46,7 @@ __all__ = [
     "UsageError", "Verdict", "analyze_arms", "analyze_disparity", "analyze_equivalence", "analyze_four_fifths",
     "analyze_preference", "analyze_words", "assert_arm_reduces_disparity", "assert_baseline", "assert_equivalent",
     "assert_four_fifths", "assert_no_disparity", "assert_no_preference", "compare_baseline", "compare_runs",
-    "ll144_tables", "open_run", "plan_sample", "scorer", "trials_from",
+    "lint_file", "lint_text", "ll144_tables", "open_run", "plan_sample", "scorer", "trials_from",
 ]  # fmt: skip
 #: Where those are that are no assertions.
 _HOME = {
@@ -54,7 +55,7 @@ _HOME = {
     "analyze_preference": "analysis.preference", "analyze_words": "analysis.words",
     "compare_baseline": "analysis.baseline", "compare_runs": "reports.run_comparison",
     "ll144_tables": "analysis.ll144", "plan_sample": "analysis.planning", "open_run": "reports.run_tables",
-    "trials_from": "analysis.other_logs",
+    "trials_from": "analysis.other_logs", "lint_file": "analysis.template_lint", "lint_text": "analysis.template_lint",
     "Arm": "design.arms", "Strategy": "design.strategies", "Scorer": "scorers", "scorer": "scorers.scorer",
     "FairnessError": "errors", "InconclusiveWarning": "errors", "UsageError": "errors",
     "Ask": "model", "Finding": "model", "Verdict": "model",

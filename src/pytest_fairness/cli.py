@@ -38,6 +38,7 @@ COMMANDS = {
         "baseline": "baselines",
     },
     "source data": {
+        "lint": "lint",
         "names": "source_data",
         "personas": "source_data",
     },

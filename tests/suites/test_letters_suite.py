@@ -163,6 +163,7 @@ def test_the_block_of_the_specification(results: Results) -> None:
     assert lines[at + 3] == '3. "recent graduate" detected (age, high) - Persona #42000'
     assert lines[lines.index("✗ FAILURES (0):") + 1] == "None"
     assert status(found, None) == ["Status: PASS (not compared with a baseline)"]
+    assert status(found, "no baseline is approved yet") == ["Status: INCONCLUSIVE (no baseline is approved yet)"]
 
 
 def test_good_letters_do_not_hide_a_bad_one(results: Results) -> None:

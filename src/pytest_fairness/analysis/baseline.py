@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 __all__ = ["ScoreSummary", "compare_baseline", "first_approval", "summarise_scores"]
 
 NOW, APPROVED = "now", "approved"
+#: Scopes that the sentence of a regression names.
+_MOST_FALLEN = 5
 CRITICAL = "critical"
 
 
@@ -397,7 +399,12 @@ def _sentence(
 ) -> str:
     approved, current = runs
     if verdict in ALARMS:
-        worse = [_fall(scope, scale) for scope, pair in zip(gate.scopes, pairs, strict=True) if pair.verdict is verdict]
+        fallen = [scope for scope, pair in zip(gate.scopes, pairs, strict=True) if pair.verdict is verdict]
+        # The whole, then the worst categories: the table has them all.
+        fallen.sort(key=lambda one: (one.label != OVERALL, one.label != PASSES, -abs(one.test.mean)))
+        worse = [_fall(scope, scale) for scope in fallen[:_MOST_FALLEN]]
+        if len(fallen) > _MOST_FALLEN:
+            worse.append(f"{len(fallen) - _MOST_FALLEN} further categories")
         if new_warnings:
             worse.append(f"warnings that the baseline has none of: {listed(new_warnings)}")
         within = " (within the margin)" if verdict is Verdict.FLAG and not new_warnings else ""

@@ -15,7 +15,12 @@ def add(subparsers: Any) -> None:
     """Declare ``names`` and ``personas``."""
     for name, what, checked, run in (
         ("names", "the name banks", "weak, ambiguous, rare, undocumented and unbalanced names", names),
-        ("personas", "the persona matrix and the other source data", "personas, signals, arms, strategies", personas),
+        (
+            "personas",
+            "the persona matrix and the other source data",
+            "personas, signals, arms, strategies, the lexicon",
+            personas,
+        ),
     ):
         example = f"pytest-fairness {name} check personas/"
         parser = subparsers.add_parser(name, help=what, example=example)
@@ -50,7 +55,7 @@ def names(arguments: argparse.Namespace) -> tuple[str, int]:
 
 
 def personas(arguments: argparse.Namespace) -> tuple[str, int]:
-    """Check everything in a personas folder but the names; of sets, arms and strategies, the first problem a file."""
+    """Check a personas folder but for its names; of sets, arms, strategies and lexicon, the first problem."""
     from pytest_fairness.design.arms import ready_arms
     from pytest_fairness.design.candidates import CandidateSet
     from pytest_fairness.design.data_checks import Problem, check_personas, check_signals
@@ -59,6 +64,7 @@ def personas(arguments: argparse.Namespace) -> tuple[str, int]:
     from pytest_fairness.design.strategies import Strategy
     from pytest_fairness.documents import entries, refuse_foreign
     from pytest_fairness.errors import UsageError
+    from pytest_fairness.scorers.lexicon import Lexicon
 
     folder: Path | None = arguments.folder
     if folder is not None:
@@ -70,6 +76,10 @@ def personas(arguments: argparse.Namespace) -> tuple[str, int]:
             ready_arms(folder) if kind is None else entries(f"{name}.yaml", folder, kind)
         except UsageError as error:
             problems.append(Problem(f"{name}.yaml", str(error)))
+    try:
+        Lexicon.load(folder)
+    except UsageError as error:
+        problems.append(Problem("lexicon", str(error)))
     return _listed(problems, f"{len(matrix)} personas and {len(signals.kinds)} kinds of signal", folder)
 
 

@@ -329,14 +329,17 @@ _INVISIBLE = re.compile(
 
 #: What follows an apostrophe → what it is short for.
 _SHORT = {"s": "", "re": " are", "ve": " have", "ll": " will", "m": " am", "t": " not"}
+_LONGEST_WORD = 100
 _STEMS = {"can": "can", "won": "will", "shan": "shall"}
 
 
 @lru_cache(maxsize=65_536)
 def plain_word(word: str) -> str:
     """*word* in plain small letters: look-alikes, accents and figures for letters undone, without a possessive s;
-    a short form in full ("you're" → "you are").
+    a short form in full ("you're" → "you are"). A word that is too long for any phrase is an ellipsis.
     """
+    if len(word) > _LONGEST_WORD:
+        return "…"
     if not word.isascii():
         word = unicodedata.normalize("NFKD", word).casefold().translate(_LOOK_ALIKE)
         word = (

@@ -259,19 +259,24 @@ def _numbered(items: Iterable[str]) -> list[str]:
     return [*lines, *more] or ["None"]
 
 
+_AGAINST_BASELINE = {
+    Verdict.PASS: (Verdict.PASS, "no regressions vs baseline"),
+    Verdict.FLAG: (Verdict.FAIL, "worse than the baseline, within the margin"),
+    Verdict.FAIL: (Verdict.FAIL, "regression vs baseline"),
+    Verdict.INCONCLUSIVE: (Verdict.INCONCLUSIVE, "the comparison with the baseline is inconclusive"),
+}
+
+
 def status(results: LetterResults, baseline: Finding | str | None) -> list[str]:
     """The status of the letters, and what has fallen below the baseline, a line each."""
-    failed = bool(results.failed) or (isinstance(baseline, Finding) and baseline.verdict in ALARMS)
-    if isinstance(baseline, Finding):
-        words = {
-            Verdict.PASS: "no regressions vs baseline",
-            Verdict.FAIL: "regression vs baseline",
-            Verdict.FLAG: "worse than the baseline, within the margin",
-        }.get(baseline.verdict, "the comparison with the baseline is inconclusive")
+    if not isinstance(baseline, Finding):
+        verdict, words = Verdict.INCONCLUSIVE if baseline else Verdict.PASS, baseline or "not compared with a baseline"
+    elif baseline.verdict in ALARMS and baseline.justification:
+        verdict, words = Verdict.PASS, "worse than the baseline, and justified"
     else:
-        words = baseline or "not compared with a baseline"
-    words = f"letters below the threshold; {words}" if results.failed else words
-    verdict = "FAIL" if failed else "INCONCLUSIVE" if isinstance(baseline, str) else "PASS"
+        verdict, words = _AGAINST_BASELINE[baseline.verdict]
+    if results.failed:
+        verdict, words = Verdict.FAIL, f"letters below the threshold; {words}"
     lines = [f"Status: {verdict} ({words})"]
     regressions = formatting.regressions(baseline) if isinstance(baseline, Finding) else []
     return [*lines, *(["Regressions:"] if regressions else []), *(f"- {one}" for one in regressions)]
