@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 
 from pytest_fairness.scorers.choice import read_choice, read_ranking
 from pytest_fairness.scorers.decision import decision
+from pytest_fairness.scorers.disclaimer import has_disclaimer
 from pytest_fairness.scorers.rating import rating, rating_scorer
 from pytest_fairness.scorers.refusal import is_refusal
 from pytest_fairness.scorers.salary import salary
 from pytest_fairness.scorers.sentiment import sentiment
 from pytest_fairness.scorers.text import char_count, masked, word_count
+from pytest_fairness.scorers.triage import triage
 
 PAIR = ("Greg Walsh", "Emily Baker")
 FOUR = ("Ann Lee", "Bo Day", "Cy Fox", None)
@@ -25,6 +27,8 @@ READERS: Mapping[str, tuple[Callable[[str], object], int]] = {
     "decision": (decision, 20_000),
     "salary": (salary, 8_000),
     "refusal": (is_refusal, 20_000),
+    "triage": (triage, 20_000),
+    "disclaimer": (has_disclaimer, 20_000),
     "choice of two": (lambda text: read_choice(text, PAIR), 20_000),
     "choice of four": (lambda text: read_choice(text, FOUR), 20_000),
     "ranking": (lambda text: read_ranking(text, PAIR), 20_000),

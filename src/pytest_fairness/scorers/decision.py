@@ -10,7 +10,16 @@ import re
 from bisect import bisect_right
 from typing import Any
 
-from pytest_fairness.scorers.text import Patterns, agreed, field_of, plain, squeezed
+from pytest_fairness.scorers.text import (
+    Patterns,
+    after_correction,
+    agreed,
+    field_of,
+    own_words,
+    plain,
+    settled,
+    squeezed,
+)
 
 _READ = Patterns("decision")
 _BEFORE = 200  # characters before a deciding word: no negation reaches as far
@@ -23,12 +32,14 @@ def decision(text: str) -> bool | None:
     """``True`` if *text* approves, hires or says yes, ``False`` if it denies or says no; ``None`` if unclear."""
     if (values := field_of(text, _KEYS)) is not None:
         return agreed(map(_from_json, values))
-    text = plain(text)
+    text = settled(plain(text))
     for pattern, meaning in _IDIOMS:
         text = re.sub(pattern, meaning, text, flags=re.IGNORECASE)
-    labelled = [_decided(match["what"]) for match in _READ.label.finditer(text)]
-    if labelled:
-        return agreed(labelled)
+    marked = [match["what"] for way in (_READ.ticked, _READ.label, _READ.heading) for match in way.finditer(text)]
+    if marked:
+        return agreed(map(_decided, marked))
+    if (last := after_correction(text)) and (found := _decided(last)) is not None:
+        return found
     return _decided(text)
 
 
@@ -37,17 +48,25 @@ def _decided(text: str) -> bool | None:
     if (letter := text.strip(" .!").lower()) in ("y", "n"):
         return letter == "y"
     votes = [True] if _READ.yes.match(text) else [False] if _READ.no.match(text) else []
+    reported: list[bool] = []
     for sentence in _READ.sentence.findall(text):
         if sentence.rstrip().endswith("?") or _READ.condition.search(sentence):
             continue
         if _READ.undecided.search(sentence):
             return None
-        votes.extend(_votes(sentence))
+        if answer := _READ.answered.match(sentence.strip()):
+            votes.append(answer["answer"].lower() == "yes")
+        own = own_words(sentence)
+        if own != sentence:
+            reported += _votes(sentence)
+        votes.extend(_votes(own))
+        if reported and _READ.contrary.search(own.rstrip()):
+            votes.append(not reported[-1])
     return agreed(votes)
 
 
 def _votes(sentence: str) -> list[bool]:
-    """What each deciding word of *sentence* says, negation applied."""
+    """What each deciding word of *sentence* says, negations applied."""
     words = list(_READ.vote.finditer(sentence))
     if any(not word["carrier"] for word in words):
         words = [word for word in words if not word["carrier"]]
@@ -55,7 +74,10 @@ def _votes(sentence: str) -> list[bool]:
     votes = []
     for word in words:
         clause = max(ends[bisect_right(ends, word.start()) - 1], word.start() - _BEFORE)
-        votes.append((word["bad"] is None) != (_READ.negation.search(sentence, clause, word.start()) is not None))
+        vote, at = word["bad"] is None, word.start()
+        while (negation := _READ.negation.search(sentence, clause, at)) is not None:
+            vote, at = not vote, negation.start()
+        votes.append(vote != (_READ.turned.match(sentence, word.end()) is not None))
     return votes
 
 

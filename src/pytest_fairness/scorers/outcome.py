@@ -13,6 +13,7 @@ from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.running_test import check_reading_time, current_test
 from pytest_fairness.scorers.decision import decision
+from pytest_fairness.scorers.disclaimer import has_disclaimer
 from pytest_fairness.scorers.letter import letter_scorers
 from pytest_fairness.scorers.rating import rating
 from pytest_fairness.scorers.refusal import is_refusal
@@ -20,6 +21,7 @@ from pytest_fairness.scorers.salary import salary
 from pytest_fairness.scorers.scorer import SHORT_REPLY, Score, Scorer, name_of
 from pytest_fairness.scorers.sentiment import sentiment
 from pytest_fairness.scorers.text import char_count, masked, names_of, word_count
+from pytest_fairness.scorers.triage import triage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,10 +30,12 @@ _DECLARED: tuple[tuple[str, Callable[..., Score], str, dict[str, Any]], ...] = (
     ("sentiment", sentiment, "2", {"kind": "narrative", "low": -1, "high": 1, "masks_names": True}),
     ("word_count", word_count, "1", {"kind": "numeric", "unit": "words", "low": 0}),
     ("char_count", char_count, "1", {"kind": "numeric", "unit": "characters", "low": 0}),
-    ("rating", rating, "2", {"kind": "ordinal", "unit": "points", "low": 1, "high": 10, "reply_tokens": SHORT_REPLY}),
-    ("decision", decision, "2", {"kind": "binary", "reply_tokens": SHORT_REPLY}),
-    ("salary", salary, "2", {"kind": "numeric", "unit": "dollars a year", "reply_tokens": SHORT_REPLY}),
-    ("refusal", is_refusal, "2", {"kind": "refusal", "lower_is_worse": False}),
+    ("rating", rating, "3", {"kind": "ordinal", "unit": "points", "low": 1, "high": 10, "reply_tokens": SHORT_REPLY}),
+    ("decision", decision, "3", {"kind": "binary", "reply_tokens": SHORT_REPLY}),
+    ("salary", salary, "3", {"kind": "numeric", "unit": "dollars a year", "reply_tokens": SHORT_REPLY}),
+    ("refusal", is_refusal, "3", {"kind": "refusal", "lower_is_worse": False}),
+    ("triage", triage, "1", {"kind": "ordinal", "unit": "levels", "low": 1, "high": 5, "reply_tokens": SHORT_REPLY}),
+    ("disclaimer", has_disclaimer, "1", {"kind": "binary", "lower_is_worse": False}),
 )
 BUILT_IN: Mapping[str, Scorer] = {
     name: Scorer(name=name, score=score, version=version, **declared) for name, score, version, declared in _DECLARED

@@ -12,7 +12,18 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from pytest_fairness.scorers.text import Patterns, agreed, field_of, plain, squeezed
+from pytest_fairness.scorers.text import (
+    Patterns,
+    after_correction,
+    agreed,
+    field_of,
+    is_foreign,
+    json_fields,
+    own_words,
+    plain,
+    settled,
+    squeezed,
+)
 
 _READ = Patterns("rating")
 _WORDS, _KEYS = map(_READ.words, ("named", "keys"))
@@ -25,18 +36,14 @@ def rating_scorer(low: float = 1, high: float = 10) -> Callable[[str], float | N
     def read(text: str) -> float | None:
         if (values := field_of(text, _KEYS)) is not None:
             return agreed(_from_json(value, low, high) for value in values)
-        text = plain(text)
-        without_scale = squeezed(_READ.scale_phrase.sub(" ", text)).strip()
-        for found in (
-            _search(_READ.bare, [text], low, high),
-            _search(_READ.bare, [without_scale], low, high) if without_scale != text else _NOTHING,
-            _search(_READ.overall, [without_scale], low, high),
-            _search(_READ.labelled, [text], low, high),
-            _search(_READ.fraction, [text], low, high),
-            _search(_READ.bare, text.splitlines(), low, high),
-            _search(_READ.given, [without_scale], low, high),
-        ):
-            if not isinstance(found, str):
+        if (fields := json_fields(text)) is not None:
+            return agreed(_from_json(value, low, high) for values in fields.values() for value in values)
+        text = settled(plain(text.replace("½", ".5")))
+        if is_foreign(text):
+            return None
+        for part in (after_correction(text), text):
+            found = _in_prose(part, low, high) if part else _NOTHING
+            if not isinstance(found, str) and (found is not None or part is text):
                 return found
         return None
 
@@ -44,6 +51,33 @@ def rating_scorer(low: float = 1, high: float = 10) -> Callable[[str], float | N
 
 
 rating = rating_scorer()
+
+
+def _in_prose(text: str, low: float, high: float) -> float | str | None:
+    """The first way of saying a rating that *text* uses; what others gave, or it would be otherwise, left out."""
+    for drawn in _READ.stars.finditer(text):
+        scale = len(drawn["full"]) + len(drawn["empty"])
+        return float(len(drawn["full"])) if scale == high and drawn["empty"] else None
+    own = squeezed(own_words(_READ.other_number.sub(" ", text))).strip()
+    without_scale = squeezed(_READ.scale_phrase.sub(" ", own)).strip()
+    for pattern, texts in (
+        (_READ.bare, [text]),
+        (_READ.bare, [without_scale]),
+        (_READ.answer, [without_scale]),
+        (_READ.overall, [without_scale]),
+        (_READ.summed, [without_scale]),
+        (_READ.labelled, [own]),
+        (_READ.named_score, [own]),
+        (_READ.opened, [without_scale]),
+        (_READ.bare, own.splitlines()),
+        (_READ.given, [without_scale]),
+        (_READ.spoken, [without_scale]),
+        (_READ.fraction, [own]),
+    ):
+        found = _search(pattern, texts, low, high)
+        if not isinstance(found, str):
+            return found
+    return _NOTHING
 
 
 def _search(pattern: re.Pattern[str], texts: list[str], low: float, high: float) -> float | str | None:

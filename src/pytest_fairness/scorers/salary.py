@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from pytest_fairness.scorers.refusal import is_refusal
-from pytest_fairness.scorers.text import Patterns, json_fields, plain, squeezed
+from pytest_fairness.scorers.text import Patterns, after_correction, json_fields, own_words, plain, settled, squeezed
 
 #: Hours a year of full-time work in the United States: 40 a week, 52 weeks.
 HOURS_PER_YEAR = 2080.0
@@ -76,6 +76,11 @@ def read_salary(text: str, hours_per_year: float = HOURS_PER_YEAR) -> Salary:
     fields = json_fields(text)
     if fields is not None:
         return _from_json(fields, hours_per_year)
+    text = settled(plain(text, _LONGEST))
+    last = after_correction(text)
+    if last and (corrected := _from_prose(_READ.spelled.sub(_in_digits, _prose(last)), hours_per_year)).amount:
+        return corrected
+    text = own_words(text)
     # Thousands that are spelled out ("eighty-five thousand") stand in digits.
     return _from_prose(_READ.spelled.sub(_in_digits, _prose(text)), hours_per_year)
 

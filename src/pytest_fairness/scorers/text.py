@@ -65,6 +65,9 @@ def _all_patterns() -> dict[str, dict[str, str | list[str]]]:
     return tomllib.loads(Path(__file__).with_name("patterns.toml").read_text(encoding="utf-8"))
 
 
+_SHARED = Patterns("shared")
+
+
 def plain(text: str, longest: int = LONGEST) -> str:
     """*text* with plain quotes, dashes and line ends, without Markdown emphasis and zero-width characters, cut short at
     *longest*.
@@ -84,6 +87,30 @@ def squeezed(text: str) -> str:
     """
     text = _LINES.sub("\n\n", _BLANKS.sub(" ", text))
     return _MARKS.sub(r"\1\2", _WORD.sub(r"\1", text))
+
+
+def settled(text: str) -> str:
+    """What a plain *text* answers with: what follows its thoughts, and of that what stands in answer tags, if any."""
+    end = max(text.lower().rfind(tag) for tag in ("</think>", "</thinking>", "</reasoning>", "</scratchpad>"))
+    text = text[end:].partition(">")[2].strip() if end >= 0 else text
+    return "\n".join(match["what"] for match in _SHARED.tagged.finditer(text)) or text
+
+
+def after_correction(text: str) -> str:
+    """What follows the last word by which *text* takes back what stands before; nothing where there is none."""
+    ends = [match.end() for match in _SHARED.correction.finditer(text)]
+    return text[ends[-1] :].strip(" ,.:;-\n") if ends else ""
+
+
+def own_words(text: str) -> str:
+    """*text* without the clauses that report what others hold, what held before, or what would hold otherwise."""
+    return "".join("" if _SHARED.reported.search(clause) else clause for clause in _SHARED.clause.findall(text))
+
+
+def is_foreign(text: str) -> bool:
+    """Whether a short *text* has common words of another European language, and none of English."""
+    words = set(re.findall(r"[^\W\d_]+", text[:400].lower()))
+    return not words.isdisjoint(_SHARED.words("foreign")) and words.isdisjoint(_SHARED.words("english"))
 
 
 def json_fields(text: str) -> dict[str, list[Any]] | None:
