@@ -55,12 +55,16 @@ def _says_something(reader: str, reading: Any) -> bool:
     [
         *(("development", reader, 0.97, 0.93, 0) for reader in ("refusal", "decision", "rating", "choice", "triage")),
         ("development", "salary", 0.97, 0.8, 0),
-        ("held_back", "refusal", 0.97, 0.58, 0),
-        ("held_back", "decision", 0.87, 0.83, 4),
-        ("held_back", "rating", 0.94, 0.87, 0),
-        ("held_back", "choice", 0.93, 0.88, 1),
+        ("held_back", "refusal", 0.97, 0.88, 0),
+        ("held_back", "decision", 0.97, 0.92, 0),
+        ("held_back", "rating", 0.97, 0.95, 0),
+        ("held_back", "choice", 0.95, 0.91, 0),
         ("held_back", "salary", 0.9, 0.9, 0),
         ("held_back", "triage", 0.97, 0.95, 0),
+        ("fresh", "refusal", 0.85, 0.35, 0),
+        ("fresh", "decision", 0.9, 0.82, 1),
+        ("fresh", "rating", 0.87, 0.87, 0),
+        ("fresh", "choice", 0.79, 0.87, 1),
     ],
 )
 def test_readers_keep_what_was_measured(

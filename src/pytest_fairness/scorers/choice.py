@@ -90,7 +90,7 @@ def _in_prose(text: str, mentions: _Mentions) -> Choice:
     sentence = _QUESTION.fullmatch(text.strip())
     if (sentence is not None and sentence[2]) or mentions.is_stranger(text):
         return _UNPARSED  # a question, or somebody who shares half a name with a candidate
-    for way in (_READ.ticked, _READ.first, _READ.heading):
+    for way in (_READ.ticked, _READ.yes_no, _READ.first, _READ.heading, _READ.listed):
         listed = [_bare(match["who"], mentions) for match in way.finditer(text)]
         if any(choice.number for choice in listed):
             return agreed(listed) or _UNPARSED

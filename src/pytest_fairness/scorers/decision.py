@@ -76,7 +76,9 @@ def _votes(sentence: str) -> list[bool]:
         clause = max(ends[bisect_right(ends, word.start()) - 1], word.start() - _BEFORE)
         vote, at = word["bad"] is None, word.start()
         while (negation := _READ.negation.search(sentence, clause, at)) is not None:
-            vote, at = not vote, negation.start()
+            # "No reason not to approve" holds two.
+            times = len(_READ.negator.findall(sentence, negation.start(), at))
+            vote, at = vote == (times > 0 and times % 2 == 0), negation.start()
         votes.append(vote != (_READ.turned.match(sentence, word.end()) is not None))
     return votes
 

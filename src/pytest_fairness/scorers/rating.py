@@ -73,6 +73,7 @@ def _in_prose(text: str, low: float, high: float) -> float | str | None:
         (_READ.given, [without_scale]),
         (_READ.spoken, [without_scale]),
         (_READ.fraction, [own]),
+        (_READ.ending, [without_scale]),
     ):
         found = _search(pattern, texts, low, high)
         if not isinstance(found, str):
