@@ -217,7 +217,8 @@ def _check(grid: Grid, everything: Sequence[Template]) -> None:
     by_context = frozenset(slot for axis in grid.axes for slot in axis.values[0])
     for template in everything:
         for unit in grid.units:
-            _check_slots(template, unit, by_context | unit.values.keys() | unit.labels.keys())
+            request = {REQUEST} if template in grid.turns else set()
+            _check_slots(template, unit, by_context | unit.values.keys() | unit.labels.keys() | request)
     for template in grid.templates:
         for unit in grid.units:
             _check_places(template, unit, grid.name_slot)
@@ -228,7 +229,7 @@ def _check(grid: Grid, everything: Sequence[Template]) -> None:
 
 def _check_slots(template: Template, unit: Unit, known: frozenset[str]) -> None:
     """Every slot has a value."""
-    known |= ({LABEL_SLOT} if unit.labels else set()) | {REQUEST}
+    known |= {LABEL_SLOT} if unit.labels else set()
     slot = template.missing(known)
     if slot is not None and base_slot(slot) in SLOTS:
         raise UsageError(
