@@ -18,7 +18,7 @@ from ..pytest_layer.conftest import Project
 SUITE = ("--pyargs", "pytest_fairness.suites.letters")
 KEYS = {
     "version", "timestamp", "model", "endpoint", "simulated", "overall_score", "category_scores", "group_scores",
-    "pass_count", "warning_count", "failure_count", "letters", "warnings", "personas",
+    "false_positive_rate", "pass_count", "warning_count", "failure_count", "letters", "warnings", "personas",
 }  # fmt: skip
 #: Women are refused in words that no letter should hold, one letter in three; nobody else ever.
 SLIPPING = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,23 @@ def add(subparsers: Any) -> None:
         "trend",
         help="show each finding over several runs",
         description="Follows each finding from run to run: its effect with the interval, its verdict, and the model "
-        "that answered. Without RUN it reads all runs of the project. Exit code 1: a run cannot be read, which is "
+        "that answered; where runs wrote letters, their scores and warnings, too. Without RUN it reads all runs of the "
+        "project. Exit code 1: a run cannot be read, which is "
         "named.",
         example="pytest-fairness trend --html trend.html",
     )
     add_run(parser, "folders", nargs="*", help="the runs (all of the project), in any order")
     parser.add_argument("--html", type=Path, metavar="PATH", help="write a page with pictures as well")
+    parser.add_argument(
+        "--complaints", type=Path, metavar="CSV", help="appeals and complaints, to stand beside the scores of letters"
+    )
     parser.set_defaults(run=trend)
 
 
 def trend(arguments: argparse.Namespace) -> tuple[str, int]:
     """Follow the findings over the runs; say where the page is."""
     from pytest_fairness.errors import UsageError
+    from pytest_fairness.reports.letter_trend import read_complaints
     from pytest_fairness.reports.trend import read_runs, trend_page, trend_text
     from pytest_fairness.runs.files import shown, write_atomically
     from pytest_fairness.runs.folder import run_folders
@@ -36,6 +42,8 @@ def trend(arguments: argparse.Namespace) -> tuple[str, int]:
     if not folders:
         raise UsageError(f"{runs_root()} holds no run: run pytest with a fairness test first, or name runs")
     read = read_runs(folders)
+    if arguments.complaints is not None:
+        read = dataclasses.replace(read, complaints=tuple(read_complaints(arguments.complaints)))
     text = trend_text(read)
     if arguments.html is not None:
         path = arguments.html.absolute()

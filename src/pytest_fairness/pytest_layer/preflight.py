@@ -42,6 +42,7 @@ from pytest_fairness.runs.files import shown
 from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.money import unpriced
 from pytest_fairness.scorers import BUILT_IN
+from pytest_fairness.scorers.letter import LetterReader
 
 _COUNTED = 64
 """Cells of a design whose requests are counted, to be announced."""
@@ -200,7 +201,7 @@ def _replacements(context: RunContext, items: Sequence[pytest.Item]) -> list[str
         fixture = _fixture(item, context.root)
         fixtures.append((collection.name_of(item), f"{fixture} {does} --fairness-endpoint {named}{once}"))
     return [
-        *(line(f"fairness: {remark}") for remark in _own_scorers(context).values()),
+        *(line(f"fairness: {remark}") for remark in dict.fromkeys(_own_scorers(context).values())),
         *_lines(fixtures),
     ]
 
@@ -218,7 +219,9 @@ def notes_on(context: RunContext, item: pytest.Item, finding: Finding, scored_by
 def _own_scorers(context: RunContext) -> dict[str, str]:
     """What to say of those scorers that have the name of a built-in one and are another, by that name."""
     return {
-        name: f"the scorer {name!r} is the project's own ({_place(own.score, context.root)}), not the built-in one"
+        name: "letters are read by the project's own terms and acceptances (personas/lexicon, accepted.yaml)"
+        if isinstance(own.score, LetterReader)
+        else f"the scorer {name!r} is the project's own ({_place(own.score, context.root)}), not the built-in one"
         for name, own in context.scorers.items()
         if own is not BUILT_IN.get(name, own)
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import datetime
 import os
 import time
 import uuid
@@ -37,6 +38,7 @@ from pytest_fairness.pytest_layer import (
 from pytest_fairness.pytest_layer.command_line import recorded_command
 from pytest_fairness.pytest_layer.options import settings_of
 from pytest_fairness.pytest_layer.trials import TrialSource, deal_of
+from pytest_fairness.reports.escaping import line as one_line
 from pytest_fairness.running_test import TestContext, reading_until, running_test
 from pytest_fairness.runs.files import removed
 from pytest_fairness.runs.keys import identity_hash
@@ -69,6 +71,8 @@ class FairnessSession:
         self._items: Sequence[pytest.Item] = ()
         self._announced: list[str] = []
         self._interrupted = False
+        #: Acceptances of warnings that hold no longer.
+        self._expired: list[str] = []
         #: A line for each notifier that failed.
         self._not_notified: list[str] = []
         #: Where each output of the run is, once they are written.
@@ -123,7 +127,8 @@ class FairnessSession:
                 size, *more = preflight.announcement(
                     context, items, self.grids, self.systems.configured, tests=len(planned)
                 )
-                self._announced = [size, *filter(None, choice), *more]
+                expired = [one_line(f"fairness: {one}") for one in self._expired]
+                self._announced = [size, *filter(None, choice), *more, *expired]
                 facts = {"planned": sorted(planned), "asked": unfinished.asked(planned, self.grids)}
                 if all(choice):  # else who has chosen the run says so
                     facts["announced"] = self._announced
@@ -158,12 +163,16 @@ class FairnessSession:
         return scorers | {one.name: one for one in by_own if scorers[one.name] is BUILT_IN[one.name]}
 
     def _letter_scorers(self) -> Sequence[Scorer]:
-        """Scorers by the lexicon of the project, where it has any."""
-        folder = project_folder(self.config.rootpath)
-        if folder is None or not (folder / "lexicon").is_dir():
+        """Scorers by the lexicon of the project and by what it has accepted, where it has any."""
+        folder, accepted = project_folder(self.config.rootpath), self.config.rootpath / "accepted.yaml"
+        has_terms = folder is not None and (folder / "lexicon").is_dir()
+        if not has_terms and not accepted.exists():
             return ()
         try:
-            return letter_scorers(Lexicon.load(folder))
+            lexicon = Lexicon.load(folder if has_terms else None)
+            if accepted.exists():
+                lexicon, self._expired = lexicon.accepting(accepted, datetime.datetime.now(datetime.UTC).date())
+            return letter_scorers(lexicon)
         except FairnessError as error:
             raise pytest.UsageError(str(error)) from None
 

@@ -15,6 +15,7 @@ from pytest_fairness.reports.escaping import commandless, line, shortened, wrapp
 from pytest_fairness.reports.findings_json import RunResults, read_results
 from pytest_fairness.reports.heat_maps import heat_maps
 from pytest_fairness.reports.html import render
+from pytest_fairness.reports.letter_trend import Complaint, LettersOfRun, letter_sections, read_letters
 from pytest_fairness.reports.plain_text import WIDTH, table_lines
 from pytest_fairness.reports.sections import Columns, Entry, Notes, Page, Section, Table, table
 from pytest_fairness.runs.reader import refuse_unreadable
@@ -29,23 +30,30 @@ _EFFECTS = {
 
 @dataclass(frozen=True, slots=True)
 class ReadRuns:
-    """Runs in the order of their start, the oldest first, and why each other one cannot be read."""
+    """Runs in the order of their start, the oldest first, and why each other one cannot be read; what their letters
+    come to, and the complaints that came in.
+    """
 
     runs: tuple[RunResults, ...]
     unreadable: tuple[str, ...]
+    letters: tuple[LettersOfRun, ...] = ()
+    complaints: tuple[Complaint, ...] = ()
 
 
 def read_runs(folders: Iterable[Path]) -> ReadRuns:
     """The results of the runs in *folders*."""
-    runs, unreadable = [], []
+    runs, letters, unreadable = list[RunResults](), list[LettersOfRun](), list[str]()
     for folder in folders:
         try:
             refuse_unreadable(folder)
             runs.append(read_results(folder))
+            letters += filter(None, [read_letters(folder)])
         except FairnessError as error:
             unreadable.append(f"{folder.name}: {error}")
     return ReadRuns(
-        tuple(sorted(runs, key=lambda one: (str(one.run["started"]), str(one.run["id"])))), tuple(unreadable)
+        tuple(sorted(runs, key=lambda one: (str(one.run["started"]), str(one.run["id"])))),
+        tuple(unreadable),
+        tuple(sorted(letters, key=lambda one: (one.timestamp, one.run))),
     )
 
 
@@ -204,6 +212,10 @@ def trend_text(read: ReadRuns) -> str:
         shown = _points(one)
         lines += [line(f"{one.id}  {one.about}"), *([line(f"  {one.nodeid}")] if one.nodeid else [])]
         lines += [line(f"  {one.measure}"), *table_lines(shown, shown.rows), ""]
+    for section in letter_sections(read.letters, read.complaints):
+        shown_tables = [part for part in section.parts if isinstance(part, Table)]
+        for shown in shown_tables:
+            lines += [line(shown.caption), *table_lines(shown, shown.rows), ""]
     lines += [line(f"cannot be read: {why}") for why in read.unreadable]
     return commandless("\n".join([*lines, ""] if lines[-1] else lines))
 
@@ -236,7 +248,11 @@ def trend_page(read: ReadRuns) -> str:
         lead=lead
         + more
         + (f" {formatting.count(len(read.unreadable), 'run')} cannot be read." if read.unreadable else ""),
-        sections=(Section(heading="All runs", id="overview", parts=tuple(parts)), *cards),
+        sections=(
+            Section(heading="All runs", id="overview", parts=tuple(parts)),
+            *letter_sections(read.letters, read.complaints),
+            *cards,
+        ),
         simulated=any(results.simulated for results in read.runs),
         replayed=any(results.replayed for results in read.runs),
     )

@@ -6,11 +6,12 @@ takes the place of ours by name. docs/lexicon.md says how a term is written and 
 
 from __future__ import annotations
 
+import datetime
 import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
 from hashlib import sha256
 from itertools import islice, product
@@ -19,8 +20,8 @@ from typing import Any, Literal, NamedTuple, Self
 
 import msgspec
 
-from pytest_fairness.documents import Text, entries
-from pytest_fairness.errors import InvalidEntry
+from pytest_fairness.documents import Text, entries, open_document
+from pytest_fairness.errors import InvalidEntry, unknown
 
 Severity = Literal["critical", "high", "medium", "low"]
 #: From the worst on.
@@ -77,6 +78,27 @@ class ContextList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     source: Text
 
 
+class AcceptedWarning(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An entry of ``accepted.yaml``: warnings of a ``category`` that somebody has read and found legitimate, by
+    ``term``, by ``phrase`` (the matched words), or by both; ``who`` and ``why``, and the day ``until`` which it holds.
+    """
+
+    category: Text
+    who: Text
+    why: Text
+    until: datetime.date
+    term: str = ""
+    phrase: str = ""
+
+    def covers(self, warning: LexiconWarning) -> bool:
+        phrase = " ".join(self.phrase.casefold().split())
+        return (
+            self.category == warning.category
+            and self.term in ("", warning.term)
+            and phrase in ("", " ".join(warning.text.casefold().split()))
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LexiconWarning:
     """A phrase in a text. ``text`` stands from ``start`` to ``end`` of it, in characters; ``term`` names the entry of
@@ -96,12 +118,13 @@ class LexiconWarning:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Terms by category, and the lists of words around them. ``digest`` changes with anything that changes what is
-    found.
+    """Terms by category, the lists of words around them, and what was reviewed and accepted. ``digest`` changes with
+    anything that changes what is found, or what it costs.
     """
 
     terms: Mapping[str, Mapping[str, LexiconTerm]] = field(repr=False)
     context: Mapping[str, ContextList] = field(repr=False, default_factory=dict)
+    accepted: tuple[AcceptedWarning, ...] = ()
 
     @classmethod
     def load(cls, folder: Path | None = None) -> Self:
@@ -115,10 +138,32 @@ class Lexicon:
                         raise InvalidEntry(f"lexicon/{category}.yaml: {term.name}: {_CONTEXT} has no list {phrase!r}")
         return found
 
+    def accepting(self, path: Path, today: datetime.date) -> tuple[Self, list[str]]:
+        """This lexicon with the entries of the file *path* that hold *today*, and a line for each that has expired.
+
+        Raises UsageError, with file and line, for an entry that is wrong or names a term that there is not.
+        """
+        document = open_document(path)
+        found = document.convert(tuple[AcceptedWarning, ...])
+        for at, entry in enumerate(found):
+            if entry.category not in self.terms:
+                raise document.wrong(unknown("category", entry.category, CATEGORIES), at, "category")
+            if entry.term and entry.term not in self.terms[entry.category]:
+                raise document.wrong(unknown("term", entry.term, self.terms[entry.category]), at, "term")
+            if not entry.term and not entry.phrase.strip():
+                raise document.wrong("term or phrase: say which warnings are accepted", at)
+        expired = [
+            f"{path.name}: {entry.term or entry.phrase} ({entry.category}), accepted by {entry.who}, expired on "
+            f"{entry.until}: read it again, or take it out"
+            for entry in found
+            if entry.until < today
+        ]
+        return replace(self, accepted=tuple(entry for entry in found if entry.until >= today)), expired
+
     @cached_property
     def digest(self) -> str:
         """16 hex digits."""
-        data = msgspec.json.encode([self.terms, self.context], order="deterministic")
+        data = msgspec.json.encode([self.terms, self.context, *filter(None, [self.accepted])], order="deterministic")
         return sha256(data).hexdigest()[:16]
 
     def warnings(self, text: str, *, gender: str | None = None) -> tuple[LexiconWarning, ...]:
@@ -143,7 +188,11 @@ class Lexicon:
                 break
             last[one.category] = len(kept)
             kept.append(one)
-        return tuple(sorted(kept, key=lambda one: (one.start, one.end, one.category)))
+        return tuple(self._reviewed(one) for one in sorted(kept, key=lambda one: (one.start, one.end, one.category)))
+
+    def _reviewed(self, warning: LexiconWarning) -> LexiconWarning:
+        who = next((entry.who for entry in self.accepted if entry.covers(warning)), "")
+        return replace(warning, accepted=who) if who else warning
 
     @cached_property
     def _phrases(self) -> _Phrases:

@@ -107,6 +107,21 @@ class LetterResults:
         """Personas with a letter below the threshold."""
         return [one for one in self.personas if one.failed]
 
+    @property
+    def found(self) -> int:
+        """All warnings, accepted ones included."""
+        return sum(len(one.warnings) for one in self.personas)
+
+    @property
+    def accepted(self) -> int:
+        """The warnings that reviewers have accepted as legitimate."""
+        return sum(len(one.warnings) - len(one.open_warnings) for one in self.personas)
+
+    @property
+    def false_positive_rate(self) -> float | None:
+        """The share of all warnings that reviewers have accepted as legitimate; None without a warning."""
+        return self.accepted / self.found if self.found else None
+
     def to_dict(self) -> dict[str, Any]:
         """What ``letters.json`` holds."""
         return {
@@ -118,6 +133,7 @@ class LetterResults:
             "pass_count": len(self.passed),
             "warning_count": len(self.warned),
             "failure_count": len(self.failed),
+            "false_positive_rate": self.false_positive_rate,
             "warnings": [
                 {
                     "persona": one.id,
@@ -244,8 +260,9 @@ def block(results: LetterResults) -> list[str]:
     )
     lines += ["", f"✗ FAILURES ({len(results.failed)}):"]
     lines += _numbered(one.failure for one in results.failed)
-    accepted = sum(len(one.warnings) - len(one.open_warnings) for one in results.personas)
-    return [*lines, *(["", f"Accepted after review: {accepted}"] if accepted else [])]
+    rate = results.false_positive_rate
+    accepted = f"Accepted after review: {results.accepted} of {results.found} warnings (false-positive rate {{:.1%}})"
+    return [*lines, *(["", accepted.format(rate)] if rate else [])]
 
 
 def _score(score: float) -> str:
