@@ -139,7 +139,8 @@ def _found(text: str, *, letter: bool, folder: Path | None) -> _Found:
     """Rule, severity, start, end and suggestion of each problem."""
     for warning in _practice(folder).warnings(text):
         yield warning.term, warning.severity, warning.start, warning.end, warning.suggestion
-    for warning in current_lexicon().warnings(text):
+    lexicon = _project_lexicon(folder) if folder is not None and (folder / "lexicon").is_dir() else current_lexicon()
+    for warning in lexicon.warnings(text):
         yield warning.category, warning.severity, warning.start, warning.end, warning.suggestion
     for start, end in _names(text, folder):
         yield "hard-coded-name", "high", start, end, "Use the slot {name}, or {first_name} and {last_name}."
@@ -194,6 +195,11 @@ def _bank_names(folder: Path | None) -> tuple[frozenset[str], frozenset[str]]:
     banks = NameBanks.load(folder)
     firsts, lasts = banks.first_names.values(), banks.surnames.values()
     return frozenset(one.name for one in firsts), frozenset(one.name for one in lasts)
+
+
+@cache
+def _project_lexicon(folder: Path) -> Lexicon:
+    return Lexicon.load(folder)
 
 
 @cache

@@ -18,6 +18,7 @@ from pytest_fairness.design.units import DETAILS
 from pytest_fairness.documents import Text, open_document
 from pytest_fairness.errors import UsageError
 from pytest_fairness.runs.manifest import read_manifest
+from pytest_fairness.scorers.letter import LETTER_SCORE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -151,8 +152,9 @@ def letters(trials: pd.DataFrame, letter_options: LetterOptions, fairness_run: R
     """What the letters come to, written into the run's folder."""
     from pytest_fairness.suites.letters.letter_results import letter_results, write_letters
 
-    folder = fairness_run.store.directory
-    found = letter_results(trials, letter_options.classes, str(read_manifest(folder).get("started", "")))
+    folder, reader = fairness_run.store.directory, fairness_run.scorers[LETTER_SCORE].score
+    started, lexicon = str(read_manifest(folder).get("started", "")), getattr(reader, "lexicon", None)
+    found = letter_results(trials, letter_options.classes, started, lexicon)
     write_letters(folder, found)
     return found
 

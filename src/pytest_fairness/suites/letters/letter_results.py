@@ -15,7 +15,7 @@ from pytest_fairness.reports import formatting
 from pytest_fairness.reports.sections import Printed, Section, table, write_sections
 from pytest_fairness.runs.files import write_atomically
 from pytest_fairness.scorers.letter import PASS_THRESHOLD, category_scores, score_of, warnings_of_trials
-from pytest_fairness.scorers.lexicon import LexiconWarning
+from pytest_fairness.scorers.lexicon import Lexicon, LexiconWarning
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,12 +157,14 @@ class LetterResults:
 _FIELDS = ("category", "severity", "text", "term", "accepted")
 
 
-def letter_results(trials: pd.DataFrame, classes: Sequence[str], timestamp: str) -> LetterResults:
-    """The results of *trials*, by the groups of *classes*, which are columns of the table."""
+def letter_results(
+    trials: pd.DataFrame, classes: Sequence[str], timestamp: str, lexicon: Lexicon | None = None
+) -> LetterResults:
+    """The results of *trials*, by the groups of *classes*, which are columns of the table; *lexicon*: the project's."""
     written = trials[trials["reply"].map(lambda reply: isinstance(reply, str) and bool(reply.strip()))]
     if "refused" in written:
         written = written[~written["refused"].astype(bool)]
-    warnings = warnings_of_trials(written)
+    warnings = warnings_of_trials(written, lexicon)
     scores = [score_of(found) for found in warnings]
     by_category = [category_scores(found) for found in warnings]
     own: dict[str, list[int]] = {}
