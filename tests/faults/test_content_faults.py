@@ -338,7 +338,7 @@ def test_f45_ids_are_no_paths(project: Project) -> None:
     before = {path for path in project.path.parent.rglob("*") if not path.is_relative_to(project.path)}
     case = project.run(*APPROVE, planned=0)
     assert case.code == 0, case.output
-    files = sorted(path.name for path in (project.path / "baselines").iterdir())
+    files = sorted(path.name for path in (project.path / "baselines").glob("*.json"))
     assert len({name.lower() for name in files}) == len(IDS)
     assert all(re.fullmatch(r"[a-z0-9_][a-z0-9_.-]{0,250}\.json", name) for name in files), files
     outside = {path for path in project.path.parent.rglob("*") if not path.is_relative_to(project.path)}
@@ -394,7 +394,7 @@ def test_f46_a_folder_of_runs_that_leads_elsewhere(project: Project, tmp_path: P
     (project.path / ".fairness" / "runs").unlink()
     project.write(ONE_BASELINE)
     assert project.run(*APPROVE, planned=0).code == 0
-    baseline = min((project.path / "baselines").iterdir())
+    baseline = min((project.path / "baselines").glob("*.json"))
     baseline.unlink()
     precious = tmp_path / "precious"
     precious.write_text("precious")
@@ -416,7 +416,7 @@ def test_f47_a_baseline_that_cannot_be_trusted_is_none(project: Project, monkeyp
     project.write(ONE_BASELINE)
     assert project.run(*APPROVE, planned=0).code == 0
     folder = project.path / "baselines"
-    first, second = sorted(folder.iterdir())
+    first, second = sorted(folder.glob("*.json"))
     intact = first.read_text(encoding="utf-8")
     edited = re.sub(r'"mean": [0-9.]+', '"mean": 1.0', intact, count=1)
     for text in (edited, f"<<<<<<< HEAD\n{intact}=======\n>>>>>>> theirs\n"):
@@ -437,7 +437,7 @@ def test_f47_a_baseline_that_cannot_be_trusted_is_none(project: Project, monkeyp
     assert not first.exists()
     monkeypatch.delenv("CI")
     assert project.run(*APPROVE, "-k", "test_kept[a]", planned=0).code == 0
-    assert sorted(folder.iterdir()) == [first, second]
+    assert sorted(folder.glob("*.json")) == [first, second]
 
 
 CONFIGS: dict[str, Any] = {
