@@ -164,6 +164,7 @@ def baited(trials: pd.DataFrame, pytestconfig: pytest.Config, fairness_run: RunC
     from pytest_fairness.reports.sections import write_sections
     from pytest_fairness.suites.red_team.bait import baited_letters, letters_section
 
-    found = baited_letters(trials, cases_of(pytestconfig))
+    lexicon = Lexicon.load(project_folder(pytestconfig.rootpath))
+    found = baited_letters(trials, cases_of(pytestconfig), lexicon)
     write_sections(fairness_run.store.directory, "red_team_letters", letters_section(found))
     return found

@@ -1,0 +1,1 @@
+"""What surrounds a system: its data, its explanations, who oversees it, how it drifts, and on whom it depends."""

@@ -1,0 +1,46 @@
+"""Gives the suite's modules what ``governance.yaml`` asks for, a key a module."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from pytest_fairness.documents import open_document
+from pytest_fairness.errors import UsageError
+from pytest_fairness.suites.governance.monitoring import MonitoringOptions
+from pytest_fairness.suites.governance.oversight import OversightOptions
+from pytest_fairness.suites.governance.representativeness import DataOptions
+from pytest_fairness.suites.governance.third_party import ThirdPartyOptions
+from pytest_fairness.suites.governance.transparency import TransparencyOptions
+
+FILE = "governance.yaml"
+_OPTIONS = pytest.StashKey["GovernanceOptions"]()
+
+
+class GovernanceOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What ``governance.yaml`` may say, by module of the programme."""
+
+    data: DataOptions = DataOptions()
+    transparency: TransparencyOptions = TransparencyOptions()
+    oversight: OversightOptions = OversightOptions()
+    monitoring: MonitoringOptions = MonitoringOptions()
+    third_party: ThirdPartyOptions = ThirdPartyOptions()
+
+
+def options_of(config: pytest.Config) -> GovernanceOptions:
+    """The options of this session, read once. Raises CollectError with what is wrong with the file."""
+    if _OPTIONS not in config.stash:
+        path = config.rootpath / FILE
+        try:
+            config.stash[_OPTIONS] = (
+                open_document(path).convert(GovernanceOptions) if path.exists() else GovernanceOptions()
+            )
+        except UsageError as error:
+            raise pytest.Collector.CollectError(str(error)) from None
+    return config.stash[_OPTIONS]
+
+
+@pytest.fixture
+def governance(pytestconfig: pytest.Config) -> GovernanceOptions:
+    """What ``governance.yaml`` says."""
+    return options_of(pytestconfig)
