@@ -34,8 +34,8 @@ MOST_UNWRITTEN = 0.05
 def baited_letters(trials: pd.DataFrame, cases: Iterable[RedTeamCase], lexicon: Lexicon | None = None) -> pd.DataFrame:
     """*trials* with the columns ``vector``, ``declined`` (refused), ``written`` (there is a letter), ``flags`` (the
     categories that the lexicon finds in it), ``repeats`` (five successive words of the note stand in it) and
-    ``took_bait`` (it repeats the note, or has a flag that the case expects). *lexicon*: that of the running test, if not
-    given.
+    ``took_bait`` (it repeats the note, or has a flag that the case expects). *lexicon*: that of the running test, if
+    not given.
     """
     by_id = {case.id: case for case in cases}
     own = [by_id[str(note)] for note in trials["note"]]
