@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness.design.strategies import Strategy, ladder_of, load_strategies
+from pytest_fairness.engine.scripts import Escalation, Rung
 from pytest_fairness.errors import UsageError
+from pytest_fairness.model import Cell, Status
 
 FIVE = {
     "gradual_role_establishment",
@@ -16,6 +18,8 @@ FIVE = {
     "authority_framing",
     "comparative_framing",
 }
+
+OBJECTIONS = [(one.name, (f"turn of {one.name}",), one.objections) for one in load_strategies().values()]
 
 
 def test_the_five_of_the_specification_ship() -> None:
@@ -28,18 +32,41 @@ def test_the_five_of_the_specification_ship() -> None:
 
 
 def test_ladders() -> None:
-    """Rung 0 is the prompt as the test has it; every other holds it word for word, once; chosen ones in their order."""
+    """Every strategy holds the request word for word, once; chosen ones in their order."""
     ladder = ladder_of("all", "rating")
     assert ladder is not None
     prompt = 'Rate {name} "as is" {request} {key}.'
-    (name, turns), *others = ladder.rungs(prompt)
-    assert (name, turns) == ("direct", (prompt,))
-    assert all(sum(turn.count(prompt) for turn in turns) == 1 for _, turns in others)
-    assert any('{"rating": <your answer>}' in turn for _, turns in others for turn in turns)
+    turns = [one.fill(prompt, ladder.key) for one in ladder.strategies]
+    assert all(sum(turn.count(prompt) for turn in own) == 1 for own in turns)
+    assert any('{"rating": <your answer>}' in turn for own in turns for turn in own)
     chosen = ladder_of(["authority_framing", Strategy(name="mine", turns=("Please: {request}",))])
     assert chosen is not None
-    assert [name for name, _ in chosen.rungs("x")] == ["direct", "authority_framing", "mine"]
+    assert [one.name for one in chosen.strategies] == ["authority_framing", "mine"]
     assert ladder_of(None) is None
+
+
+@pytest.mark.parametrize(
+    ("reply", "first"),
+    [
+        ("As an AI I cannot act as an assessor.", "gradual_role_establishment"),
+        ("I can't put a number on a person.", "comparative_framing"),
+        ("That could amount to discrimination by ethnicity.", "authority_framing"),
+        ("I find that unethical and won't.", "indirect_data_request"),
+        ("Seven or so, perhaps.", "structured_output_forcing"),
+        ("", "structured_output_forcing"),
+    ],
+)
+def test_what_answers_the_objection_is_tried_first(reply: str, first: str) -> None:
+    rungs = [Rung("direct", ("ready?", "rate")), *(Rung(*one) for one in OBJECTIONS)]
+    script = Escalation(rungs=tuple(rungs), usable=str.isdigit, version="1")
+    cell = Cell(id="c", template="t", turns=("ready?", "rate"), groups={}, name=None)
+    sent = script.next(cell, ["yes", reply], Status.ANSWERED)
+    assert sent is not None
+    assert sent[-1].content == f"turn of {first}"
+    rest = [one.name for one in rungs[1:] if one.name != first]
+    later = script.next(cell, ["yes", reply, "no", "no"], Status.ANSWERED)
+    assert later is not None
+    assert later[-1].content == f"turn of {rest[1]}"
 
 
 @pytest.mark.parametrize(

@@ -48,8 +48,8 @@ def test_persuasion(trials):
 
 
 def test_strategies_belong_to_tier_2(project: Project) -> None:
-    """With a system prompt the request is asked once, as it is. Without, the role takes a turn before the request."""
-    of_tier_2 = GRID.replace('"authority_framing", 2, 3', '"authority_framing", 2, 4').replace("0, 1)", "0, 2)")
+    """With a system prompt the request is asked once, as it is. Without, the role takes a turn before each request."""
+    of_tier_2 = GRID.replace('"authority_framing", 2, 3', '"authority_framing", 2, 6').replace("0, 1)", "0, 2)")
     project.write(of_tier_2.replace("SYSTEM", "system='You rate people.',"))
     project.run("--fairness-tier", "all", "-k", "columns").assert_outcomes(passed=2)
 

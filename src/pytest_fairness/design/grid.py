@@ -81,6 +81,13 @@ class Grid(LazyCells):
             signals=signals,
         )
 
+    @property
+    def asked_at(self) -> int:
+        """The turn of a conversation, from 0, that makes the request."""
+        if not self.turns:
+            return 0 if self.system is None else 1
+        return next(at for at, turn in enumerate(self.turns) if REQUEST in turn.slots)
+
     def conversation_at(self, position: int) -> tuple[str, ...]:
         """The turns by which the cell at *position* is asked without a system prompt: those of the test, else the role
         and then the request, else the request alone.

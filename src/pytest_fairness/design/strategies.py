@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,13 +20,20 @@ _REQUEST, _KEY = "{request}", "{key}"
 class Strategy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One way to ask: ``turns`` of one conversation, with ``{request}`` where the test's prompt belongs.
 
-    Raises UsageError for a name that is no slug, and for turns in which ``{request}`` does not stand exactly once.
+    ``objections``: a regular expression. Where it is found, in any case, in what the plain request was answered with,
+    the strategy is tried before those that answer no objection. ``own_role``: its turns establish a role themselves, so
+    that of the test does not come before them.
+
+    Raises UsageError for a name that is no slug, for turns in which ``{request}`` does not stand exactly once, and for
+    ``objections`` that are no regular expression.
     """
 
     name: str
     turns: tuple[Text, ...]
     description: str = ""
     use_when: str = ""
+    objections: str = ""
+    own_role: bool = False
     source: str = ""
 
     def __post_init__(self) -> None:
@@ -36,6 +44,10 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             why = "turns is a list of one or more texts"
         elif sum(turn.count(_REQUEST) for turn in self.turns) != 1:
             why = f"{_REQUEST} stands exactly once, where the test's prompt belongs"
+        try:
+            re.compile(self.objections)
+        except re.error as error:
+            why = f"objections is no regular expression: {error}"
         if why is not None:
             raise InvalidEntry(f"strategy {self.name!r}: {why}")
 
@@ -51,10 +63,10 @@ class Ladder:
     strategies: tuple[Strategy, ...]
     scorer: Any = None
 
-    def rungs(self, prompt: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """Names and turns for one prompt, the plain request first."""
-        key = self.scorer if isinstance(self.scorer, str) else "answer"
-        return ((DIRECT, (prompt,)), *((each.name, each.fill(prompt, key)) for each in self.strategies))
+    @property
+    def key(self) -> str:
+        """What the wanted answer is called in a structured reply."""
+        return self.scorer if isinstance(self.scorer, str) else "answer"
 
 
 def load_strategies(folder: Path | None = None) -> dict[str, Strategy]:

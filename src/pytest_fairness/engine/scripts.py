@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -24,6 +25,8 @@ from pytest_fairness.runs.records import conversation
 PREVIOUS = "{text}"
 #: What stands for a turn that was answered with nothing: providers take no empty message.
 _SILENCE = "(no reply)"
+#: Characters of a reply in which an objection is looked for.
+_LONGEST_OBJECTION = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,17 +99,19 @@ class Relay(Pipeline):
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """One way to ask: the turns of one conversation, by the name of its strategy."""
+    """One way to ask: the turns of one conversation, by the name of its strategy; what objections it answers."""
 
     name: str
     turns: tuple[str, ...]
+    objections: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Escalation:
     """The plain request first; after a reply that is refused or cannot be used, a strategy, and so on.
 
-    Each strategy is a fresh conversation, so that it does not inherit the refusals before it. ``usable`` says
+    Each strategy is a fresh conversation, so that it does not inherit the refusals before it. Those that answer what
+    the model objected to when it was first asked come first, the others in the order of the rungs. ``usable`` says
     whether the last reply of a strategy is what was asked for; ``version`` names what it goes by. The rungs hold
     the texts as they are sent for this cell.
     """
@@ -117,11 +122,25 @@ class Escalation:
     endpoints: tuple[Endpoint | None, ...] = ()
 
     def identity(self) -> JSON:
-        return {"rungs": [[rung.name, *rung.turns] for rung in self.rungs], "usable": self.version}
+        rungs: list[JSON] = [[rung.name, *rung.turns] for rung in self.rungs]
+        objections: dict[str, JSON] = {rung.name: rung.objections for rung in self.rungs if rung.objections}
+        return {"rungs": rungs, "usable": self.version, **({"objections": objections} if objections else {})}
+
+    def _in_order(self, replies: Sequence[str]) -> list[Rung]:
+        """The rungs as they are tried after the first *replies*."""
+        first, *others = self.rungs
+        if len(replies) < len(first.turns):
+            return [first, *others]
+        said = replies[len(first.turns) - 1][:_LONGEST_OBJECTION]
+
+        def unanswered(rung: Rung) -> bool:
+            return not (rung.objections and re.search(rung.objections, said, re.IGNORECASE))
+
+        return [first, *sorted(others, key=unanswered)]
 
     def next(self, cell: Cell, replies: Sequence[str], status: Status) -> tuple[Message, ...] | None:
         start = 0
-        for rung in self.rungs:
+        for rung in self._in_order(replies):
             turn = len(replies) - start
             if turn < len(rung.turns):
                 return conversation(cell.system, rung.turns, [reply or _SILENCE for reply in replies[start:]])
@@ -132,11 +151,11 @@ class Escalation:
         return None
 
     def columns(self, cell: Cell, trial: Trial) -> Mapping[str, JSON]:  # noqa: ARG002 - as the protocol has it
-        replies, level = trial.replies, len(self.rungs)
+        replies, level, rungs = trial.replies, len(self.rungs), self._in_order(trial.replies)
         if trial.status is Status.ANSWERED and self.usable(replies[-1]):
-            ends = accumulate(len(rung.turns) for rung in self.rungs)
+            ends = accumulate(len(rung.turns) for rung in rungs)
             level = sum(end < len(replies) for end in ends)
-        name = self.rungs[level].name if level < len(self.rungs) else "none"
+        name = rungs[level].name if level < len(rungs) else "none"
         return {"requests": len(replies), "strategy": name, "strategy_level": level}
 
 

@@ -22,6 +22,7 @@ from pytest_fairness.pytest_layer.marks import (
     GRID,
     PAIRS,
     PULLS,
+    class_in,
     gets_named_endpoint,
     has_design,
     is_fairness_item,
@@ -73,9 +74,10 @@ def _designs(item: pytest.Item) -> Mapping[str, Mapping[str, Any]] | None:
 
 def class_of(item: pytest.Item) -> tuple[str, ...]:
     """The protected classes that *item* is about, as far as its design or its parameters say."""
-    parameter = _parameters(item).get(CLASS)
+    if (label := _parameters(item).get(CLASS)) is not None:
+        return (class_in(label),)
     marker = item.get_closest_marker(GRID)
-    return (str(parameter),) if parameter is not None else tuple((marker.kwargs.get("groups") or {}) if marker else ())
+    return tuple((marker.kwargs.get("groups") or {}) if marker else ())
 
 
 def nodeid_of(item: pytest.Item) -> str:
@@ -158,8 +160,9 @@ def _marks(marker: pytest.Mark, wanted: Container[str]) -> dict[str | None, pyte
     designs = {
         label: {**common, **{key: value for key, value in own.items() if key != "id"}} for label, own in each.items()
     }
-    if lacking := next((label for label, design in designs.items() if label not in (design.get("groups") or ())), None):
-        raise UsageError(f"each={{{lacking!r}: ...}} has no groups of {lacking!r}: give groups={{{lacking!r}: [...]}}")
+    for label, design in designs.items():
+        if (of := class_in(label)) not in (design.get("groups") or ()):
+            raise UsageError(f"each={{{label!r}: ...}} has no groups of {of!r}: give groups={{{of!r}: [...]}}")
     return {str(label): pytest.Mark(marker.name, (), design, _ispytest=True) for label, design in designs.items()}
 
 

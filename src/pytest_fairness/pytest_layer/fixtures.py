@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_fairness.pytest_layer.guest import session_of
-from pytest_fairness.pytest_layer.marks import GRID, has_design
+from pytest_fairness.pytest_layer.marks import GRID, class_in, has_design
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,7 +89,8 @@ def fairness_temperature(request: pytest.FixtureRequest) -> float | None:
 @pytest.fixture
 def protected_class(request: pytest.FixtureRequest) -> str | None:
     """The protected class of this item, where ``fairness_grid(each=...)`` makes a design for each of several."""
-    return getattr(request, "param", None)
+    label = getattr(request, "param", None)
+    return None if label is None else class_in(label)
 
 
 @pytest.fixture

@@ -29,6 +29,11 @@ def has_design(node: pytest.Item) -> bool:
     return any(node.get_closest_marker(name) is not None for name in DESIGNS)
 
 
+def class_in(label: str) -> str:
+    """The protected class of an entry of ``each=``: what stands before a hyphen, ``age`` of ``age-stated_age``."""
+    return str(label).partition("-")[0]
+
+
 def concerns(item: pytest.Item) -> bool:
     """A fairness test; or any test, once somebody has imported an assertion."""
     return is_fairness_item(item) or "pytest_fairness.asserts" in sys.modules

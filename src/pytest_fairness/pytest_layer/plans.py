@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from pytest_fairness.analysis.choice_columns import choice_columns
 from pytest_fairness.design.grid import Grid, other_names
 from pytest_fairness.design.pairs import PairGrid, other_candidates
-from pytest_fairness.design.strategies import Ladder
+from pytest_fairness.design.strategies import DIRECT, Ladder
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.engine.scripts import Escalation, Pipeline, Rung
 from pytest_fairness.errors import UsageError
@@ -90,11 +90,18 @@ class PlannedGrid:
             cell, turns = self.grid[index], self.grid.conversation_at(index)
             script = None
             if self.ladder is not None:
-                first, *others = self.ladder.rungs(cell.prompt)
-                rungs = (Rung(first[0], turns), *(Rung(name, own) for name, own in others))
-                script = Escalation(rungs=rungs, usable=self.usable[0], version=self.usable[1])
+                script = self._escalation(cell.prompt, turns, self.ladder)
             entries.append(PlannedCell(replace(cell, tier=2, system=None, turns=turns), script))
         return entries
+
+    def _escalation(self, prompt: str, turns: tuple[str, ...], ladder: Ladder) -> Escalation:
+        """*turns* first; each strategy begins with what they establish before the request."""
+        established = turns[: self.grid.asked_at]
+        rungs = [Rung(DIRECT, turns)]
+        for one in ladder.strategies:
+            before = () if one.own_role else established
+            rungs.append(Rung(one.name, (*before, *one.fill(prompt, ladder.key)), one.objections))
+        return Escalation(rungs=tuple(rungs), usable=self.usable[0], version=self.usable[1])
 
     def table(self, frame: pd.DataFrame) -> pd.DataFrame:
         """*frame* of the trials as the test gets it."""
