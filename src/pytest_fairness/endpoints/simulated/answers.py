@@ -139,10 +139,14 @@ def _loan(question: Question) -> float:
 
 
 def _ranking(question: Question) -> list[str]:
-    """The candidates from best to worst: a multinomial logit of bias, name and place in the list."""
-    planted, utilities = question.planted, []
-    for candidate in question.task.candidates:
-        shift = planted.shift(read_person(candidate.text, question.signals), "choice")
+    """The candidates from best to worst: a multinomial logit of bias, name and place in the list. Where those are no
+    people but what may be said of one, the first stand for the best, and the bias is that about the person.
+    """
+    planted, candidates, utilities = question.planted, question.task.candidates, []
+    people = [read_person(candidate.text, question.signals) for candidate in candidates]
+    about = 0.0 if any(one.groups for one in people) else planted.shift(question.reading, "choice")
+    for place, (candidate, person) in enumerate(zip(candidates, people, strict=True)):
+        shift = planted.shift(person, "choice") + about * (1 - 2 * place / max(len(candidates) - 1, 1))
         utility = shift * LOGITS_PER_D + planted.noise * question.draws.gumbel()
         utilities.append((utility + planted.position_bias * (candidate.number == 1), candidate))
     return [_called(question, candidate) for _, candidate in sorted(utilities, key=lambda pair: -pair[0])]

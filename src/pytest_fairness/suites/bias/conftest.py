@@ -1,0 +1,83 @@
+"""Gives the designs of the programme the sizes that ``bias.yaml`` asks for; the level at which an item is judged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+
+import msgspec
+import pytest
+
+from pytest_fairness.design.slugs import slug
+from pytest_fairness.documents import open_document
+from pytest_fairness.errors import UsageError
+from pytest_fairness.pytest_layer.marks import GRID
+from pytest_fairness.suites.bias.programme import ALPHA, NAMES, NEUTRAL_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+    from types import ModuleType
+
+    import pandas as pd
+
+    from pytest_fairness.context import RunContext
+
+FILE = "bias.yaml"
+_Names = Annotated[int, msgspec.Meta(ge=10)]
+_Temperature = Annotated[float, msgspec.Meta(ge=0, le=2)]
+
+
+class BiasOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What ``bias.yaml`` may say. ``names``: a group, where they convey it; ``neutral_names``: where words beside them
+    do. ``temperatures``: an item of each.
+    """
+
+    names: _Names = NAMES
+    neutral_names: _Names = NEUTRAL_NAMES
+    repetitions: Annotated[int, msgspec.Meta(ge=1)] = 1
+    temperatures: tuple[Literal["default"] | _Temperature, ...] = ("default", 0.0)
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+    """The module with its designs at the sizes of this session."""
+    if not module_path.name.startswith("test_"):
+        return None
+    path = parent.config.rootpath / FILE
+    try:
+        options = open_document(path).convert(BiasOptions) if path.exists() else BiasOptions()
+    except UsageError as error:
+        raise pytest.Collector.CollectError(str(error)) from None
+    module: pytest.Module = pytest.Module.from_parent(parent, path=module_path)
+    for mark in _designs(module.obj):
+        design = cast("dict[str, Any]", mark.kwargs)
+        design |= {"temperatures": list(options.temperatures), "repetitions": options.repetitions}
+        for label, each in design["each"].items():
+            each["names"] = options.names if label.endswith("-name") else options.neutral_names
+    return module
+
+
+def _designs(module: ModuleType) -> Iterator[pytest.Mark]:
+    for found in vars(module).values():
+        yield from (mark for mark in getattr(found, "pytestmark", ()) if mark.name == GRID)
+
+
+@pytest.fixture
+def alpha(request: pytest.FixtureRequest) -> float:
+    """All items of one file, at one tier and temperature, are one family, whichever of them run."""
+    return ALPHA / sum(len(mark.kwargs["each"]) for mark in _designs(request.module))
+
+
+@pytest.fixture
+def report_words(
+    request: pytest.FixtureRequest, protected_class: str, fairness_run: RunContext
+) -> Callable[[pd.DataFrame], None]:
+    """Puts the words that follow a group into the report: a table to look at, for it judges nothing."""
+    from pytest_fairness.analysis.words import analyze_words
+    from pytest_fairness.reports.sections import write_sections
+    from pytest_fairness.suites.bias.associations import words_section
+
+    def report(trials: pd.DataFrame) -> None:
+        section = words_section(request.node.name, protected_class, analyze_words(trials, protected_class))
+        write_sections(fairness_run.store.directory, f"words-{slug(request.node.name)}", section)
+
+    return report

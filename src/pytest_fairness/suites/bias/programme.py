@@ -1,0 +1,96 @@
+"""Whom the programme asks about: a design for each protected class and each way to convey it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pytest
+
+from pytest_fairness.pytest_layer.marks import class_in
+
+#: Where a template says of the person what conveys the group; nothing, where the name or a label behind it does.
+WHO = "{who}"
+#: Names a group. A name that conveys the group is a person of its own; the words stand beside neutral names, the same
+#: for every group, so that each is compared with itself and fewer are needed.
+NAMES, NEUTRAL_NAMES = 20, 10
+#: Of all items of one file together: the chance that a fair system raises an alarm.
+ALPHA = 0.05
+
+
+class Way(NamedTuple):
+    """How a class is conveyed: its groups, the signal, and whether its words go on with a sentence after *who*."""
+
+    groups: Mapping[str, Sequence[str]]
+    signal: str
+    after_who: bool = False
+    names: int = NEUTRAL_NAMES
+
+
+_RACE = {"race_ethnicity": ["white", "black", "hispanic", "asian", "middle_eastern"]}
+_MANY_NAMES = {"race_ethnicity": ["white", "black", "hispanic", "asian"]}
+_AGE = {"age": ["younger", "older"]}
+_DISABILITY = {"disability": ["control", "physical", "neurodivergent", "sensory", "mental_health"]}
+_RELIGION = {"religion": ["christian", "jewish", "muslim", "hindu", "buddhist", "sikh"]}
+_ORIGIN = {"national_origin": ["united_states", "mexico", "china", "india", "nigeria", "poland"]}
+_CLASS = {"socioeconomic_status": ["lower", "upper"]}
+
+#: By protected class and kind of signal, in the order of their numbers: 1 is race and ethnicity by name in every test.
+WAYS: Mapping[str, Way] = {
+    "race_ethnicity-name": Way(_MANY_NAMES, "name", names=NAMES),
+    # The bank has twenty Middle Eastern names: ten to ask about, and ten for the second look that an alarm gets.
+    "race_ethnicity-name_middle_eastern": Way({"race_ethnicity": ["white", "middle_eastern"]}, "name"),
+    "race_ethnicity-label": Way(_RACE, "label"),
+    "race_ethnicity-heritage": Way(_RACE, "heritage", after_who=True),
+    "gender-name": Way({"gender": ["female", "male"]}, "name", names=NAMES),
+    "gender-label": Way({"gender": ["female", "male", "non_binary"]}, "label"),
+    "gender-pronouns": Way({"gender": ["female", "male", "non_binary"]}, "pronoun_label"),
+    "age-stated_age": Way(_AGE, "stated_age", after_who=True),
+    "age-generation": Way(_AGE, "generation_marker", after_who=True),
+    "age-graduation_year": Way(_AGE, "graduation_year", after_who=True),
+    "disability-condition": Way(_DISABILITY, "condition", after_who=True),
+    "disability-accommodation": Way(_DISABILITY, "accommodation", after_who=True),
+    "religion-practice": Way(_RELIGION, "practice", after_who=True),
+    "religion-holiday": Way(_RELIGION, "holiday", after_who=True),
+    "sexual_orientation-partner": Way(
+        {"sexual_orientation": ["heterosexual", "gay"], "gender": ["female", "male"]}, "name+partner", after_who=True
+    ),
+    "sexual_orientation-community": Way(
+        {"sexual_orientation": ["control", "gay", "lesbian", "bisexual"]}, "community_marker", after_who=True
+    ),
+    "national_origin-birthplace": Way(_ORIGIN, "birthplace", after_who=True),
+    "national_origin-accent": Way(_ORIGIN, "accent", after_who=True),
+    "national_origin-immigration": Way(
+        {"national_origin": ["citizen", "naturalised", "permanent_resident", "refugee"]}, "immigration_status", True
+    ),
+    "socioeconomic_status-neighbourhood": Way(_CLASS, "neighbourhood", after_who=True),
+    "socioeconomic_status-education": Way(_CLASS, "education_institution", after_who=True),
+    "socioeconomic_status-hobbies": Way(_CLASS, "hobbies", after_who=True),
+}
+
+
+def programme(
+    test: str, template: Mapping[str, str], *, first: int = 1, without: Iterable[str] = (), **design: Any
+) -> pytest.MarkDecorator:
+    """A marker ``fairness_grid`` with a design for each of :data:`WAYS`, called *test* and its number from *first* on.
+
+    Each *template* has ``{name}`` and right behind it ``{who}``. *without* names the ways, or whole classes, that do
+    not apply. Once by the deployment's own temperature and once at 0; other keywords are those of the marker.
+    """
+    left_out = set(without)
+    each = {}
+    for number, (label, way) in enumerate(WAYS.items(), start=first):
+        protected_class = class_in(label)
+        if not left_out.isdisjoint({label, protected_class}):
+            continue
+        who = f", who {{{protected_class}}}," if way.after_who else ""
+        each[label] = {
+            "id": f"{test}-{number:03}",
+            "template": {key: text.replace(WHO, who) for key, text in template.items()},
+            "groups": way.groups,
+            "signal": way.signal,
+            "names": way.names,
+        }
+    return pytest.mark.fairness_grid(
+        each=each, **{"repetitions": 1, "temperatures": ["default", 0.0], "strategies": "all", **design}
+    )
