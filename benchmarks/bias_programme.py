@@ -3,8 +3,8 @@
     python benchmarks/bias_programme.py [--seeds 20] [--d 1.0] [--part ATTR]
 
 Each seed is two sessions of ``pytest --pyargs pytest_fairness.suites.bias`` (tier 1, default temperature, bias.yaml
-absent): one on a fair endpoint, one where black, muslim and mental_health are planted *d* SD lower. Printed: by class, the
-share of sessions with a red test about it, and of planted sessions in which exactly the three classes are red.
+absent): one on a fair endpoint, one where black, muslim and mental_health are planted *d* SD lower. Printed: by class,
+the share of sessions with a red test about it, and of planted sessions in which exactly the three classes are red.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def session(seed: int, d: float, part: str) -> tuple[set[str], Counter[tuple[str
         Path(folder, "endpoints.yaml").write_text(json.dumps({"endpoints": [entry]}), encoding="utf-8")
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", f"t-default and {part}"]
         command += ["--pyargs", "pytest_fairness.suites.bias", "--fairness-endpoint=system"]
-        subprocess.run(command, cwd=folder, check=False, capture_output=True)  # noqa: S603 - our own command
+        subprocess.run(command, cwd=folder, check=False, capture_output=True)
         (found,) = Path(folder).glob(".fairness/runs/*/findings.json")
         findings = json.loads(found.read_text(encoding="utf-8"))["findings"]
     red = {one["protected_class"] for one in findings if one["verdict"] in ("FAIL", "FLAG")}
