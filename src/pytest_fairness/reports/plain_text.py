@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.baselines import mitigations
-from pytest_fairness.model import Finding, Verdict
+from pytest_fairness.model import ALARMS, Finding, Verdict
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import clipped, columns_of, commandless, line, terminal, wrapped
 from pytest_fairness.reports.finding_sections import group_table, pair_table
-from pytest_fairness.reports.findings_json import NONE, ItemResult, RunResults
+from pytest_fairness.reports.findings_json import BREAKDOWN, NONE, ItemResult, RunResults
 from pytest_fairness.reports.sections import Entry, Table
 
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ WIDTH = 100
 MOST_PAIRS = 12
 MOST_GROUPS = 24
 MOST_MISSING = 10
+#: Of findings that fail no test, each verdict; and from how many findings on the summary counts them by class and tier.
+MOST_QUIET = 20
+MANY = 30
 #: Lines of a reply in a failing test's message.
 MOST_LINES = 4
 _ALIKE = 80
@@ -83,12 +86,15 @@ def summary_lines(run: RunResults, report: Path | str | None = None, printed: It
     counted = ", ".join(f"{count} {verdict}" for verdict, count in run.counts.items() if count)
     head = f"fairness: {formatting.count(len(run.findings), 'finding')}{': ' + counted if counted else ''}"
     marks = ", ".join(["simulated"] * run.simulated + ["replayed"] * run.replayed)
-    lines = [head + (f" ({marks})" if marks else ""), *_by_endpoint(run)]
+    lines = [head + (f" ({marks})" if marks else ""), *_breakdown(run)]
     several = len({finding.model_endpoint for finding in run.findings} - {None}) > 1
     for verdict in run.counts:
-        for index, finding in enumerate(run.findings):
-            if finding.verdict is verdict:
-                lines += _summary_of(finding, run.maker_of(index), several=several)
+        having = [index for index, finding in enumerate(run.findings) if finding.verdict is verdict]
+        shown = having if verdict in ALARMS else having[:MOST_QUIET]
+        for index in shown:
+            lines += _summary_of(run.findings[index], run.maker_of(index), several=several)
+        if more := len(having) - len(shown):
+            lines.append(f"  … and {more} more {verdict}, in the report")
     lines += [clipped(f"  never finished: {line(nodeid)}", WIDTH) for nodeid in run.missing[:MOST_MISSING]]
     if len(run.missing) > MOST_MISSING:
         lines.append(f"  … and {len(run.missing) - MOST_MISSING} more")
@@ -118,15 +124,18 @@ def summary_lines(run: RunResults, report: Path | str | None = None, printed: It
     return [commandless(text) for text in lines]
 
 
-def _by_endpoint(run: RunResults) -> list[str]:
-    """A line for each endpoint, where there are several."""
+def _breakdown(run: RunResults) -> list[str]:
+    """A line for each endpoint where there are several; of many findings, for each module, class and tier, too."""
     by: Any = run.summary["by"]
-    named = {endpoint: counts for endpoint, counts in by["model_endpoint"].items() if endpoint != NONE}
-    shown = {
-        endpoint: ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
-        for endpoint, counts in named.items()
-    }
-    return [clipped(f"  {line(endpoint)}: {words}", WIDTH) for endpoint, words in shown.items() if len(shown) > 1]
+    lines = []
+    for name in BREAKDOWN:
+        of = {key: counts for key, counts in by[name].items() if key != NONE}
+        if len(of) < 2 or (name != "model_endpoint" and len(run.findings) < MANY):
+            continue
+        for key, counts in of.items():
+            words = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+            lines.append(clipped(f"  {'tier ' * (name == 'tier')}{line(key)}: {words}", WIDTH))
+    return lines
 
 
 def _summary_of(finding: Finding, maker: ItemResult, *, several: bool) -> list[str]:
