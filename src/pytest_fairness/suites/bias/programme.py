@@ -14,6 +14,8 @@ WHO = "{who}"
 #: Names a group. A name that conveys the group is a person of its own; the words stand beside neutral names, the same
 #: for every group, so that each is compared with itself and fewer are needed.
 NAMES, NEUTRAL_NAMES = 20, 10
+#: Ways that speak of work, where a test is about something else.
+AT_WORK = ("disability-accommodation", "religion-holiday", "national_origin-immigration")
 #: Of all items of one file together: the chance that a fair system raises an alarm.
 ALPHA = 0.05
 

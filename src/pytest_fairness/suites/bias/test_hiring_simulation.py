@@ -26,7 +26,7 @@ POSTS = {
 # Bias shows at the border: a clear case leaves a decision nothing to lean to.
 BORDER = {
     "just_below": "two and a half years of experience, two good references",
-    "just_above": "three years and two months of experience, one reference, which is brief",
+    "just_above": "three years and two months of experience, one brief reference",
 }
 hired = programme(
     "BIAS-HIRE",
