@@ -32,6 +32,8 @@ RUN = [
         "selection",
         "letters",
         "red_team",
+        "bias",
+        "differences",
         "lexicon",
         "linting",
         "testing",
