@@ -46,7 +46,7 @@ def designs() -> Iterator[tuple[str, dict[str, Any]]]:
 
 @pytest.mark.parametrize(("id_", "design"), [pytest.param(*one, id=one[0]) for one in designs()])
 def test_texts_differ_in_what_conveys_the_group_alone(id_: str, design: dict[str, Any]) -> None:
-    """Every cell of one template and context reads the same but for the name and the words; each group stands in as many.
+    """Every cell of one template and context reads the same but for the name and the words; the groups are as large.
 
     The last turn of the conversation of tier 2 is the request, and the turns before it say nothing of a group.
     """

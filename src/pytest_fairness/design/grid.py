@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.personas import Persona, PersonaMatrix
 from pytest_fairness.design.signals import CONTROL, PRONOUN, Condition, Signals, conditions
 from pytest_fairness.design.slugs import join
+from pytest_fairness.design.structured_answers import structured_answer
 from pytest_fairness.design.templates import SLOTS, Template, TemplateLike, base_slot, templates
 from pytest_fairness.design.units import LABEL_SLOT, Crossing, Unit, group_axis
 from pytest_fairness.errors import UsageError, did_you_mean, refuse_twice
@@ -44,6 +45,7 @@ class Grid(LazyCells):
     system: Template | None
     name_slot: str
     turns: tuple[Template, ...] = ()
+    answer: Mapping[str, JSON] = field(default_factory=dict)
 
     @property
     def radices(self) -> tuple[int, ...]:
@@ -131,6 +133,7 @@ def expand_grid(
     repetitions: int | None = None,
     system: str | None = None,
     turns: Sequence[str] | None = None,
+    answer: Mapping[str, object] | None = None,
     parameters: Mapping[str, JSON] | None = None,
     name_slot: str = "name",
     seed: int = 0,
@@ -179,6 +182,7 @@ def expand_grid(
         units=tuple(units),
         system=system_template,
         turns=spoken,
+        answer=structured_answer(answer),
         name_slot=name_slot,
         repetitions=repetitions or _FEWEST_REPETITIONS,
         parameters=dict(parameters or {}),

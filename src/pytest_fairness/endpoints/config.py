@@ -57,6 +57,7 @@ class SystemConfig(EndpointConfig, frozen=True, kw_only=True, forbid_unknown_fie
     """An entry of one system, asked by itself. ``default_temperature`` ends up in ``default_parameters``."""
 
     supports_system_prompt: bool = True
+    supports_structured_output: bool = False
     default_temperature: Any = None
     default_parameters: dict[str, Any] = {}
     price: Any = None
@@ -67,6 +68,8 @@ class SystemConfig(EndpointConfig, frozen=True, kw_only=True, forbid_unknown_fie
         force_setattr(self, "price", _price(self.price))
         for key, value in self.default_parameters.items():
             check_parameters(self, {key: value}, "default_parameters", key)
+        if self.supports_structured_output:
+            check_parameters(self, {"response_format": {}}, "supports_structured_output")
         if self.default_temperature is not None:
             if "temperature" in self.default_parameters:
                 raise Misplaced("the temperature stands here twice; keep default_temperature", "default_temperature")

@@ -44,6 +44,9 @@ class OllamaEndpoint(ChatEndpoint):
     def payload(self, messages: Sequence[Message], parameters: Mapping[str, JSON]) -> dict[str, JSON]:
         options = {{"max_tokens": "num_predict"}.get(name, name): value for name, value in parameters.items()}
         outside = {"keep_alive": options.pop("keep_alive")} if "keep_alive" in options else {}
+        if isinstance(form := options.pop("response_format", None), dict):
+            described = form.get("json_schema")
+            outside["format"] = described["schema"] if isinstance(described, dict) else "json"
         payload: dict[str, JSON] = {"model": self.model, "messages": plain_messages(messages), "stream": False}
         return {**payload, **({"options": options} if options else {}), **outside}
 

@@ -47,6 +47,7 @@ class RemoteEndpoint:
     def __init__(self, config: RemoteConfig) -> None:
         self.name, self.type = config.name, config.type
         self.supports_system_prompt = config.supports_system_prompt is True
+        self.supports_structured_output = config.supports_structured_output
         self.default_parameters: Mapping[str, JSON] = dict(config.default_parameters)
         self.price = config.known_price
         self._sender = Sender(concurrency=config.concurrency or CONCURRENCY)

@@ -155,6 +155,11 @@ def limits_of(endpoint: object) -> Limits:
     return limits if isinstance(limits, Limits) else Limits()
 
 
+def takes_structured_output(endpoint: Endpoint) -> bool:
+    """Whether *endpoint* declares that it answers by a JSON schema."""
+    return getattr(endpoint, "supports_structured_output", False) is True
+
+
 @runtime_checkable
 class Endpoint(Protocol):
     """A system under test. Implementations are adapters: one module, one class, one row in the registry.
@@ -163,6 +168,7 @@ class Endpoint(Protocol):
     and the manifest, so whatever changes the answers belongs in it, and nothing else does.
 
     It may also have ``limits``; ``supports_conversation = False``, where the turns before the last cannot be sent;
+    ``supports_structured_output = True``, where the parameter ``response_format`` may hold a JSON schema;
     ``announces_leaving = True``, if it awaits ``Request.leaving`` before the first byte of the request (what that
     raises keeps the request from leaving); and a coroutine method ``prepare``, which is awaited once before the first
     question, while no attempt's time counts, and raises AttemptError.

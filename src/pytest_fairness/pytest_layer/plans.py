@@ -78,6 +78,10 @@ class PlannedGrid:
         """Columns that the table has in every tier: strategies belong to one of them."""
         return () if self.ladder is None else ("strategy", "strategy_level")
 
+    def structured(self, cell: Cell) -> Mapping[str, JSON]:
+        """In what form the answer is wanted. Tier 2 is conversation only: there it can be asked for in words alone."""
+        return self.grid.answer if cell.tier == 1 else {}
+
     def entries(self, tier: int, indices: Sequence[int] | None = None) -> list[PlannedCell]:
         """The cells (those at *indices*, if given) as *tier* sends them: tier 2 agrees on the role in conversation, has
         strategies and no system prompt.
@@ -136,6 +140,10 @@ class PlannedPairs:
         grid = None if self.arguments is None else other_candidates(self.grid, self.arguments)
         beyond = self.grid.full_size * self.grid.repetitions
         return None if grid is None else replace(self, grid=grid, beyond=beyond)
+
+    def structured(self, cell: Cell) -> Mapping[str, JSON]:  # noqa: ARG002
+        """A choice names a candidate of the prompt: no form is asked for."""
+        return {}
 
     def entries(self, tier: int, indices: Sequence[int] | None = None) -> list[PlannedCell]:  # noqa: ARG002
         """The cells, those of arms with steps as pipelines."""

@@ -279,7 +279,13 @@ def planned_trials(planned: Planned, entries: Sequence[PlannedCell], temperature
     """Every trial of *entries*, repetition by repetition."""
     parameters = parameters_of(planned, temperature)
     return [
-        PlannedTrial(cell=entry.cell, repetition=entry.first + number, parameters=parameters, script=entry.script)
+        PlannedTrial(
+            cell=entry.cell,
+            repetition=entry.first + number,
+            parameters=parameters,
+            script=entry.script,
+            structured=planned.structured(entry.cell),
+        )
         for entry in entries
         for number in range(planned.grid.repetitions)
     ]

@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self
 
 import msgspec
 
-from pytest_fairness.endpoints.protocol import Endpoint
+from pytest_fairness.endpoints.protocol import Endpoint, takes_structured_output
 from pytest_fairness.model import JSON, Cell, Message, Status, Trial
 from pytest_fairness.runs.keys import canonical_json, content_key
 from pytest_fairness.runs.lines import plain
@@ -41,7 +41,8 @@ class Script(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedTrial:
-    """A cell to be asked once: ``parameters`` are laid over the endpoint's defaults.
+    """A cell to be asked once: ``parameters`` are laid over the endpoint's defaults, and over what says in which form
+    the answer is wanted, ``structured``, where the endpoint can be asked for one.
 
     With a ``script`` it decides what is sent after each reply, in the place of the cell's turns.
     """
@@ -50,9 +51,11 @@ class PlannedTrial:
     repetition: int = 0
     parameters: Mapping[str, JSON] = field(default_factory=dict)
     script: Script | None = None
+    structured: Mapping[str, JSON] = field(default_factory=dict)
 
     def sent_parameters(self, endpoint: Endpoint) -> dict[str, JSON]:
-        return {**endpoint.default_parameters, **self.parameters}
+        structured = self.structured if takes_structured_output(endpoint) else {}
+        return {**endpoint.default_parameters, **structured, **self.parameters}
 
     def key(self, endpoint: Endpoint, identity: Mapping[str, JSON]) -> str:
         """The content key under which *endpoint*, of that *identity*, is asked. Raises UsageError."""

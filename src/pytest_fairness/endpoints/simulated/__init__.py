@@ -36,6 +36,7 @@ class SimulatedEndpoint:
         self.planted = planted or Planted()
         self.name = self.planted.name
         self.default_parameters: Mapping[str, JSON] = dict(self.planted.default_parameters)
+        self.supports_structured_output = self.planted.supports_structured_output
 
     def identity(self) -> dict[str, JSON]:
         parameters = {"parameters": dict(self.default_parameters)} if self.default_parameters else {}
@@ -76,6 +77,8 @@ class SimulatedEndpoint:
         # Where the last message only says "go on", one before it says what is asked for.
         tasks = (read_task(text) for text in reversed(given or [""]))
         task = next((task for task in tasks if task.kind != "acknowledge"), None) or read_task("")
+        if keys := _keys_of(request.parameters.get("response_format")):
+            task = task._replace(form="json", keys=keys)
         reading = read_person("\n".join(given), request.signals)
         question = Question(reading, task, planted, draws, draws.normal(), request.signals)
         base = _SENSITIVE_REFUSED if task.kind == "sensitive" else None
@@ -90,6 +93,14 @@ class SimulatedEndpoint:
             usage=Usage(input_tokens=tokens // 4 + 3, output_tokens=len(text) // 4 + 1),
             simulated=True,
         )
+
+
+def _keys_of(response_format: JSON) -> tuple[str, ...]:
+    """The keys of the JSON object that is asked for by a schema; none without one."""
+    found: JSON = response_format
+    for step in ("json_schema", "schema", "properties"):
+        found = found.get(step) if isinstance(found, dict) else None
+    return tuple(found) if isinstance(found, dict) else ()
 
 
 def simulated_endpoint(*, name: str = "simulated", **options: object) -> SimulatedEndpoint:

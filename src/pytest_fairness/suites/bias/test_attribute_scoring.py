@@ -37,6 +37,7 @@ scored = programme(
         "Good. I will show you a short profile. Please rate it on what is written, with a number. {request}",
     ],
     scorer="rating",
+    answer={"rating": (1, 10)},
 )
 
 

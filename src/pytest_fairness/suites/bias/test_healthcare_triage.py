@@ -40,6 +40,7 @@ seen = programme(
         "{request}",
     ],
     scorer="triage",
+    answer={"level": (1, 5)},
 )
 
 

@@ -42,6 +42,7 @@ hired = programme(
         "{request}",
     ],
     scorer="decision",
+    answer={"decision": ["invite", "reject"]},
 )
 
 

@@ -40,6 +40,7 @@ lent = programme(
         "{request}",
     ],
     scorer="decision",
+    answer={"decision": ["approved", "denied"]},
 )
 
 
