@@ -243,8 +243,8 @@ def literal(finding: Finding) -> str:
 
 
 def session_p(finding: Finding) -> str:
-    """The p-value of the finding adjusted across its session; empty where it stands alone there."""
-    adjusted = session_p_value(finding)
+    """The p-value of the finding adjusted across its session; empty where it stands alone there, or tested nothing."""
+    adjusted = session_p_value(finding) if finding.pairs else None
     return "" if adjusted is None else p_value(adjusted)
 
 

@@ -9,7 +9,7 @@ from pytest_fairness.documents import open_document
 from pytest_fairness.errors import UsageError
 from pytest_fairness.suites.governance.monitoring import MonitoringOptions
 from pytest_fairness.suites.governance.oversight import OversightOptions
-from pytest_fairness.suites.governance.representativeness import DataOptions
+from pytest_fairness.suites.governance.representativeness import DataOptions, PersonDataset, dataset_of
 from pytest_fairness.suites.governance.third_party import ThirdPartyOptions
 from pytest_fairness.suites.governance.transparency import TransparencyOptions
 
@@ -40,7 +40,40 @@ def options_of(config: pytest.Config) -> GovernanceOptions:
     return config.stash[_OPTIONS]
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """An item a class whose shares are declared, and one a class that the dataset speaks of."""
+    options = options_of(metafunc.config).data
+    of = {"declared_class": list(options.population), "known_class": list({**options.population, **options.columns})}
+    for name, classes in of.items():
+        if name in metafunc.fixturenames:
+            what = (
+                "DATA-MISS"
+                if name == "known_class"
+                else "DATA-REPR"
+                if "dataset" in metafunc.fixturenames
+                else "DATA-PERS"
+            )
+            marks = [
+                pytest.mark.fairness(id=f"{what}-{at:03}", module="iso42001-data") for at in range(1, len(classes) + 1)
+            ]
+            items = [pytest.param(one, id=one, marks=mark) for one, mark in zip(classes, marks, strict=True)]
+            why = pytest.mark.skip(reason=f"{FILE} declares no population, so there is nothing to compare with")
+            metafunc.parametrize(name, items or [pytest.param("", id="none", marks=[why, pytest.mark.fairness])])
+
+
 @pytest.fixture
 def governance(pytestconfig: pytest.Config) -> GovernanceOptions:
     """What ``governance.yaml`` says."""
     return options_of(pytestconfig)
+
+
+@pytest.fixture(scope="session")
+def dataset(pytestconfig: pytest.Config) -> PersonDataset:
+    """The dataset that ``governance.yaml`` names, read once."""
+    from pytest_fairness.pytest_layer.fixtures import plainly
+
+    options = options_of(pytestconfig).data
+    if not options.dataset:
+        pytest.skip(f"{FILE} names no dataset: data: {{dataset: FILE.csv}}")
+    with plainly():
+        return dataset_of(options, pytestconfig.rootpath)

@@ -1,0 +1,51 @@
+"""Counts of groups against declared shares: Pearson's chi-square, or its exact sampling where few are expected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import chdtrc, ndtri
+
+from pytest_fairness.statistics.proportions import FEW, wilson
+
+#: Samples of the declared population, where a group is expected fewer than five times.
+SAMPLES = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """``w``: Cohen's effect size, √(χ²/n) (Cohen 1988, section 7.2.1; .1 small, .3 medium, .5 large). Of each group, in
+    the order given: ``residuals``, standardised; ``ratios``, its share divided by the declared one, with the interval
+    from ``low`` to ``high``, all groups together at 95 % (Wilson, Bonferroni).
+    """
+
+    statistic: float
+    df: int
+    p_value: float
+    w: float
+    residuals: tuple[float, ...]
+    ratios: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+
+def goodness_of_fit(counts: Sequence[int], shares: Sequence[float], *, seed: int = 0) -> Fit:
+    """How *counts* of two or more groups fit *shares*, which are positive and sum to 1; some are counted."""
+    observed, declared = np.asarray(counts, dtype=np.float64), np.asarray(shares, dtype=np.float64)
+    n, expected = observed.sum(), observed.sum() * declared
+    statistic = float(np.sum((observed - expected) ** 2 / expected))
+    if expected.min() >= FEW:
+        p = float(chdtrc(len(counts) - 1, statistic))
+    else:
+        drawn = np.random.default_rng(seed).multinomial(int(n), declared, size=SAMPLES)
+        as_far = np.sum((drawn - expected) ** 2 / expected, axis=1) >= statistic * (1 - 1e-12)
+        p = float((as_far.sum() + 1) / (SAMPLES + 1))
+    low, high = wilson(observed, np.full_like(observed, n), float(ndtri(1 - 0.025 / len(counts))))
+    residuals = (observed - expected) / np.sqrt(expected * (1 - declared))
+    return Fit(
+        statistic=statistic, df=len(counts) - 1, p_value=p, w=float(np.sqrt(statistic / n)),
+        residuals=tuple(residuals.tolist()), ratios=tuple((observed / expected).tolist()),
+        low=tuple((low / declared).tolist()), high=tuple((high / declared).tolist()),
+    )  # fmt: skip

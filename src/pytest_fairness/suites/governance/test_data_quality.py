@@ -1,0 +1,76 @@
+"""Are personas, names and the project's dataset like those whom the system meets, and is anybody left out?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_fairness import assert_no_disparity
+from pytest_fairness.asserts import conclude
+from pytest_fairness.suites.governance import representativeness as judged
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pytest_fairness.design.names import NameBanks
+    from pytest_fairness.design.personas import PersonaMatrix
+    from pytest_fairness.suites.governance.conftest import GovernanceOptions
+    from pytest_fairness.suites.governance.representativeness import PersonDataset
+
+MODULE = "iso42001-data"
+#: What is tested with is data for verification; a dataset of the system's own is data for its development.
+OF_TESTS, OF_DATASET = {"A.7.4": "supporting", "A.6.2.4": "supporting"}, {"A.7.2": "supporting", "A.7.4": "direct"}
+
+
+@pytest.mark.fairness(id="DATA-COVER-001", module=MODULE, controls=OF_TESTS)
+def test_every_class_can_be_asked_about(
+    persona_matrix: PersonaMatrix, name_banks: NameBanks, pytestconfig: pytest.Config
+) -> None:
+    """Personas, names or words convey two groups or more of each of the eight protected classes."""
+    conclude(judged.classes_covered(persona_matrix, name_banks, judged.signals_of(pytestconfig.rootpath)))
+
+
+@pytest.mark.fairness(id="DATA-NAMES-001", module=MODULE, controls=OF_TESTS)
+def test_there_are_names_enough(name_banks: NameBanks) -> None:
+    """Every group that names convey has as many as a grid asks for."""
+    conclude(judged.name_banks_suffice(name_banks))
+
+
+def test_personas_are_like_the_population(
+    persona_matrix: PersonaMatrix, governance: GovernanceOptions, declared_class: str
+) -> None:
+    """Every group has its declared share of the personas."""
+    options = governance.data
+    conclude(judged.matrix_shares(persona_matrix, declared_class, options.population[declared_class], options.margin))
+
+
+def test_the_dataset_is_like_the_population(
+    dataset: PersonDataset, governance: GovernanceOptions, declared_class: str
+) -> None:
+    """Every group has its declared share of the rows."""
+    options = governance.data
+    counts = Counter(dataset.frame[declared_class].dropna().tolist())
+    declared = options.population[declared_class]
+    conclude(judged.representative(counts, declared, dataset.name, declared_class, options.margin))
+
+
+@pytest.mark.fairness(id="DATA-INTER-001", module=MODULE, controls=OF_DATASET)
+def test_intersections_are_covered(dataset: PersonDataset, governance: GovernanceOptions) -> None:
+    """Every combination of groups of two classes has rows enough."""
+    conclude(judged.intersections_covered(dataset.frame, governance.data.least))
+
+
+@pytest.mark.fairness(id="DATA-QUAL-001", module=MODULE, controls=OF_DATASET)
+def test_rows_are_not_repeated(dataset: PersonDataset, governance: GovernanceOptions) -> None:
+    """Few rows are the same as another."""
+    conclude(judged.few_duplicates(dataset.frame, dataset.columns, governance.data.most_duplicates))
+
+
+def test_values_are_missing_alike(dataset: PersonDataset, known_class: str) -> None:
+    """Rows about one group lack values as often as those about another."""
+    frame: pd.DataFrame = dataset.with_missing(known_class)
+    assert_no_disparity(
+        frame, outcome="incomplete", by=known_class, cluster=None, block=None, kind="binary", lower_is_worse=False
+    )
