@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 import pytest
 
@@ -12,6 +14,11 @@ from pytest_fairness.suites.governance.oversight import OversightOptions
 from pytest_fairness.suites.governance.representativeness import DataOptions
 from pytest_fairness.suites.governance.third_party import ThirdPartyOptions
 from pytest_fairness.suites.governance.transparency import TransparencyOptions
+
+if TYPE_CHECKING:
+    from pytest_fairness.context import RunContext
+    from pytest_fairness.suites.governance.oversight import OversightRecord
+    from pytest_fairness.suites.governance.past_results import PastRuns
 
 FILE = "governance.yaml"
 _OPTIONS = pytest.StashKey["GovernanceOptions"]()
@@ -44,3 +51,25 @@ def options_of(config: pytest.Config) -> GovernanceOptions:
 def governance(pytestconfig: pytest.Config) -> GovernanceOptions:
     """What ``governance.yaml`` says."""
     return options_of(pytestconfig)
+
+
+@pytest.fixture(scope="session")
+def past(fairness_run: RunContext) -> PastRuns:
+    """The past runs of the project, read once."""
+    from pytest_fairness.pytest_layer.fixtures import plainly
+    from pytest_fairness.suites.governance.past_results import past_runs
+
+    with plainly():
+        return past_runs(fairness_run)
+
+
+@pytest.fixture
+def decided(past: PastRuns, governance: GovernanceOptions, fairness_run: RunContext) -> OversightRecord:
+    """What the project's files say was decided of its past runs."""
+    from pytest_fairness.pytest_layer.fixtures import plainly
+    from pytest_fairness.suites.governance.oversight import oversight_record
+
+    with plainly():
+        found = oversight_record(fairness_run, past, governance.oversight)
+        _ = found.judged  # a run that is named and not there
+        return found
