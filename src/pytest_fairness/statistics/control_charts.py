@@ -91,9 +91,9 @@ def self_starting(values: Sequence[float], variances: Sequence[float] | None = N
 
 
 def self_starting_counts(counts: Sequence[int], sizes: Sequence[int]) -> Floats:
-    """The same of *counts* out of *sizes*, upwards: by the exact tail of each count given the sum of all up to it, which
-    is hypergeometric whatever the rate (Quesenberry 1991). Counts are discrete, so that a limit is passed less often
-    than once in its run length.
+    """The same of *counts* out of *sizes*, upwards: by the exact tail of each count given the sum of all up to it,
+    which is hypergeometric whatever the rate (Quesenberry 1991). Counts are discrete, so that a limit is passed less
+    often than once in its run length.
     """
     scores = np.full(len(counts), np.nan)
     for at in range(2, len(counts)):

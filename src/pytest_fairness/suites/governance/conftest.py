@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pytest_fairness.context import RunContext
     from pytest_fairness.suites.governance.oversight import OversightRecord
     from pytest_fairness.suites.governance.past_results import PastRuns
+    from pytest_fairness.suites.governance.third_party import ServiceInRun
 
 FILE = "governance.yaml"
 _OPTIONS = pytest.StashKey["GovernanceOptions"]()
@@ -73,3 +74,13 @@ def decided(past: PastRuns, governance: GovernanceOptions, fairness_run: RunCont
         found = oversight_record(fairness_run, past, governance.oversight)
         _ = found.judged  # a run that is named and not there
         return found
+
+
+@pytest.fixture
+def services(past: PastRuns, governance: GovernanceOptions, fairness_run: RunContext) -> dict[str, list[ServiceInRun]]:
+    """Each endpoint in the past runs that asked it; none where nobody was asked."""
+    from pytest_fairness.pytest_layer.fixtures import plainly
+    from pytest_fairness.suites.governance.third_party import services_of
+
+    with plainly():
+        return services_of(past, governance.third_party, fairness_run.settings.run_dir)

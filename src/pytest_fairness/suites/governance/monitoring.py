@@ -278,9 +278,11 @@ def _of_endpoint(run: RunResults, endpoint: str) -> dict[str, Finding]:
 # ---------------------------------------------------------------- findings
 
 
-def drift_findings(past: PastRuns, options: MonitoringOptions, what: str) -> tuple[list[Finding], list[RunDrift]]:
+def drift_findings(
+    past: PastRuns, options: MonitoringOptions, what: str
+) -> tuple[list[Finding], list[tuple[str, RunDrift]]]:
     """A finding of each comparison on its ``level`` or its ``gap``, one of each endpoint on its ``alarms``, and one on
-    all that has too few runs; with the charts that were judged.
+    all that has too few runs; and the charts that were judged, each with the name of its comparison.
     """
     monitored: list[tuple[Finding, str, list[RunSeries], Sequence[Finding]]]
     if what == "alarms":
@@ -300,7 +302,7 @@ def drift_findings(past: PastRuns, options: MonitoringOptions, what: str) -> tup
     findings = [_finding(what, one, name, drifts[name], limits, own) for one, name, _, own in enough]
     if few or not enough:
         findings.append(_too_few(what, few, options, past, nothing=not enough))
-    return findings, [one for judged in drifts.values() for one in judged]
+    return findings, [(name, one) for name, judged in drifts.items() for one in judged]
 
 
 def _finding(
@@ -311,10 +313,7 @@ def _finding(
     series, verdict = worst.series, worst.verdict
     if verdict is Verdict.PASS:
         trivial = f"; {worst.words}, which is less than {TRIVIAL} and trivial" if worst.words else ""
-        sentence = (
-            f"{name}: no drift of the {what} over {count(len(series.runs), 'run')}, {series.runs[0]} to "
-            f"{series.runs[-1]}{trivial}"
-        )
+        sentence = f"no drift of the {what} over {count(len(series.runs), 'run')} of {name}{trivial}"
     else:
         wide = f", wider than {MEDIUM} standard deviations now" if verdict is Verdict.FAIL else ""
         sentence = f"{name}: {worst.words}{wide}"
@@ -339,8 +338,8 @@ def _finding(
         effect_size="not computed: no chart raised an alarm" if alarm is None else d,
         notes=(
             f"{count(limits.charts, 'chart')} in this test: each raises an alarm in {limits.arl_0:,.0f} runs without "
-            f"drift; the CUSUM finds a shift of one standard deviation between runs in {limits.arl_1:.1f} runs on average, "
-            "once there are many runs before it",
+            f"drift; the CUSUM finds a shift of one standard deviation between runs in {limits.arl_1:.1f} runs on "
+            "average, once there are many runs before it",
         ),
         details={
             "limits": to_json({**{name: getattr(limits, name) for name in ("k", "h", "limit", "arl_0", "arl_1")}}),
@@ -409,14 +408,11 @@ def _too_few(
 # ---------------------------------------------------------------- as the report shows it
 
 
-def drift_section(what: str, drifts: Sequence[RunDrift], findings: Sequence[Finding]) -> Section | None:
+def drift_section(what: str, drifts: Sequence[tuple[str, RunDrift]]) -> Section | None:
     """A row a chart, the worst first, and a picture of each that raised an alarm; None without a chart."""
     if not drifts:
         return None
-    names = [one.sentence.partition(": ")[2].partition(": ")[0] for one in findings if one.details]
-    sizes = [len(one.details["charts"]) for one in findings if one.details]  # type: ignore[arg-type]
-    of = [name for name, size in zip(names, sizes, strict=True) for _ in range(size)]
-    rows = sorted(zip(of, drifts, strict=True), key=lambda row: (-row[1].verdict.severity, row[1].chart.alarm is None))
+    rows = sorted(drifts, key=lambda row: (-row[1].verdict.severity, row[1].chart.alarm is None))
     columns: Columns = {
         "comparison": lambda row: row[0],
         "of": lambda row: row[1].series.of if what == "gap" else what,

@@ -22,7 +22,7 @@ CONTROLS = {"A.6.2.6": "direct", "A.6.2.8": "supporting"}
 def _monitor(what: str, past: PastRuns, governance: GovernanceOptions, fairness_run: RunContext) -> None:
     __tracebackhide__ = True
     findings, drifts = drift_findings(past, governance.monitoring, what)
-    if (section := drift_section(what, drifts, findings)) is not None:
+    if (section := drift_section(what, drifts)) is not None:
         write_sections(fairness_run.store.directory, f"drift_{what}", section)
     conclude_each(findings)
 
