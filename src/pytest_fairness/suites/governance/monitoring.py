@@ -385,7 +385,7 @@ def _too_few(
     nothing: bool,
 ) -> Finding:
     """What is concluded of comparisons that not enough runs have made: where there are no others, nothing was done."""
-    runs = len(past.since(options.since).asked)
+    runs = len([one for one in past.since(options.since).asked if named_findings(one)])
     words = f"{count(runs, 'past run')} that asked {'has' if runs == 1 else 'have'} no figures to chart"
     if few:
         most = max(len(series[0].runs) for _, _, series, _ in few)

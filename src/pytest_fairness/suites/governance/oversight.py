@@ -77,8 +77,8 @@ class OversightRecord:
         """The run whose findings are judged. Raises UsageError where the one that is named is not there."""
         wanted = self.options.run
         if wanted in ("", LAST):
-            return self.past.runs[-1] if self.past.runs else None
-        found = [one for one in self.past.runs if id_of(one) == wanted]
+            return self.past.judged[-1] if self.past.judged else None
+        found = [one for one in self.past.judged if id_of(one) == wanted]
         if not found:
             raise UsageError(f"governance.yaml: oversight: run: there is no run {wanted!r} that can be judged")
         return found[0]
@@ -92,7 +92,7 @@ class OversightRecord:
             return []
         latest = {
             number: (id_of(one), finding, nodeid)
-            for one in self.past.runs
+            for one in self.past.judged
             for finding, nodeid, number in named_findings(one)
         }
         newer = [f"run {why}" for why in self.past.unreadable if why.partition(":")[0] > id_of(run)]
@@ -263,7 +263,7 @@ def _follow_up(entry: Mitigation, record: OversightRecord) -> FollowUp:
     """What became of *entry*, by the newest run from the day on which it was done that tested what it is about."""
     about = f"{entry.action} ({entry.owner}, {entry.date}, {entry.finding or entry.test})"
     tested: tuple[str, Verdict] | None = None
-    for run in record.past.runs:
+    for run in record.past.judged:
         covered = [one.verdict for one, nodeid, number in named_findings(run) if entry.covers(one, nodeid, number)]
         if covered and (entry.done is None or str(run.run["started"])[:10] >= entry.done.isoformat()):
             tested = id_of(run), Verdict.worst(covered)

@@ -24,13 +24,15 @@ MOST_LISTED = 10
 
 @dataclass(frozen=True, slots=True)
 class PastRuns:
-    """Runs that have findings of more than these processes, the oldest first, and why others cannot be read: folder and
-    reason. ``current`` is the id of the run that judges them.
-    """
+    """All runs that can be read, the oldest first, and why others cannot be: folder and reason."""
 
     runs: tuple[RunResults, ...]
     unreadable: tuple[str, ...] = ()
-    current: str = ""
+
+    @property
+    def judged(self) -> tuple[RunResults, ...]:
+        """Those that have findings of more than these processes."""
+        return tuple(one for one in self.runs if named_findings(one))
 
     @property
     def asked(self) -> tuple[RunResults, ...]:
@@ -46,8 +48,7 @@ def past_runs(context: RunContext) -> PastRuns:
     """All runs of the project but the one that is going on."""
     current = context.store.directory
     read = read_runs([folder for folder in run_folders(context.settings.run_dir) if folder.name != current.name])
-    runs = (one for one in read.runs if any(finding.test_module not in PROCESSES for finding in one.findings))
-    return PastRuns(tuple(runs), read.unreadable, current.name)
+    return PastRuns(read.runs, read.unreadable)
 
 
 def id_of(run: RunResults) -> str:
@@ -75,6 +76,7 @@ def conclude_each(findings: Iterable[Finding]) -> None:
     """Hand all *findings* to the running test, each FLAG with its own justification, and do what the worst asks for:
     a FLAG that is justified hides no other.
     """
+    __tracebackhide__ = True
     test, judged = current_test(), []
     for finding in findings:
         flagged = test is not None and finding.verdict is Verdict.FLAG and finding.justification is None

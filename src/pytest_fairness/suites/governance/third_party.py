@@ -238,12 +238,12 @@ def service_logs(folder: Path, *, parameters: bool) -> dict[str, ServiceLog]:
             trials[record["key"]] = record["endpoint"]["name"], sent
             found.setdefault(record["endpoint"]["name"], ServiceLog())
         for record in reader.each("attempt"):
-            endpoint, sent = trials.get(record["key"], ("", {}))
+            endpoint, meant = trials.get(record["key"], ("", {}))
             log, wire = found.setdefault(endpoint, ServiceLog()), record.get("wire") or {}
             if (mark := _json(wire.get("response_body")).get(_FINGERPRINT)) is not None:
                 log.fingerprints[str(mark)] += 1
             if parameters:
-                _count_parameters(log, record, wire, sent)
+                _count_parameters(log, record, wire, meant)
     return found
 
 
