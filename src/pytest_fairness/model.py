@@ -209,6 +209,7 @@ class Reason(StrEnum):
     DIFFERENTIAL_REFUSAL = "DIFFERENTIAL_REFUSAL"  # scores agree, but one group is refused more often
     OVERLAP = "OVERLAP"  # under 80 % of the personas are in both baseline and run
     MIXED_MODELS = "MIXED_MODELS"  # more than one model version answered
+    UNRECORDED = "UNRECORDED"  # what it takes to judge was never written down
 
     @property
     def unusable(self) -> bool:

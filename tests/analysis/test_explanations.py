@@ -203,6 +203,7 @@ def test_every_verdict_of_every_assertion_says_what_would_change_it(assertion: s
         (Reason.INCOMPLETE, "running the trials"),
         (Reason.MIXED_MODELS, "one model version"),
         (Reason.SMALL_NUMBERS, "more decisions"),
+        (Reason.UNRECORDED, "a record of what"),
         (Reason.PRECISION, "about 31 names a group."),
     ],
 )

@@ -135,6 +135,8 @@ def _way_out(finding: Finding) -> str:
     if finding.verdict is Verdict.INCONCLUSIVE:
         if finding.reason is not None and finding.reason.value in words["reasons"]:
             return words["reasons"][finding.reason.value]
+        if finding.assertion in words["waits"]:
+            return words["waits"][finding.assertion]
         needs = list(dict.fromkeys(pair.needs for pair in finding.pairs if pair.needs))
         return "; ".join(needs[:3]) if needs else "more names a group, every name in every template"
     mend = words["mends"].get(finding.assertion, words["mends"]["default"])

@@ -132,6 +132,7 @@ _REASONS = {
     Reason.DIFFERENTIAL_REFUSAL: "a group is refused more",
     Reason.OVERLAP: "too few shared personas",
     Reason.MIXED_MODELS: "several models answered",
+    Reason.UNRECORDED: "not recorded",
 }
 
 

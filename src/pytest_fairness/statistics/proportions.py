@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtrc, ndtri
+from scipy.special import bdtrc, betaincinv, chdtrc, ndtri
 
 from pytest_fairness.statistics.arrays import Floats
 from pytest_fairness.statistics.clusters import t_quantile
@@ -30,6 +30,18 @@ def wilson(x: Floats, n: Floats, z: Floats | float) -> tuple[Floats, Floats]:
     middle = (p + square / (2 * m)) / (1 + square / m)
     half = z / (1 + square / m) * np.sqrt(np.maximum(p * (1 - p) / m + square / (4 * m * m), 0.0))
     return np.where(n > 0, np.maximum(middle - half, 0.0), 0.0), np.where(n > 0, np.minimum(middle + half, 1.0), 1.0)
+
+
+def binomial_tail(x: int, n: int, p: float) -> float:
+    """The chance of *x* or more of *n* at the rate *p*, exactly."""
+    return 1.0 if x <= 0 else float(bdtrc(x - 1, n, p))
+
+
+def clopper_pearson(x: int, n: int, level: float = 0.95) -> tuple[float, float]:
+    """The exact interval of a rate, x of n (Clopper and Pearson 1934)."""
+    outside = (1 - level) / 2
+    low = 0.0 if x == 0 else float(betaincinv(x, n - x + 1, outside))
+    return low, 1.0 if x == n else float(betaincinv(x + 1, n - x, 1 - outside))
 
 
 def newcombe(x1: Floats, n1: Floats, x2: Floats, n2: Floats, z: Floats | float = Z_95) -> tuple[Floats, Floats]:

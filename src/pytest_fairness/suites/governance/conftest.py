@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 import pytest
 
@@ -9,9 +11,15 @@ from pytest_fairness.documents import open_document
 from pytest_fairness.errors import UsageError
 from pytest_fairness.suites.governance.monitoring import MonitoringOptions
 from pytest_fairness.suites.governance.oversight import OversightOptions
-from pytest_fairness.suites.governance.representativeness import DataOptions, PersonDataset, dataset_of
+from pytest_fairness.suites.governance.representativeness import OF_DATASET, DataOptions, PersonDataset, dataset_of
 from pytest_fairness.suites.governance.third_party import ThirdPartyOptions
 from pytest_fairness.suites.governance.transparency import TransparencyOptions
+
+if TYPE_CHECKING:
+    from pytest_fairness.context import RunContext
+    from pytest_fairness.suites.governance.oversight import OversightRecord
+    from pytest_fairness.suites.governance.past_results import PastRuns
+    from pytest_fairness.suites.governance.third_party import ServiceInRun
 
 FILE = "governance.yaml"
 _OPTIONS = pytest.StashKey["GovernanceOptions"]()
@@ -43,22 +51,17 @@ def options_of(config: pytest.Config) -> GovernanceOptions:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """An item a class whose shares are declared, and one a class that the dataset speaks of."""
     options = options_of(metafunc.config).data
-    of = {"declared_class": list(options.population), "known_class": list({**options.population, **options.columns})}
-    for name, classes in of.items():
-        if name in metafunc.fixturenames:
-            what = (
-                "DATA-MISS"
-                if name == "known_class"
-                else "DATA-REPR"
-                if "dataset" in metafunc.fixturenames
-                else "DATA-PERS"
-            )
-            marks = [
-                pytest.mark.fairness(id=f"{what}-{at:03}", module="iso42001-data") for at in range(1, len(classes) + 1)
-            ]
-            items = [pytest.param(one, id=one, marks=mark) for one, mark in zip(classes, marks, strict=True)]
-            why = pytest.mark.skip(reason=f"{FILE} declares no population, so there is nothing to compare with")
-            metafunc.parametrize(name, items or [pytest.param("", id="none", marks=[why, pytest.mark.fairness])])
+    declared, known = list(options.population), list({**options.population, **options.columns})
+    why = pytest.mark.skip(reason=f"{FILE} declares no population, so there is nothing to compare with")
+    repr_or_persons = "DATA-REPR" if "dataset" in metafunc.fixturenames else "DATA-PERS"
+    for name, classes, what in (("declared_class", declared, repr_or_persons), ("known_class", known, "DATA-MISS")):
+        if name not in metafunc.fixturenames:
+            continue
+        items = []
+        for number, one in enumerate(classes, start=1):
+            mark = pytest.mark.fairness(id=f"{what}-{number:03}", module="iso42001-data", controls=OF_DATASET)
+            items.append(pytest.param(one, id=one, marks=mark))
+        metafunc.parametrize(name, items or [pytest.param("", id="none", marks=[why, pytest.mark.fairness])])
 
 
 @pytest.fixture
@@ -77,3 +80,35 @@ def dataset(pytestconfig: pytest.Config) -> PersonDataset:
         pytest.skip(f"{FILE} names no dataset: data: {{dataset: FILE.csv}}")
     with plainly():
         return dataset_of(options, pytestconfig.rootpath)
+
+
+@pytest.fixture(scope="session")
+def past(fairness_run: RunContext) -> PastRuns:
+    """The past runs of the project, read once."""
+    from pytest_fairness.pytest_layer.fixtures import plainly
+    from pytest_fairness.suites.governance.past_results import past_runs
+
+    with plainly():
+        return past_runs(fairness_run)
+
+
+@pytest.fixture
+def decided(past: PastRuns, governance: GovernanceOptions, fairness_run: RunContext) -> OversightRecord:
+    """What the project's files say was decided of its past runs."""
+    from pytest_fairness.pytest_layer.fixtures import plainly
+    from pytest_fairness.suites.governance.oversight import oversight_record
+
+    with plainly():
+        found = oversight_record(fairness_run, past, governance.oversight)
+        _ = found.judged  # a run that is named and not there
+        return found
+
+
+@pytest.fixture
+def services(past: PastRuns, governance: GovernanceOptions, fairness_run: RunContext) -> dict[str, list[ServiceInRun]]:
+    """Each endpoint in the past runs that asked it; none where nobody was asked."""
+    from pytest_fairness.pytest_layer.fixtures import plainly
+    from pytest_fairness.suites.governance.third_party import services_of
+
+    with plainly():
+        return services_of(past, governance.third_party, fairness_run.settings.run_dir)

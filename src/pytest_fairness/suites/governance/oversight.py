@@ -1,9 +1,465 @@
-"""Whether what was found was decided, by whom, and in time."""
+"""Whether what was found was decided, by whom, and in time: from the project's own files alone."""
 
 from __future__ import annotations
 
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
 import msgspec
+
+from pytest_fairness.analysis.provenance import stamp
+from pytest_fairness.baselines import justifications, mitigations
+from pytest_fairness.baselines.approval import APPROVER_VARIABLE, git
+from pytest_fairness.baselines.history import Version, versions
+from pytest_fairness.baselines.justifications import Justification
+from pytest_fairness.baselines.mitigations import Mitigation
+from pytest_fairness.documents import Text, open_document
+from pytest_fairness.errors import UsageError
+from pytest_fairness.model import Finding, Reason, Verdict
+from pytest_fairness.reports.formatting import count
+from pytest_fairness.reports.sections import Columns, Entry, Section, table
+from pytest_fairness.scorers.lexicon import AcceptedWarning
+from pytest_fairness.suites.governance.past_results import (
+    MOST_LISTED,
+    PastRuns,
+    id_of,
+    listed_few,
+    named_findings,
+    words_of,
+)
+
+if TYPE_CHECKING:
+    from pytest_fairness.context import RunContext
+    from pytest_fairness.reports.findings_json import RunResults
+
+LAST = "last"
+_Days = Annotated[int, msgspec.Meta(ge=1)]
+#: As far as a trailer of a commit says that its author did not decide alone.
+_REVIEWED = ("Reviewed-by", "Approved-by", "Acked-by", "Signed-off-by")
+NO_RUN = "run the fairness tests first (pytest -m fairness), then this test again"
 
 
 class OversightOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What ``governance.yaml`` may say under ``oversight``."""
+    """What ``governance.yaml`` may say under ``oversight``.
+
+    ``run``: the run whose findings are judged, by id, or ``last`` for the newest whatever it tested; without it the
+    newest, and nothing passes while alarms of earlier runs were not tested again. ``overdue_days``: after which a
+    mitigation is overdue that has no ``due``. ``soon_days``: what expires so soon is listed. ``longest_days``: an
+    expiry further away is none. ``change``: what a baseline depends on, as patterns of git, from the root on.
+    """
+
+    run: str = ""
+    overdue_days: _Days = 90
+    soon_days: _Days = 30
+    longest_days: _Days = 731
+    change: tuple[Text, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class OversightRecord:
+    """What the project's files say: its past runs, and what was decided of them by ``today``."""
+
+    past: PastRuns
+    options: OversightOptions
+    root: Path
+    baselines: Path
+    endpoints: Path
+    today: datetime.date
+    justifications: tuple[Justification, ...] = ()
+    mitigations: tuple[Mitigation, ...] = ()
+    accepted: tuple[AcceptedWarning, ...] = ()
+
+    @property
+    def judged(self) -> RunResults | None:
+        """The run whose findings are judged. Raises UsageError where the one that is named is not there."""
+        wanted = self.options.run
+        if wanted in ("", LAST):
+            return self.past.judged[-1] if self.past.judged else None
+        found = [one for one in self.past.judged if id_of(one) == wanted]
+        if not found:
+            raise UsageError(f"governance.yaml: oversight: run: there is no run {wanted!r} that can be judged")
+        return found[0]
+
+    def left_out(self, verdict: Verdict) -> list[str]:
+        """Alarms of earlier runs whose comparison the judged run did not make again, and newer runs that cannot be
+        read; none where a run is named.
+        """
+        run = self.judged
+        if run is None or self.options.run:
+            return []
+        latest = {
+            number: (id_of(one), finding, nodeid)
+            for one in self.past.judged
+            for finding, nodeid, number in named_findings(one)
+        }
+        newer = [f"run {why}" for why in self.past.unreadable if why.partition(":")[0] > id_of(run)]
+        return newer + [
+            f"{words_of(finding, number)} of run {own}"
+            for number, (own, finding, nodeid) in latest.items()
+            if own != id_of(run) and finding.verdict is verdict and not self.answered(finding, nodeid, number)
+        ]
+
+    def answered(self, finding: Finding, nodeid: str, number: str) -> bool:
+        """Whether a justification in force, or a mitigation, is about *finding*."""
+        if finding.verdict is Verdict.FLAG and self.in_force(finding, nodeid):
+            return True
+        return any(entry.covers(finding, nodeid, number) for entry in self.mitigations)
+
+    def in_force(self, finding: Finding, nodeid: str) -> bool:
+        """Whether a justification covers *finding* today: one of the file, or the one that its run has recorded."""
+        recorded = finding.justification or {}
+        until = str(recorded.get("expiry", ""))[:10]
+        if recorded and (not until or datetime.date.fromisoformat(until) >= self.today):
+            return True  # an approved regression has no end: the next approval takes its place
+        return any(one.covers(finding, nodeid, self.today) for one in self.justifications)
+
+
+def oversight_record(context: RunContext, past: PastRuns, options: OversightOptions) -> OversightRecord:
+    """What the files of this project say today. Raises UsageError, with the line, for one that cannot be read."""
+    root, accepted = context.root, context.root / "accepted.yaml"
+    return OversightRecord(
+        past=past,
+        options=options,
+        root=root,
+        baselines=context.settings.baseline_dir,
+        endpoints=context.settings.endpoints_file,
+        today=datetime.datetime.now(datetime.UTC).date(),
+        justifications=justifications.read_file(root / "justifications.yaml"),
+        mitigations=mitigations.read_file(root / mitigations.NAME),
+        accepted=open_document(accepted).convert(tuple[AcceptedWarning, ...]) if accepted.exists() else (),
+    )
+
+
+class FollowUp(msgspec.Struct, frozen=True):
+    """One thing that had to be decided: what it is, what became of it, and what that is worth."""
+
+    what: str
+    state: str
+    verdict: Verdict
+
+
+def _concluded(
+    of: str,
+    found: Sequence[FollowUp],
+    record: OversightRecord,
+    *,
+    fails: str,
+    unknown: str,
+    passes: str,
+    notes: Sequence[str] = (),
+    reason: Reason = Reason.UNRECORDED,
+) -> Finding:
+    """The finding on *found*: its worst. *passes* is its sentence; *fails* and *unknown* follow how many are so."""
+    verdict = Verdict.worst([one.verdict for one in found]) if found else Verdict.PASS
+    worst = [f"{one.what}: {one.state}" if one.state else one.what for one in found if one.verdict is verdict]
+    counted = f"{len(worst)} {unknown if verdict is Verdict.INCONCLUSIVE else fails}: {listed_few(worst)}"
+    return _finding(
+        of,
+        verdict,
+        f"{passes if verdict is Verdict.PASS else counted}.",
+        record,
+        reason=reason if verdict is Verdict.INCONCLUSIVE else None,
+        notes=(*notes, *(worst[3:MOST_LISTED] if verdict is not Verdict.PASS else ())),
+        found=found,
+    )
+
+
+def _finding(
+    of: str,
+    verdict: Verdict,
+    words: str,
+    record: OversightRecord,
+    *,
+    reason: Reason | None = None,
+    notes: Sequence[str] = (),
+    found: Sequence[FollowUp] = (),
+) -> Finding:
+    import pandas as pd
+
+    run = record.judged
+    findings = [] if run is None else [one for one, _, _ in named_findings(run)]
+    frame = pd.DataFrame({name: [getattr(one, name) for one in findings] for name in ("simulated", "replayed")})
+    finding = Finding(
+        assertion="oversight",
+        verdict=verdict,
+        reason=reason,
+        sentence=f"{verdict}: {words}",
+        outcome=of,
+        notes=tuple(notes),
+        details={"run": None if run is None else id_of(run), "followed_up": msgspec.to_builtins(tuple(found))},
+    )
+    return stamp(finding, frame)
+
+
+def _no_run(of: str, record: OversightRecord) -> Finding:
+    """What is concluded where there is no run to judge."""
+    why = f" ({listed_few(record.past.unreadable, 1)})" if record.past.unreadable else ""
+    words = f"there is no past run with findings{why}: {NO_RUN}."
+    return _finding(of, Verdict.INCONCLUSIVE, words, record, reason=Reason.N)
+
+
+# ---------------------------------------------------------------- FLAGs and FAILs
+
+
+def justified(record: OversightRecord) -> Finding:
+    """Whether each FLAG of the judged run has a justification in force."""
+    run = record.judged
+    if run is None:
+        return _no_run("justifications", record)
+    found = []
+    for finding, nodeid, number in named_findings(run):
+        if finding.verdict is Verdict.FLAG:
+            holds = record.in_force(finding, nodeid)
+            expired = any(one.is_about(finding, nodeid) for one in record.justifications) or finding.justification
+            state = "justified" if holds else "its justification has expired" if expired else "nobody has justified it"
+            found.append(FollowUp(words_of(finding, number), state, Verdict.PASS if holds else Verdict.FAIL))
+    flags = len(found)
+    found += [FollowUp(one, "not tested again", Verdict.INCONCLUSIVE) for one in record.left_out(Verdict.FLAG)]
+    has = f"run {id_of(run)} has {count(len(named_findings(run)), 'finding')}"
+    return _concluded(
+        "justifications",
+        found,
+        record,
+        fails=f"of {count(flags, 'FLAG')} of run {id_of(run)} without a justification in force",
+        unknown=f"not settled: run {id_of(run)} leaves out what was flagged before and nobody has justified",
+        passes=f"{has}, and {count(flags, 'FLAG')}, each justified" if flags else f"{has} and no FLAG",
+        reason=Reason.INCOMPLETE,
+    )
+
+
+def mitigated(record: OversightRecord) -> Finding:
+    """Whether each FAIL of the judged run has a mitigation, none is overdue, and what is done was tested again."""
+    run = record.judged
+    if run is None:
+        return _no_run("mitigations", record)
+    found = [
+        FollowUp(words_of(finding, number), f"no entry of {mitigations.NAME} is about it", Verdict.FAIL)
+        for finding, nodeid, number in named_findings(run)
+        if finding.verdict is Verdict.FAIL and not record.answered(finding, nodeid, number)
+    ]
+    found += [_follow_up(entry, record) for entry in record.mitigations]
+    found += [
+        FollowUp(one, "not tested again, and no mitigation is about it", Verdict.INCONCLUSIVE)
+        for one in record.left_out(Verdict.FAIL)
+    ]
+    fails = sum(finding.verdict is Verdict.FAIL for finding, _, _ in named_findings(run))
+    entries = len(record.mitigations)
+    return _concluded(
+        "mitigations",
+        found,
+        record,
+        fails=f"not followed up, of {count(fails, 'FAIL')} of run {id_of(run)} and {count(entries, 'mitigation')}",
+        unknown="of which nobody knows whether it is mended",
+        passes=f"run {id_of(run)} has no FAIL without a mitigation ({count(fails, 'FAIL')}); of "
+        f"{count(entries, 'mitigation')} none is overdue, and each that is done was tested again and passed",
+        reason=Reason.INCOMPLETE,
+    )
+
+
+def _follow_up(entry: Mitigation, record: OversightRecord) -> FollowUp:
+    """What became of *entry*, by the newest run from the day on which it was done that tested what it is about."""
+    about = f"{entry.action} ({entry.owner}, {entry.date}, {entry.finding or entry.test})"
+    tested: tuple[str, Verdict] | None = None
+    for run in record.past.judged:
+        covered = [one.verdict for one, nodeid, number in named_findings(run) if entry.covers(one, nodeid, number)]
+        if covered and (entry.done is None or str(run.run["started"])[:10] >= entry.done.isoformat()):
+            tested = id_of(run), Verdict.worst(covered)
+    if tested is not None and tested[1] is Verdict.PASS:
+        return FollowUp(about, f"passes in run {tested[0]}", Verdict.PASS)
+    if entry.done is not None and tested is not None:
+        return FollowUp(about, f"done {entry.done}, and the re-test in run {tested[0]} is {tested[1]}", Verdict.FAIL)
+    due = entry.due or entry.date + datetime.timedelta(days=record.options.overdue_days)
+    if entry.done is not None:
+        late = (record.today - entry.done).days > record.options.overdue_days
+        return FollowUp(about, f"done {entry.done}, not tested since", Verdict.FAIL if late else Verdict.INCONCLUSIVE)
+    if due < record.today:
+        return FollowUp(about, f"overdue since {due}", Verdict.FAIL)
+    return FollowUp(about, f"open until {due}", Verdict.PASS)
+
+
+# ---------------------------------------------------------------- approvals
+
+
+class GitPerson(msgspec.Struct, frozen=True):
+    """A name as git has it, with the address; either may be empty."""
+
+    name: str
+    address: str = ""
+
+    @classmethod
+    def of(cls, text: str) -> GitPerson:
+        name, _, address = text.partition("<")
+        return cls(" ".join(name.split()).casefold(), address.partition(">")[0].strip().casefold())
+
+    def is_(self, other: GitPerson) -> bool:
+        """Whether both are one person, as far as names and addresses tell."""
+        same_address = bool(self.address) and self.address == other.address
+        return same_address or (bool(self.name) and self.name == other.name)
+
+
+def approved(record: OversightRecord) -> Finding:
+    """Whether somebody else approved each baseline than whoever changed what its scores depend on."""
+    found = []
+    for path in sorted(record.baselines.glob("*.json")):
+        found += [FollowUp(path.name, *_approval(path, record))]
+    if not found:
+        words = (
+            f"{record.baselines.name}/ holds no approved baseline, so that nobody has approved anything: approve one "
+            "(assert_baseline with --fairness-approve)."
+        )
+        return _finding("approvals", Verdict.INCONCLUSIVE, words, record, reason=Reason.UNRECORDED)
+    return _concluded(
+        "approvals",
+        found,
+        record,
+        fails=f"of {count(len(found), 'baseline')} not approved by somebody else than the author of the change",
+        unknown=f"of {count(len(found), 'baseline')} of which nothing shows who approved whose change",
+        passes=f"{count(len(found), 'baseline')}, each approved by somebody else than the author of the change",
+        notes=("names are as git has them: everybody can set their own, and only a protected branch or a signature "
+               "proves one",),
+    )  # fmt: skip
+
+
+def _approval(path: Path, record: OversightRecord) -> tuple[str, Verdict]:
+    """What the files and git show of the approval of the baseline at *path*."""
+    history, why = versions(path, record.root)
+    newest = history[0] if history else None
+    if newest is None or newest.document is None or newest.document.approval is None:
+        return f"cannot be read: {newest.why if newest else why}", Verdict.FAIL
+    approval = newest.document.approval
+    by, source = approval.approved_by, approval.approved_by_source
+    if why or not newest.commit:
+        return f"approved by {by}; {why or 'as it is now it is not committed'}", Verdict.INCONCLUSIVE
+    approver = GitPerson.of(by)
+    authors = _authors(newest, history[1:], record)
+    if [one for one in authors if approver.is_(one)]:
+        return f"{by} approved a change of their own", Verdict.FAIL
+    if not authors:
+        return f"approved by {by}; git does not show who changed what was approved", Verdict.INCONCLUSIVE
+    if approval.dirty and not _in_commit(newest, record):
+        return f"approved by {by} with changes that were never committed", Verdict.INCONCLUSIVE
+    named = ", ".join(sorted({one.name or one.address for one in authors}))
+    if source == "git" or any(approver.is_(one) for one in _witnesses(newest, record)):
+        return f"approved by {by}, changed by {named}", Verdict.PASS
+    told = f"the variable {APPROVER_VARIABLE}" if source == APPROVER_VARIABLE else "the login"
+    return f"{told} alone says that {by} approved the change of {named}, and no commit bears it out", (
+        Verdict.INCONCLUSIVE
+    )
+
+
+def _paths(version: Version, record: OversightRecord) -> list[str]:
+    """What the scores of a baseline depend on, as patterns of git: the folder of its test, prompts, who is asked."""
+    if record.options.change:
+        return list(record.options.change)
+    module = Path(version.document.test_id.partition("::")[0] if version.document else "")
+    own = [f"{module.parent.as_posix()}/"] if len(module.parts) > 1 else [module.as_posix(), "conftest.py"]
+    own = own if (record.root / module).exists() else []
+    endpoints = record.endpoints
+    if endpoints.is_relative_to(record.root):
+        own.append(endpoints.relative_to(record.root).as_posix())
+    decided = ("justifications", "mitigations", "accepted", "governance")  # of the scores, not what they come from
+    return [*own, "personas", ":(glob)*.txt", ":(glob)*.yaml", *(f":(exclude){one}.yaml" for one in decided)]
+
+
+def _authors(version: Version, older: Sequence[Version], record: OversightRecord) -> list[GitPerson]:
+    """Who changed what *version* depends on since the approval before it; of a first one, or where nothing changed
+    since, who changed it last.
+    """
+    approval = version.document.approval if version.document else None
+    before = next((one.document.approval.git_commit for one in older if one.document and one.document.approval), None)
+    last = version.commit if approval is not None and approval.dirty else approval and approval.git_commit
+    if not last:
+        return []
+    paths = _paths(version, record)
+    since = _people(record, f"{before}..{last}", paths) if before else []
+    return since or _people(record, last, paths, "-1")
+
+
+def _in_commit(version: Version, record: OversightRecord) -> bool:
+    """Whether the commit of the baseline holds a change of what it depends on, too."""
+    paths = _paths(version, record)
+    return bool(git(record.root, "log", "-1", "--format=%H", f"{version.commit}^!", "--", *paths))
+
+
+def _people(record: OversightRecord, commits: str, paths: Sequence[str], *more: str) -> list[GitPerson]:
+    form = "--format=%aN <%aE>%n%(trailers:key=Co-authored-by,valueonly)"
+    text = git(record.root, "log", "--no-merges", *more, form, commits, "--", *paths) or ""
+    return [GitPerson.of(line) for line in text.splitlines() if line.strip()]
+
+
+def _witnesses(version: Version, record: OversightRecord) -> list[GitPerson]:
+    """Who stands in the commit of the baseline: author, committer, and who reviewed it."""
+    trailers = "".join(f"%n%(trailers:key={key},valueonly)" for key in _REVIEWED)
+    text = git(record.root, "log", "-1", f"--format=%aN <%aE>%n%cN <%cE>{trailers}", version.commit) or ""
+    return [GitPerson.of(line) for line in text.splitlines() if line.strip()]
+
+
+# ---------------------------------------------------------------- expiries
+
+
+def unexpired(record: OversightRecord) -> Finding:
+    """Whether what excuses a finding or a warning has an end, and has not passed it."""
+    excuses = list(_excuses(record))
+    if not excuses and record.judged is None:
+        return _no_run("expiries", record)
+    found, soon = [], []
+    for what, since, until in excuses:
+        days = (until - record.today).days
+        if days < 0:
+            found.append(FollowUp(what, f"expired on {until}", Verdict.FAIL))
+        elif since is not None and (until - since).days > record.options.longest_days:
+            state = f"ends on {until}, over {record.options.longest_days} days after {since}, which is no end"
+            found.append(FollowUp(what, state, Verdict.FLAG))
+        else:
+            found.append(FollowUp(what, f"until {until}", Verdict.PASS))
+            soon += [f"{what} expires on {until}, in {days} days"] if days <= record.options.soon_days else []
+    return _concluded(
+        "expiries",
+        found,
+        record,
+        fails=f"of {len(found)} justifications and accepted warnings that expired, or have no end",
+        unknown="",
+        passes=f"none of {len(found)} justifications and accepted warnings has expired"
+        + (f"; {len(soon)} expire within {record.options.soon_days} days" if soon else "")
+        if found
+        else "nothing is justified or accepted, so that nothing can expire",
+        notes=soon[:MOST_LISTED],
+    )
+
+
+def _excuses(record: OversightRecord) -> Iterator[tuple[str, datetime.date | None, datetime.date]]:
+    """What each excuse is, since when it holds, where that is said, and until when."""
+    for one in record.justifications:
+        yield f"justification of {one.test} ({one.approver})", one.date, one.expiry
+    for entry in record.accepted:
+        since = record.today  # it says only how long it holds
+        yield f"accepted warning {entry.term or entry.phrase} ({entry.who})", since, entry.until
+    recorded = [] if record.judged is None else named_findings(record.judged)
+    known = {(one.reason, one.approver, one.expiry) for one in record.justifications}
+    for finding, nodeid, _ in recorded:
+        given: Mapping[str, Any] = finding.justification or {}
+        if expiry := str(given.get("expiry", ""))[:10]:
+            until = datetime.date.fromisoformat(expiry)
+            if (given.get("reason"), given.get("approver"), until) not in known:
+                since = datetime.date.fromisoformat(str(given["date"])[:10])
+                yield f"marker of {nodeid} ({given.get('approver')})", since, until
+
+
+# ---------------------------------------------------------------- as the report shows it
+
+
+def oversight_section(finding: Finding) -> Section:
+    """What was followed up, a row each, the worst first."""
+    rows = msgspec.convert(finding.details["followed_up"], tuple[FollowUp, ...])
+    columns: Columns = {
+        "what": lambda one: one.what,
+        "what became of it": lambda one: one.state,
+        "verdict": lambda one: Entry(verdict=one.verdict),
+    }
+    ordered = sorted(rows, key=lambda one: -one.verdict.severity)
+    caption = f"Each of {len(rows)}, the worst first"
+    parts = (table(caption, ordered, columns, words=("what became of it",)),) if rows else ()
+    return Section(id=f"oversight-{finding.outcome}", heading=f"Oversight: {finding.outcome}", parts=parts)

@@ -28,6 +28,9 @@ CLASSES = (
     "race_ethnicity", "gender", "age", "disability", "religion", "sexual_orientation", "national_origin",
     "socioeconomic_status",
 )  # fmt: skip
+#: What is tested with is data for verification; a dataset of the system's own is data for its development.
+OF_TESTS = {"A.7.4": "supporting", "A.6.2.4": "supporting"}
+OF_DATASET = {"A.7.2": "supporting", "A.7.4": "direct"}
 #: Names a group that can be drawn: what a grid asks for, and what it takes to say anything.
 NAMES, FEWEST_NAMES = 20, 10
 _MOST_LISTED = 8

@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from pytest_fairness.suites.governance.representativeness import PersonDataset
 
 MODULE = "iso42001-data"
-#: What is tested with is data for verification; a dataset of the system's own is data for its development.
-OF_TESTS, OF_DATASET = {"A.7.4": "supporting", "A.6.2.4": "supporting"}, {"A.7.2": "supporting", "A.7.4": "direct"}
 
 
-@pytest.mark.fairness(id="DATA-COVER-001", module=MODULE, controls=OF_TESTS)
+@pytest.mark.fairness(id="DATA-COVER-001", module=MODULE, controls=judged.OF_TESTS)
 def test_every_class_can_be_asked_about(
     persona_matrix: PersonaMatrix, name_banks: NameBanks, pytestconfig: pytest.Config
 ) -> None:
@@ -32,7 +30,7 @@ def test_every_class_can_be_asked_about(
     conclude(judged.classes_covered(persona_matrix, name_banks, judged.signals_of(pytestconfig.rootpath)))
 
 
-@pytest.mark.fairness(id="DATA-NAMES-001", module=MODULE, controls=OF_TESTS)
+@pytest.mark.fairness(id="DATA-NAMES-001", module=MODULE, controls=judged.OF_TESTS)
 def test_there_are_names_enough(name_banks: NameBanks) -> None:
     """Every group that names convey has as many as a grid asks for."""
     conclude(judged.name_banks_suffice(name_banks))
@@ -56,13 +54,13 @@ def test_the_dataset_is_like_the_population(
     conclude(judged.representative(counts, declared, dataset.name, declared_class, options.margin))
 
 
-@pytest.mark.fairness(id="DATA-INTER-001", module=MODULE, controls=OF_DATASET)
+@pytest.mark.fairness(id="DATA-INTER-001", module=MODULE, controls=judged.OF_DATASET)
 def test_intersections_are_covered(dataset: PersonDataset, governance: GovernanceOptions) -> None:
     """Every combination of groups of two classes has rows enough."""
     conclude(judged.intersections_covered(dataset.frame, governance.data.least))
 
 
-@pytest.mark.fairness(id="DATA-QUAL-001", module=MODULE, controls=OF_DATASET)
+@pytest.mark.fairness(id="DATA-QUAL-001", module=MODULE, controls=judged.OF_DATASET)
 def test_rows_are_not_repeated(dataset: PersonDataset, governance: GovernanceOptions) -> None:
     """Few rows are the same as another."""
     conclude(judged.few_duplicates(dataset.frame, dataset.columns, governance.data.most_duplicates))

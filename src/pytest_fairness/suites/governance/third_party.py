@@ -1,9 +1,518 @@
-"""Whether provider and model stay what was declared."""
+"""Whether provider and model stay what was declared: who answered, with which fingerprint and parameters, and how."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Annotated, Any
+
 import msgspec
+
+from pytest_fairness.analysis.provenance import stamp
+from pytest_fairness.design.slugs import slug
+from pytest_fairness.documents import Text, open_document
+from pytest_fairness.endpoints.protocol import Evidence
+from pytest_fairness.engine.attempt import same_model
+from pytest_fairness.errors import FairnessError, UsageError
+from pytest_fairness.model import Finding, GroupResult, OutcomeKind, Reason, Verdict
+from pytest_fairness.reports.formatting import count
+from pytest_fairness.reports.sections import Columns, Section, table
+from pytest_fairness.runs.files import write_atomically
+from pytest_fairness.runs.manifest import read_manifest
+from pytest_fairness.runs.reader import reading
+from pytest_fairness.statistics.proportions import binomial_tail, clopper_pearson
+from pytest_fairness.suites.governance.past_results import MOST_LISTED, PastRuns, id_of, listed_few
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ALPHA = 0.05
+PROMPTS = "canary_prompts.yaml"
+#: The share of prompts without a reply above which nothing is compared.
+MOST_UNANSWERED = 0.05
+#: Whose requests we write ourselves, so that the log shows what was sent.
+_ON_THE_WIRE = ("openai", "azure", "anthropic", "ollama", "litellm")
+#: What a parameter is called in the requests of some providers.
+_ALSO = {"max_tokens": ("num_predict",), "stop": ("stop_sequences",)}
+_FINGERPRINT = "system_fingerprint"
 
 
 class ThirdPartyOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What ``governance.yaml`` may say under ``third_party``."""
+    """What ``governance.yaml`` may say under ``third_party``.
+
+    ``declared`` and ``fingerprints``: endpoint → the models that may answer, and the fingerprints, as the provider
+    names them. ``since``: the first run that is looked at. ``canary``: endpoint → a file of approved replies.
+    ``tolerance``: the share of canary prompts whose reply may change.
+    """
+
+    declared: dict[str, tuple[Text, ...]] = {}
+    fingerprints: dict[str, tuple[Text, ...]] = {}
+    since: str = ""
+    canary: dict[str, Text] = {}
+    tolerance: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceInRun:
+    """An endpoint in one run: which model was asked for and which answered how many trials, where, and by what
+    manifest; ``simulated`` where no provider had a part.
+    """
+
+    run: str
+    folder: Path
+    asked: str | None
+    answered: Mapping[str, int]
+    type: str
+    address: str
+    simulated: bool
+
+
+def services_of(past: PastRuns, options: ThirdPartyOptions, runs: Path) -> dict[str, list[ServiceInRun]]:
+    """Each endpoint in the runs that asked it, the oldest first."""
+    found: dict[str, list[ServiceInRun]] = {}
+    for run in past.since(options.since).asked:
+        folder = runs / id_of(run)
+        known = {str(one["name"]): one for one in read_manifest(folder).get("endpoints", ())}
+        for entry in run.run.get("models") or ():
+            name = str(entry["endpoint"])
+            identity = known.get(name, {}).get("identity") or {}
+            service = ServiceInRun(
+                run=id_of(run),
+                folder=folder,
+                asked=entry["asked"],
+                answered=entry["answered"],
+                type=str(identity.get("type", "")),
+                address=str(identity.get("base_url") or ""),
+                simulated=bool(known.get(name, {}).get("simulated")),
+            )
+            found.setdefault(name, []).append(service)
+        for name, one in known.items():
+            if not any(name == str(entry["endpoint"]) for entry in run.run.get("models") or ()):
+                found.setdefault(name, []).append(_nameless(run, folder, one))
+    return found
+
+
+def _nameless(run: Any, folder: Path, entry: Mapping[str, Any]) -> ServiceInRun:
+    """An endpoint that says nothing of a model, as a function."""
+    kind = str((entry.get("identity") or {}).get("type", ""))
+    return ServiceInRun(
+        run=id_of(run), folder=folder, asked=None, answered={}, type=kind, address="",
+        simulated=bool(entry.get("simulated")),
+    )  # fmt: skip
+
+
+def _finding(
+    of: str, endpoint: str, verdict: Verdict, words: str, runs: Sequence[ServiceInRun], **more: Any
+) -> Finding:
+    import pandas as pd
+
+    finding = Finding(
+        assertion="third_party",
+        verdict=verdict,
+        sentence=f"{verdict}: {endpoint or 'no endpoint'}: {words}.",
+        outcome=of,
+        kind=OutcomeKind.CATEGORICAL,
+        **more,
+    )
+    frame = {"endpoint": [endpoint] * len(runs), "simulated": [one.simulated for one in runs]}
+    return stamp(finding, pd.DataFrame(frame))
+
+
+def configured_models(path: Path) -> dict[str, str]:
+    """The model that each entry of the file *path* asks for now, where it names one."""
+    if not path.exists():
+        return {}
+    data: Any = open_document(path).data
+    entries = data.get("endpoints") if isinstance(data, dict) else None
+    named = [one for one in entries or () if isinstance(one, dict) and {"name", "model"} <= one.keys()]
+    return {str(one["name"]): str(one["model"]) for one in named}
+
+
+def nothing_asked(of: str) -> Finding:
+    """What is concluded where no past run has asked anybody."""
+    words = "there is no past run that asked: run the fairness tests first (pytest -m fairness), then this test again"
+    return _finding(of, "", Verdict.INCONCLUSIVE, words, (), reason=Reason.N)
+
+
+# ---------------------------------------------------------------- the model
+
+
+def model_finding(
+    endpoint: str, runs: Sequence[ServiceInRun], options: ThirdPartyOptions, configured: str | None = None
+) -> Finding:
+    """Whether the model that answers is the one that was declared, and has been the same in all *runs*.
+
+    FAIL where one answered in the newest run that is none of those declared, nor a dated snapshot of one. FLAG where
+    the newest run was answered by another version than a run before it, or by several, and ``declared`` does not name
+    each. *configured*: what ``endpoints.yaml`` asks for now.
+    """
+    newest, declared = runs[-1], options.declared.get(endpoint, ())
+    wanted = declared or tuple(filter(None, [newest.asked]))
+    notes = [*_moved(runs)]
+    if configured and newest.asked and configured != newest.asked:
+        notes.append(
+            f"endpoints.yaml asks for {configured} now: no run has asked it yet, the newest for {newest.asked}"
+        )
+    groups = tuple(GroupResult(group=model, n=n, clusters=1, shares={}) for model, n in sorted(newest.answered.items()))
+    more: dict[str, Any] = {
+        "notes": tuple(notes),
+        "group_results": groups,
+        "n_per_group": dict(newest.answered),
+        "details": {"runs": [{"run": one.run, "asked": one.asked, "answered": dict(one.answered)} for one in runs]},
+    }
+    said = listed_few(sorted(newest.answered))
+    if not newest.answered:
+        words = "no reply says which model gave it: the application has to return its name"
+        return _finding("model", endpoint, Verdict.INCONCLUSIVE, words, runs, reason=Reason.UNRECORDED, **more)
+    if not wanted and not newest.simulated:
+        words = (
+            f"{said} answered in run {newest.run}, and nobody has declared which model may: name it in governance.yaml "
+            "(third_party: declared)"
+        )
+        return _finding("model", endpoint, Verdict.INCONCLUSIVE, words, runs, reason=Reason.UNRECORDED, **more)
+    strangers = [one for one in newest.answered if wanted and not any(same_model(model, one) for model in wanted)]
+    if strangers:
+        of = sum(newest.answered[one] for one in strangers)
+        words = (
+            f"{listed_few(sorted(strangers))} answered {of:,} of {sum(newest.answered.values()):,} trials of run "
+            f"{newest.run}, where {listed_few(sorted(wanted))} is declared"
+        )
+        return _finding("model", endpoint, Verdict.FAIL, words, runs, **more)
+    earlier = {model: one.run for one in runs[:-1] for model in one.answered}
+    changed = [one for one in runs if set(one.answered) != set(newest.answered) and one.answered]
+    unnamed = [
+        model for model in (*newest.answered, *(changed[-1].answered if changed else ())) if model not in declared
+    ]
+    if (changed or len(newest.answered) > 1) and unnamed:
+        before = f"; {listed_few(sorted(changed[-1].answered))} did in run {changed[-1].run}" if changed else ""
+        words = (
+            f"{said} answered in run {newest.run}{before}: the version has changed, and governance.yaml "
+            "(third_party: declared) does not name each"
+        )
+        return _finding("model", endpoint, Verdict.FLAG, words, runs, **more)
+    since = "" if not earlier else f", as in {count(len(runs) - 1, 'run')} before" if not changed else ", as declared"
+    return _finding("model", endpoint, Verdict.PASS, f"{said} answered in run {newest.run}{since}", runs, **more)
+
+
+def _moved(runs: Sequence[ServiceInRun]) -> Iterator[str]:
+    """What *runs* were asked otherwise than before: that stands in endpoints.yaml, and so is declared."""
+    for before, now in pairwise(runs):
+        for what, old, new in (("for", before.asked, now.asked), ("at", before.address, now.address),
+                               ("as", before.type, now.type)):  # fmt: skip
+            if old != new:
+                yield f"asked {what} {new or 'nothing'} since run {now.run}, {what} {old or 'nothing'} before"
+
+
+# ---------------------------------------------------------------- the log
+
+
+@dataclass(kw_only=True)
+class ServiceLog:
+    """What the log of a run says of one endpoint: fingerprints, how many requests carried each parameter as it was
+    meant to be sent, and which the provider refused.
+    """
+
+    fingerprints: Counter[str] = field(default_factory=Counter)
+    requests: int = 0
+    meant: Counter[str] = field(default_factory=Counter)
+    carried: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+
+
+def service_logs(folder: Path, *, parameters: bool) -> dict[str, ServiceLog]:
+    """The log of the run in *folder* by endpoint; with the *parameters* of each request, or fingerprints alone. Raises
+    StoreError.
+    """
+    found: dict[str, ServiceLog] = {}
+    with reading(folder, check=False) as reader:
+        trials: dict[str, tuple[str, Mapping[str, Any]]] = {}
+        for record in reader.each("trial"):
+            sent = {**record["parameters"].get("requested", {}), **record["parameters"].get("sent", {})}
+            trials[record["key"]] = record["endpoint"]["name"], sent
+            found.setdefault(record["endpoint"]["name"], ServiceLog())
+        for record in reader.each("attempt"):
+            endpoint, meant = trials.get(record["key"], ("", {}))
+            log, wire = found.setdefault(endpoint, ServiceLog()), record.get("wire") or {}
+            if (mark := _json(wire.get("response_body")).get(_FINGERPRINT)) is not None:
+                log.fingerprints[str(mark)] += 1
+            if parameters:
+                _count_parameters(log, record, wire, meant)
+    return found
+
+
+def _count_parameters(
+    log: ServiceLog, record: Mapping[str, Any], wire: Mapping[str, Any], sent: Mapping[str, Any]
+) -> None:
+    body = _json(wire.get("request_body"))
+    if body:
+        log.requests += 1
+        has = {**(body["options"] if isinstance(body.get("options"), dict) else {}), **body}
+        for name, value in sent.items():
+            log.meant[name] += 1
+            given = [has[one] for one in (name, *_ALSO.get(name, ())) if one in has]
+            log.carried[name] += any(one in (value, [value]) for one in given)
+    if record.get("evidence") in (Evidence.REJECTED, Evidence.AUTH):
+        error = str(record.get("error") or "")
+        log.refused.update(name for name in sent if re.search(rf"\b{re.escape(name)}\b", error))
+
+
+def _json(text: Any) -> dict[str, Any]:
+    try:
+        found = json.loads(text) if isinstance(text, str) else {}
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def fingerprint_finding(endpoint: str, runs: Sequence[ServiceInRun], options: ThirdPartyOptions) -> Finding:
+    """Whether the newest run was answered under a fingerprint that no run before it has, and nobody has declared."""
+    seen = {
+        one.run: service_logs(one.folder, parameters=False).get(endpoint, ServiceLog()).fingerprints for one in runs
+    }
+    newest, declared = seen[runs[-1].run], options.fingerprints.get(endpoint, ())
+    details: Any = {"runs": {run: dict(marks) for run, marks in seen.items()}}
+    earlier = [run for run, marks in seen.items() if marks and run != runs[-1].run]
+    known = {*declared, *(mark for run in earlier for mark in seen[run])}
+    fresh = sorted(set(newest) - known)
+    shown = listed_few(sorted(newest))
+    more: dict[str, Any] = {"details": details, "n_per_group": dict(newest)}
+    if not newest:
+        why = "it is simulated" if runs[-1].simulated else "most providers give none"
+        words = f"no reply of run {runs[-1].run} carries a fingerprint ({why})"
+        return _finding("fingerprint", endpoint, Verdict.INCONCLUSIVE, words, runs, reason=Reason.UNRECORDED, **more)
+    if not earlier and not declared:
+        words = f"{shown} in run {runs[-1].run}, and no other run to compare it with"
+        return _finding("fingerprint", endpoint, Verdict.INCONCLUSIVE, words, runs, reason=Reason.PRECISION, **more)
+    if fresh:
+        words = (
+            f"{listed_few(fresh)} in run {runs[-1].run} for the first time: what the provider runs has changed; the "
+            "canary prompts say whether it answers otherwise"
+        )
+        return _finding("fingerprint", endpoint, Verdict.FLAG, words, runs, **more)
+    words = f"{shown} in run {runs[-1].run}, none of them new in {count(len(earlier) + 1, 'run')}"
+    return _finding("fingerprint", endpoint, Verdict.PASS, words, runs, **more)
+
+
+def parameter_finding(endpoint: str, runs: Sequence[ServiceInRun]) -> Finding:
+    """Whether each request of the newest run carried every parameter as it was meant, and none was refused."""
+    newest = runs[-1]
+    log = service_logs(newest.folder, parameters=True).get(endpoint, ServiceLog())
+    dropped = {name: n - log.carried[name] for name, n in sorted(log.meant.items()) if n > log.carried[name]}
+    details: Any = {"requests": log.requests, "dropped": dropped, "refused": dict(log.refused)}
+    more: dict[str, Any] = {"details": details, "n_per_group": dict(log.meant)}
+    if log.refused:
+        words = f"the provider refused {listed_few([f'{name} {n:,} times' for name, n in sorted(log.refused.items())])}"
+        return _finding("parameters", endpoint, Verdict.FAIL, f"{words} in run {newest.run}", runs, **more)
+    if newest.type not in _ON_THE_WIRE or not log.requests:
+        why = "it is simulated" if newest.simulated else "the log does not show what its requests carried"
+        words = f"whether parameters were dropped in run {newest.run} is not known: {why}"
+        return _finding("parameters", endpoint, Verdict.INCONCLUSIVE, words, runs, reason=Reason.UNRECORDED, **more)
+    if dropped:
+        words = listed_few([f"{name} is missing in {n:,} of {log.meant[name]:,}" for name, n in dropped.items()])
+        return _finding("parameters", endpoint, Verdict.FAIL, f"requests of run {newest.run}: {words}", runs, **more)
+    if not log.meant:
+        words = f"run {newest.run} sent no parameter: what the provider takes instead stands nowhere, and may change"
+        return _finding("parameters", endpoint, Verdict.INCONCLUSIVE, words, runs, reason=Reason.UNRECORDED, **more)
+    words = f"{log.requests:,} requests of run {newest.run} carried {listed_few(sorted(log.meant), 6)} as they should"
+    return _finding("parameters", endpoint, Verdict.PASS, words, runs, **more)
+
+
+# ---------------------------------------------------------------- canary prompts
+
+
+class CanaryReply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What was asked and answered, word for word."""
+
+    prompt: str
+    reply: str
+
+
+class CanaryReplies(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file of replies: of one endpoint in one run, by the prompt's name."""
+
+    endpoint: str
+    models: tuple[str, ...]
+    run: str
+    replies: dict[str, CanaryReply]
+    simulated: bool = False
+
+
+def canary_prompts() -> dict[str, str]:
+    """Name → prompt, as they ship."""
+    return open_document(Path(__file__).with_name(PROMPTS)).convert(dict[str, str])
+
+
+def canary_file(folder: Path, endpoint: str) -> Path:
+    """Where the replies of *endpoint* stand in the *folder* of a run."""
+    return folder / f"canary-{slug(endpoint)}.json"
+
+
+def canary_replies(trials: pd.DataFrame, run: str) -> CanaryReplies:
+    """The replies of *trials*, whose name is the prompt; those without a text are left out."""
+    names = {prompt: name for name, prompt in canary_prompts().items()}
+    rows = trials.to_dict("records")
+    return CanaryReplies(
+        endpoint=", ".join(sorted({str(one["endpoint"]) for one in rows})),
+        models=tuple(sorted({str(one["model"]) for one in rows if isinstance(one["model"], str)})),
+        run=run,
+        simulated=bool(trials["simulated"].any()),
+        replies={
+            names[str(one["name"])]: CanaryReply(str(one["name"]), one["reply"])
+            for one in rows
+            if isinstance(one["reply"], str)
+        },
+    )
+
+
+def write_canary(folder: Path, replies: CanaryReplies) -> Path:
+    """Leave *replies* in the *folder* of the run; nothing is approved by that. Raises StoreError."""
+    path = canary_file(folder, replies.endpoint)
+    text = json.dumps(msgspec.to_builtins(replies), indent=1, ensure_ascii=True, allow_nan=False)
+    write_atomically(path, f"{text}\n".encode("ascii"))
+    return path
+
+
+def read_canary(path: Path) -> CanaryReplies:
+    """The replies in the file *path*. Raises UsageError."""
+    try:
+        return msgspec.convert(json.loads(path.read_bytes()), CanaryReplies)
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: is no file of canary replies ({error})") from None
+
+
+def reference_replies(
+    endpoint: str, options: ThirdPartyOptions, root: Path, folders: Sequence[Path]
+) -> tuple[CanaryReplies | None, str]:
+    """What the replies of *endpoint* are compared with, and in words what that is: the approved file, else the oldest
+    of *folders* that has some. Raises UsageError for an approved file that cannot be read.
+    """
+    if (approved := options.canary.get(endpoint)) is not None:
+        return read_canary(root / approved), f"the approved replies in {approved}"
+    for folder in folders:
+        if folder.name >= options.since and (path := canary_file(folder, endpoint)).exists():
+            try:
+                return read_canary(path), f"those of run {folder.name}, which nobody has approved"
+            except FairnessError:
+                continue
+    return None, ""
+
+
+def normalised(reply: str) -> str:
+    """*reply* without what a model changes freely: case, blanks, punctuation."""
+    return " ".join(re.findall(r"\w+", reply.casefold()))
+
+
+def canary_finding(
+    now: CanaryReplies,
+    before: CanaryReplies | None,
+    about: str,
+    tolerance: float,
+    trials: pd.DataFrame,
+    kept: str,
+) -> Finding:
+    """Whether more than the share *tolerance* of the canary prompts are answered otherwise than *before*.
+
+    The prompt is the unit. FLAG where so many changed replies have a chance of at most .05 under the tolerance (exact,
+    binomial, one-sided), FAIL where it is besides over half of them; PASS where the exact 95 % limit (Clopper and
+    Pearson 1934) of the share lies below the tolerance, else INCONCLUSIVE. *kept*: where the replies of now are.
+    """
+    then = {} if before is None else before.replies
+    both = [name for name, one in now.replies.items() if name in then and then[name].prompt == one.prompt]
+    asked, verdict = len(trials), Verdict.INCONCLUSIVE
+    reason: Reason | None = Reason.PRECISION
+    more: dict[str, Any] = {}
+    if before is None:
+        words = (
+            f"{len(now.replies)} replies to canary prompts, and none to compare them with: read {kept}, "
+            "copy it to a file of the project and name that in governance.yaml (third_party: canary)"
+        )
+    elif asked - len(both) > MOST_UNANSWERED * asked:
+        reason = Reason.UNSCORED
+        words = f"only {len(both)} of {asked} canary prompts have a reply now and in {about}"
+    elif before.simulated != now.simulated:
+        reason = Reason.UNRECORDED
+        words = f"{about} are {'simulated' if before.simulated else 'live'}, and these are not"
+    else:
+        verdict, reason, words, more = _compared(now, before, both, tolerance)
+        words = f"{words} than {about}"
+    finding = Finding(
+        assertion="canary",
+        verdict=verdict,
+        reason=reason,
+        sentence=f"{verdict}: {now.endpoint}: {words}.",
+        outcome="canary replies",
+        kind=OutcomeKind.BINARY,
+        cluster="name",
+        n_per_group={"prompts": len(now.replies if before is None else both)},
+        **more,
+    )
+    if before is not None and before.models != now.models:
+        answered = f"{', '.join(before.models) or 'nobody known'} answered then, {', '.join(now.models)} now"
+        finding = replace(finding, notes=(*finding.notes, answered))
+    return stamp(finding, trials)
+
+
+def _compared(
+    now: CanaryReplies, before: CanaryReplies, both: Collection[str], tolerance: float
+) -> tuple[Verdict, Reason | None, str, dict[str, Any]]:
+    pairs = {name: (before.replies[name].reply, now.replies[name].reply) for name in both}
+    alike = {
+        name: SequenceMatcher(None, normalised(then), normalised(said), autojunk=False).ratio()
+        for name, (then, said) in pairs.items()
+    }
+    changed = [name for name, pair in pairs.items() if normalised(pair[0]) != normalised(pair[1])]
+    n, x = len(pairs), len(changed)
+    p = binomial_tail(x, n, tolerance)
+    low, high = clopper_pearson(x, n)
+    verdict = Verdict.INCONCLUSIVE
+    if p <= ALPHA:
+        verdict = Verdict.FAIL if x > n / 2 else Verdict.FLAG
+    elif clopper_pearson(x, n, 1 - 2 * ALPHA)[1] < tolerance:
+        verdict = Verdict.PASS
+    reason = Reason.PRECISION if verdict is Verdict.INCONCLUSIVE else None
+    way = {Verdict.PASS: "fewer than", Verdict.INCONCLUSIVE: "too uncertain to tell from"}.get(verdict, "more than")
+    words = (
+        f"{x} of {n} canary prompts ({100 * x / n:.0f} %, 95 % interval {100 * low:.0f} to {100 * high:.0f} %; {way} "
+        f"the {100 * tolerance:.0f} % that may) are answered otherwise"
+    )
+    return (
+        verdict,
+        reason,
+        words,
+        {
+            "test_statistic": f"{x} of {n} changed (exact binomial test against {tolerance:g})",
+            "p_value": p,
+            "corrected_p_value": p,
+            "effect_size": f"share changed = {x / n:.3f}; mean similarity = {fmean(alike.values()):.3f}",
+            "family": {"size": 1, "method": "none", "alpha": ALPHA},
+            "group_results": (GroupResult(group="prompts", n=n, clusters=n, value=x / n, low=low, high=high),),
+            "notes": tuple(f"changed: {', '.join(changed[:MOST_LISTED])}" for _ in changed[:1]),
+            "details": {"tolerance": tolerance, "changed": list(changed), "similarity": dict(alike)},
+        },
+    )
+
+
+def canary_section(now: CanaryReplies, before: CanaryReplies | None) -> Section | None:
+    """Each reply that changed, then and now; None where none did."""
+    if before is None:
+        return None
+    rows = [
+        (name, before.replies[name].reply, one.reply)
+        for name, one in now.replies.items()
+        if name in before.replies and normalised(before.replies[name].reply) != normalised(one.reply)
+    ]
+    columns: Columns = {
+        "prompt": lambda row: row[0],
+        "then": lambda row: row[1],
+        "now": lambda row: row[2],
+    }
+    shown = table(f"Canary prompts that {now.endpoint} answers otherwise", rows, columns, words=("then", "now"))
+    name = slug(now.endpoint)
+    return Section(id=f"canary-{name}", heading=f"Canary replies: {now.endpoint}", parts=(shown,)) if rows else None

@@ -1,0 +1,96 @@
+"""The past runs of the project, as the tests about its processes read them, and what these conclude."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pytest_fairness.asserts import conclude, unusable
+from pytest_fairness.model import ALARMS, Finding, Verdict
+from pytest_fairness.reports.findings_json import RunResults
+from pytest_fairness.reports.trend import read_runs
+from pytest_fairness.running_test import current_test
+from pytest_fairness.runs.folder import run_folders
+
+if TYPE_CHECKING:
+    from pytest_fairness.context import RunContext
+
+#: What judges the past is not judged by it again.
+PROCESSES = ("iso42001-oversight", "iso42001-monitoring", "iso42001-thirdparty")
+#: Of anything that a sentence or a note lists.
+MOST_LISTED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class PastRuns:
+    """All runs that can be read, the oldest first, and why others cannot be: folder and reason."""
+
+    runs: tuple[RunResults, ...]
+    unreadable: tuple[str, ...] = ()
+
+    @property
+    def judged(self) -> tuple[RunResults, ...]:
+        """Those that have findings of more than these processes."""
+        return tuple(one for one in self.runs if named_findings(one))
+
+    @property
+    def asked(self) -> tuple[RunResults, ...]:
+        """Those that asked: a replay has the replies of another."""
+        return tuple(one for one in self.runs if not one.replayed)
+
+    def since(self, run: str) -> PastRuns:
+        """Those from the run *run* on; ids grow with time."""
+        return replace(self, runs=tuple(one for one in self.runs if id_of(one) >= run))
+
+
+def past_runs(context: RunContext) -> PastRuns:
+    """All runs of the project but the one that is going on."""
+    current = context.store.directory
+    read = read_runs([folder for folder in run_folders(context.settings.run_dir) if folder.name != current.name])
+    return PastRuns(read.runs, read.unreadable)
+
+
+def id_of(run: RunResults) -> str:
+    return str(run.run["id"])
+
+
+def named_findings(run: RunResults) -> list[tuple[Finding, str, str]]:
+    """Each finding of *run* that is no process's, with its test and its id."""
+    return [named for named in run.named if named[0].test_module not in PROCESSES]
+
+
+def words_of(finding: Finding, number: str = "") -> str:
+    """``sentiment by race_ethnicity, gpt-4o (f-1234567890)``."""
+    by = f" by {finding.protected_class}" if finding.protected_class else ""
+    endpoint = f", {finding.model_endpoint}" if finding.model_endpoint else ""
+    return f"{finding.outcome or finding.assertion}{by}{endpoint}" + (f" ({number})" if number else "")
+
+
+def listed_few(items: Sequence[str], most: int = 3) -> str:
+    """The first of *items*, and how many more there are."""
+    return "; ".join(items[:most]) + (f"; and {len(items) - most} more" if len(items) > most else "")
+
+
+def conclude_each(findings: Iterable[Finding]) -> None:
+    """Hand all *findings* to the running test, each FLAG with its own justification, and do what the worst asks for:
+    a FLAG that is justified hides no other.
+    """
+    __tracebackhide__ = True
+    test, judged = current_test(), []
+    for finding in findings:
+        flagged = test is not None and finding.verdict is Verdict.FLAG and finding.justification is None
+        judged.append(replace(finding, justification=test.justification(finding)) if test and flagged else finding)
+    judged.sort(key=_urgency)
+    for finding in judged[:-1]:
+        if test is not None:
+            test.emit(finding)
+    if judged:
+        conclude(judged[-1])
+
+
+def _urgency(finding: Finding) -> int:
+    """The more, the more it has to be concluded."""
+    if finding.verdict in ALARMS:
+        return 2 if finding.justification else 3 + finding.verdict.severity
+    return 0 if finding.verdict is Verdict.PASS else 3 if unusable(finding) else 1

@@ -1,0 +1,80 @@
+"""Do provider and model stay what was declared? From the logs of past runs, and by canary prompts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_fairness.asserts import conclude
+from pytest_fairness.pytest_layer.fixtures import plainly
+from pytest_fairness.reports.sections import write_sections
+from pytest_fairness.runs.files import shown
+from pytest_fairness.runs.folder import run_folders
+from pytest_fairness.suites.governance import third_party
+from pytest_fairness.suites.governance.past_results import conclude_each
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pytest_fairness.context import RunContext
+    from pytest_fairness.suites.governance.conftest import GovernanceOptions
+    from pytest_fairness.suites.governance.third_party import ServiceInRun
+
+    Services = dict[str, list[ServiceInRun]]
+
+MODULE = "iso42001-thirdparty"
+CONTROLS = {"A.10": "supporting", "A.6.2.6": "supporting"}
+
+
+@pytest.mark.fairness(id="THRD-MODEL-001", module=MODULE, controls=CONTROLS)
+def test_the_declared_model_answers(
+    services: Services, governance: GovernanceOptions, fairness_run: RunContext
+) -> None:
+    """The model that answers is the declared one, and its version is that of the runs before."""
+    with plainly():
+        configured = third_party.configured_models(fairness_run.settings.endpoints_file)
+    findings = [
+        third_party.model_finding(name, runs, governance.third_party, configured.get(name))
+        for name, runs in services.items()
+    ]
+    conclude_each(findings or [third_party.nothing_asked("model")])
+
+
+@pytest.mark.fairness(id="THRD-FING-001", module=MODULE, controls=CONTROLS)
+def test_the_fingerprint_stays(services: Services, governance: GovernanceOptions) -> None:
+    """What the provider calls the state of its system is known from earlier runs."""
+    with plainly():
+        findings = [third_party.fingerprint_finding(*one, governance.third_party) for one in services.items()]
+    conclude_each(findings or [third_party.nothing_asked("fingerprint")])
+
+
+@pytest.mark.fairness(id="THRD-PARM-001", module=MODULE, controls=CONTROLS)
+def test_parameters_arrive(services: Services) -> None:
+    """No parameter of a request was dropped or refused."""
+    with plainly():
+        findings = [third_party.parameter_finding(*one) for one in services.items()]
+    conclude_each(findings or [third_party.nothing_asked("parameters")])
+
+
+@pytest.mark.fairness(id="THRD-CANA-001", module=MODULE, controls=CONTROLS)
+@pytest.mark.fairness_grid(
+    template="{prompt}",
+    groups={"canary": {"any": list(third_party.canary_prompts().values())}},
+    name_slot="prompt",
+    repetitions=1,
+    parameters={"temperature": 0},
+)
+def test_canary_prompts_are_answered_alike(
+    trials: pd.DataFrame, governance: GovernanceOptions, fairness_run: RunContext
+) -> None:
+    """Neutral prompts get the replies that they got before."""
+    options, folder = governance.third_party, fairness_run.store.directory
+    with plainly():
+        now = third_party.canary_replies(trials, folder.name)
+        kept = shown(third_party.write_canary(folder, now), fairness_run.root)
+        earlier = [one for one in run_folders(fairness_run.settings.run_dir) if one.name != folder.name]
+        before, about = third_party.reference_replies(now.endpoint, options, fairness_run.root, earlier)
+        if (section := third_party.canary_section(now, before)) is not None:
+            write_sections(folder, section.id.replace("-", "_"), section)
+    conclude(third_party.canary_finding(now, before, about, options.tolerance, trials, kept))
