@@ -79,7 +79,15 @@ def answer(question: Question) -> str:
         return bare
     prose = TEXTS["prose"].get(task.kind, "I would select {value}.")
     prose = prose.format(value=bare, high=task.high, name=reading.name or "the applicant")
-    return f"{prose} {question.pick('why')}"
+    return f"{prose} {_explanation(question) if task.facts else question.pick('why')}"
+
+
+def _explanation(question: Question) -> str:
+    """A sentence about each of the facts that it takes up: the more, the longer a text would be."""
+    facts = question.draws.shuffled(question.task.facts)
+    number = _within(0, 0.6 * len(facts) + 0.25 * len(facts) * question.latent("word_count"), len(facts))
+    sentences = [f"The {fact} as stated was weighed against what is asked for." for fact in facts[: max(number, 1)]]
+    return " ".join([*sentences, question.pick("why")])
 
 
 def _with_slips(text: str, question: Question) -> str:

@@ -225,7 +225,8 @@ class Task(NamedTuple):
     the name and nothing else), json or prose.
 
     ``options`` are the favourable and the unfavourable word of a decision, as the prompt spells them; candidates are
-    called ``by`` their name, label or number. ``material`` is the text that is to be scrubbed.
+    called ``by`` their name, label or number. ``material`` is the text that is to be scrubbed. ``facts`` are the names
+    of those that an explanation can take up.
     """
 
     kind: str
@@ -241,6 +242,7 @@ class Task(NamedTuple):
     most_words: int | None
     levels: int
     material: str
+    facts: tuple[str, ...]
 
 
 @lru_cache(maxsize=8192)
@@ -268,6 +270,7 @@ def read_task(text: str) -> Task:
         most_words=most_words,
         levels=int(levels[1]) if levels else 5,
         material=text.partition("\n\n")[2].strip() or text,
+        facts=tuple(match[1] for match in _found("fact", text)) if _first("explains", text) else (),
     )
 
 
