@@ -32,6 +32,7 @@ RUN = [
         "selection",
         "letters",
         "red_team",
+        "governance_processes",
         "lexicon",
         "linting",
         "testing",
