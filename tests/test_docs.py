@@ -34,6 +34,8 @@ RUN = [
         "red_team",
         "bias",
         "differences",
+        "governance",
+        "governance_processes",
         "lexicon",
         "linting",
         "testing",

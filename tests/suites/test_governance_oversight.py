@@ -265,6 +265,16 @@ def test_every_author_since_the_approval_before_counts(repository: GitProject) -
     assert repository.finding(change=["justifications.yaml"]).verdict is Verdict.FAIL
 
 
+def test_a_change_that_is_committed_with_its_baseline(repository: GitProject) -> None:
+    """The approval was given before the commit: the author of that commit is the author of the change."""
+    for number, (author, verdict) in enumerate([("Ann", Verdict.PASS), ("Ben", Verdict.FAIL)]):
+        head = repository.change("Cara", f"c{number}")
+        (repository.root / "tests" / "test_letters.py").write_text(f"d{number}", "utf-8")
+        repository.approve("Ben <ben@example.org>", head, dirty=True)
+        repository.commit(author)
+        assert repository.finding().verdict is verdict
+
+
 def test_what_nothing_shows_is_not_passed(repository: GitProject) -> None:
     """Names that only a variable or a login gives, what was never committed, what git does not know."""
     head = repository.change("Ann")
