@@ -29,11 +29,13 @@ data:
 
 
 def applicants(females: int, males: int, *, gaps: Sequence[str] = ()) -> str:
-    rows = [f"{sex},{age},{'' if sex in gaps and number % 3 == 0 else number}"
-            for sex, count in (("F", females), ("M", males)) for number in range(count)
-            for age in ("younger" if number % 2 else "older",)]  # fmt: skip
+    people = [*[("F", number) for number in range(females)], *[("M", number) for number in range(males)]]
+    rows = []
+    for place, (sex, number) in enumerate(people):
+        score = "" if sex in gaps and number % 3 == 0 else str(number)
+        rows.append(f"{place},{sex},{'younger' if number % 2 else 'older'},{score}")
     random.Random(0).shuffle(rows)
-    return "\n".join(["sex,age,score", *rows])
+    return "\n".join(["id,sex,age,score", *rows])
 
 
 @pytest.mark.parametrize(
@@ -92,7 +94,7 @@ def test_a_dataset(project: Project, mode: list[str]) -> None:
     project.write("")
     (project.path / "governance.yaml").write_text(OPTIONS, encoding="utf-8")
     result = project.run(*SUITE, mode=mode, apart=True)
-    result.assert_outcomes(failed=2, passed=5, **({} if mode[-1] == "-n2" else {"deselected": 17}))
+    result.assert_outcomes(failed=2, passed=5, **({} if mode[-1] == "-n2" else {"deselected": 19}))
     found = {one["test_id"]: one for one in project.findings}
     assert found["DATA-REPR-001"]["verdict"] == "FAIL"
     assert found["DATA-MISS-001"]["verdict"] == "FAIL"
@@ -105,7 +107,9 @@ def test_a_dataset(project: Project, mode: list[str]) -> None:
 
 def test_rows_that_repeat_and_thin_intersections(project: Project) -> None:
     text = applicants(200, 200)
-    (project.path / "applicants.csv").write_text("\n".join([text, *text.splitlines()[1:100], "F,oldest,1"]), "utf-8")
+    (project.path / "applicants.csv").write_text(
+        "\n".join([text, *text.splitlines()[1:100], "9999,F,oldest,1"]), "utf-8"
+    )
     project.write("")
     (project.path / "governance.yaml").write_text(OPTIONS, encoding="utf-8")
     project.run(*SUITE)
