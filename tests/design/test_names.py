@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pytest_fairness.design.grid import expand_grid
 from pytest_fairness.design.names import BLOCKING, NameBanks
 from pytest_fairness.errors import UsageError
 
@@ -153,7 +154,8 @@ def test_flagged_names_are_recorded_and_never_drawn(banks: NameBanks) -> None:
         (("race_ethnicity", "Black"), "group 'Black'.*did you mean 'black'"),
         (("race_ethnicity", "middle-eastern"), "did you mean 'middle_eastern'"),
         (("gender", "non_binary"), "no names signal the gender group 'non_binary'"),
-        (("religion", "muslim"), "no names signal 'religion'"),
+        (("religion", "muslim"), "no names signal the religion group 'muslim' \\(the bank has: jewish, unmarked\\)"),
+        (("disability", "physical"), "no names signal 'disability'"),
         (("age", "older", 0), "0 is not a number of names"),
         (
             ("race_ethnicity", "middle_eastern", 30),
@@ -181,7 +183,7 @@ def test_names_of_one_gender(banks: NameBanks) -> None:
 def test_the_mapping_is_what_the_fixture_shows(banks: NameBanks) -> None:
     """name_banks["race_ethnicity"]["black"] is a tuple of names, as many as can be balanced, up to 20."""
     found = dict(banks)
-    assert list(found) == ["race_ethnicity", "age", "gender"]
+    assert list(found) == ["race_ethnicity", "age", "religion", "gender"]
     assert list(found["race_ethnicity"]) == list(RACES)
     assert {len(names) for groups in found.values() for names in groups.values()} == {20}
     assert str(found["race_ethnicity"]["white"][0]) == "Meredith Weber"
@@ -254,3 +256,23 @@ def test_files_that_are_no_text(own: Path) -> None:
             NameBanks.load(own)
     with pytest.raises(UsageError, match="is not a folder"):
         NameBanks.load(own / "person")
+
+
+def test_a_religion_is_conveyed_by_the_surname(banks: NameBanks) -> None:
+    """Both groups have the same first names, so that nothing but the surname differs; no surname is of both."""
+    jewish, unmarked = (banks.names("religion", group, 40) for group in ("jewish", "unmarked"))
+    assert {name.first for name in jewish} == {name.first for name in unmarked}
+    assert {name.last for name in jewish}.isdisjoint(name.last for name in unmarked)
+    assert {"Cohen", "Levy"} <= {name.last for name in jewish}
+
+
+def test_words_convey_religions_that_names_do_not() -> None:
+    """A slot is filled as it was before there were names; and so are phrases beside a name."""
+    labelled = expand_grid(template="{name} ({religion})", groups={"religion": ["jewish", "muslim"]}, names=2)
+    assert labelled[0].prompt.endswith(" (Jewish)")
+    phrased = expand_grid(
+        template="{name}, who {religion}", groups={"religion": ["jewish", "muslim"]}, signal="name+holiday", names=2
+    )
+    assert phrased[0].prompt.endswith("who asks for a day of leave for Yom Kippur")
+    with pytest.raises(UsageError, match="conveyed twice"):
+        expand_grid(template="{name} ({religion})", groups={"religion": ["jewish", "unmarked"]}, names=2)

@@ -96,7 +96,7 @@ def test_one_test_by_its_id(project: Project, mode: list[str]) -> None:
     result = project.run(
         *SUITE, f"--fairness-test={ids}", "--fairness-tier=all", "--fairness-endpoint=planted", mode=mode, apart=True
     )
-    result.assert_outcomes(failed=2, passed=2, **({} if mode[-1] == "-n2" else {"deselected": 302}))
+    result.assert_outcomes(failed=2, passed=2, **({} if mode[-1] == "-n2" else {"deselected": 318}))
     found = {(one["test_id"], one["tier"]): one for one in project.findings}
     assert set(found) == {(id_, tier) for id_ in ids.split(",") for tier in (1, 2)}
     for (id_, _), one in found.items():
@@ -124,7 +124,7 @@ def test_both_tiers_over_http(project: Project, monkeypatch: pytest.MonkeyPatch)
     arguments = [*SUITE, "--fairness-test=BIAS-HIRE-005", "--fairness-endpoint=direct", "--fairness-tier=all"]
     with ModelServer(simulated_endpoint()) as server:
         project.write("", entry.format(url=server.openai_url))
-        project.run(*arguments, mode=MODES["plain"], apart=True).assert_outcomes(passed=2, deselected=304)
+        project.run(*arguments, mode=MODES["plain"], apart=True).assert_outcomes(passed=2, deselected=320)
         received = [json.loads(one.body)["messages"] for one in server.requests]
     single = [one for one in received if one[0]["role"] == "system"]
     talks = [one for one in received if one[0]["role"] == "user"]

@@ -16,7 +16,7 @@ from math import sqrt
 from statistics import fmean, median
 from typing import NamedTuple
 
-from pytest_fairness.design.names import GENDER, SEXES, Name, NameBanks, NameEntry
+from pytest_fairness.design.names import BY_SURNAME, GENDER, SEXES, Name, NameBanks, NameEntry
 from pytest_fairness.design.personas import QUOTAS, SCORES, PersonaMatrix
 from pytest_fairness.design.signals import CONTROL, LABEL, SignalKind, Signals
 from pytest_fairness.documents import open_document, shipped_folder
@@ -61,7 +61,8 @@ def check_names(banks: NameBanks, n: int = 20, count: Callable[[str], int] = tok
     # Names that are drawn for one group and stand on record for another, drawn or flagged: both may be read.
     groups: dict[tuple[str, str], set[str]] = defaultdict(set)
     for entry in firsts:
-        groups[entry.name, entry.protected_class].add(entry.group)
+        if entry.protected_class not in BY_SURNAME:
+            groups[entry.name, entry.protected_class].add(entry.group)
     drawn = {(entry.name, entry.protected_class) for entry in firsts if entry.drawn}
     problems += [
         Problem(f"{name} ({protected_class})", f"ambiguous: in the groups {', '.join(sorted(found))}; keep one")

@@ -20,6 +20,8 @@ from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, liste
 RACE = "race_ethnicity"
 GENDER = "gender"
 SEXES = ("female", "male")
+#: Classes that the surname conveys, beside first names that all groups share, and for some of their groups only.
+BY_SURNAME = ("religion",)
 _SHARED = ("neutral", "shared")
 _INITIALS = "JMRSCDKLTABEGHNPW"
 _MOST = 20

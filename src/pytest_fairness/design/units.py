@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
-from pytest_fairness.design.names import GENDER, RACE, Name, NameBanks
+from pytest_fairness.design.names import BY_SURNAME, GENDER, RACE, Name, NameBanks
 from pytest_fairness.design.personas import SCORES, Persona
 from pytest_fairness.design.signals import CONTROL, LABEL, PRONOUN, Condition, Signals
 from pytest_fairness.design.slugs import slug, slugs
@@ -264,7 +264,13 @@ class Crossing:
 
     def _named(self, axis: GroupAxis, condition: Condition) -> bool:
         """Whether the name conveys this class."""
-        by_name = axis.name not in self.slots if axis.values else axis.name in self.banks.protected_classes
+        if axis.values:
+            by_name = axis.name not in self.slots
+        else:
+            by_name = axis.name in self.banks.protected_classes
+            # Where names convey some of the groups and not the others, words convey all of them.
+            if by_name and axis.name in BY_SURNAME:
+                by_name = {*axis.groups} <= {*self.banks.groups(axis.name), CONTROL}
         return condition.by_name and by_name
 
     def _phrases(self, axis: GroupAxis, groups: Mapping[str, str], condition: Condition) -> tuple[str, ...]:

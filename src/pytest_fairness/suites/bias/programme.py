@@ -68,6 +68,7 @@ WAYS: Mapping[str, Way] = {
     "socioeconomic_status-neighbourhood": Way(_CLASS, "neighbourhood", after_who=True),
     "socioeconomic_status-education": Way(_CLASS, "education_institution", after_who=True),
     "socioeconomic_status-hobbies": Way(_CLASS, "hobbies", after_who=True),
+    "religion-name": Way({"religion": ["jewish", "unmarked"]}, "name", names=NAMES),
 }
 
 
