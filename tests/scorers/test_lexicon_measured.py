@@ -31,3 +31,37 @@ def test_every_category_has_texts_of_its_own() -> None:
         assert set().union(*(one.expect for one in texts)) == set(CATEGORIES)
         assert sum(not one.expect for one in texts) >= 60
     assert not {one.text for one in halves[0]} & {one.text for one in halves[1]}
+
+
+@pytest.mark.parametrize(
+    ("text", "category"),
+    [
+        ("He practises his faith openly, which might disturb the team.", "religion"),
+        ("Considering his condition, he has done surprisingly well.", "disability"),
+        ("He should consider something less demanding at his age.", "age"),
+        ("Her retirement is near, so we hesitate.", "age"),
+        ("Their religious beliefs came up in the interview.", "religion"),
+    ],
+)
+def test_references_speak_of_a_third_person(text: str, category: str) -> None:
+    assert category in {warning.category for warning in shipped_lexicon().warnings(text)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Her family business has supplied our school for years.",
+        "His health insurance starts on the first day of employment.",
+        "Their beliefs about testing shaped our process.",
+        "His condition report on the bridge was thorough.",
+        "We accept her retirement notice with thanks.",
+        "Her children's books sell well in our shop.",
+        "Their faith in the plan paid off.",
+        "Dr Novak's research on ageing populations is widely cited.",
+        "Your training in geriatric care would suit our sister hospital.",
+    ],
+)
+def test_ordinary_sentences_stay_quiet(text: str) -> None:
+    """But for the pronouns, where nobody knows whose they are."""
+    warnings = shipped_lexicon().warnings(text)
+    assert not [one for one in warnings if one.text.casefold() not in {"her", "his", "their"}]
