@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from pytest_fairness.design.names import GENDER, Name, NameBanks
+from pytest_fairness.design.names import BY_SURNAME, GENDER, Name, NameBanks
 from pytest_fairness.design.personas import Persona
 from pytest_fairness.design.signals import LABEL, Condition, Signals
 from pytest_fairness.design.templates import pronouns_of, read_template
@@ -213,7 +213,7 @@ class Casting:
                 whole(groups={**one.groups, **group.classes}, name=one.name, named=True, values=one.slots)
                 for one in group.given
             )
-        by_name = {name: value for name, value in group.classes.items() if name in self.banks.protected_classes}
+        by_name = {name: value for name, value in group.classes.items() if self._by_name(name)}
         named = condition.by_name and bool(group.given or by_name)
         if named and group.given:
             names = tuple(map(Name.given, group.given))
@@ -229,6 +229,10 @@ class Casting:
             for name in names
         )
 
+    def _by_name(self, protected_class: str) -> bool:
+        """Whether names convey every group of a class: candidates of one choice are told apart in one way."""
+        return protected_class in self.banks.protected_classes and protected_class not in BY_SURNAME
+
     def _words(self, group: Group, condition: Condition) -> str:
         """The words that state the classes: all where the condition asks for words, else those that no name conveys."""
         if not group.classes and condition.kind is not None and group.kind in (None, "name"):
@@ -239,7 +243,7 @@ class Casting:
         phrases = [
             self.signals.phrases(name, value, condition.kind or LABEL)[0]
             for name, value in group.classes.items()
-            if condition.kind is not None or (not group.given and name not in self.banks.protected_classes)
+            if condition.kind is not None or (not group.given and not self._by_name(name))
         ]
         return ", ".join(phrase[:1].upper() + phrase[1:] for phrase in phrases)
 

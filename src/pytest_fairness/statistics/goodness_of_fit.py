@@ -15,7 +15,7 @@ SAMPLES = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fit:
+class GoodnessOfFit:
     """``w``: Cohen's effect size, √(χ²/n) (Cohen 1988, section 7.2.1; .1 small, .3 medium, .5 large). Of each group, in
     the order given: ``residuals``, standardised; ``ratios``, its share divided by the declared one, with the interval
     from ``low`` to ``high``, all groups together at 95 % (Wilson, Bonferroni).
@@ -31,7 +31,7 @@ class Fit:
     high: tuple[float, ...]
 
 
-def goodness_of_fit(counts: Sequence[int], shares: Sequence[float], *, seed: int = 0) -> Fit:
+def goodness_of_fit(counts: Sequence[int], shares: Sequence[float], *, seed: int = 0) -> GoodnessOfFit:
     """How *counts* of two or more groups fit *shares*, which are positive and sum to 1; some are counted."""
     observed, declared = np.asarray(counts, dtype=np.float64), np.asarray(shares, dtype=np.float64)
     n, expected = observed.sum(), observed.sum() * declared
@@ -44,7 +44,7 @@ def goodness_of_fit(counts: Sequence[int], shares: Sequence[float], *, seed: int
         p = float((as_far.sum() + 1) / (SAMPLES + 1))
     low, high = wilson(observed, np.full_like(observed, n), float(ndtri(1 - 0.025 / len(counts))))
     residuals = (observed - expected) / np.sqrt(expected * (1 - declared))
-    return Fit(
+    return GoodnessOfFit(
         statistic=statistic, df=len(counts) - 1, p_value=p, w=float(np.sqrt(statistic / n)),
         residuals=tuple(residuals.tolist()), ratios=tuple((observed / expected).tolist()),
         low=tuple((low / declared).tolist()), high=tuple((high / declared).tolist()),

@@ -18,7 +18,7 @@ from pytest_fairness.design.signals import Signals
 from pytest_fairness.documents import Text, project_folder
 from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, listed
 from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, Reason, Verdict
-from pytest_fairness.statistics.goodness_of_fit import Fit, goodness_of_fit
+from pytest_fairness.statistics.goodness_of_fit import GoodnessOfFit, goodness_of_fit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -149,7 +149,7 @@ def representative(
 
 def _finding(
     verdict: Verdict, sentence: str, by: str, what: str, reason: Reason | None, n: int, counts: Mapping[str, int],
-    declared: Mapping[str, float], fit: Fit,
+    declared: Mapping[str, float], fit: GoodnessOfFit,
 ) -> Finding:  # fmt: skip
     import pandas as pd
 
