@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_fairness.design.grid import ROLE, expand_grid
+from pytest_fairness.design.pairs import expand_pairs
 from pytest_fairness.errors import UsageError
 
 from .conftest import Project
@@ -68,3 +69,41 @@ def test_turns_without_a_system_prompt_and_what_a_name_holds() -> None:
 def test_turns_that_make_no_sense(turns: object, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         expand_grid(template="Rate {name}.", groups={"gender": ["female", "male"]}, turns=turns)  # type: ignore[arg-type]
+
+
+CHOICE = """
+import pytest
+
+@pytest.mark.fairness_pairs(
+    template="Select one for the post of {a_role}. Reply with the name.\\n\\n1. {candidate_1}\\n2. {candidate_2}",
+    candidates="four_groups", role=["nurse"], repetitions=2, %s
+)
+def test_choice(trials):
+    spoken = trials[trials["arm"] == "spoken"] if "arm" in trials and trials["arm"].notna().any() else trials
+    assert set(spoken["requests"]) == {3}
+    assert trials["chosen"].notna().all()
+"""
+PAIR_TURNS = 'turns=["You know the work of {a_role}?", "Here are two people. {request}", "The name alone, please."]'
+ARMS = f"""arms=[Arm(name="system", system="You hire."), Arm(name="spoken")], {PAIR_TURNS}"""
+
+
+@pytest.mark.parametrize("arms", [PAIR_TURNS, ARMS], ids=["alone", "beside-a-system-prompt"])
+def test_a_choice_is_asked_in_conversation(project: Project, arms: str) -> None:
+    """Where there is no system prompt; the choice is read off the last reply, and the candidates are those listed."""
+    project.write("from pytest_fairness.design.arms import Arm\n" + CHOICE % arms)
+    project.run().assert_outcomes(passed=1)
+    cells = [record["cell"] for record in project.records("trial")]
+    spoken = [cell for cell in cells if cell["system"] is None]
+    assert all(cell["turns"][0] == "You know the work of a nurse?" and len(cell["turns"]) == 3 for cell in spoken)
+    assert all(cell["turns"][1].startswith("Here are two people. Select one") for cell in spoken)
+    assert all(len(cell["turns"]) == 1 for cell in cells if cell["system"] is not None)
+
+
+def test_turns_of_a_choice_that_nothing_takes() -> None:
+    arguments = {"template": "{candidate_1} or {candidate_2}?", "candidates": "four_groups", "repetitions": 1}
+    with pytest.raises(UsageError, match="neither a system prompt nor steps"):
+        expand_pairs(**arguments, system="You hire.", turns=["{request}"])
+    with pytest.raises(UsageError, match="stands exactly once"):
+        expand_pairs(**arguments, turns=["Hello."])
+    with pytest.raises(UsageError, match=r"nothing fills the slot \{post\}"):
+        expand_pairs(**arguments, turns=["A {post}.", "{request}"])

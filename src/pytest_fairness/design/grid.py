@@ -20,7 +20,7 @@ from pytest_fairness.design.personas import Persona, PersonaMatrix
 from pytest_fairness.design.signals import CONTROL, PRONOUN, Condition, Signals, conditions
 from pytest_fairness.design.slugs import join
 from pytest_fairness.design.structured_answers import structured_answer
-from pytest_fairness.design.templates import SLOTS, Template, TemplateLike, base_slot, templates
+from pytest_fairness.design.templates import REQUEST, SLOTS, Template, TemplateLike, base_slot, spoken_turns, templates
 from pytest_fairness.design.units import LABEL_SLOT, Crossing, Unit, group_axis
 from pytest_fairness.errors import UsageError, did_you_mean, refuse_twice
 from pytest_fairness.model import JSON, Cell
@@ -28,8 +28,6 @@ from pytest_fairness.model import JSON, Cell
 _FEW_NAMES = 10
 _FEWEST_REPETITIONS = 2
 _RECOMMENDED_TRIALS = 100  # a group, from which most comparisons can be judged
-#: Where the template's text stands in the turns of a conversation.
-REQUEST = "request"
 #: How a conversation without a system prompt begins, where the test has one: the role is agreed on, not set.
 ROLE = (
     "In this conversation, please take the following role, and keep to it:\n\n{system}\n\n"
@@ -149,7 +147,7 @@ def expand_grid(
     """
     parsed = templates(template)
     system_template = None if system is None else Template("system", system)
-    spoken = _turns(turns)
+    spoken = spoken_turns(turns)
     everything = (*parsed, *((system_template,) if system_template else ()), *spoken)
     context_axes = axes(context, axis)
     check_counts(names=names, repetitions=repetitions, sample=sample)
@@ -197,18 +195,6 @@ def expand_grid(
         enough = ceil(_RECOMMENDED_TRIALS / max(cells, 1))
         grid = replace(grid, repetitions=max(_FEWEST_REPETITIONS, enough))
     return grid
-
-
-def _turns(given: Sequence[str] | None) -> tuple[Template, ...]:
-    """The turns of a conversation; exactly one of them holds the request."""
-    if given is None:
-        return ()
-    if isinstance(given, str) or not given or not all(isinstance(turn, str) for turn in given):
-        raise UsageError("turns= is a list of texts, one of them with {request}: ['You review loans …', '{request}']")
-    spoken = tuple(Template(f"turn-{number}", text) for number, text in enumerate(given, start=1))
-    if [slot for turn in spoken for slot in turn.slots].count(REQUEST) != 1:
-        raise UsageError("turns=: {request} stands exactly once, where the template's text belongs")
-    return spoken
 
 
 # ---------------------------------------------------------------- what makes a grid other than it looks

@@ -31,7 +31,7 @@ from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.scrubbing import RuleScrubber
 from pytest_fairness.design.signals import Signals, conditions
 from pytest_fairness.design.slugs import join, slug, slugs
-from pytest_fairness.design.templates import Template, TemplateLike, templates
+from pytest_fairness.design.templates import REQUEST, Template, TemplateLike, spoken_turns, templates
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, TEXT, Ask, Cell
 
@@ -113,6 +113,7 @@ class PairGrid(LazyCells):
     requests: Mapping[tuple[str, str], tuple[Prompted, ...]]
     slates: tuple[Slate, ...]
     ranking: bool
+    turns: tuple[Template, ...] = ()
 
     @property
     def radices(self) -> tuple[int, ...]:
@@ -165,7 +166,10 @@ class PairGrid(LazyCells):
             between = {at: one.before for at, one in enumerate(requests) if at and one.before}
             steps = Steps(systems, between, first, tuple(one.endpoint for one in requests))
         else:
-            turns = (scene.templates[template_at].render(values),)
+            prompt = scene.templates[template_at].render(values)
+            turns = (prompt,)
+            if self.turns and systems[-1] is None:  # a conversation is what takes the place of a system prompt
+                turns = tuple(turn.render({**values, REQUEST: prompt}) for turn in self.turns)
         # The block is the whole context: criteria and role change what is asked as much as the wording does.
         varied = [part for axis, part in zip(self.axes, slugs_of_axes, strict=True) if len(axis) > 1]
         where = [template.id, *varied]
@@ -191,6 +195,16 @@ class PairGrid(LazyCells):
             signals=surfaces(shown, "\n".join((*turns, values[CANDIDATES]))),
         )
         return Prepared(cell, steps, slate_at * self.tuples + number)
+
+
+def _spoken(given: Sequence[str] | None, arms: Sequence[Arm], known: Mapping[str, str]) -> tuple[Template, ...]:
+    """The turns of a conversation, for arms that have neither a system prompt nor steps."""
+    turns = spoken_turns(given)
+    if turns and all(arm.system is not None or arm.steps for arm in arms):
+        raise UsageError("turns= is for what has neither a system prompt nor steps, and here everything has one")
+    for turn in turns:
+        turn.check({*known, REQUEST})
+    return turns
 
 
 def _step_turns(arm: Arm, requests: Sequence[Prompted], values: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
@@ -222,6 +236,7 @@ def expand_pairs(
     qualifications: object = None,
     size: int = 2,
     ranking: bool = False,
+    turns: Sequence[str] | None = None,
     names: int | None = None,
     context: Mapping[str, object] | None = None,
     parameters: Mapping[str, JSON] | None = None,
@@ -303,6 +318,7 @@ def expand_pairs(
         repetitions=repetitions // tuples,
         parameters=dict(parameters or {}),
         ranking=ranking,
+        turns=_spoken(turns, all_arms, known),
     )
     if sample is None or sample >= len(grid):
         return grid

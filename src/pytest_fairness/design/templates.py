@@ -11,7 +11,7 @@ Any slot has an article form: ``{a_role}`` is "a nurse" or "an IT engineer". Pro
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -161,6 +161,8 @@ PRONOUNS = "pronouns"
 _CASES = ("they", "them", "their", "theirs", "themself")
 _VERBS = {"are": ("is", "are"), "were": ("was", "were"), "have": ("has", "have"), "do": ("does", "do"),
           "s": ("s", ""), "es": ("es", "")}  # fmt: skip
+#: Where the template's text stands in the turns of a conversation.
+REQUEST = "request"
 SLOTS = frozenset(form for word in (*_CASES, *_VERBS) for form in (word, word.capitalize()))
 _KNOWN = {
     forms.split()[0]: tuple(forms.split())
@@ -216,3 +218,15 @@ def article(text: str) -> str:
     if not word or _CONSONANT_SOUND.match(word):
         return "a"
     return "an" if word[0].lower() in "aeiouáéíóúâêîôûäëïöü" else "a"
+
+
+def spoken_turns(given: Sequence[str] | None) -> tuple[Template, ...]:
+    """The turns of a conversation, as ``turns=`` gives them; exactly one holds the request. Raises UsageError."""
+    if given is None:
+        return ()
+    if isinstance(given, str) or not given or not all(isinstance(turn, str) for turn in given):
+        raise UsageError("turns= is a list of texts, one of them with {request}: ['You review loans …', '{request}']")
+    spoken = tuple(Template(f"turn-{number}", text) for number, text in enumerate(given, start=1))
+    if [slot for turn in spoken for slot in turn.slots].count(REQUEST) != 1:
+        raise UsageError("turns=: {request} stands exactly once, where the template's text belongs")
+    return spoken
