@@ -61,10 +61,14 @@ def _says_something(reader: str, reading: Any) -> bool:
         ("held_back", "choice", 0.95, 0.91, 0),
         ("held_back", "salary", 0.9, 0.9, 0),
         ("held_back", "triage", 0.97, 0.95, 0),
-        ("fresh", "refusal", 0.85, 0.35, 0),
-        ("fresh", "decision", 0.9, 0.82, 1),
-        ("fresh", "rating", 0.87, 0.87, 0),
+        ("fresh", "refusal", 0.97, 0.95, 0),
+        ("fresh", "decision", 0.95, 0.95, 0),
+        ("fresh", "rating", 0.9, 0.95, 0),
         ("fresh", "choice", 0.79, 0.87, 1),
+        ("second", "refusal", 0.97, 0.82, 0),
+        ("second", "decision", 0.95, 0.85, 0),
+        ("second", "rating", 0.97, 0.85, 0),
+        ("second", "choice", 0.97, 0.93, 0),
     ],
 )
 def test_readers_keep_what_was_measured(
