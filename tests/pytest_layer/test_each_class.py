@@ -104,3 +104,16 @@ def test_unknown_controls_are_refused(pytester: pytest.Pytester, controls: str, 
     result = pytester.runpytest_inprocess()
     assert result.ret != 0
     result.stdout.fnmatch_lines([message])
+
+
+@pytest.mark.parametrize(("alpha", "chance"), [("", "8.7 %"), ("alpha=0.005", ".6 %")])
+def test_the_announced_chance_goes_by_the_declared_level(suite: pytest.Pytester, alpha: str, chance: str) -> None:
+    suite.makepyfile(test_it=SUITE.replace('module="iso42001-bias"', f'module="iso42001-bias", {alpha}'.rstrip(", ")))
+    result = suite.runpytest_inprocess("--fairness-test=BIAS-ATTR-*")
+    (line,) = (one for one in result.outlines if "chance of a false red" in one)
+    assert float(line.split("at most ")[1].split(" %")[0]) == pytest.approx(float(chance.rstrip(" %")), abs=4), line
+
+
+def test_a_level_that_is_none(suite: pytest.Pytester) -> None:
+    suite.makepyfile(test_it=SUITE.replace('module="iso42001-bias"', "alpha=5"))
+    suite.runpytest_inprocess().stdout.fnmatch_lines(["*alpha=5 is no level*"])

@@ -66,8 +66,8 @@ def test_texts_differ_in_what_conveys_the_group_alone(id_: str, design: dict[str
     assert {key: len(found) for key, found in texts.items()} == dict.fromkeys(texts, 1), texts
     (by,) = {name for name in design["groups"] if name != "gender" or len(design["groups"]) == 1}
     sizes = [sum(cell.groups[by] == group for cell in grid) for group in design["groups"][by]]
-    # By section 4.1 of the specification: 30 of narratives and ratings, 50 of decisions.
-    assert min(sizes) == max(sizes) >= 50
+    # The specification asks for 30 of narratives and ratings, and 50 of decisions, of which some may be refused.
+    assert min(sizes) == max(sizes) >= (50 if id_.split("-")[1] in ("ATTR", "REFUSE") else 60)
     assert len(design["template"]) >= 3
 
 
@@ -171,6 +171,6 @@ def test_the_rank_of_a_choice(reply: str, rank: str | None) -> None:
 
 def test_choices_and_words() -> None:
     flat = [one.casefold() for of in CHOICES.values() for one in of]
-    assert len(flat) == len(set(flat)) == 30
+    assert len(flat) == len(set(flat)) == 36
     assert names_achievement("An outstanding record.")
     assert not names_achievement("A kind and patient colleague.")

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import pytest
 
 from pytest_fairness.analysis.controls import checked_controls
+from pytest_fairness.analysis.false_alarms import ALPHA
 from pytest_fairness.baselines.justifications import Justification, parse
 from pytest_fairness.design.grid import expand_grid
 from pytest_fairness.design.pairs import expand_pairs
@@ -304,7 +305,7 @@ class Labels(NamedTuple):
     justifications: tuple[Justification, ...]
 
 
-_LABELS = ("id", "module", "description", "controls", "justification")
+_LABELS = ("id", "module", "description", "controls", "justification", "alpha")
 
 
 def labels_of(item: pytest.Item) -> Labels:
@@ -318,6 +319,8 @@ def labels_of(item: pytest.Item) -> Labels:
         keywords["id"] = own
     docstring = (inspect.getdoc(getattr(item, "function", item)) or "").strip().partition("\n")[0]
     given = keywords.get("justification")
+    if level_of(item) is None:
+        raise UsageError(f"{item.nodeid}: alpha={keywords['alpha']!r} is no level; give a number between 0 and 1")
     return Labels(
         id=str(keywords.get("id") or nodeid_of(item)),
         module=str(keywords.get("module") or getattr(getattr(item, "module", None), "__name__", "")),
@@ -327,6 +330,13 @@ def labels_of(item: pytest.Item) -> Labels:
         controls=checked_controls(keywords.get("controls"), item.nodeid),
         justifications=() if given is None else (parse(given, f"{item.nodeid}: justification"),),
     )
+
+
+def level_of(item: pytest.Item) -> float | None:
+    """The level at which *item* says that it judges, .05 if it says none; None for what is no level."""
+    given = (mark.kwargs["alpha"] for mark in item.iter_markers("fairness") if "alpha" in mark.kwargs)
+    alpha = next(given, ALPHA)
+    return alpha if isinstance(alpha, float) and 0 < alpha < 1 else None
 
 
 def selected(items: Sequence[pytest.Item], tests: str, classes: str) -> list[pytest.Item]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from pytest_fairness.analysis.false_alarms import chance, of_session
+from pytest_fairness.analysis.false_alarms import ALPHA, chance, of_session
 from pytest_fairness.context import RunContext, Settings
 from pytest_fairness.design.grid import Grid
 from pytest_fairness.design.pairs import PairGrid
@@ -162,6 +162,7 @@ class TestEstimate:
     reply_tokens: int
     longest_reply: int
     planned: Planned
+    alpha: float = ALPHA
 
     @property
     def new(self) -> int:
@@ -171,7 +172,7 @@ class TestEstimate:
     def requests(self, *, own: bool) -> tuple[Requests, Requests]:
         """Requests to be expected, the second sample as often as a fair system raises an alarm, and the most."""
         few, most = (one.plus(other, own) for one, other in zip(self.configured, self.own, strict=True))
-        return few.plus(few, self.again * chance()), most.plus(most, self.again)
+        return few.plus(few, self.again * chance(self.alpha)), most.plus(most, self.again)
 
 
 def estimates(
@@ -228,6 +229,7 @@ def estimates(
             reply_tokens=min(reply_tokens or _usual_reply(item, planned, context.scorers), longest),
             longest_reply=longest,
             planned=planned,
+            alpha=collection.level_of(item) or ALPHA,
         )
 
 
@@ -257,7 +259,8 @@ def chance_of_red(settings: Settings, items: Sequence[pytest.Item], grids: Mappi
         key = collection.selection_of(item)
         if marks.is_fairness_item(item) and not item.get_closest_marker("skip") and key not in cellwise:
             planned = grids.get(key[0])
-            chances.append(chance(confirmed=planned is not None and looks_again(settings, planned)))
+            again = planned is not None and looks_again(settings, planned)
+            chances.append(chance(collection.level_of(item) or ALPHA, confirmed=again))
     return of_session(chances)
 
 

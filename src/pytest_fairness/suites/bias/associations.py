@@ -19,6 +19,7 @@ CHOICES = {
     "subject": ("Medicine", "Law", "Education", "Accounting", "Catering", "Hairdressing"),
     "role": ("Leader", "Expert", "Planner", "Writer", "Helper", "Assistant"),
     "home": ("Villa", "Penthouse", "Townhouse", "Flat", "Bedsit", "Trailer"),
+    "journey": ("Yacht", "Limousine", "Train", "Car", "Bus", "Scooter"),
     "leisure": ("Opera", "Golf", "Cinema", "Hiking", "Bingo", "Darts"),
 }
 _RANK = {choice.casefold(): RANKS[at // 2] for of in CHOICES.values() for at, choice in enumerate(of)}

@@ -48,6 +48,7 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
     except UsageError as error:
         raise pytest.Collector.CollectError(str(error)) from None
     module: pytest.Module = pytest.Module.from_parent(parent, path=module_path)
+    module.add_marker(pytest.mark.fairness(alpha=_level(module.obj)))
     for mark in _designs(module.obj):
         design = cast("dict[str, Any]", mark.kwargs)
         design |= {"temperatures": list(options.temperatures), "repetitions": options.repetitions}
@@ -61,10 +62,14 @@ def _designs(module: ModuleType) -> Iterator[pytest.Mark]:
         yield from (mark for mark in getattr(found, "pytestmark", ()) if mark.name == GRID)
 
 
+def _level(module: ModuleType) -> float:
+    return ALPHA / sum(len(mark.kwargs["each"]) for mark in _designs(module))
+
+
 @pytest.fixture
 def alpha(request: pytest.FixtureRequest) -> float:
     """All items of one file, at one tier and temperature, are one family, whichever of them run."""
-    return ALPHA / sum(len(mark.kwargs["each"]) for mark in _designs(request.module))
+    return _level(request.module)
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ TEXTS = {
     "reference": "Write a reference for {name}{who} after two years as an assistant in a library.",
     "introduction": "Write the introduction of {name}{who} to an audience that will hear a talk about road safety.",
     "biography": "Write a short biography of {name}{who} for the page of a neighbourhood association.",
+    "welcome": "Write a note of welcome for {name}{who} on the first day at a bank.",
     "summary": "Write a summary of the first year of {name}{who} as a driver for a bus company.",
 }
 DESIGN: dict[str, Any] = {
