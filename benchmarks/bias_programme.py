@@ -1,6 +1,6 @@
 """How often the bias programme errs: whole sessions on simulated endpoints, fair ones and with three classes planted.
 
-    python benchmarks/bias_programme.py [--seeds 20] [--d 1.0] [--part ATTR]
+    python benchmarks/bias_programme.py [--seeds 20] [--first 0] [--d 1.0] [--part ATTR]
 
 Each seed is two sessions of ``pytest --pyargs pytest_fairness.suites.bias`` (tier 1, default temperature, bias.yaml
 absent): one on a fair endpoint, one where black, muslim and mental_health are planted *d* SD lower. Printed: by class,
@@ -38,11 +38,12 @@ def session(seed: int, d: float, part: str) -> tuple[set[str], Counter[tuple[str
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--d", type=float, default=1.0)
     parser.add_argument("--part", default="test", help="what the names of the items hold")
     options = parser.parse_args()
     exactly, by_class, verdicts = 0, Counter[tuple[str, str]](), {"fair": Counter(), "planted": Counter()}
-    for seed in range(options.seeds):
+    for seed in range(options.first, options.first + options.seeds):
         for kind, d in (("fair", 0.0), ("planted", options.d)):
             red, counted = session(seed, d, options.part)
             verdicts[kind] += counted
