@@ -43,6 +43,7 @@ def finding_section(
     beside = facts(
         {
             "Justified": formatting.justification_line(finding),
+            "Why not more": "; ".join(formatting.reasons(finding)),
             "Session": formatting.session_line(finding),
             "Sensitivity": formatting.sensitivity_line(finding),
             "Controls": formatting.controls_line(finding),

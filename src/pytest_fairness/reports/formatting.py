@@ -14,6 +14,7 @@ from pytest_fairness.reports.escaping import shortened
 
 NOTHING = "–"
 FOUR_FIFTHS = "four_fifths"
+_LARGE = 0.5
 _AT_WORST = "charged_at_worst_case"
 #: What the literal specification has a rule for.
 _SPECIFIED = ("no_disparity", FOUR_FIFTHS, "no_preference", "baseline")
@@ -305,6 +306,20 @@ def sensitivity_line(finding: Finding) -> str:
     shares = ", ".join(f"d {d} in {100 * share:.0f} %" for d, share in tried["caught"].items())
     false = tried.get("false_alarms")
     return f"planted {shares} of copies caught" + ("" if false is None else f"; placebo alarms in {100 * false:.0f} %")
+
+
+def reasons(finding: Finding) -> list[str]:
+    """Say, beside a FLAG or FAIL, why its alarm was not asked about again, and why a large effect is no FAIL."""
+    if finding.verdict not in ALARMS:
+        return []
+    texts = []
+    confirmation: Any = finding.details.get("confirmation") or {}
+    if why := confirmation.get("why"):
+        texts.append(f"unconfirmed: {why}")
+    pair = deciding_pair(finding.pairs)
+    if pair is not None and finding.verdict is Verdict.FLAG and abs(pair.effect) > _LARGE:
+        texts += [f"no FAIL: {note}" for note in pair.notes]
+    return texts
 
 
 def marks(finding: Finding, outcome: str = "") -> list[str]:

@@ -140,7 +140,7 @@ def outcome_section(results: RunResults, _: Path) -> Section:
             return Entry(words=clipped(_ERROR.sub("", first, count=1) or first, 70), link=one.anchor)
         return Entry(words="no report of it ever came; what it would have found is not below")
 
-    columns: Columns = {"Why": reason, "Test": lambda one: one.nodeid, "What": proof}
+    columns: Columns = {"Why": reason, "What": proof, "Test": lambda failure: failure.nodeid}
     found = failures(results)
     rows = _table("Each test that failed, the worst first", found, columns) if found else []
     return Section(

@@ -149,8 +149,10 @@ def _summary_of(finding: Finding, maker: ItemResult, *, several: bool) -> list[s
         return _summary_of_pass(finding, maker, marked)
     justified = formatting.justification_line(finding)
     lines = wrapped(head, WIDTH, "  ", "    ")
-    for beside in (f"justified: {line(justified)}" if justified else "", formatting.session_line(finding)):
-        lines += wrapped(beside, WIDTH, "    ", "    ") if beside else []
+    beside = [f"justified: {line(justified)}"] if justified else []
+    beside += filter(None, [*formatting.reasons(finding), formatting.session_line(finding)])
+    for text in beside:
+        lines += wrapped(line(text), WIDTH, "    ", "    ")
     test = maker.nodeid or finding.test_id
     return [*lines, *([clipped(f"    {line(test)}", WIDTH)] if test else [])]
 
