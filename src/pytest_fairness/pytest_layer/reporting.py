@@ -103,7 +103,9 @@ def start_manifest(store: RunStore, context: RunContext) -> None:
         manifest |= {"id": store.directory.name, "seed": settings.seed, **facts}
         if settings.replay is not None:
             manifest["replay_of"] = settings.replay.name
-            manifest["replay_of_finished"] = FINISHED in read_manifest(settings.replay)
+            recorded = read_manifest(settings.replay)
+            manifest["replay_of_finished"] = FINISHED in recorded
+            manifest["replay_of_shards"] = "merged_from" in recorded
         if settings.shard:
             manifest["shard"] = settings.shard
 
@@ -268,6 +270,11 @@ def run_notes(run: Path, manifest: Mapping[str, Any]) -> list[str]:
         notes.append(
             f"shard {manifest['shard']}: its trials are asked and nothing is judged; put the shards together with "
             "pytest-fairness merge, and judge the merged run with --fairness-replay"
+        )
+    if manifest.get("replay_of_shards"):
+        notes.append(
+            "asked in shards, which ask no second sample: an alarm stands unconfirmed, and a fair system turns a test "
+            "red more often than on one machine"
         )
     if salvaged := manifest.get("salvaged_from"):
         lost = [str(one) for one in salvaged.get("lost") or ()]
