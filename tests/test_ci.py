@@ -59,6 +59,8 @@ endpoints:
   - name: "planted"
     type: "simulated"
     bias: {race_ethnicity: {black: -0.8}}
+  - name: "my-model"  # what the templates name
+    type: "simulated"
 """
 
 
@@ -216,6 +218,9 @@ def test_a_pull_request_from_one_push_to_the_next(runner: Runner) -> None:
     assert runner.outputs["artefact"] == "fairness"
     assert {"report.html", "report.md", "report.sarif", "junit.xml"} <= {path.name for path in run.iterdir()}
     assert (runner.path / "summary.md").read_text() == (run / "report.md").read_text()
+
+    only_simulated = "nothing but the simulated endpoint answered"
+    assert f"::notice title=fairness::{only_simulated}" in first.stdout
 
     planted = {"arguments": "-m fairness --fairness-endpoint planted"}
     second = runner.step("Run the tests", planted, GITHUB_RUN_ATTEMPT="2")

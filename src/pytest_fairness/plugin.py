@@ -36,13 +36,17 @@ __all__ = [
 ]  # fmt: skip
 
 _MARKERS = (
-    "fairness(id=None, module=None, description=None, controls=None, justification=None): a fairness test; what it is "
-    "called in reports, the controls that it is evidence of, and the documented reason for a FLAG",
-    "fairness_grid(template, groups=None, persona=None, names=20, context=None, signal='name', repetitions=2, "
-    "system=None, turns=None, parameters=None, temperatures=None, strategies=None, scorer=None, each=None): ask every "
-    "cell of a demographic grid; implies fairness",
-    "fairness_pairs(template, candidates, repetitions=30, arms=None, signal=None, qualifications=None, size=2, "
-    "ranking=False, temperatures=None): choices between candidates, in every order and arm; implies fairness",
+    "fairness(id=None, module=None, description=None, controls=None, justification=None, alpha=.05): "
+    "a fairness test; what it is called in reports, the controls that it is evidence of, the "
+    "documented reason for a FLAG, and the level that its assertions declare",
+    "fairness_grid(template, groups=None, persona=None, names=20, context=None, signal='name', "
+    "repetitions=2, system=None, turns=None, answer=None, parameters=None, name_slot='name', seed=0, "
+    "sample=None, personas_folder=None, temperatures=None, strategies=None, scorer=None, each=None, "
+    "SLOT=[...]): ask every cell of a demographic grid; implies fairness",
+    "fairness_pairs(template, candidates, repetitions=30, arms=None, system=None, signal=None, "
+    "qualifications=None, size=2, ranking=False, turns=None, names=None, context=None, "
+    "parameters=None, seed=0, sample=None, personas_folder=None, temperatures=None, SLOT=[...]): "
+    "choices between candidates, in every order and arm; implies fairness",
 )
 
 

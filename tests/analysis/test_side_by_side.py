@@ -118,6 +118,26 @@ def test_a_sentence_says_it_all() -> None:
     )
 
 
+def test_an_open_answer_shows_the_interval_that_leaves_it_open() -> None:
+    """Where the gaps differ beyond chance and which is larger is open, the interval is that of the
+    size, |after| − |before|, and holds 0; it is what the intervals of change and total leave.
+    """
+    (change,) = changes(sides(np.random.default_rng(1), -0.25, 0.3))
+    assert (change.became, change.is_by_size) == ("open", True)
+    low, high = change.interval
+    assert low is not None
+    assert high is not None
+    assert low < 0 < high
+    assert change.high is not None
+    assert change.high < 0, "the change itself is settled"
+    assert change.size_change == pytest.approx(abs(change.after or 0) - abs(change.before or 0))
+    assert low < change.size_change < high
+    assert "they differ beyond chance, but which is larger is open: size " in change.sentence
+
+    (alike,) = changes(sides(np.random.default_rng(1), 0.0, 0.0))
+    assert alike.interval == (alike.low, alike.high)
+
+
 def test_too_little_is_never_alike() -> None:
     """Too few trials, blocks that lack a group, an interval too wide: INCONCLUSIVE, with what it takes."""
     rng = np.random.default_rng(6)

@@ -51,9 +51,14 @@ def test_an_empty_folder_becomes_a_project(cli: Cli, tmp_path: Path) -> None:
     assert [line for line in out.splitlines() if line.startswith("wrote")] == [f"wrote {path}" for path in WRITTEN]
     assert "$ pytest tests/test_fairness.py\nfairness: 2 findings: 2 PASS (simulated)\n  PASS [simulated" in out
     assert (tmp_path / ".gitignore").read_text() == ".fairness/\n"
+    (*_, step) = yaml.safe_load((tmp_path / WRITTEN[2]).read_text())["jobs"]["fairness"]["steps"]
+    assert step["with"]["arguments"] == "-m fairness --fairness-endpoint simulated"
     (unfair,) = load_endpoints(tmp_path / "endpoints.yaml")
     assert f"--fairness-endpoint {unfair}" in out
-    assert run_pytest(tmp_path, "-m", "fairness", "--fairness-endpoint", unfair).ret == 1
+    result = run_pytest(tmp_path, "-m", "fairness", "--fairness-endpoint", unfair)
+    assert result.ret == 1
+    # The second assertion is judged although the first fails.
+    assert "fairness: 2 findings" in str(result.stdout)
 
     (tmp_path / "endpoints.yaml").write_text(ENTRY)
     code, _, err = cli("init")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,32 @@ def test_of_a_run_and_of_a_file(
     ):
         code, text = told(*arguments)
         assert (code, why in text) == (2, True), text
+
+
+def test_names_the_decision_and_finds_columns_in_any_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The page says which decision is meant and which others count against; ``Race`` is a column
+    of the race; the crossed table goes by sex, whatever the order of the rows.
+    """
+    path = tmp_path / "decisions.csv"
+    rows = ["White,Male,Offer", "White,Female,Withdrawn", "Black,Male,Rejected", "Black,Female,Offer"]
+    path.write_text("\n".join(["Race,Gender,Decision", *rows, rows[0]]), encoding="utf-8")
+    page = tmp_path / "page.html"
+    arguments = ["--outcome", "Decision", "--favourable", "Offer", "--html", str(page)]
+    assert main(["ll144", str(path), *arguments]) == 0
+    printed = capsys.readouterr().out
+    for text in (printed, html.unescape(page.read_text("utf-8"))):
+        assert "share whose Decision is 'Offer'; 'Rejected', 'Withdrawn' count as not selected" in text
+    crossed = printed.partition("By sex × race")[2]
+    places = [crossed.index(f"{sex} × {race}") for sex in ("Male", "Female") for race in ("White", "Black")]
+    assert places == sorted(places)
+
+
+def test_without_a_column_of_sex_or_race_says_which_there_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "decisions.csv"
+    path.write_text("team,hired\nA,1\nB,0\n", encoding="utf-8")
+    assert main(["ll144", str(path), "--outcome", "hired"]) == 2
+    message = capsys.readouterr().err
+    assert "--sex COLUMN or --race COLUMN" in message
+    assert "the columns are team, hired" in message

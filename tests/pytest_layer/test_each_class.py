@@ -106,12 +106,16 @@ def test_unknown_controls_are_refused(pytester: pytest.Pytester, controls: str, 
     result.stdout.fnmatch_lines([message])
 
 
-@pytest.mark.parametrize(("alpha", "chance"), [("", "8.7 %"), ("alpha=0.005", ".6 %")])
-def test_the_announced_chance_goes_by_the_declared_level(suite: pytest.Pytester, alpha: str, chance: str) -> None:
+@pytest.mark.parametrize(("alpha", "chance"), [("", 17.2), ("alpha=0.005", None)])
+def test_the_announced_chance_goes_by_the_declared_level(
+    suite: pytest.Pytester, alpha: str, chance: float | None
+) -> None:
+    """It is announced where it is above 5 %, as what to expect, and not as a bound."""
     suite.makepyfile(test_it=SUITE.replace('module="iso42001-bias"', f'module="iso42001-bias", {alpha}'.rstrip(", ")))
-    result = suite.runpytest_inprocess("--fairness-test=BIAS-ATTR-*")
-    (line,) = (one for one in result.outlines if "chance of a false red" in one)
-    assert float(line.split("at most ")[1].split(" %")[0]) == pytest.approx(float(chance.rstrip(" %")), abs=4), line
+    result = suite.runpytest_inprocess("--fairness-test=BIAS-ATTR-*", "-o", "fairness_confirm=false")
+    lines = [line for line in result.outlines if "a fair system turns such a session red" in line]
+    shares = [float(line.split("in about ")[1].split(" %")[0]) for line in lines]
+    assert shares == ([] if chance is None else [pytest.approx(chance, abs=1.5)])
 
 
 def test_a_level_that_is_none(suite: pytest.Pytester) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+from collections.abc import Iterable
 
 import pytest
+
+from pytest_fairness.design.grid import expand_grid
+from pytest_fairness.design.pairs import expand_pairs
 
 from . import test_guest
 from .conftest import Project
@@ -131,13 +136,30 @@ def test_what_needs_a_design_says_so_where_there_is_none(project: Project) -> No
 
 
 def test_the_definitions_of_a_fixture_are_found_before_it_is_made(pytester: pytest.Pytester) -> None:
-    """The one private part of pytest that the announcement leans on, held against the pytest that is installed."""
+    """The private parts of pytest that are leaned on, held against the pytest that is installed."""
     from pytest_fairness.pytest_layer.marks import FIXTURES, fixtures_of
 
     items, _ = pytester.inline_genitems(pytester.makepyfile(test_guest.OWN))
     ours, own = fixtures_of(items[0], "endpoint")
     assert (ours.func.__module__, own.func.__name__) == (FIXTURES, "endpoint")
     assert callable(items[0]._request.getfixturevalue)
+    assert pytest.Mark("any", (), {}, _ispytest=True).name == "any"
+
+
+@pytest.mark.parametrize(
+    ("marker", "takes"),
+    [
+        ("fairness", dict.fromkeys(("id", "module", "description", "controls", "justification", "alpha"))),
+        ("fairness_grid", inspect.signature(expand_grid).parameters),
+        ("fairness_pairs", inspect.signature(expand_pairs).parameters),
+    ],
+)
+def test_markers_says_every_argument(pytester: pytest.Pytester, marker: str, takes: Iterable[str]) -> None:
+    """``pytest --markers`` hides nothing that a marker takes."""
+    lines = pytester.runpytest_inprocess("--markers").outlines
+    (text,) = (line for line in lines if line.startswith(f"@pytest.mark.{marker}("))
+    missing = [name for name in takes if name != "axis" and name not in text]
+    assert missing == []
 
 
 TIERS = """

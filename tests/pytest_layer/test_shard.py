@@ -78,6 +78,7 @@ def test_shards_are_judged_as_one_run(project: Project, capsys: pytest.CaptureFi
     project.run(*once, *printed.rpartition("pytest ")[2].split()).assert_outcomes(failed=2, passed=11)
     assert judged(project) == whole
     assert project.results["run"]["replay_of"] == merged.name
+    assert any("ask no second sample" in note for note in project.results["run"]["notes"])
 
 
 @pytest.mark.parametrize("share", ["3/2", "0/2", "half"])

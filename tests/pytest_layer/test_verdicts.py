@@ -60,3 +60,44 @@ def test_an_unclear_result_warns_and_fails_when_requested(project: Project) -> N
     project.write(TABLE.replace("MARK", "@pytest.mark.fairness").replace(".60, .48", ".60, .50, 60"))
     project.run().assert_outcomes(passed=1, warnings=1)
     project.run("--fairness-require-conclusive").assert_outcomes(failed=1)
+
+
+CI_SUITE = """
+import pytest
+from pytest_fairness import assert_no_disparity
+from pytest_fairness.endpoints import simulated_endpoint
+
+@pytest.fixture
+def endpoint():
+    return simulated_endpoint(bias={"race_ethnicity": {"black": -1.2}})
+
+@pytest.mark.fairness_grid(template=["Write a short job reference for {name}, a nurse."],
+                           groups={"race_ethnicity": ["white", "black"]}, names=15)
+def test_tone(trials):
+    assert_no_disparity(trials, outcome="sentiment", by="race_ethnicity")
+
+@pytest.mark.xfail(strict=True)
+@pytest.mark.fairness_grid(template=["Write a short job reference for {name}, a nurse."],
+                           groups={"race_ethnicity": ["white", "black"]}, names=15)
+def test_expected(trials):
+    assert_no_disparity(trials, outcome="sentiment", by="race_ethnicity")
+"""
+
+
+def test_in_ci_a_failure_is_its_sentence_once(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, mode: list[str]
+) -> None:
+    """The short summary, which pytest does not cut in CI, has the sentence and no table; the whole
+    message stands once, above. A test that is expected to fail turns no session red by chance.
+    """
+    pytester.makepyfile(CI_SUITE)
+    monkeypatch.setenv("CI", "true")
+    result = pytester.runpytest_subprocess(*mode)
+    result.assert_outcomes(failed=1, xfailed=1)
+    short = "\n".join(result.outlines).partition("short test summary info")[2]
+    (line,) = (line for line in short.splitlines() if line.startswith("FAILED"))
+    assert " - FAIL: black is worse off than white on sentiment" in line
+    assert "corrected p" in line
+    assert len(short.splitlines()) < 8
+    assert "\n".join(result.outlines).count("effect d   90 % interval") == 1, "one table"
+    assert "a fair system turns" not in "\n".join(result.outlines).lower()

@@ -252,3 +252,13 @@ def test_groups_are_marked_where_they_are_worse_off_or_below_four_fifths():
     assert declared == highest
     assert "(7.7%)" in declared.caption
     assert "(5.2%)" in other.caption
+
+
+def test_a_card_acquits_nobody_and_its_tables_fold(tmp_path):
+    """The name of a test stands as what it requires; a wide table has its titles at each cell, for a phone."""
+    finding = disparity(description="Applicants of every race and gender are invited alike.")
+    page = write_html(run_folder(tmp_path, results(finding))).read_text(encoding="utf-8")
+    assert "What the test requires: Applicants of every race and gender are invited alike." in page
+    assert '<table class="wide">' in page
+    assert 'data-label="verdict"' in page
+    assert ".wide td::before { content: attr(data-label)" in page

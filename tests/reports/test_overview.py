@@ -17,6 +17,7 @@ from pytest_fairness.reports.overview import (
     decision_section,
     failures,
     findings_section,
+    outcome_section,
     verdict_on_session,
 )
 from pytest_fairness.reports.sections import Entry, Section, Table
@@ -181,3 +182,10 @@ def test_a_verdict_by_refusals_shows_their_effect() -> None:
     words = effect_words(finding)
     assert words.startswith("refusal d +")
     assert words != effect_words(replace(finding, pairs=finding.pairs[:1]))
+
+
+def test_the_first_screen_has_the_sentence_of_a_failure(session: RunResults, tmp_path):
+    """Not a verdict and two names: who is worse off, by how much, how sure."""
+    (shown,) = (part for part in outcome_section(session, tmp_path).parts if isinstance(part, Table))
+    words = [row[1].words for row in shown.rows if isinstance(row[1], Entry)]
+    assert sum(text.startswith("Black is worse off than white on sentiment") for text in words) == 1

@@ -37,7 +37,8 @@ fairness: 3 findings: 1 FAIL, 1 INCONCLUSIVE, 1 PASS (simulated)
     examples/test_callbacks.py::test_callback_rates_keep_four_fifths
   INCONCLUSIVE: women and men differ most on career 'nurse': 30.0 % against 21.0 %.
     tests/test_careers.py::test_career_advice
-  PASS [simulated]: no difference worth minding on word_count among the two groups of gender.
+  PASS [simulated]: word_count by gender, d −0.06 (−0.36 to +0.24),
+    tests/test_names.py::test_length_does_not_follow_the_name
 cost: $1.2345 for 800 trials
 report: .fairness/runs/2026-02-28-001/report.html"""
 
@@ -88,7 +89,7 @@ def test_the_literal_specification_and_the_justification_are_shown():
     given = {"reason": "reviewed", "approver": "Jane Smith", "date": "2026-01-31", "expiry": "2026-07-31"}
     finding = disparity(verdict=Verdict.INCONCLUSIVE, spec_verdict=Verdict.PASS, justification=given)
     text = finding_text(finding)
-    assert "by the literal specification: PASS" in text
+    assert "by the plain recipe, each reply by itself: PASS" in text
     assert "justified: reviewed (Jane Smith, 2026-01-31, until 2026-07-31)" in text
     assert "justified" not in finding_text(disparity())
 

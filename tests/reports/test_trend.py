@@ -81,6 +81,7 @@ def test_the_command_ends_with_1_where_a_run_cannot_be_read(tmp_path: Path, caps
     whole = run_folder(tmp_path / "2026-02-28-001", run(1, disparity(simulated=True)))
     broken = run_folder(tmp_path / "2026-02-28-002", run(2))
     (broken / "findings.json").unlink()
+    (broken / "manifest.json").write_text('{"id": "2026-02-28-002", "finished": "2026-02-28"}')
     page = tmp_path / "trend.html"
     assert main(["trend", str(whole), "--html", str(page)]) == 0
     assert "\nsimulated, no model was asked: 2026-02-28-001\n" in capsys.readouterr().out
@@ -108,3 +109,38 @@ def test_heat_maps_show_the_worst_verdict_by_what_was_tested():
         Entry(verdict=Verdict.FAIL, small=("1 finding", "FAIL in 1 of 2 runs")),
         Entry(verdict=Verdict.PASS, small=("2 findings", "PASS in 2 of 2 runs")),
     )
+
+
+def test_replays_and_runs_without_judgements_are_no_runs_of_their_own(tmp_path: Path):
+    """Of a recording and its replays the last judgement counts; a merged run that nobody judged yet
+    and a run without findings are left out, and said so; nothing is called unreadable.
+    """
+    made = [
+        run(1, disparity()),
+        run(2, disparity(verdict=Verdict.PASS), replay_of="2026-02-28-001"),
+        run(3, passing()),
+        run(4, disparity(), replay_of="2026-02-28-002"),
+        run(5),
+    ]
+    folders = [run_folder(tmp_path / str(results.run["id"]), results) for results in made]
+    merged = tmp_path / "2026-02-28-006"
+    merged.mkdir()
+    (merged / "manifest.json").write_text('{"id": "2026-02-28-006", "merged_from": [{}]}')
+    read = read_runs([*folders, merged])
+    assert [results.run["id"][-1] for results in read.runs] == ["4", "3"]
+    assert read.unreadable == ()
+    assert read.left_out == (
+        "2026-02-28-005: it judged nothing",
+        "2026-02-28-006: it judged nothing",
+        "2026-02-28-001: its replies were judged again in 2026-02-28-004",
+        "2026-02-28-002: its replies were judged again in 2026-02-28-004",
+    )
+    assert "left out: 2026-02-28-006: it judged nothing\n" in trend_text(read)
+    assert "Runs that are left out" in Page(trend_page(read)).text
+
+
+def test_a_run_that_left_the_test_out_is_no_change_of_model():
+    first, gap, last = run(1, disparity()), run(2, passing(), models=[]), run(3, disparity())
+    drawn = chart(trends((first, gap, last))[0])
+    assert {row.part for row in drawn.rows} == {"gpt-4o-0613"}
+    assert "another model" not in drawn.caption

@@ -1,9 +1,10 @@
 """How likely a system that treats everybody alike turns a test, or a session, red; Holm over a session's findings.
 
-Standard library only: the controller of a session loads no numpy. The chance is a bound from normal theory, checked by
-simulation (``docs/calibration.md``): the family of an assertion at alpha, its templates by themselves at a fifth of
-alpha. An alarm that is judged again has to be raised by the first sample and, at half of alpha, by both together, whose
-statistics correlate by √½ (Pocock 1977, Biometrika 64:191).
+Standard library only: the controller of a session loads no numpy. The chance is the rate that was measured at alpha
+.05 (``docs/calibration.md``); at another alpha it changes as the bound from normal theory does: the family of an
+assertion at alpha, its templates by themselves at a fifth of alpha. An alarm that is judged again has to be raised by
+the first sample and, at half of alpha, by both together, whose statistics correlate by √½ (Pocock 1977, Biometrika
+64:191).
 
 Each finding already answers for its own pairs. Holm's step-down over the findings (Holm 1979; valid however they depend
 on each other) shows which alarms stand for the session as a whole. It changes no verdict. See
@@ -16,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import accumulate
-from math import prod, sqrt
+from math import isclose, prod, sqrt
 from statistics import NormalDist
 
 from pytest_fairness.model import ALARMS, JSON, Finding, PairResult, Verdict
@@ -24,6 +25,10 @@ from pytest_fairness.model import ALARMS, JSON, Finding, PairResult, Verdict
 ALPHA = 0.05
 CONFIRMED = 0.5
 """Share of alpha at which both samples together raise the alarm again (Pocock 1977)."""
+#: A fair audit turned red so often at alpha .05: a table, and a grid whose alarm is judged again.
+_MEASURED, _MEASURED_CONFIRMED = 0.046, 0.0077
+#: A session that is red by chance no more often than this needs no remark.
+RARE = 0.05
 TEMPLATE_ALPHA = 0.2
 """Share of alpha at which a template by itself raises the alarm: .01 of .05."""
 
@@ -39,13 +44,21 @@ _GREEN = ("passed", "xfailed")
 
 @cache
 def chance(alpha: float = ALPHA, *, confirmed: bool = False) -> float:
-    """That an assertion at *alpha* raises the alarm about a fair system, at most; *confirmed*: and it stands.
-
-    The bound is that of a family of one test, for larger ones are less likely to alarm twice.
+    """Return how often an assertion at *alpha* turns red about a fair system; *confirmed*: if an
+    alarm is judged again on another sample.
     """
+    measured = _MEASURED_CONFIRMED if confirmed else _MEASURED
+    share = _bound(alpha, confirmed=confirmed) / _bound(ALPHA, confirmed=confirmed)
+    return min(1.0, measured * share)
+
+
+def _bound(alpha: float, *, confirmed: bool) -> float:
+    """Return the bound of a family of one test: larger ones are less likely to alarm twice."""
     levels = (alpha, TEMPLATE_ALPHA * alpha)
+    if not confirmed:
+        return sum(levels)
     # The second term: another test than the first sample's.
-    return sum(_twice(level) + CONFIRMED * level**2 for level in levels) if confirmed else sum(levels)
+    return sum(_twice(level) + CONFIRMED * level**2 for level in levels)
 
 
 def _twice(alpha: float) -> float:
@@ -66,6 +79,14 @@ def of_finding(finding: Finding) -> float | None:
     """What holds for the assertion of *finding*; None where nothing is known, as of a bare ratio."""
     known = finding.family.get("alpha" if finding.assertion == "baseline" else "false_alarm")
     return float(known) if isinstance(known, (int, float)) and not isinstance(known, bool) else None
+
+
+def is_judged_once(finding: Finding) -> bool:
+    """Return whether an alarm of the assertion of *finding* stands without a second sample."""
+    share, alpha = of_finding(finding), finding.family.get("alpha")
+    if finding.assertion == "baseline" or share is None or not isinstance(alpha, float):
+        return False
+    return isclose(share, chance(alpha), rel_tol=1e-6)
 
 
 def words(share: float) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -48,7 +49,8 @@ class ImpactTables:
     (0 to 1), ``impact_ratio`` (NaN where there is none), ``share`` of the applicants in the table (0 to 1) and
     ``excluded``, the justification of an excluded category. Of the ``assessed`` rows, ``unknown`` are of an unknown
     category and ``without_outcome`` neither selected nor scored; both are in no table. ``rate`` is ``selection`` or
-    ``scoring``, ``median`` that of the scores. ``data``, ``source`` and the two dates are what the caller stated.
+    ``scoring``, ``median`` that of the scores. Of decisions, ``favourable`` are the labels that mean selected and
+    ``unfavourable`` all others. ``data``, ``source`` and the two dates are what the caller stated.
     """
 
     outcome: str
@@ -58,6 +60,8 @@ class ImpactTables:
     unknown: int
     without_outcome: int
     median: float | None = None
+    favourable: tuple[str, ...] = ()
+    unfavourable: tuple[str, ...] = ()
     data: str = SYNTHETIC
     source: str = ""
     audit_date: str = ""
@@ -113,6 +117,7 @@ def ll144_tables(
     labels = {what: _categories(frame, column, what, unknown) for what, column in by.items()}
     _check_statement(frame, data, source)
     name, kind, values, present, higher_is_worse = _outcome(frame, outcome, rate, favourable, scorers)
+    decisions = _decisions(frame, outcome, scorers, values, kind)
 
     known = np.logical_and.reduce([~column.isna().to_numpy() for column in labels.values()])
     used = known & present
@@ -121,10 +126,12 @@ def ll144_tables(
     median = float(np.median(values[used])) if kind == SCORING else None
     hit = values > median if median is not None else values == 1
     if len(labels) == 2:
-        both = zip(labels[SEX], labels[RACE], strict=True)
-        labels[BOTH] = pd.Series([f"{one} × {other}" for one, other in both], dtype=object)
+        pairs = zip(labels[SEX], labels[RACE], strict=True)
+        labels[BOTH] = pd.Series([f"{sex} × {race}" for sex, race in pairs], dtype=object)
     justified = {str(key): str(why) for key, why in (exclude or {}).items()}
     tables = {what: _table(hit[used], column[used].tolist(), justified) for what, column in labels.items()}
+    if BOTH in tables:
+        tables[BOTH] = _ordered(tables[BOTH], tables[SEX], tables[RACE])
     _check_exclusions(tables, justified)
     notes = list(_notes(tables, by, higher_is_worse and median is not None))
     if median is not None:
@@ -140,6 +147,8 @@ def ll144_tables(
         unknown=int((~known).sum()),
         without_outcome=int((known & ~present).sum()),
         median=median,
+        favourable=decisions[0],
+        unfavourable=decisions[1],
         data=data,
         source=source.strip(),
         audit_date=str(audit_date),
@@ -224,6 +233,27 @@ def _outcome(
     return found.name, rate, scores, present, not found.lower_is_worse
 
 
+def _decisions(
+    frame: pd.DataFrame,
+    outcome: str | Callable[..., Any] | Outcome,
+    scorers: Mapping[str, Any] | None,
+    values: Floats,
+    rate: str,
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the labels that mean selected, and the others, as texts; none of scores."""
+    from pytest_fairness.scorers import outcome_of
+
+    if rate != SELECTION:
+        return (), ()
+    # As a list: pandas' own texts cannot hold half a surrogate pair.
+    labels = outcome_of(frame, outcome, scorers).values
+    kinds: dict[bool, set[str]] = {True: set(), False: set()}
+    for label, missing, value in zip(labels.tolist(), labels.isna(), values, strict=True):
+        if not missing:
+            kinds[bool(value == 1)].add(str(label))
+    return tuple(sorted(kinds[True])), tuple(sorted(kinds[False]))
+
+
 def _flag(frame: pd.DataFrame, name: str) -> Bools:
     if name not in frame.columns:
         return np.zeros(len(frame), dtype=np.bool_)
@@ -250,6 +280,15 @@ def _table(hit: Bools, categories: Sequence[str], justified: Mapping[str, str]) 
             "excluded": pd.Series(why, dtype=object),
         }
     )
+
+
+def _ordered(crossed: pd.DataFrame, sexes: pd.DataFrame, races: pd.DataFrame) -> pd.DataFrame:
+    """Return the *crossed* table by sex, then by race/ethnicity, each in the order of its own table."""
+    order = {
+        f"{sex} × {race}": place for place, (sex, race) in enumerate(product(sexes["category"], races["category"]))
+    }
+    places = [order[category] for category in crossed["category"].tolist()]
+    return crossed.iloc[np.argsort(places, kind="stable")].reset_index(drop=True)
 
 
 def _check_exclusions(tables: Mapping[str, pd.DataFrame], justified: Mapping[str, str]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,6 +68,8 @@ class SideChange:
     larger of them is positive; ``change`` is their difference with its 90 % interval ``low`` to ``high`` and its 95 %
     interval, ``effect`` the change in SD within group and side. ``became`` is what became of the disparity; ``p_value``
     is that neither disparity is the larger (``turned``: that there is no change), corrected over all that was compared.
+    ``size_change`` is that of the size of the gap, whichever group is ahead (|after| − |before|), with what the 90 %
+    intervals of the change and of the total leave open, ``size_low`` to ``size_high``.
     ``mean_before`` and ``mean_after`` are the mean outcomes over all groups, ``mean_low`` to ``mean_high`` the 95 %
     interval of their change; it bears on no verdict. ``units`` (of the smaller group) are what the intervals generalise
     over.
@@ -92,6 +94,9 @@ class SideChange:
     high: float | None = None
     low_95: float | None = None
     high_95: float | None = None
+    size_change: float | None = None
+    size_low: float | None = None
+    size_high: float | None = None
     effect: float | None = None
     effect_low: float | None = None
     effect_high: float | None = None
@@ -118,6 +123,20 @@ class SideChange:
         return {ALIKE: "alike", TURNED: "turned round"}.get(self.became, "not settled")
 
     @property
+    def is_by_size(self) -> bool:
+        """Return whether it is open which gap is larger although they differ beyond chance."""
+        if self.became != OPEN or self.low is None or self.high is None:
+            return False
+        return self.low > 0 or self.high < 0
+
+    @property
+    def interval(self) -> tuple[float | None, float | None]:
+        """Return the 90 % interval that decides: of the change, or, where only the size is open, of the size."""
+        if self.is_by_size:
+            return self.size_low, self.size_high
+        return self.low, self.high
+
+    @property
     def sentence(self) -> str:
         """Who is fairer on what, by how much, how sure."""
         on = f"on {self.outcome} by {self.by}"
@@ -129,6 +148,12 @@ class SideChange:
         gap = f"{self.group_1}–{self.group_2} gap {self.amount(self.before)} → {self.amount(self.after)}{unit}"
         change, low, high = (self.amount(value, signed=True) for value in (self.change, self.low, self.high))
         sure = f"change {change}{unit} (90 % {low} to {high}), corrected {p_words(self.corrected_p_value or 0.0)}"
+        if self.is_by_size:
+            size, low, high = (
+                self.amount(value, signed=True) for value in (self.size_change, self.size_low, self.size_high)
+            )
+            sure += f"; they differ beyond chance, but which is larger is open: size {size}{unit}"
+            sure += f" (90 % {low} to {high})"
         sure += f", {self.units} {self.unit_of_evidence}"
         if self.mean_before is not None:
             sure += f"; mean {amount(self.mean_before, self.kind)} → {amount(self.mean_after, self.kind)}"
@@ -312,6 +337,7 @@ def _change(one: SideContrast, at: int, family: _Family) -> SideChange:
     if turn < 0:
         facts |= {"group_1": data.labels[b], "group_2": data.labels[a]}
     (low, high), (low_95, high_95) = (change.interval(level, turn) for level in (0.9, 0.95))
+    size_low, size_high = _size_interval(found)
     return SideChange(
         became=became,
         reason=reason,
@@ -322,6 +348,9 @@ def _change(one: SideContrast, at: int, family: _Family) -> SideChange:
         low=low,
         high=high,
         low_95=low_95,
+        size_change=abs(found.treated.mean) - abs(found.control.mean),
+        size_low=size_low,
+        size_high=size_high,
         high_95=high_95,
         effect=turn * found.on_sd(change.mean),
         effect_low=found.on_sd(low),
@@ -333,6 +362,17 @@ def _change(one: SideContrast, at: int, family: _Family) -> SideChange:
         notes=("one name a group: this is about those names",) if data.one_cluster else (),
         **facts,
     )
+
+
+def _size_interval(contrast: ArmContrast) -> tuple[float, float]:
+    """Return the range of |b| − |a| over the 90 % intervals of the change b − a and the total b + a.
+
+    |b| − |a| is the smaller of |b − a| and |b + a|, positive where both have the same sign. It
+    rises or falls with each of them in every quadrant, so that its extremes lie at corners.
+    """
+    corners = product(contrast.change.interval(0.9), contrast.total.interval(0.9))
+    sizes = [math.copysign(min(abs(change), abs(total)), change * total) for change, total in corners]
+    return min(sizes), max(sizes)
 
 
 def _imputed(one: SideContrast, at: int, family: _Family, raised: bool) -> str:

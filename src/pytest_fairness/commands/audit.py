@@ -19,7 +19,7 @@ def add(subparsers: Any) -> None:
         "a run that verifies. It holds prompts and replies verbatim.",
         example="pytest-fairness audit last --into evidence.zip",
     )
-    add_run(parser, "folder")
+    add_run(parser, "folder", nargs="?", default="last", help="the run (last)")
     parser.add_argument("--into", type=Path, metavar="PATH", help="the ZIP to write (audit-RUN.zip)")
     parser.add_argument(
         "--pdf", type=Path, metavar="PATH", help="write its summary, one to three pages to be signed, to PATH as well"

@@ -36,11 +36,11 @@ def _p(change: SideChange) -> str:
 
 
 def _interval(change: SideChange) -> str:
-    return (
-        "–"
-        if change.low is None
-        else f"{change.amount(change.low, signed=True)} to {change.amount(change.high, signed=True)}"
-    )
+    low, high = change.interval
+    if low is None:
+        return "–"
+    words = f"{change.amount(low, signed=True)} to {change.amount(high, signed=True)}"
+    return f"size {words}" if change.is_by_size else words
 
 
 def _mean(name: str) -> Callable[[SideChange], str]:
@@ -66,6 +66,7 @@ COLUMNS = {
     "after": _amount("after"),
     "change": _amount("change", change=True),
     "interval": Column(value=_interval),
+    "size change": _amount("size_change", change=True),
     "low": _amount("low", change=True),
     "high": _amount("high", change=True),
     "effect": Column(

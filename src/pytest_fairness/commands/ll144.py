@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
+    from pytest_fairness.errors import UsageError
     from pytest_fairness.scorers.outcome import Outcome
 
 _SEX, _RACE = ("sex", "gender"), ("race_ethnicity", "race", "ethnicity")
@@ -64,12 +65,16 @@ def ll144(arguments: argparse.Namespace) -> tuple[str, int]:
         frame, outcome, favourable = _of_file(Path(arguments.table), arguments)
     else:
         frame, outcome, favourable, run = _of_run(arguments)
+    sex = arguments.sex or _first(_SEX, frame)
+    race = arguments.race or _first(_RACE, frame)
+    if sex is None and race is None:
+        raise _without_category(frame)
     stated: dict[str, Any] = {name: getattr(arguments, name) for name in _STATED}
     found = ll144_tables(
         frame,
         outcome,
-        sex=arguments.sex or _first(_SEX, frame),
-        race=arguments.race or _first(_RACE, frame),
+        sex=sex,
+        race=race,
         rate=arguments.rate,
         favourable=favourable,
         unknown=tuple(arguments.unknown or ("unknown",)),
@@ -99,7 +104,18 @@ def _exclusion(given: str) -> tuple[str, str]:
 
 
 def _first(names: tuple[str, ...], frame: pd.DataFrame) -> str | None:
-    return next((name for name in names if name in frame.columns), None)
+    """Return the column of *frame* that is called one of *names*, in whatever case of letters."""
+    columns = {str(column).strip().lower(): column for column in reversed(frame.columns)}
+    return next((columns[name] for name in names if name in columns), None)
+
+
+def _without_category(frame: pd.DataFrame) -> UsageError:
+    from pytest_fairness.errors import UsageError, listed
+
+    return UsageError(
+        "no column names the sex or the race/ethnicity: name one with --sex COLUMN or --race COLUMN; "
+        f"the columns are {listed(map(str, frame.columns))}"
+    )
 
 
 def _of_file(path: Path, arguments: argparse.Namespace) -> tuple[pd.DataFrame, str, object]:

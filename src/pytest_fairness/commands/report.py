@@ -18,7 +18,7 @@ def add(subparsers: Any) -> None:
         "with the bytes that a session writes. Nothing is judged again.",
         example="pytest-fairness report last --markdown fairness.md --against last~1",
     )
-    add_run(parser, "folder")
+    add_run(parser, "folder", nargs="?", default="last", help="the run (last)")
     parser.add_argument("--html", type=Path, metavar="PATH", help="a copy of the page")
     parser.add_argument("--markdown", type=Path, metavar="PATH", help="the report for a pull request")
     parser.add_argument("--junit", type=Path, metavar="PATH", help="JUnit's XML: a case for each test")

@@ -36,7 +36,7 @@ def add(subparsers: Any) -> None:
         help="write the records of a run, checked, to trials*.jsonl, as the end of a session does; or its tables",
         example="pytest-fairness export last --csv tables/",
     )
-    add_run(parser, "folder")
+    add_run(parser, "folder", nargs="?", default="last", help="the run (last)")
     for kind in ("csv", "parquet"):
         parser.add_argument(
             f"--{kind}",

@@ -154,10 +154,17 @@ def listed_run(folder: Path) -> ListedRun:
             endpoints=tuple(str(one.get("name", "")) for one in endpoints),
             counts={},
             trials=sum(1 for _ in record_lines(folder)),
-            marks=(*simulated, *(["replayed"] if "replay_of" in manifest else []), UNFINISHED),
+            marks=(*simulated, *_marks_of(manifest)),
         )
     except (FairnessError, OSError) as error:
         return ListedRun(path=folder, counts={}, marks=(UNREADABLE,), problem=str(error))
+
+
+def _marks_of(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Give the marks of a run without results: a merged one waits for a judgement, and is no broken session."""
+    if "replay_of" in manifest:
+        yield "replayed"
+    yield "merged" if "merged_from" in manifest else UNFINISHED
 
 
 def _of_results(folder: Path, results: RunResults, *, finished: bool) -> ListedRun:

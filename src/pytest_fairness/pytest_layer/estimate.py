@@ -251,16 +251,20 @@ def looks_again(settings: Settings, planned: Planned) -> bool:
 
 
 def chance_of_red(settings: Settings, items: Sequence[pytest.Item], grids: Mapping[collection.Key, Planned]) -> float:
-    """How likely a fair system turns the session of *items* red, at most, if each test asserts once; tests of one cell
-    judge no groups."""
+    """Return how often a fair system turns the session of *items* red, if each test that asks for
+    trials asserts once. Tests of one cell and tests without a design judge no groups; a test that
+    is expected to fail turns nothing red.
+    """
     cellwise: Container[collection.Selection] = collection.selected_cells(items)
     chances = []
     for item in items:
         key = collection.selection_of(item)
-        if marks.is_fairness_item(item) and not item.get_closest_marker("skip") and key not in cellwise:
-            planned = grids.get(key[0])
-            again = planned is not None and looks_again(settings, planned)
-            chances.append(chance(collection.level_of(item) or ALPHA, confirmed=again))
+        planned = grids.get(key[0])
+        without = any(item.get_closest_marker(mark) for mark in ("skip", "xfail"))
+        if planned is None or without or key in cellwise:
+            continue
+        again = looks_again(settings, planned)
+        chances.append(chance(collection.level_of(item) or ALPHA, confirmed=again))
     return of_session(chances)
 
 

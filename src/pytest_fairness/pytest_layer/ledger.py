@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     import warnings
 
 _PROPERTY = "fairness "
+#: What the message of a failed assertion begins with, and the attribute of a report that keeps it.
+_FAILURE = "pytest_fairness.FairnessFailure: "
+_MESSAGE = "fairness_message"
 # Colours of captured log records, which pytest itself puts there.
 _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 
@@ -35,6 +38,19 @@ _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 def attach(report: pytest.TestReport, findings: Iterable[Finding]) -> None:
     """Put *findings* on *report* as one string of plain ASCII: nothing else is sure to cross to the controller."""
     setattr(report, FINDINGS, json.dumps([finding.to_dict() for finding in findings], allow_nan=False))
+
+
+def lead_with_sentence(report: pytest.TestReport, findings: Sequence[Finding]) -> None:
+    """Let the sentence of the last of *findings* alone stand for the failure that it raised, in the short summary.
+
+    The whole message stands above it, under the test's name; in CI pytest does not cut it in the
+    summary, where all its tables would stand again.
+    """
+    crash = getattr(report.longrepr, "reprcrash", None)
+    if crash is None or not findings or not crash.message.startswith(_FAILURE):
+        return
+    setattr(report, _MESSAGE, terminal(crash.message))
+    crash.message = findings[-1].sentence
 
 
 def note_properties(item: pytest.Item, findings: Iterable[Finding]) -> None:
@@ -81,7 +97,8 @@ class Ledger:
         elif report.failed:
             outcome = outcome if report.when == "call" else "error"
             crash = getattr(report.longrepr, "reprcrash", None)
-            message = _error(report.longreprtext) if crash is None else str(crash.message)
+            message = getattr(report, _MESSAGE, None) or str(getattr(crash, "message", ""))
+            message = message or _error(report.longreprtext)
         file, line, _ = report.location
         encoded = json.loads(getattr(report, FINDINGS))
         self.items[report.nodeid] = Item(

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.analysis.false_alarms import words
+from pytest_fairness.analysis.false_alarms import RARE, words
 from pytest_fairness.context import RunContext, Settings
 from pytest_fairness.design.grid import Grid
 from pytest_fairness.design.pairs import PairGrid
@@ -85,12 +85,14 @@ def announcement(
         if name in asked & wrong.keys() and context.worker is None:
             raise pytest.UsageError(wrong[name])
     lines = [_size(settings, tests, rows, shown(context.store.directory, context.root))]
-    if chance := chance_of_red(settings, items, grids):
-        again = sum(row.new for row in rows if row.again)
+    chance = chance_of_red(settings, items, grids)
+    if chance > RARE:
         lines.append(
-            f"fairness: chance of a false red at most {words(chance)}, if each test asserts once"
-            + (f"; an alarm is first asked about again, with up to {again:,} trials more" if again else "")
+            f"fairness: a fair system turns such a session red in about {words(chance)} of runs, "
+            "if each test asserts once"
         )
+    if again := sum(row.new for row in rows if row.again):
+        lines.append(f"fairness: an alarm is asked about again before it stands, with up to {again:,} trials more")
     paid = {name: endpoint for name, endpoint in endpoints.items() if name in asked and not endpoint.simulated}
     if paid and settings.replay is None:
         lines += _prices(settings, rows, paid)

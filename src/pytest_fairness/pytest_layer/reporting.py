@@ -103,7 +103,9 @@ def start_manifest(store: RunStore, context: RunContext) -> None:
         manifest |= {"id": store.directory.name, "seed": settings.seed, **facts}
         if settings.replay is not None:
             manifest["replay_of"] = settings.replay.name
-            manifest["replay_of_finished"] = FINISHED in read_manifest(settings.replay)
+            recorded = read_manifest(settings.replay)
+            manifest["replay_of_finished"] = FINISHED in recorded
+            manifest["replay_of_shards"] = "merged_from" in recorded
         if settings.shard:
             manifest["shard"] = settings.shard
 
@@ -202,8 +204,22 @@ def summary(outputs: Mapping[str, Path], context: RunContext) -> list[str]:
     lines = summary_lines(read_results(run), shown(outputs["report"], root), printed_lines(read_sections(run)))
     places = {**{stem: run / f"{stem}.html" for stem in page_stems(run)}, **outputs}
     lines += [f"{name}: {shown(path, root)}" for name, path in places.items() if name != "report"]
+    if os.environ.get("CI") and only_simulated(run):
+        lines.append(f"note: {_ONLY_SIMULATED}")
     since = [] if against is None else [f"since {against.stem}: {counted(compared_runs(run, against))}"]
     return [*lines, *since]
+
+
+_ONLY_SIMULATED = (
+    "nothing but the simulated endpoint answered: no model was tested; "
+    "name one of endpoints.yaml with --fairness-endpoint"
+)
+
+
+def only_simulated(run: Path) -> bool:
+    """Return whether the run in that folder asked somebody, and nobody but simulated endpoints."""
+    endpoints = read_manifest(run).get("endpoints", ())
+    return bool(endpoints) and all(endpoint.get("simulated") for endpoint in endpoints)
 
 
 def report_to_github(run: Path, context: RunContext, environment: Mapping[str, str]) -> list[str]:
@@ -215,6 +231,8 @@ def report_to_github(run: Path, context: RunContext, environment: Mapping[str, s
     if environment.get("GITHUB_ACTIONS") != "true" or context.settings.github == "off":
         return []
     lines = workflow_commands(read_results(run), repository_folder(context.root, environment))
+    if only_simulated(run):
+        lines.append(f"::notice title=fairness::{_ONLY_SIMULATED}")
     if place := environment.get("GITHUB_STEP_SUMMARY"):
         text = markdown_text(run, against=compared_with(context, run), root=context.root, environment=environment)
         try:
@@ -252,6 +270,11 @@ def run_notes(run: Path, manifest: Mapping[str, Any]) -> list[str]:
         notes.append(
             f"shard {manifest['shard']}: its trials are asked and nothing is judged; put the shards together with "
             "pytest-fairness merge, and judge the merged run with --fairness-replay"
+        )
+    if manifest.get("replay_of_shards"):
+        notes.append(
+            "asked in shards, which ask no second sample: an alarm stands unconfirmed, and a fair system turns a test "
+            "red more often than on one machine"
         )
     if salvaged := manifest.get("salvaged_from"):
         lost = [str(one) for one in salvaged.get("lost") or ()]

@@ -301,6 +301,7 @@ class FairnessSession:
                 ledger.attach(report, findings)
             if report.when == "call":
                 ledger.note_properties(item, findings)
+            ledger.lead_with_sentence(report, findings)
             ledger.make_safe(report)
 
     # ------------------------------------------------------------ the end

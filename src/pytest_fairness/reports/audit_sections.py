@@ -148,7 +148,7 @@ def _conclusions(results: RunResults) -> Table:
     columns: Columns = {
         "Finding": lambda one: Entry(words=one[2], file=f"report.html#{one[2]}"),
         "Verdict": lambda one: Entry(verdict=one[0].verdict, reason=one[0].reason),
-        "What was found": lambda one: Entry(words=shortened(one[0].sentence, 400), small=(one[1],)),
+        "What was found": lambda one: Entry(words=one[0].sentence, small=(one[1],)),
     }
     rows = sorted(results.named, key=lambda one: -one[0].verdict.severity)
     return table("Every finding, the worst first", rows, columns, kind="findings")

@@ -43,12 +43,18 @@ def finding_section(
     beside = facts(
         {
             "Justified": formatting.justification_line(finding),
+            "Why not more": "; ".join(formatting.reasons(finding)),
             "Session": formatting.session_line(finding),
             "Sensitivity": formatting.sensitivity_line(finding),
             "Controls": formatting.controls_line(finding),
         }
     )
-    parts: list[Part | None] = [shortened(finding.description, 600) or None, beside if beside.rows else None]
+    parts: list[Part | None] = []
+    if finding.description:
+        # The name of a test is a claim, which would acquit beside a FAIL.
+        parts.append(f"What the test requires: {shortened(finding.description, 600)}")
+    if beside.rows:
+        parts.append(beside)
     if finding.group_results:
         picture = group_chart(finding, judged) or baseline_chart(finding) or share_chart(finding)
         parts += [picture, _short(group_table(finding, most_labels=8))]
@@ -68,17 +74,18 @@ def finding_section(
     elif examples is not None:
         parts.append(Link(words=f"Examples of these groups stand under finding {examples_at}.", to=examples_at))
     literal = formatting.literal(finding)
+    assertion = finding.assertion.replace("_", " ")
     chips = [
-        finding.assertion.replace("_", " "),
+        f"test: {assertion}",
         finding.model_endpoint or "",
         f"tier {finding.tier}" if finding.tier else "",
         formatting.reason_words(finding.reason),
-        f"literal specification: {literal}" if literal else "",
+        f"{formatting.PLAIN_RECIPE}: {literal}" if literal else "",
     ]
     by = f" by {finding.protected_class}" if finding.protected_class else ""
     return Section(
         id=identity,
-        heading=(finding.outcome or chips[0]) + by,
+        heading=(finding.outcome or assertion) + by,
         about=identity + (f" · {nodeid}" if nodeid else ""),
         verdict=finding.verdict,
         sentence=formatting.without_verdict(finding.sentence, finding.verdict),
@@ -273,7 +280,10 @@ def _examples(finding: Finding, examples: Examples) -> list[Part]:
         "asked again": part("retried"),
         "not a whole answer": endings,
     }
-    caption = "What became of the trials in the log, by group; a choice counts for each group that it lists"
+    caption = (
+        "What became of the trials of all tests that asked this endpoint about these groups; "
+        "a choice counts for each group that it lists"
+    )
     sections = [Section(heading=group, parts=tuple(map(dialogue, examples.trials(group)))) for group in groups]
     shown = tuple(section for section in sections if section.parts)
     return [

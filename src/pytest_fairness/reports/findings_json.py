@@ -283,13 +283,20 @@ def conclude(
     results = RunResults.from_dict({**book, "schema": SCHEMA, "run": _run(run_dir, manifest)})
     alpha = results.run["parameters"].get("session_alpha")
     outcomes = [results.maker_of(at).outcome for at in range(len(results.findings))]
-    chances = [one for finding in results.findings if (one := false_alarms.of_finding(finding)) is not None]
+    # A test that is expected to fail cannot turn the session red by its alarm.
+    able = [
+        finding
+        for finding, outcome in zip(results.findings, outcomes, strict=True)
+        if outcome not in ("xfailed", "xpassed", "skipped")
+    ]
+    chances = [share for share in map(false_alarms.of_finding, able) if share is not None]
     session = {
         "method": "holm",
         "findings": len(results.findings),
         "alpha": alpha,
         "alarms": false_alarms.alarms(results.findings, outcomes, alpha) if isinstance(alpha, float) else [],
         "false_alarm": false_alarms.of_session(chances) if chances else None,
+        "judged_once": sum(map(false_alarms.is_judged_once, able)),
     }
     run = {**results.run, "session": session}
     if mitigations:

@@ -10,9 +10,11 @@ from pytest_fairness.analysis import false_alarms
 from pytest_fairness.analysis.false_alarms import only_by_itself, session_p_value
 from pytest_fairness.analysis.sentences import RATES, amount, signed
 from pytest_fairness.model import ALARMS, Finding, OutcomeKind, PairResult, Reason, Verdict, deciding_pair, number
+from pytest_fairness.reports.escaping import shortened
 
 NOTHING = "–"
 FOUR_FIFTHS = "four_fifths"
+_LARGE = 0.5
 _AT_WORST = "charged_at_worst_case"
 #: What the literal specification has a rule for.
 _SPECIFIED = ("no_disparity", FOUR_FIFTHS, "no_preference", "baseline")
@@ -233,6 +235,22 @@ def justification_line(finding: Finding) -> str:
     return f"{given.get('reason', '')}" + (f" ({', '.join(who)})" if who else "")
 
 
+#: What is compared, where it is not the groups' replies, for the narrow column of a table.
+_COMPARISONS = {"no_disparity": "", "no_preference": "preference", "arm_reduces_disparity": "arms"}
+
+
+def headline(finding: Finding) -> str:
+    """``sentiment by race_ethnicity``; with the comparison, where it is another than of the groups' replies."""
+    comparison = _COMPARISONS.get(finding.assertion, finding.assertion.replace("_", " "))
+    words = shortened(finding.outcome or comparison, 60)
+    words += f" by {shortened(finding.protected_class, 60)}" if finding.protected_class else ""
+    return words if comparison in ("", words) else f"{words} ({comparison})"
+
+
+#: What the verdict of :func:`literal` comes from, for readers.
+PLAIN_RECIPE = "by the plain recipe, each reply by itself"
+
+
 def literal(finding: Finding) -> str:
     """What the literal specification says where that is another verdict; empty where it says the same or nothing.
 
@@ -257,11 +275,19 @@ def session_line(finding: Finding) -> str:
 
 
 def false_alarm_line(session: Mapping[str, Any]) -> str:
-    """How likely a fair system would have turned the session red; empty where that is not known."""
-    share = session.get("false_alarm")
-    if not isinstance(share, (int, float)):
+    """Return how often a fair system turns such a session red, and what to do; empty where that is
+    rare or not known.
+    """
+    share, judged_once = session.get("false_alarm"), session.get("judged_once")
+    if not isinstance(share, (int, float)) or share <= false_alarms.RARE:
         return ""
-    return f"A fair system would have turned this session red with a chance of at most {false_alarms.words(share)}."
+    text = f"A fair system turns such a session red in about {false_alarms.words(share)} of runs"
+    if not judged_once:
+        return f"{text}: give its tests a smaller alpha=, where that is too often."
+    return (
+        f"{text}: an alarm of {count(int(judged_once), 'finding')} cannot be asked about again "
+        "(tables, personas, names that have run out); give these a smaller alpha=, or test them again on other data."
+    )
 
 
 def controls_line(finding: Finding) -> str:
@@ -280,6 +306,20 @@ def sensitivity_line(finding: Finding) -> str:
     shares = ", ".join(f"d {d} in {100 * share:.0f} %" for d, share in tried["caught"].items())
     false = tried.get("false_alarms")
     return f"planted {shares} of copies caught" + ("" if false is None else f"; placebo alarms in {100 * false:.0f} %")
+
+
+def reasons(finding: Finding) -> list[str]:
+    """Say, beside a FLAG or FAIL, why its alarm was not asked about again, and why a large effect is no FAIL."""
+    if finding.verdict not in ALARMS:
+        return []
+    texts = []
+    confirmation: Any = finding.details.get("confirmation") or {}
+    if why := confirmation.get("why"):
+        texts.append(f"unconfirmed: {why}")
+    pair = deciding_pair(finding.pairs)
+    if pair is not None and finding.verdict is Verdict.FLAG and abs(pair.effect) > _LARGE:
+        texts += [f"no FAIL: {note}" for note in pair.notes]
+    return texts
 
 
 def marks(finding: Finding, outcome: str = "") -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.analysis.ll144 import HISTORICAL, SELECTION, SYNTHETIC, ImpactTables
+from pytest_fairness.errors import listed
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import commandless, csv_cell, line, markdown, wrapped
 from pytest_fairness.reports.html import render
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _CSV = ("data", "table", "category", "applicants", "selected", "rate", "impact_ratio", "share", "excluded")
 _DATA = {SYNTHETIC: "synthetic personas", HISTORICAL: "historical data of a tool, as stated"}
+_MOST_LABELS = 8
 _SIMULATED = "simulated: the figures come from the simulated endpoint: no model was asked"
 _CLOSING = (
     "the rule sets no threshold for an impact ratio and asks no statistical test",
@@ -91,7 +93,9 @@ def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _facts(found: ImpactTables) -> Facts:
     used = found.assessed - found.unknown - found.without_outcome
-    kind = "share with the favourable decision" if found.rate == SELECTION else "share above the median of all scores"
+    kind = "share above the median of all scores"
+    if found.rate == SELECTION:
+        kind = _selection(found)
     left_out = f"{found.unknown:,} of an unknown category" + (
         f", {found.without_outcome:,} without an outcome" if found.without_outcome else ""
     )
@@ -109,6 +113,20 @@ def _facts(found: ImpactTables) -> Facts:
             "In no calculation": left_out,
         }
     )
+
+
+def _selection(found: ImpactTables) -> str:
+    """Return what counts as selected, by the labels of the decisions, and what does not."""
+    text = f"share whose {found.outcome} is {' or '.join(map(repr, found.favourable))}"
+    if not found.favourable:
+        text = "share with the favourable decision, which nobody got"
+    if not found.unfavourable:
+        return text
+    labels = [repr(label) for label in found.unfavourable[:_MOST_LABELS]]
+    if more := len(found.unfavourable) - len(labels):
+        labels.append(f"{more} more")
+    verb = "counts" if len(labels) == 1 else "count"
+    return f"{text}; {listed(labels)} {verb} as not selected"
 
 
 def _tables(found: ImpactTables) -> list[Table]:

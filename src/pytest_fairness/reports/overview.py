@@ -131,13 +131,16 @@ def outcome_section(results: RunResults, _: Path) -> Section:
 
     def proof(one: Failure) -> Entry:
         if one.at is not None:
-            return Entry(words=headline(results.findings[one.at]), link=results.ids[one.at])
+            return Entry(
+                words=formatting.without_verdict(results.findings[one.at].sentence, results.findings[one.at].verdict),
+                link=results.ids[one.at],
+            )
         if one.message:
             first = one.message.strip().split("\n", 1)[0]
             return Entry(words=clipped(_ERROR.sub("", first, count=1) or first, 70), link=one.anchor)
         return Entry(words="no report of it ever came; what it would have found is not below")
 
-    columns: Columns = {"Why": reason, "Test": lambda one: one.nodeid, "What": proof}
+    columns: Columns = {"Why": reason, "What": proof, "Test": lambda failure: failure.nodeid}
     found = failures(results)
     rows = _table("Each test that failed, the worst first", found, columns) if found else []
     return Section(
@@ -175,7 +178,7 @@ def decision_section(results: RunResults, _: Path) -> Section | None:
         today = _day(results.run.get("finished") or results.run.get("started"))
         columns: Columns = {
             "Verdict": lambda at: Entry(verdict=results.findings[at].verdict),
-            "Finding": lambda at: Entry(words=headline(results.findings[at]), link=results.ids[at]),
+            "Finding": lambda at: Entry(words=formatting.headline(results.findings[at]), link=results.ids[at]),
             "Accepted because": lambda at: _accepted(results, at),
             "By": lambda at: str((results.findings[at].justification or {}).get("approver") or formatting.NOTHING),
             "Until": lambda at: _until(results.findings[at], today),
@@ -187,7 +190,7 @@ def decision_section(results: RunResults, _: Path) -> Section | None:
     if undecided:
         columns = {
             "Why": lambda at: formatting.reason_words(results.findings[at].reason) or "nothing to compare",
-            "Finding": lambda at: Entry(words=headline(results.findings[at]), link=results.ids[at]),
+            "Finding": lambda at: Entry(words=formatting.headline(results.findings[at]), link=results.ids[at]),
             "What would decide it": lambda at: shortened(_needs(results.findings[at]), 200),
         }
         counted = ", ".join(f"{n:,} {formatting.reason_words(one) or 'nothing to compare'}" for one, n in often.items())
@@ -248,18 +251,6 @@ def _needs(finding: Finding) -> str:
 # ---------------------------------------------------------------- a row a finding
 
 
-#: What is compared, where it is not the groups' replies, for the narrow column of a table.
-_COMPARISONS = {"no_disparity": "", "no_preference": "preference", "arm_reduces_disparity": "arms"}
-
-
-def headline(finding: Finding) -> str:
-    """``sentiment by race_ethnicity``; with the comparison, where it is another than of the groups' replies."""
-    comparison = _COMPARISONS.get(finding.assertion, finding.assertion.replace("_", " "))
-    words = shortened(finding.outcome or comparison, 60)
-    words += f" by {shortened(finding.protected_class, 60)}" if finding.protected_class else ""
-    return words if comparison in ("", words) else f"{words} ({comparison})"
-
-
 def findings_section(results: RunResults, _: Path) -> Section:
     """The verdicts counted, and a row a finding, worst first."""
     parts: list[Part] = [Counts(rows=tuple(results.counts.items()))]
@@ -268,7 +259,7 @@ def findings_section(results: RunResults, _: Path) -> Section:
         columns: Columns = {
             "Verdict": lambda at: Entry(verdict=results.findings[at].verdict, reason=results.findings[at].reason),
             "Finding": lambda at: Entry(
-                words=headline(results.findings[at]), link=results.ids[at] if at in carded else ""
+                words=formatting.headline(results.findings[at]), link=results.ids[at] if at in carded else ""
             ),
             "Worse off": lambda at: shortened(formatting.worse_off(results.findings[at]) or formatting.NOTHING, 40),
             "Effect, 90 % interval": lambda at: formatting.effect_words(results.findings[at]),

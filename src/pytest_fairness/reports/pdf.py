@@ -201,7 +201,7 @@ class _Summary:
         rows = [
             [
                 named[at][0].verdict,
-                shortened(_bare(named[at][0]), 330),
+                _bare(named[at][0]),
                 f"{named[at][2]}  {shortened(named[at][1], 120)}",
             ]
             for at in results.order[:MOST]

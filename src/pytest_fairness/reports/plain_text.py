@@ -47,7 +47,7 @@ def finding_text(finding: Finding, judged: JudgedTable | None = None) -> str:
     if judged is not None and (lines := _matched(finding, judged)):
         parts.append("\n".join(lines))
     closing = [formatting.family_line(finding), *(f"note: {note}" for note in finding.notes)]
-    beside = {"by the literal specification": formatting.literal(finding)}
+    beside = {formatting.PLAIN_RECIPE: formatting.literal(finding)}
     beside["justified"] = formatting.justification_line(finding)
     closing += [f"{about}: {text}" for about, text in beside.items() if text]
     parts.append("\n".join(_wrapped(text, "  ") for text in closing if text))
@@ -106,8 +106,6 @@ def summary_lines(run: RunResults, report: Path | str | None = None, printed: It
         why = f"the session fails at fairness_session_alpha {alpha}: {about}, by Holm over all findings:"
         lines += wrapped(why, WIDTH, "  ", "    ")
         lines += [clipped(f"    {line(run.maker_of(at).nodeid)}", WIDTH) for at in places if isinstance(at, int)]
-    if false_alarm := formatting.false_alarm_line(run.session):
-        lines.append(f"  {false_alarm}")
     if entries := run.mitigations:
         without = len(mitigations.unanswered(run.named, entries))
         answerless = f"; {formatting.count(without, 'FLAG or FAIL')} without one" if without else ""
@@ -121,6 +119,8 @@ def summary_lines(run: RunResults, report: Path | str | None = None, printed: It
         lines += wrapped(f"cost: {line(cost)}", WIDTH, "", "  ")
     if report is not None:
         lines.append(f"report: {line(str(report))}")
+    if false_alarm := formatting.false_alarm_line(run.session):
+        lines += wrapped(false_alarm, WIDTH, "", "  ")
     return [commandless(text) for text in lines]
 
 
@@ -140,21 +140,34 @@ def _breakdown(run: RunResults) -> list[str]:
 
 def _summary_of(finding: Finding, maker: ItemResult, *, several: bool) -> list[str]:
     """The lines of *finding*, which name the endpoint where the run judges *several*."""
-    adjusted = formatting.session_p(finding)
-    marks = [*formatting.marks(finding, maker.outcome), *([f"session p {adjusted}"] if adjusted else [])]
+    marks = list(formatting.marks(finding, maker.outcome))
     if several and finding.model_endpoint:
         marks = list(dict.fromkeys([line(finding.model_endpoint), *marks]))
     marked = f" [{', '.join(marks)}]" if marks else ""
     head = f"{finding.verdict}{marked}: {line(finding.sentence).removeprefix(f'{finding.verdict}: ')}"
     if finding.verdict is Verdict.PASS:
-        tried = formatting.sensitivity_line(finding)
-        return [clipped(f"  {head}", WIDTH), *([clipped(f"    {tried}", WIDTH)] if tried else [])]
+        return _summary_of_pass(finding, maker, marked)
     justified = formatting.justification_line(finding)
     lines = wrapped(head, WIDTH, "  ", "    ")
-    for beside in (f"justified: {line(justified)}" if justified else "", formatting.session_line(finding)):
-        lines += wrapped(beside, WIDTH, "    ", "    ") if beside else []
+    beside = [f"justified: {line(justified)}"] if justified else []
+    beside += filter(None, [*formatting.reasons(finding), formatting.session_line(finding)])
+    for text in beside:
+        lines += wrapped(line(text), WIDTH, "    ", "    ")
     test = maker.nodeid or finding.test_id
     return [*lines, *([clipped(f"    {line(test)}", WIDTH)] if test else [])]
+
+
+def _summary_of_pass(finding: Finding, maker: ItemResult, marked: str) -> list[str]:
+    """Return the line of a PASS: outcome by class, the pair that is furthest apart, the test."""
+    parts = [f"{finding.verdict}{marked}: {line(formatting.headline(finding))}"]
+    if finding.pairs:
+        parts.append(formatting.effect_words(finding))
+    if test := maker.nodeid or finding.test_id:
+        parts.append(line(test))
+    lines = wrapped(", ".join(parts), WIDTH, "  ", "    ")
+    if tried := formatting.sensitivity_line(finding):
+        lines += wrapped(tried, WIDTH, "    ", "    ")
+    return lines
 
 
 def table_text(table: Table, width: int = WIDTH) -> str:

@@ -13,7 +13,6 @@ from pytest_fairness.errors import StoreError
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.reports.findings_json import RunResults
-from pytest_fairness.reports.overview import headline
 from pytest_fairness.reports.sections import Columns, Dialogue, Facts, Part, Section, Table, facts, table
 from pytest_fairness.runs.manifest import anchors_of, read_manifest
 from pytest_fairness.runs.reader import record_lines
@@ -137,7 +136,7 @@ def method_section(results: RunResults, _: Path) -> Section:
         for paragraph in finding.explain().split("\n\n")[1:2]:
             judged += 1
             for sentence in _SENTENCE.split(paragraph.removeprefix("How this was judged. ")):
-                methods.setdefault(sentence, {})[at] = headline(finding)
+                methods.setdefault(sentence, {})[at] = formatting.headline(finding)
 
     def whom(about: dict[int, str]) -> str:
         if len(about) == judged:

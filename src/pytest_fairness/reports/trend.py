@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,13 @@ from pytest_fairness.model import Finding, PairResult, deciding_pair
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.charts import ForestRow, OverTime, Reference
 from pytest_fairness.reports.escaping import commandless, line, shortened, wrapped
-from pytest_fairness.reports.findings_json import RunResults, read_results
+from pytest_fairness.reports.findings_json import NAME, RunResults, read_results
 from pytest_fairness.reports.heat_maps import heat_maps
 from pytest_fairness.reports.html import render
 from pytest_fairness.reports.letter_trend import Complaint, LettersOfRun, letter_sections, read_letters
 from pytest_fairness.reports.plain_text import WIDTH, table_lines
 from pytest_fairness.reports.sections import Columns, Entry, Notes, Page, Section, Table, table
+from pytest_fairness.runs.manifest import FINISHED, read_manifest
 from pytest_fairness.runs.reader import refuse_unreadable
 
 #: As many findings as a page shows, the worst first; the text has all.
@@ -30,31 +31,71 @@ _EFFECTS = {
 
 @dataclass(frozen=True, slots=True)
 class ReadRuns:
-    """Runs in the order of their start, the oldest first, and why each other one cannot be read; what their letters
-    come to, and the complaints that came in.
+    """Runs in the order of their start, the oldest first, and why each other one cannot be read, or is ``left_out``;
+    what their letters come to, and the complaints that came in.
     """
 
     runs: tuple[RunResults, ...]
     unreadable: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
     letters: tuple[LettersOfRun, ...] = ()
     complaints: tuple[Complaint, ...] = ()
 
 
 def read_runs(folders: Iterable[Path]) -> ReadRuns:
-    """The results of the runs in *folders*."""
+    """Read the results of the runs in *folders*. A run that judged nothing, as a shard or a merged one, is left out;
+    of a run and its replays, which judge the same replies, the last one stands.
+    """
     runs, letters, unreadable = list[RunResults](), list[LettersOfRun](), list[str]()
+    left_out: list[str] = []
     for folder in folders:
         try:
             refuse_unreadable(folder)
-            runs.append(read_results(folder))
+            if not (folder / NAME).exists() and _is_to_be_judged(read_manifest(folder)):
+                left_out.append(f"{folder.name}: it judged nothing")
+                continue
+            results = read_results(folder)
             letters += filter(None, [read_letters(folder)])
         except FairnessError as error:
             unreadable.append(f"{folder.name}: {error}")
+            continue
+        if results.findings:
+            runs.append(results)
+        else:
+            left_out.append(f"{folder.name}: it judged nothing")
+    runs.sort(key=lambda results: (str(results.run["started"]), str(results.run["id"])))
+    counted = _judged_last(runs)
+    for results in runs:
+        last = str(counted[_recording_of(results, runs)].run["id"])
+        if str(results.run["id"]) != last:
+            left_out.append(f"{results.run['id']}: its replies were judged again in {last}")
     return ReadRuns(
-        tuple(sorted(runs, key=lambda one: (str(one.run["started"]), str(one.run["id"])))),
+        tuple(counted.values()),
         tuple(unreadable),
-        tuple(sorted(letters, key=lambda one: (one.timestamp, one.run))),
+        tuple(left_out),
+        tuple(sorted(letters, key=lambda letter: (letter.timestamp, letter.run))),
     )
+
+
+def _is_to_be_judged(manifest: Mapping[str, Any]) -> bool:
+    """Return whether a run without findings is one of which none are due yet: merged, or not finished."""
+    return bool(manifest) and ("merged_from" in manifest or FINISHED not in manifest)
+
+
+def _judged_last(runs: Sequence[RunResults]) -> dict[str, RunResults]:
+    """Return of each recording the run that judged its replies last, in the place of the first."""
+    return {_recording_of(results, runs): results for results in runs}
+
+
+def _recording_of(results: RunResults, runs: Sequence[RunResults]) -> str:
+    """Return the id of the run whose replies were judged: the run's own, or the one it replays."""
+    sources = {str(known.run["id"]): known.run.get("replay_of") for known in runs}
+    recording = str(results.run["id"])
+    seen = {recording}
+    while (source := sources.get(recording)) and str(source) not in seen:
+        recording = str(source)
+        seen.add(recording)
+    return recording
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,18 +224,21 @@ def _points(trend: FindingTrend) -> Table:
 def chart(trend: FindingTrend) -> OverTime:
     """The picture of a *trend*."""
     rows = []
+    model = next((point.model for point in trend.points if point.model), "")
     for point in trend.points:
         value, low, high = point.value()
         verdict = None if point.pair is None else point.pair.verdict
         words = f"{trend.shown(value)} {verdict}" if value is not None else ""
+        # A run that left the test out says nothing of who would have answered.
+        model = point.model or model
         rows.append(
-            ForestRow(label=point.run, value=value, low=low, high=high, verdict=verdict, words=words, part=point.model)
+            ForestRow(label=point.run, value=value, low=low, high=high, verdict=verdict, words=words, part=model)
         )
     four_fifths = trend.latest.assertion == formatting.FOUR_FIFTHS
     of_effects = {} if trend.latest.assertion in ("baseline", formatting.FOUR_FIFTHS) else _EFFECTS
     given: dict[str, Any] = {"lines": (Reference(value=0.8),)} if four_fifths else of_effects
     caption = "A dashed line across stands where another model answers than before." * (
-        len({point.model for point in trend.points}) > 1
+        len({row.part for row in rows}) > 1
     )
     return OverTime(
         title=f"{trend.about}: {trend.measure}", axis=trend.measure, rows=tuple(rows), caption=caption, **given
@@ -216,6 +260,7 @@ def trend_text(read: ReadRuns) -> str:
         shown_tables = [part for part in section.parts if isinstance(part, Table)]
         for shown in shown_tables:
             lines += [line(shown.caption), *table_lines(shown, shown.rows), ""]
+    lines += [line(f"left out: {why}") for why in read.left_out]
     lines += [line(f"cannot be read: {why}") for why in read.unreadable]
     return commandless("\n".join([*lines, ""] if lines[-1] else lines))
 
@@ -238,6 +283,8 @@ def trend_page(read: ReadRuns) -> str:
         for one in found[:MOST_TRENDS]
     ]
     parts = [*heat_maps(read.runs)]
+    if read.left_out:
+        parts.append(Section(heading="Runs that are left out", parts=(Notes(items=read.left_out),)))
     if read.unreadable:
         parts.append(Section(heading="Runs that cannot be read", parts=(Notes(items=read.unreadable),)))
     lead = f"{formatting.count(len(found), 'finding')} over {formatting.count(len(runs), 'run')}, the oldest first."
