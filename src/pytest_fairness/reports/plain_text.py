@@ -142,10 +142,11 @@ def _summary_of(finding: Finding, maker: ItemResult, *, several: bool) -> list[s
     """The lines of *finding*, which name the endpoint where the run judges *several*."""
     adjusted = formatting.session_p(finding)
     marks = [*formatting.marks(finding, maker.outcome), *([f"session p {adjusted}"] if adjusted else [])]
+    judged = f"{line(marks.pop(0))}: " if maker.judged_in else ""
     if several and finding.model_endpoint:
         marks = list(dict.fromkeys([line(finding.model_endpoint), *marks]))
     marked = f" [{', '.join(marks)}]" if marks else ""
-    head = f"{finding.verdict}{marked}: {line(finding.sentence).removeprefix(f'{finding.verdict}: ')}"
+    head = f"{judged}{finding.verdict}{marked}: {line(finding.sentence).removeprefix(f'{finding.verdict}: ')}"
     if finding.verdict is Verdict.PASS:
         tried = formatting.sensitivity_line(finding)
         return [clipped(f"  {head}", WIDTH), *([clipped(f"    {tried}", WIDTH)] if tried else [])]
