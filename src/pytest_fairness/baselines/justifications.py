@@ -23,7 +23,6 @@ from pytest_fairness.documents import Document, Text, open_document
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Finding, Verdict
 
-
 NAME = "justifications.yaml"
 
 

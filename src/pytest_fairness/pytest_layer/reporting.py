@@ -36,7 +36,7 @@ from pytest_fairness.runs.conclusions import (
     SESSION,
     Conclusions,
     Standing,
-    digest,
+    sha256_of_json,
     with_standing,
 )
 from pytest_fairness.runs.files import shown
@@ -190,7 +190,7 @@ def write_reports(
     from pytest_fairness.reports.outputs import write_outputs
 
     run, end, root, settings = store.directory, now(), context.root, context.settings
-    notes = [*run_notes(run, store.manifest()), *still_open(store.of_type("batch"))]
+    notes: list[JSON] = [*run_notes(run, store.manifest()), *still_open(store.of_type("batch"))]
     store.update_manifest(notes=notes)
     if (findings := run / "findings.json").exists():  # of a session before this one: none are lost
         number = next(n for n in itertools.count(1) if not (run / f"findings-{n}.json").exists())
@@ -218,9 +218,8 @@ def left_standing(store: RunStore, book: Ledger, context: RunContext) -> list[St
     """
     counts = {nodeid: len(item.encoded) for nodeid, item in book.items.items()}
     recording = context.recording
-    replayed = [] if recording is None else Conclusions(recording, recording.directory.name).concluded()
-    conclusions = Conclusions(store, store.directory.name)
-    return conclusions.left(number_of_session(store, context), counts, replayed)
+    replayed = [] if recording is None else Conclusions(recording).concluded()
+    return Conclusions(store).left(number_of_session(store, context), counts, replayed)
 
 
 def log_conclusions(
@@ -248,7 +247,7 @@ def log_conclusions(
             "session": number,
             **facts,
             "missing": book.missing,
-            "planned": digest(manifest.get("planned", [])),
+            "planned": sha256_of_json(manifest.get("planned", [])),
             "endpoint": about["settings"]["endpoint"],
             "mitigations": [msgspec.to_builtins(entry) for entry in mitigations],
             "pages": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in pages},

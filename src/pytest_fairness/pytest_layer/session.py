@@ -311,11 +311,15 @@ class FairnessSession:
     def _justified_by(
         self, finding: Finding, of_marker: Sequence[justifications.Justification], nodeid: str
     ) -> dict[str, str]:
-        """Where the reason for a FLAG stands: the test whose marker gives it, or the file and its SHA-256."""
+        """Where the reason for a FLAG stands: the test whose marker gives it, the file and its SHA-256, or the option
+        by which it was approved.
+        """
         if finding.justification is None:
             return {}
         if justifications.find(of_marker, finding, nodeid) is not None:
             return {"marker": nodeid}
+        if justifications.find(self._justifications, finding, nodeid) is None:
+            return {"option": "--fairness-justification"}
         path = self.config.rootpath / justifications.NAME
         return {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
 

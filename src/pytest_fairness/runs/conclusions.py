@@ -1,4 +1,4 @@
-"""What the sessions of a run concluded, as records of its log: who asked with what, how each test ended, what was judged.
+"""What the sessions of a run concluded, as records of its log: who asked with what, what was judged, how tests ended.
 
 A judgement stands until a later one answers it: the same question, on the same rows and those that were asked since. So
 a test that is left out, or edited, when a run is resumed or replayed takes no finding with it. See
@@ -63,15 +63,19 @@ class Standing:
 
 
 class Conclusions:
-    """The records of type session, endpoint, outcome, ended, judgement and carried of the run called *name*."""
+    """The records of type session, endpoint, outcome, ended, judgement and carried of a *run*.
 
-    def __init__(self, run: RunRecords, name: str) -> None:
-        self.name = name
+    ``name`` is what the run was called when its last session began. Raises StoreError where a record cannot be read.
+    """
+
+    def __init__(self, run: RunRecords) -> None:
         self.endpoints: list[dict[str, Any]] = [record["endpoint"] for record in run.of_type(ENDPOINT)]
         #: By the number of the session: several where its processes began at once.
         self.sessions: dict[int, list[dict[str, Any]]] = {}
         for record in run.of_type(SESSION):
             self.sessions.setdefault(record["number"], []).append(record)
+        self.last = max(self.sessions, default=0)
+        self.name = str(self.sessions[self.last][-1]["id"]) if self.sessions else "an earlier run"
         #: By the number of the session, and of each test.
         self.outcomes: dict[int, dict[str, dict[str, Any]]] = {}
         for record in run.of_type(OUTCOME):
@@ -154,6 +158,6 @@ def with_standing(book: Mapping[str, Any], left: Sequence[Standing]) -> dict[str
     return {**book, "items": [*items, *entries.values()], "findings": findings}
 
 
-def digest(value: JSON) -> str:
+def sha256_of_json(value: JSON) -> str:
     """The SHA-256 of *value* as JSON."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode("ascii")).hexdigest()

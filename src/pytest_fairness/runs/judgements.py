@@ -113,9 +113,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
 
     def to_record(self, test: str, place: int, **concluded: Any) -> dict[str, Any]:
         """The record of type ``judgement`` for finding number *place* of *test*, with what was *concluded*."""
-        record: dict[str, Any] = msgspec.to_builtins(
-            msgspec.structs.replace(self, test=test, place=place, **concluded)
-        )
+        record: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(self, test=test, place=place, **concluded))
         return record
 
     def answers(self, earlier: Judgement) -> bool:
@@ -244,8 +242,8 @@ def all_judgements(run: RunRecords) -> list[Judgement]:
 
 
 def judgements(run: RunRecords) -> dict[tuple[str, int], Judgement]:
-    """The judgements of *run* by test and number of its finding, without those of a suite's own analysis; of a test that
-    ran again, the last.
+    """The judgements of *run* by test and number of its finding, but for those of a suite's own analysis; of a test
+    that ran again, the last.
 
     Raises StoreError where one cannot be read.
     """
