@@ -35,7 +35,7 @@ from pytest_fairness.runs.conclusions import (
     OUTCOME,
     SESSION,
     Conclusions,
-    Standing,
+    StandingJudgement,
     sha256_of_json,
     with_standing,
 )
@@ -212,7 +212,7 @@ def write_reports(
     return write_outputs(run, markdown=settings.markdown, against=compared_with(context, run), root=root)
 
 
-def left_standing(store: RunStore, book: Ledger, context: RunContext) -> list[Standing]:
+def left_standing(store: RunStore, book: Ledger, context: RunContext) -> list[StandingJudgement]:
     """The judgements of earlier sessions of the run, and of the run that is replayed, to which this session did not
     come. Raises StoreError.
     """
@@ -226,7 +226,7 @@ def log_conclusions(
     store: RunStore,
     book: Ledger,
     context: RunContext,
-    left: Sequence[Standing],
+    left: Sequence[StandingJudgement],
     *,
     mitigations: Sequence[Mitigation],
     **facts: JSON,

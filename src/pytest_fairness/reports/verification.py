@@ -185,8 +185,8 @@ _OF_THE_END = (FINISHED, "exit_status", "notes")
 _OF_THE_TRIALS = ("models", "cost", "costs", "unpriced", "charged_at_worst_case")
 _LISTS = ("sessions", "resumed", "endpoints", "logs", "planned")
 _CHECKED = frozenset(("id", *_LISTS, *_OF_A_SESSION, *_OF_THE_FIRST, *_OF_THE_END, *_OF_THE_TRIALS))
-#: What of the manifest is taken as recorded: what is kept for a session that resumes the run, and what was salvaged.
-AS_RECORDED = ("announced", "asked", "unasked", "salvaged_from")
+#: What of the manifest is taken as recorded: what a session that resumes the run reads, and where workers ran.
+AS_RECORDED = ("announced", "asked", "unasked", "salvaged_from", "remote")
 
 
 def _check_sessions(

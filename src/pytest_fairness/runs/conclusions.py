@@ -30,7 +30,7 @@ _FAILING = ("failed", "error")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class StandingJudgement:
     """A judgement to which the last session did not come: ``judged_in`` names the run, and its session where there were
     several; ``item`` says how its test ended there; ``replayed``: it is of the run that is replayed.
     """
@@ -82,7 +82,7 @@ class Conclusions:
             self.outcomes.setdefault(record["session"], {})[record["nodeid"]] = record
         self.ended: dict[int, dict[str, Any]] = {record["session"]: record for record in run.of_type(ENDED)}
         self.judged = all_judgements(run)
-        self.carried = [Standing.from_record(record) for record in run.of_type(CARRIED)]
+        self.carried = [StandingJudgement.from_record(record) for record in run.of_type(CARRIED)]
 
     @cached_property
     def _by_test(self) -> dict[str, list[int]]:
@@ -103,7 +103,9 @@ class Conclusions:
         """How many findings each test of a *session* ended with."""
         return {test: record["findings"] for test, record in self.outcomes.get(session, {}).items()}
 
-    def left(self, session: int, counts: Mapping[str, int], replayed: Iterable[Standing] = ()) -> list[Standing]:
+    def left(
+        self, session: int, counts: Mapping[str, int], replayed: Iterable[StandingJudgement] = ()
+    ) -> list[StandingJudgement]:
         """What stands and is no finding of *session*, the last one, in which each test has so many (*counts*):
         judgements of earlier sessions, of a test's earlier tries, and of the run that is *replayed*.
 
@@ -116,7 +118,7 @@ class Conclusions:
                 found.append(self._standing(judgement, session))
         return found
 
-    def concluded(self) -> list[Standing]:
+    def concluded(self) -> list[StandingJudgement]:
         """Every judgement that stands: what a replay of this run has to answer. Raises StoreError."""
         return [replace(standing, replayed=True) for standing in self.left(0, {})]
 
@@ -125,7 +127,7 @@ class Conclusions:
         later = (self.judged[place] for place in self._by_test.get(judgement.test, ()) if place > at)
         return any(other.answers(judgement) for other in later)
 
-    def _standing(self, judgement: Judgement, last: int) -> Standing:
+    def _standing(self, judgement: Judgement, last: int) -> StandingJudgement:
         judged_in, item = self.name, self.outcomes.get(judgement.session, {}).get(judgement.test)
         if judgement.session == last:
             judged_in, item = f"an earlier try in {self.name}", None
@@ -134,7 +136,7 @@ class Conclusions:
         if item is None:
             outcome = "failed" if _fails_a_test(judgement.finding) else "passed"
             item = {"outcome": outcome, "message": "", "file": "", "line": None}
-        return Standing(judged_in=judged_in, judgement=judgement, item={name: item[name] for name in ITEM})
+        return StandingJudgement(judged_in=judged_in, judgement=judgement, item={name: item[name] for name in ITEM})
 
 
 def _fails_a_test(finding: Mapping[str, Any]) -> bool:
@@ -142,7 +144,7 @@ def _fails_a_test(finding: Mapping[str, Any]) -> bool:
     return verdict == "FAIL" or (verdict == "FLAG" and not finding.get("justification"))
 
 
-def with_standing(book: Mapping[str, Any], left: Sequence[Standing]) -> dict[str, Any]:
+def with_standing(book: Mapping[str, Any], left: Sequence[StandingJudgement]) -> dict[str, Any]:
     """The *book* of a session (items, findings, missing) with the judgements *left* behind its own, marked with where
     they were judged.
     """

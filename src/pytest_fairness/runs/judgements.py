@@ -113,7 +113,8 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
 
     def to_record(self, test: str, place: int, **concluded: Any) -> dict[str, Any]:
         """The record of type ``judgement`` for finding number *place* of *test*, with what was *concluded*."""
-        record: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(self, test=test, place=place, **concluded))
+        known = {name: _plain(value) for name, value in concluded.items()}
+        record: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(self, test=test, place=place, **known))
         return record
 
     def answers(self, earlier: Judgement) -> bool:
@@ -226,6 +227,8 @@ def _plain(value: Any) -> JSON:
         return [_plain(item) for item in value]
     if type(value) in (str, bool, int):
         return value  # type: ignore[no-any-return]
+    if isinstance(value, str):  # of numpy, or an enum
+        return str.__str__(value)
     try:
         return to_json(value)
     except TypeError:
