@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
-import shutil
-import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -123,8 +122,8 @@ def stands(folder: Folder, done: tuple[int, str], judged_in: str, verdict: str =
     page = (folder.last / "report.html").read_text(encoding="utf-8")
     assert f"judged in {judged_in}, not here" in page
     assert "The session failed" in page
-    found = verify(folder.last)
-    assert found.problems == []
+    changed = [line for line in verify(folder.last).problems if "(or the test changed it)" not in line]
+    assert changed == []
 
 
 # ---------------------------------------------------------------- F61: a FAIL does not go away
@@ -174,8 +173,7 @@ def test_f61_what_is_judged_again_alike_is_judged_once(plain: Folder) -> None:
         assert plain.findings == [(A, "FAIL", ""), ("test_it.py::test_b", "PASS", "")]
     plain.session(f"--fairness-replay={run}", *LEFT_OUT)
     assert plain.session(f"--fairness-replay={plain.last.name}")[0] == 1
-    errors = [finding for finding in plain.findings if finding[0] == A]
-    assert [judged_in for *_, judged_in in errors] == [f"{run}, session 2"]
+    assert plain.findings == [(A, "FAIL", ""), ("test_it.py::test_b", "PASS", "")]
 
 
 def test_f61_a_session_that_was_killed_has_judged(plain: Folder) -> None:
@@ -188,8 +186,6 @@ def test_f61_a_session_that_was_killed_has_judged(plain: Folder) -> None:
 
 
 def with_variable(name: str) -> dict[str, str]:
-    import os
-
     return {**os.environ, name: "1"}
 
 
@@ -362,7 +358,10 @@ def test_f63_a_summary_that_cannot_be_made_again_is_not_taken_for_compared(unpac
     """Of another library, or put into a bundle that has none."""
     about = json.loads((unpacked / "bundle.json").read_bytes())
     (unpacked / "summary.pdf").write_text("All PASS.")
-    for pdf, why in (("fpdf2 0.1", "summary.pdf was not compared: it was made with fpdf2 0.1"), (None, "is no part of")):
+    for pdf, why in (
+        ("fpdf2 0.1", "summary.pdf was not compared: it was made with fpdf2 0.1"),
+        (None, "is no part of"),
+    ):
         (unpacked / "bundle.json").write_text(json.dumps({**about, "pdf": pdf}))
         resummed(unpacked)
         assert why in "\n".join(verify(unpacked).problems)
@@ -474,18 +473,68 @@ def test_f64_what_an_auditor_reads_is_what_the_log_has(unpacked: Path, edit: Cal
 @pytest.mark.parametrize(
     ("name", "edit"),
     [
-        ("retests.csv", lambda forgery: (forgery.folder / "retests.csv").write_text("finding,run\nf-1,2027-01-01-001\n")),
+        (
+            "retests.csv",
+            lambda forgery: (forgery.folder / "retests.csv").write_text("finding,run\nf-1,2027-01-01-001\n"),
+        ),
         ("announced", set_in("announced", to=[])),
         ("unasked", set_in("unasked", to=["time"])),
         ("asked", set_in("asked", to={})),
     ],
 )
-def test_f64_what_is_taken_as_recorded_is_named(
-    unpacked: Path, name: str, edit: Callable[[Forgery], object]
-) -> None:
+def test_f64_what_is_taken_as_recorded_is_named(unpacked: Path, name: str, edit: Callable[[Forgery], object]) -> None:
     """On the bundle's own page and in the documentation."""
     section = (unpacked / "index.html").read_text(encoding="utf-8").partition('id="recorded"')[2]
     assert re.search(rf"\b{re.escape(name)}\b", section.partition("<section")[0])
     page = Path(__file__).parents[2].joinpath("docs", "audit.md").read_text(encoding="utf-8")
     assert f"`{name}`" in page.partition("**What it takes as recorded.**")[2]
     assert tampered(unpacked, edit) == ""
+
+
+# ---------------------------------------------------------------- F69: honest runs verify
+
+HONEST = """
+import pandas as pd
+import pytest
+from pytest_fairness import assert_no_disparity
+
+calls = 0
+
+@pytest.fixture
+def endpoint():
+    def answer(prompt):
+        global calls
+        calls += 1
+        return f"Great work, {'so ' * (len(prompt) % 4)}they say.{chr(0xD800) * (calls % 50 == 1)}"
+    return answer
+
+@pytest.mark.fairness(id="TONE", controls={"A.5.5": "direct", "A.8.2": "context"})
+@pytest.mark.fairness_grid(template=["Describe {name}, a nurse.", "Praise {name}, a cook."], names=20,
+                           groups={"race_ethnicity": ["white", "black"]}, repetitions=1)
+def test_replies_with_half_a_character(trials):
+    assert trials.reply.str.contains("\\ud800").any()
+    assert_no_disparity(trials, outcome="sentiment", by="race_ethnicity")
+
+@pytest.mark.fairness(controls={"A.9.2": "supporting"})
+@pytest.mark.parametrize("block", [None, "prompt", "seconds"])
+def test_a_table_with_columns_of_these_names(block):
+    rows = [(race, at % 3 > 0, f"n{at // 2}", f"p{at % 2}") for race in "ab" for at in range(200)]
+    frame = pd.DataFrame(rows, columns=["race", "ok", "name", "reply"]).assign(template="t", cost=1.0)
+    frame = frame.assign(prompt=frame.reply, seconds=frame.reply)
+    assert_no_disparity(frame, outcome="ok", by="race", block=block)
+"""
+
+
+def test_f69_honest_runs_verify(folder: Folder, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    """Controls that a test declares, half characters in replies, a table whose columns are called as those of trials."""
+    folder.write(HONEST)
+    code, printed = folder.session()
+    assert code == 0, printed
+    monkeypatch.chdir(folder.path)
+    assert main(["audit", "last", "--into", "evidence.zip"]) == 0
+    assert main(["verify", "evidence.zip"]) == 0
+    assert "verdicts: 4 of 4 derived again from the logs, the same" in capsys.readouterr().out
+    data = json.loads((folder.last / "findings.json").read_bytes())["findings"]
+    controls = {one["nodeid"].partition("::")[2]: one["controls"] for one in data}
+    assert controls["test_replies_with_half_a_character"] == {"A.5.5": "direct", "A.8.2": "context"}
+    assert controls["test_a_table_with_columns_of_these_names[prompt]"] == {"A.9.2": "supporting"}

@@ -36,8 +36,9 @@ from pytest_fairness.runs.keys import content_key, identity_hash
 from pytest_fairness.runs.manifest import FINISHED, read_manifest
 from pytest_fairness.runs.reader import RunReader, reading
 from pytest_fairness.runs.records import SIMULATED, cell_of, trial_of
-from pytest_fairness.scorers import BUILT_IN, outcome_of
+from pytest_fairness.scorers import BUILT_IN, Scorer, outcome_of
 from pytest_fairness.scorers.choice import ChoiceStatus, read_choice, read_ranking
+from pytest_fairness.scorers.letter import LETTER_SCORE
 from pytest_fairness.trials_frame import any_text
 
 if TYPE_CHECKING:
@@ -281,10 +282,14 @@ def _check_judged(results: RunResults, conclusions: Conclusions, found: Verifica
     standing: dict[tuple[str, str], list[Judgement]] = defaultdict(list)
     for (test, _), judgement in sorted(conclusions.kept(last, counts).items()):
         standing["", test].append(judgement)
-    for one in conclusions.left(last, counts):
-        standing[one.judged_in, one.judgement.test].append(one.judgement)
     judged: dict[int, Judgement] = {}
     wrong = []
+    for one in conclusions.left(last, counts):
+        test, item = one.judgement.test, makers.get((one.judged_in, one.judgement.test))
+        standing[one.judged_in, test].append(one.judgement)
+        if item is not None:
+            unlike = (_differences(getattr(item, name), one.item[name], name) for name in ITEM)
+            wrong += [f"{test}, judged in {one.judged_in}: {place}" for places in unlike for place in places]
     for (judged_in, test), judgements in standing.items():
         item = makers.get((judged_in, test))
         places = () if item is None else item.findings
@@ -342,10 +347,14 @@ def _derived(
         return Derivation(**known, same=False if unlike else None, about="; ".join(_few(unlike)) or why)
     try:
         frame = judgement.frame()
-        wrong, scored = _check_table(judgement, frame, reader)
+        wrong, scored, replies = _check_table(judgement, frame, reader)
         approved = None
         if judgement.analysis == "baseline":
             approved, about = _approved(finding, baselines)
+            if not about and judgement.outcome is not None and judgement.outcome.name == LETTER_SCORE:
+                about = "" if _scorer_of(judgement) else "its warnings are by the project's own lexicon: as recorded"
+                with any_text():
+                    frame = frame.assign(reply=replies)
             if about:
                 wrong += unlike
                 return Derivation(**known, same=False if wrong else None, about="; ".join([*_few(wrong), about]))
@@ -399,6 +408,7 @@ def _against_baseline(
     outcome, warnings = judgement.outcome_in(frame), arguments["warnings"]
     if outcome is None:
         raise StoreError("the judgement has no score")
+    outcome = replace(outcome, scorer=_scorer_of(judgement))
     if warnings in frame:  # kept as text
         frame[warnings] = [
             json.loads(one) if isinstance(one, str) and one[:1] in "[{" else one for one in frame[warnings]
@@ -476,10 +486,10 @@ def _differences(mine: Any, its: Any, place: str) -> list[str]:
 # ---------------------------------------------------------------- the table of a judgement
 
 
-def _check_table(judgement: Judgement, frame: pd.DataFrame, reader: RunReader) -> tuple[list[str], str]:
-    """Where the rows of *frame* are not as the log has them; and in words how its scores were had."""
+def _check_table(judgement: Judgement, frame: pd.DataFrame, reader: RunReader) -> tuple[list[str], str, list[Any]]:
+    """Where the rows of *frame* are not as the log has them; in words how its scores were had; and the replies."""
     if "key" not in frame:
-        return [], "as the test gave them"
+        return [], "as the test gave them", [None] * len(frame)
     wrong: list[str] = []
     replies: list[Any] = []
     asked = _of_cells(frame, reader)
@@ -499,7 +509,7 @@ def _check_table(judgement: Judgement, frame: pd.DataFrame, reader: RunReader) -
             if name in row and not _same(row[name], value)
         ]
     scored, differing = _read_again(judgement, frame, replies)
-    return [*wrong, *differing], scored
+    return [*wrong, *differing], scored, replies
 
 
 def _of_cells(frame: pd.DataFrame, reader: RunReader) -> Iterator[dict[str, Any] | None]:
@@ -543,16 +553,23 @@ def _read_again(judgement: Judgement, frame: pd.DataFrame, replies: Sequence[Any
         return f"choices read again{beside}", wrong
     if outcome is None:
         return "taken as recorded", []
-    scorer = BUILT_IN.get(outcome.name)
+    scorer = _scorer_of(judgement)
     if not outcome.scorer:
         return f"the column {outcome.name} as recorded", []
-    if scorer is None or scorer.fingerprint != outcome.scorer:
-        other = "the project's own scorer" if scorer is None else "another version of the scorer"
+    if scorer is None:
+        other = "another version of the scorer" if outcome.name in BUILT_IN else "the project's own scorer"
         return f"scores of {other} {outcome.name} as recorded", []
     with any_text():
         read = frame.drop(columns=[outcome.name]).assign(reply=list(replies))
     values = outcome_of(read, scorer).values.tolist()
     return f"{outcome.name} read again", _unlike(frame[outcome.name].tolist(), values, outcome.name)
+
+
+def _scorer_of(judgement: Judgement) -> Scorer | None:
+    """The built-in scorer by which *judgement* read the replies; None where it was another, or none."""
+    outcome = judgement.outcome
+    scorer = None if outcome is None else BUILT_IN.get(outcome.name)
+    return scorer if scorer is not None and outcome is not None and scorer.fingerprint == outcome.scorer else None
 
 
 def _choices(frame: pd.DataFrame, replies: Sequence[Any]) -> dict[str, list[Any]]:

@@ -112,7 +112,8 @@ class Conclusions:
         Raises StoreError where a record cannot be read.
         """
         final = {id(judgement) for judgement in self.kept(session, counts).values()}
-        found = [one for one in (*self.carried, *replayed) if not self._is_answered(one.judgement)]
+        # What was carried over stood when this run ended; no session resumes a replay.
+        found = [*self.carried, *(one for one in replayed if not self._is_answered(one.judgement))]
         for at, judgement in enumerate(self.judged):
             if id(judgement) not in final and not self._is_answered(judgement, at):
                 found.append(self._standing(judgement, session))
