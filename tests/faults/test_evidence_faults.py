@@ -526,7 +526,7 @@ def test_a_table_with_columns_of_these_names(block):
 
 
 def test_f69_honest_runs_verify(folder: Folder, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    """Controls that a test declares, half characters in replies, a table whose columns are called as those of trials."""
+    """Controls that a test declares, lone surrogates in replies, a table with columns named as those of trials."""
     folder.write(HONEST)
     code, printed = folder.session()
     assert code == 0, printed
