@@ -423,6 +423,7 @@ EDITS: dict[str, Callable[[Forgery], object]] = {
     "setting confirm": set_in("settings", "confirm", to=False),
     "setting endpoint": set_in("settings", "endpoint", to="gpt-5-prod"),
     "model of the endpoint": set_in("endpoints", "0", "identity", "model", to="gpt-5-2026"),
+    "address of the endpoint": set_in("endpoints", "0", "identity", "base_url", to="https://api.openai.com/v1"),
     "name of the endpoint": set_in("endpoints", "0", "name", to="gpt-5-prod"),
     "simulated endpoint": set_in("endpoints", "0", "simulated", to=True),
     "endpoints": set_in("endpoints", to=[]),
