@@ -185,7 +185,7 @@ def test_findings_are_those_of_a_plain_run(machines: Machines, ssh: str) -> None
     assert case.run is not None
     assert Counter(Counter(request.prompt for request in case.ledger).values()) == {1: TRIALS}
     assert len(case.of("trial")) == TRIALS
-    assert {record["writer"] for record in case.of("log")} <= {"gw0", "gw1"}
+    assert {record["writer"] for record in case.of("log")} <= {"gw0", "gw1", "main"}
     assert by_test(case.run) == by_test(machines.here.parent / "plain")
     nothing_there(machines)
     manifest = json.loads((case.run / "manifest.json").read_text())

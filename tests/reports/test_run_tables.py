@@ -86,7 +86,8 @@ def test_a_row_a_trial_with_its_scores(run: RunTables) -> None:
 def test_a_replay_says_so(run: RunTables, project: Path) -> None:
     where = ("-o", "fairness_run_dir=replays", f"--fairness-replay={run.directory}")
     result = run_pytest(project, "-p", "no:cacheprovider", *where, "-k", "words")
-    assert "2 findings" in str(result.stdout), result.stdout
+    assert "5 findings" in str(result.stdout), result.stdout
+    assert str(result.stdout).count("judged in 2") == 3
     (replay,) = (project / "replays").glob("2*")
     assert open_run(replay).trials["replayed"].all()
     assert not run.trials["replayed"].any()

@@ -11,6 +11,8 @@ A block is told what to do by an HTML comment on the line before it, which a rea
   executed block printed, ``prints: command`` what the last ``pytest-fairness`` did, as of another day.
 - ``<!-- not run: why -->``: nothing.
 
+Every run that a session of a page has finished is verified.
+
 With ``UPDATE_DOCS=1`` in the environment the ``prints`` blocks are rewritten with what was printed.
 """
 
@@ -18,6 +20,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import re
 import shlex
@@ -28,6 +31,8 @@ from typing import Any
 from unittest import mock
 
 from pytest_fairness.cli import main
+from pytest_fairness.reports.bundle import project_baselines
+from pytest_fairness.reports.verification import verify_run
 from tests.support.sessions import run_pytest
 
 ROOT = Path(__file__).parents[2]
@@ -123,6 +128,17 @@ class Page:
             result = run_pytest(self.project, "-p", "no:cacheprovider", *arguments, environment=environment)
             self.output = str(result.stdout)
             assert result.ret == int(block.argument or 0), f"{where}: {line}\n{result.stdout}{result.stderr}"
+            self._verify(f"{where}: {line}")
+
+    def _verify(self, where: str) -> None:
+        """The run that was just written, if it came to its end: an honest one verifies."""
+        runs = (self.project / ".fairness" / "runs").glob("2*/findings.json")
+        last = max(runs, key=lambda path: path.stat().st_mtime_ns, default=None)
+        if last is None or "finished" not in json.loads((last.parent / "manifest.json").read_bytes()):
+            return
+        with contextlib.chdir(self.project):
+            problems = verify_run(last.parent, project_baselines(self.project)).problems
+        assert not problems, f"{where}: {last.parent.name} does not verify\n" + "\n".join(problems)
 
     def _command(self, arguments: list[str], code: int, where: str) -> None:
         printed = io.StringIO()

@@ -181,7 +181,7 @@ class ScoredRows:
 def nouns(frame: pd.DataFrame, design: Membership) -> dict[str, Any]:
     """What a sentence calls the units of evidence, the rows (trials were asked for, other tables hold cases), and the
     blocks."""
-    of_trials = {"reply", "cell", "repetition"} & set(map(str, frame.columns))
+    of_trials = {"cell", "repetition"} & set(map(str, frame.columns))
     return {
         "cluster_noun": "rows" if design.cluster_name is None else several(design.cluster_name),
         "case_noun": "trials" if of_trials else "cases",

@@ -23,6 +23,8 @@ from pytest_fairness.documents import Document, Text, open_document
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Finding, Verdict
 
+NAME = "justifications.yaml"
+
 
 class Justification(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Why a FLAG is accepted, by whom, since when, and until when."""

@@ -33,6 +33,11 @@ def add(subparsers: Any) -> None:
         example="pytest-fairness verify evidence.zip",
     )
     parser.add_argument("path", metavar="RUN|PATH", help="a bundle, the folder it was unpacked to, or a run")
+    parser.add_argument(
+        "--records-only",
+        action="store_true",
+        help="compare no index, report or table of a bundle: for one that another version made",
+    )
     parser.set_defaults(run=verify)
 
 
@@ -59,12 +64,13 @@ def verify(arguments: argparse.Namespace) -> tuple[str, int]:
     """Verify; say what holds, what does not, and which verdicts were derived again."""
     from pytest_fairness.reports.bundle import is_bundle, sha256_of, verify
     from pytest_fairness.reports.escaping import terminal
+    from pytest_fairness.reports.formatting import count
     from pytest_fairness.runs.project import chosen_run
 
     path = Path(arguments.path)
     if not is_bundle(path):
         path = chosen_run(arguments.path)
-    found = verify(path)
+    found = verify(path, records_only=arguments.records_only)
     derived = [one for one in found.derived if one.same is not None]
     lines = [f"holds: {line}" for line in found.checked]
     if found.derived:
@@ -74,11 +80,15 @@ def verify(arguments: argparse.Namespace) -> tuple[str, int]:
         word = {True: "same", False: "DIFFERS", None: "not derivable"}[one.same]
         lines.append(f"  {word}: {one.verdict} {one.number} {one.test} {one.outcome}: {one.about}")
     lines += [f"PROBLEM: {line}" for line in found.problems]
+    if found.left_out:
+        lines.append(f"NOT compared, as --records-only asks: {', '.join(found.left_out)}")
     if path.is_file():
         lines.append(f"SHA-256 {sha256_of(path)}: compare it with the one that was kept when the bundle was made,")
         lines.append("  for whoever can replace this file could have made all of it anew")
-    count = len(found.problems)
-    lines.append(f"{path}: {'verified' if not count else f'NOT verified, {count} problem' + 's' * (count > 1)}")
+    held = "records verified, pages NOT compared" if found.left_out else "verified"
+    if found.problems:
+        held = f"NOT verified, {count(len(found.problems), 'problem')}"
+    lines.append(f"{path}: {held}")
     return "".join(
         f"{terminal(' '.join(line.split()) if not line.startswith('  ') else line)}\n" for line in lines
-    ), bool(count)
+    ), bool(found.problems)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import hashlib
 import itertools
 import os
 from collections import Counter
@@ -11,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
+import msgspec
 import pytest
 
 from pytest_fairness.baselines.approval import git_commit, person
@@ -22,9 +24,21 @@ from pytest_fairness.engine.batches import still_open
 from pytest_fairness.engine.conversation import AGAIN
 from pytest_fairness.engine.progress import Progress
 from pytest_fairness.errors import StoreError
-from pytest_fairness.model import JSON
+from pytest_fairness.model import JSON, to_json
 from pytest_fairness.pytest_layer.command_line import recorded_path, recorded_text
 from pytest_fairness.pytest_layer.ledger import Ledger
+from pytest_fairness.reports.sections import SECTIONS_SUFFIX, SUFFIX
+from pytest_fairness.runs.conclusions import (
+    ENDED,
+    ENDPOINT,
+    ITEM,
+    OUTCOME,
+    SESSION,
+    Conclusions,
+    StandingJudgement,
+    sha256_of_json,
+    with_standing,
+)
 from pytest_fairness.runs.files import shown
 from pytest_fairness.runs.manifest import FINISHED, read_manifest, versions
 from pytest_fairness.runs.reader import reading
@@ -69,11 +83,12 @@ def now() -> str:
 
 
 def start_manifest(store: RunStore, context: RunContext) -> None:
-    """Write what is known at the start: who asks, with what, and since when. Once a session, whichever process is
-    first; a session that resumes a run is added to what is there.
+    """Write what is known at the start into log and manifest: who asks, with what, and since when. Once a session,
+    whichever process is first; a session that resumes a run is added to what is there.
     """
     settings, session, root = context.settings, context.session, context.root
-    if session in store.manifest().get("sessions", ()):
+    before = store.manifest().get("sessions", ())
+    if session in before:
         return
     facts = {
         "session": session,
@@ -89,6 +104,15 @@ def start_manifest(store: RunStore, context: RunContext) -> None:
         # In CI, git's identity is the machine's.
         "run_by": os.environ.get("GITHUB_ACTOR") or os.environ.get("GITLAB_USER_LOGIN") or person(root)[0],
     }
+    origin: dict[str, Any] = {"id": store.directory.name, "seed": settings.seed}
+    if settings.replay is not None:
+        origin["replay_of"] = settings.replay.name
+        recorded = read_manifest(settings.replay)
+        origin["replay_of_finished"] = FINISHED in recorded
+        origin["replay_of_shards"] = "merged_from" in recorded
+    if settings.shard:
+        origin["shard"] = settings.shard
+    store.append({"type": SESSION, "number": len(before) + 1, **origin, **facts})
 
     def add(manifest: dict[str, Any]) -> None:
         sessions = manifest.setdefault("sessions", [])
@@ -100,16 +124,14 @@ def start_manifest(store: RunStore, context: RunContext) -> None:
         if "started" in manifest:
             manifest.setdefault("resumed", []).append(facts)
             return
-        manifest |= {"id": store.directory.name, "seed": settings.seed, **facts}
-        if settings.replay is not None:
-            manifest["replay_of"] = settings.replay.name
-            recorded = read_manifest(settings.replay)
-            manifest["replay_of_finished"] = FINISHED in recorded
-            manifest["replay_of_shards"] = "merged_from" in recorded
-        if settings.shard:
-            manifest["shard"] = settings.shard
+        manifest |= {**origin, **facts}
 
     store.amend_manifest(add)
+
+
+def number_of_session(store: RunStore, context: RunContext) -> int:
+    """How-manieth of the run's sessions this is, from 1."""
+    return int(store.manifest()["sessions"].index(context.session)) + 1
 
 
 def note_replaced_endpoint(context: RunContext) -> None:
@@ -135,8 +157,11 @@ def note_unasked(store: RunStore, why: str) -> None:
 
 
 def note_endpoint(store: RunStore, endpoint: Endpoint) -> None:
-    """Add *endpoint* to the manifest, once."""
-    entry = {"name": endpoint.name, "simulated": endpoint.simulated, "identity": endpoint.identity()}
+    """Add *endpoint* to log and manifest, once."""
+    entry = {"name": endpoint.name, "simulated": endpoint.simulated, "identity": to_json(endpoint.identity())}
+    if entry in store.manifest().get("endpoints", ()):
+        return
+    store.append({"type": ENDPOINT, "endpoint": entry})
 
     def add(manifest: dict[str, Any]) -> None:
         known = manifest.setdefault("endpoints", [])
@@ -167,13 +192,17 @@ def write_reports(
     from pytest_fairness.reports.outputs import write_outputs
 
     run, end, root, settings = store.directory, now(), context.root, context.settings
-    store.update_manifest(notes=[*run_notes(run, store.manifest()), *still_open(store.of_type("batch"))])
+    notes: list[JSON] = [*run_notes(run, store.manifest()), *still_open(store.of_type("batch"))]
+    store.update_manifest(notes=notes)
     if (findings := run / "findings.json").exists():  # of a session before this one: none are lost
         number = next(n for n in itertools.count(1) if not (run / f"findings-{n}.json").exists())
         findings.rename(run / f"findings-{number}.json")
     for item in book.items.values():
         item.message = recorded_text(item.message, root)
-    results = write_results(run, {**store.manifest(), **facts, FINISHED: end}, book.to_dict(), mitigations)
+    left = left_standing(store, book, context)
+    log_conclusions(store, book, context, left, **facts, **{FINISHED: end}, notes=notes, mitigations=mitigations)
+    concluded = with_standing(book.to_dict(), left)
+    results = write_results(run, {**store.manifest(), **facts, FINISHED: end}, concluded, mitigations)
     facts = {
         **facts,
         **{key: results.run[key] for key in ("models", "cost", "costs", "unpriced", "charged_at_worst_case")},
@@ -183,6 +212,49 @@ def write_reports(
     else:
         store.update_manifest(**facts)
     return write_outputs(run, markdown=settings.markdown, against=compared_with(context, run), root=root)
+
+
+def left_standing(store: RunStore, book: Ledger, context: RunContext) -> list[StandingJudgement]:
+    """The judgements of earlier sessions of the run, and of the run that is replayed, to which this session did not
+    come. Raises StoreError.
+    """
+    counts = {nodeid: len(item.encoded) for nodeid, item in book.items.items()}
+    recording = context.recording
+    replayed = [] if recording is None else Conclusions(recording).concluded()
+    return Conclusions(store).left(number_of_session(store, context), counts, replayed)
+
+
+def log_conclusions(
+    store: RunStore,
+    book: Ledger,
+    context: RunContext,
+    left: Sequence[StandingJudgement],
+    *,
+    mitigations: Sequence[Mitigation],
+    **facts: JSON,
+) -> None:
+    """Log how each test ended, what else stands, and the *facts* of the session's end. Raises StoreError."""
+    number, manifest = number_of_session(store, context), store.manifest()
+    about = manifest if number == 1 else (manifest.get("resumed") or [manifest])[-1]
+    for item in book.items.values():
+        ended = {name: getattr(item, name) for name in ("nodeid", *ITEM)}
+        store.append({"type": OUTCOME, "session": number, **ended, "findings": len(item.encoded)})
+    for standing in left:
+        if standing.replayed:
+            store.append(standing.to_record())
+    pages = sorted(path for suffix in (SUFFIX, SECTIONS_SUFFIX) for path in store.directory.glob(f"*{suffix}"))
+    store.append(
+        {
+            "type": ENDED,
+            "session": number,
+            **facts,
+            "missing": book.missing,
+            "planned": sha256_of_json(manifest.get("planned", [])),
+            "endpoint": about["settings"]["endpoint"],
+            "mitigations": [msgspec.to_builtins(entry) for entry in mitigations],
+            "pages": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in pages},
+        }
+    )
 
 
 def compared_with(context: RunContext, run: Path) -> Path | None:

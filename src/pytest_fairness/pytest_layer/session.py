@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import hashlib
 import os
 import time
 import uuid
@@ -41,7 +42,9 @@ from pytest_fairness.pytest_layer.trials import TrialSource, deal_of
 from pytest_fairness.reports.escaping import line as one_line
 from pytest_fairness.running_test import TestContext, reading_until, running_test
 from pytest_fairness.runs.files import removed
+from pytest_fairness.runs.judgements import Judgement
 from pytest_fairness.runs.keys import identity_hash
+from pytest_fairness.runs.records import utc_now
 from pytest_fairness.runs.remote import open_remote
 from pytest_fairness.runs.store import RunStore, open_store
 from pytest_fairness.scorers import BUILT_IN, Scorer
@@ -245,6 +248,23 @@ class FairnessSession:
         scored_by: set[str] = set()
         offered = item.stash.get(second_sample.OFFERED, None)
 
+        basis: list[Judgement] = []
+
+        def emit(finding: Finding) -> None:
+            judged = basis[-1] if basis else Judgement()
+            basis.clear()
+            record = judged.to_record(
+                nodeid,
+                len(findings),
+                session=self._number,
+                time=utc_now(),
+                controls=labels.controls,
+                finding=finding.to_dict(),
+                justified_by=self._justified_by(finding, labels.justifications, nodeid),
+            )
+            context.store.append(record)
+            findings.append(finding)
+
         def baselines() -> Any:
             from pytest_fairness.baselines.syrupy_extension import BaselineStore
 
@@ -263,8 +283,8 @@ class FairnessSession:
             test_module=labels.module,
             description=labels.description,
             controls=labels.controls,
-            emit=findings.append,
-            keep=lambda judgement: context.store.append(judgement.to_record(nodeid, len(findings))),
+            emit=emit,
+            keep=basis.append,
             policy=context.settings,
             justification=lambda finding: justifications.find(documented, finding, nodeid),
             baseline=baselines,
@@ -281,7 +301,27 @@ class FairnessSession:
 
     @cached_property
     def _justifications(self) -> tuple[justifications.Justification, ...]:
-        return justifications.read_file(self.config.rootpath / "justifications.yaml")
+        return justifications.read_file(self.config.rootpath / justifications.NAME)
+
+    @cached_property
+    def _number(self) -> int:
+        """How-manieth of the run's sessions this is."""
+        return reporting.number_of_session(self.context.store, self.context)
+
+    def _justified_by(
+        self, finding: Finding, of_marker: Sequence[justifications.Justification], nodeid: str
+    ) -> dict[str, str]:
+        """Where the reason for a FLAG stands: the test whose marker gives it, the file and its SHA-256, or the option
+        by which it was approved.
+        """
+        if finding.justification is None:
+            return {}
+        if justifications.find(of_marker, finding, nodeid) is not None:
+            return {"marker": nodeid}
+        if justifications.find(self._justifications, finding, nodeid) is None:
+            return {"option": "--fairness-justification"}
+        path = self.config.rootpath / justifications.NAME
+        return {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
 
     def _mitigations(self) -> tuple[mitigations.Mitigation, ...] | None:
         """What is done about findings; None where the file cannot be read, which fails the session and costs no other
@@ -313,8 +353,8 @@ class FairnessSession:
         return bool(self.ledger) or opened or (self._controller is not None and self._controller.begun)
 
     def failures(self) -> int:
-        """What fails the session though no test did: collected fairness tests that never reported, and findings below
-        ``fairness_session_alpha``.
+        """What fails the session though no test did: collected fairness tests that never reported, tests that failed
+        before and are left out or edited now, and findings below ``fairness_session_alpha``.
         """
         if self.worker is not None:
             return 0
@@ -322,7 +362,8 @@ class FairnessSession:
         if self.has_run and not self.config.option.collectonly:
             with contextlib.suppress(StoreError):  # the end of the session says so, and is not green
                 self._take_stock()
-                count = len(self.ledger.missing)
+                left = reporting.left_standing(self.context.store, self.ledger, self.context)
+                count = len(self.ledger.missing) + len({one.judgement.test for one in left if one.fails})
         if alpha is not None:
             from pytest_fairness.analysis.false_alarms import alarms
 

@@ -127,6 +127,7 @@ def bundle_page(results: RunResults, folder: Path, contents: Mapping[str, str]) 
             parts=(Counts(rows=tuple(results.counts.items())), _conclusions(results), known),
         ),
         Section(heading="What is in this bundle", id="contents", parts=(holds, *_HOW_TO_VERIFY)),
+        Section(heading="What it takes as recorded", id="recorded", parts=(_AS_RECORDED, Notes(items=_NOT_DERIVED))),
         *(
             made
             for made in (mitigations_section(results, folder, report="report.html"), justifications_section(results))
@@ -173,6 +174,20 @@ _HOW_TO_VERIFY = (
     "them; no file of the project is needed. Without it: sha256sum -c SHA256SUMS.",
     "Whoever owns all of these files could make all of them anew, sums included. Keep the SHA-256 of the ZIP, which is "
     "printed when it is made, where they cannot change it.",
+)
+
+
+_AS_RECORDED = (
+    "Verification derives verdicts, figures and pages, and compares outcomes of tests, exit status, command, settings, "
+    "versions, times, endpoints and justifications with the log. These follow from nothing else in the bundle:"
+)
+_NOT_DERIVED = (
+    "scores of the project's own scorers, columns that a test itself added, and tables that came from no grid",
+    "findings of a suite's own analysis, and those that another run judged (marked so): as the log has them",
+    "retests.csv: what the findings of other runs say, whose logs are not here",
+    "baselines/history.csv: who approved a baseline and when, as git and the approved files tell it",
+    "in manifest.json: announced, asked, unasked, remote and salvaged_from, which only later sessions read",
+    "that a justification or a mitigation is true, and that who is named in it has agreed",
 )
 
 

@@ -22,12 +22,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from packaging.version import InvalidVersion, Version
+
 from pytest_fairness.baselines.document import BaselineDocument
-from pytest_fairness.baselines.history import Version, versions
+from pytest_fairness.baselines.history import Version as BaselineVersion
+from pytest_fairness.baselines.history import versions
 from pytest_fairness.errors import BaselineError, FairnessError, StoreError, UsageError
 from pytest_fairness.model import GroupResult, PairResult
 from pytest_fairness.reports.audit_sections import bundle_page
-from pytest_fairness.reports.escaping import csv_cell
+from pytest_fairness.reports.escaping import csv_cell, shortened
 from pytest_fairness.reports.findings_json import RunResults, read_results
 from pytest_fairness.reports.html import banners, render, write_html
 from pytest_fairness.reports.pdf import surroundings, write_summary
@@ -40,7 +43,9 @@ from pytest_fairness.runs.manifest import versions as installed
 
 SUMS, ABOUT = "SHA256SUMS", "bundle.json"
 #: What of a run's folder is recorded, and goes in as it is.
-_RECORDED = ("manifest.json", "findings.json", "findings-*.json", LOGS, f"*{SUFFIX}", f"*{SECTIONS_SUFFIX}")
+_RECORDED = ("manifest.json", "findings.json", LOGS, f"*{SUFFIX}", f"*{SECTIONS_SUFFIX}")
+#: What of a bundle is not made of something else in it.
+_TAKEN = (*_RECORDED, "retests.csv", ABOUT, "baselines/**/*")
 _METHODS = ("verdicts.md", "baselines.md", "calibration.md")
 _NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.+-]*(/[A-Za-z0-9_.][A-Za-z0-9_.+-]*){0,4}")
 #: What a bundle may hold at the most: entries, bytes when unpacked, and how often these are those of the file.
@@ -118,7 +123,7 @@ _HISTORY = (
 _RETESTS = ("finding", "run", "finished", "verdict", "test", "outcome", "class", "endpoint", "simulated")
 
 
-def _version_row(file: str, name: str, version: Version, before: Sequence[Version]) -> Sequence[Any]:
+def _version_row(file: str, name: str, version: BaselineVersion, before: Sequence[BaselineVersion]) -> Sequence[Any]:
     facts = version.facts()
     known = [facts.get(key) for key in _HISTORY[5:15]]
     old = before[0].scores().get("overall") if before else None
@@ -351,32 +356,41 @@ def is_bundle(path: Path) -> bool:
     return path.is_file() or any((path / name).exists() for name in (SUMS, ABOUT, "index.html"))
 
 
-def verify(path: Path) -> Verification:
-    """Verify a bundle, the folder that it was unpacked to, or a run's folder. Raises UsageError for anything else."""
+def verify(path: Path, *, records_only: bool = False) -> Verification:
+    """Verify a bundle, the folder that it was unpacked to, or a run's folder; with *records_only* not what is made of
+    the records of a bundle, as index and reports. Raises UsageError for anything else.
+    """
     if path.is_file():
         with tempfile.TemporaryDirectory(prefix="fairness-verify-") as temporary:
             try:
                 folder = unpack(path, Path(temporary))
             except StoreError as error:
                 return Verification(problems=[str(error)])
-            return _verify_bundle(folder, Path(temporary) / "again")
+            return _verify_bundle(folder, Path(temporary) / "again", records_only)
     if is_bundle(path):
         with tempfile.TemporaryDirectory(prefix="fairness-verify-") as temporary:
-            return _verify_bundle(path, Path(temporary) / "again")
+            return _verify_bundle(path, Path(temporary) / "again", records_only)
     return verify_run(path, project_baselines(project_of(path)))
 
 
-def _verify_bundle(folder: Path, again: Path) -> Verification:
-    """Verify the bundle in *folder*: its files, its run, and all that is made of it, which is made *again*."""
+def _verify_bundle(folder: Path, again: Path, records_only: bool) -> Verification:
+    """Verify the bundle in *folder*: its files, its run, and all that is made of it, which is made *again* unless
+    *records_only*.
+    """
     found = Verification()
     try:
         found.problems += _check_sums(folder, found)
+        about = _about(folder)
         run = verify_run(folder, _bundled(folder))
         found.checked += run.checked
         found.problems += run.problems
         found.derived += run.derived
-        if not run.problems:
-            _check_derived(folder, again, found)
+        if not about:
+            found.problems.append(f"{ABOUT} is missing: nothing shows which version made the pages")
+        elif about.get("run") != read_manifest(folder).get("id"):
+            found.problems.append(f"{ABOUT} is of run {about.get('run')!r:.80}, and manifest.json of another")
+        if not run.problems and about:
+            _check_derived(folder, again, about, found, records_only)
     except (FairnessError, OSError, ValueError, KeyError) as error:
         found.problems.append(str(error))
     return found
@@ -404,28 +418,60 @@ def _check_sums(folder: Path, found: Verification) -> list[str]:
     return wrong
 
 
-def _check_derived(folder: Path, again: Path, found: Verification) -> None:
-    about, here = json.loads((folder / ABOUT).read_bytes()), installed()["pytest-fairness"]
-    if about.get("made_by") != here:
-        found.checked.append(
-            f"not compared: index, reports and tables, made by version {about.get('made_by')!r:.40} (this is {here})"
+def _about(folder: Path) -> dict[str, Any]:
+    """What says which version made the bundle in *folder*; nothing where the file is missing. Raises StoreError where
+    that is newer than this one: what it holds may mean something else.
+    """
+    if not (folder / ABOUT).is_file():
+        return {}
+    about: dict[str, Any] = json.loads((folder / ABOUT).read_bytes())
+    made_by, here = str(about.get("made_by")), installed()["pytest-fairness"]
+    try:
+        newer = Version(made_by) > Version(str(here))
+    except InvalidVersion:
+        raise StoreError(f"{ABOUT} says that version {made_by!r:.40} made it, which is no version") from None
+    if newer:
+        raise StoreError(
+            f"version {made_by} made it, which is newer than this one ({here}): install pytest-fairness {made_by} and "
+            "verify with that"
+        )
+    return about
+
+
+def _check_derived(
+    folder: Path, again: Path, about: Mapping[str, Any], found: Verification, records_only: bool
+) -> None:
+    """Make all that follows from the records *again*, and compare it with what is in *folder*."""
+    recorded = [name for pattern in _TAKEN for name in _matching(folder, pattern)]
+    recorded = list(dict.fromkeys(recorded))
+    if records_only:
+        found.left_out += [name for name in _files(folder) if name not in (*recorded, SUMS)]
+        return
+    if Version(str(about["made_by"])) != Version(str(installed()["pytest-fairness"])):
+        found.problems.append(
+            f"pages were not compared: version {about['made_by']} made index, reports and tables (this is "
+            f"{installed()['pytest-fairness']}): install that version, or verify --records-only"
         )
         return
     again.mkdir()
-    recorded = [
-        name for pattern in (*_RECORDED, "retests.csv", ABOUT, "baselines/**/*") for name in _matching(folder, pattern)
-    ]
-    for name in dict.fromkeys(recorded):
+    for name in recorded:
         (again / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(folder / name, again / name)
-    if about.get("pdf") != surroundings():  # another version of the library writes other bytes
+    without_pdf = about.get("pdf") is not None and about["pdf"] != surroundings()
+    if without_pdf:  # another version of the library writes other bytes
         (again / ABOUT).write_text(json.dumps({**about, "pdf": None}))
+        found.problems.append(
+            f"summary.pdf was not compared: it was made with {shortened(str(about['pdf']), 200)}; verify where these "
+            "are, or verify --records-only"
+        )
     derive(again)
     made = [name for name in _files(again) if name not in recorded]
     wrong = [
         name for name in made if not (folder / name).is_file() or sha256_of(folder / name) != sha256_of(again / name)
     ]
-    more = set(_files(folder)) - set(_files(again)) - {SUMS, "summary.pdf"}
+    more = set(_files(folder)) - set(_files(again)) - {SUMS}
+    if without_pdf:
+        more -= {"summary.pdf"}
     found.problems += [f"{name} is not what the recorded files make of it" for name in wrong]
     found.problems += [f"{name} is no part of a bundle" for name in sorted(more)]
     if not wrong and not more:

@@ -65,6 +65,7 @@ class ItemResult(msgspec.Struct, frozen=True, kw_only=True):
     """How one test ended: pytest's own word, its message, and the places of its findings in ``findings``.
 
     ``file``, from the project's root on, and ``line``, from 1, are where the test is written, as far as that is known.
+    ``judged_in`` names the run, and its session, in which the findings were judged, where that is not this one.
     """
 
     nodeid: str
@@ -73,6 +74,7 @@ class ItemResult(msgspec.Struct, frozen=True, kw_only=True):
     file: str = ""
     line: int | None = None
     findings: tuple[int, ...] = ()
+    judged_in: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,9 +182,11 @@ class RunResults:
 
     def place_of(self, at: int) -> tuple[str, int]:
         """The test that made the finding at a place, and the how-manieth of its findings it is: as in the run's
-        judgements.
+        judgements; −1 where they were judged in another session or run.
         """
         maker = self.maker_of(at)
+        if maker.judged_in:
+            return maker.nodeid, -1
         return maker.nodeid, maker.findings.index(at) if at in maker.findings else 0
 
     @cached_property

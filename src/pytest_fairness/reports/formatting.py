@@ -327,7 +327,9 @@ def marks(finding: Finding, outcome: str = "") -> list[str]:
     again: Any = finding.details.get("confirmation")
     tried: Any = finding.details.get("sensitivity")
     confirmed = (again or {}).get("confirmed")
+    judged_in = finding.details.get("judged_in")
     applies = {
+        f"judged in {judged_in}, not here": bool(judged_in),
         "simulated": finding.simulated,
         "replayed": finding.replayed,
         "justified": finding.justification is not None,

@@ -141,10 +141,13 @@ def _breakdown(run: RunResults) -> list[str]:
 def _summary_of(finding: Finding, maker: ItemResult, *, several: bool) -> list[str]:
     """The lines of *finding*, which name the endpoint where the run judges *several*."""
     marks = list(formatting.marks(finding, maker.outcome))
+    judged = ""
+    if maker.judged_in:
+        judged = f"{line(marks.pop(0))}: "
     if several and finding.model_endpoint:
         marks = list(dict.fromkeys([line(finding.model_endpoint), *marks]))
     marked = f" [{', '.join(marks)}]" if marks else ""
-    head = f"{finding.verdict}{marked}: {line(finding.sentence).removeprefix(f'{finding.verdict}: ')}"
+    head = f"{judged}{finding.verdict}{marked}: {line(finding.sentence).removeprefix(f'{finding.verdict}: ')}"
     if finding.verdict is Verdict.PASS:
         return _summary_of_pass(finding, maker, marked)
     justified = formatting.justification_line(finding)

@@ -8,6 +8,7 @@ own scorer, is taken as recorded, and said. See ``docs/decisions/0128-what-verif
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections import defaultdict
@@ -20,20 +21,25 @@ import msgspec
 
 from pytest_fairness.analysis import analysis_called
 from pytest_fairness.analysis.confirmation import alarm_of, confirmed
+from pytest_fairness.analysis.controls import controls_of
 from pytest_fairness.baselines.document import BaselineDocument
 from pytest_fairness.baselines.mitigations import Mitigation
 from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.model import Finding, Verdict, to_json
 from pytest_fairness.reports.findings_json import NAME, RunResults, conclude, read_results
 from pytest_fairness.reports.formatting import count
+from pytest_fairness.reports.sections import SECTIONS_SUFFIX, SUFFIX
 from pytest_fairness.running_test import FreshSample
-from pytest_fairness.runs.judgements import Judgement, judgements
+from pytest_fairness.runs.conclusions import ITEM, Conclusions, sha256_of_json
+from pytest_fairness.runs.judgements import Judgement
 from pytest_fairness.runs.keys import content_key, identity_hash
 from pytest_fairness.runs.manifest import FINISHED, read_manifest
 from pytest_fairness.runs.reader import RunReader, reading
 from pytest_fairness.runs.records import SIMULATED, cell_of, trial_of
-from pytest_fairness.scorers import BUILT_IN, outcome_of
+from pytest_fairness.scorers import BUILT_IN, Scorer, outcome_of
 from pytest_fairness.scorers.choice import ChoiceStatus, read_choice, read_ranking
+from pytest_fairness.scorers.letter import LETTER_SCORE
+from pytest_fairness.trials_frame import any_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +49,6 @@ Baselines = Callable[[Mapping[str, Any], str], BaselineDocument | None]
 
 #: Systems whose response holds the reply as it is; an application's may be put together of it.
 _VERBATIM = frozenset(("openai", "anthropic", "azure", "ollama"))
-_OURS = frozenset(("no_disparity", "four_fifths", "no_preference", "equivalent", "arm_reduces_disparity", "baseline"))
 #: Of a finding what a session adds to it, or says of the test: not what the analysis makes of its table.
 _BESIDE = frozenset(("test_id", "test_module", "description", "justification", "notes", "explanation"))
 #: As far as two machines may be apart in the last digits.
@@ -65,11 +70,14 @@ class Derivation:
 
 @dataclass
 class Verification:
-    """``checked``: what holds, a line each; ``problems``: what does not; ``derived``: each finding."""
+    """``checked``: what holds, a line each; ``problems``: what does not; ``derived``: each finding; ``left_out``: files
+    that were not compared, as was asked for.
+    """
 
     checked: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     derived: list[Derivation] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
 
 
 def verify_run(run_dir: Path, baselines: Baselines) -> Verification:
@@ -83,11 +91,12 @@ def verify_run(run_dir: Path, baselines: Baselines) -> Verification:
             records = sum(anchor.records for anchor in reader.logs.values())
             found.checked.append(f"{count(records, 'record')} in {count(len(reader.logs), 'log')}, chained and whole")
             _check_trials(reader, found)
-            _check_conclusions(results, manifest, run_dir, found)
-            _check_judged(results, manifest, reader, found)
-            judged = judgements(reader)
+            conclusions = Conclusions(reader)
+            _check_sessions(results, manifest, conclusions, run_dir, found)
+            judged = _check_judged(results, conclusions, found)
+            _check_conclusions(results, manifest, conclusions, run_dir, found)
             for at in range(len(results.findings)):
-                one = _derived(results, at, judged.get(results.place_of(at)), reader, baselines)
+                one = _derived(results, at, judged.get(at), reader, baselines)
                 found.derived.append(one)
                 if one.same is False:
                     found.problems.append(f"{one.number} {one.verdict} ({one.test}, {one.outcome}): {one.about}")
@@ -167,17 +176,142 @@ def _script(record: Mapping[str, Any]) -> Any:
     return None if isinstance(script, Mapping) and "relay" in script else script
 
 
-def _check_conclusions(results: RunResults, manifest: Mapping[str, Any], run_dir: Path, found: Verification) -> None:
-    """What ``findings.json`` says of the run follows from its manifest, its logs and its findings."""
-    run = {**results.run}
-    planned = set(manifest.get("planned", ())) - {item.nodeid for item in results.items} - set(results.missing)
-    found.problems += _few(f"findings.json does not say how {test} ended, which was to run" for test in sorted(planned))
-    book = results.to_dict()
-    entries = [
-        msgspec.convert({key: value for key, value in one.items() if key in _ENTRY}, Mitigation)
-        for one in results.mitigations
+# ---------------------------------------------------------------- what sessions concluded
+
+#: What the manifest says of a session, of the first one, and of the end of the last one: as the log has it.
+_OF_A_SESSION = ("session", "started", "command", "settings", "versions", "git_commit", "run_by")
+_OF_THE_FIRST = ("seed", "replay_of", "replay_of_finished", "replay_of_shards", "shard")
+_OF_THE_END = (FINISHED, "exit_status", "notes")
+#: What it repeats of ``findings.json``.
+_OF_THE_TRIALS = ("models", "cost", "costs", "unpriced", "charged_at_worst_case")
+_LISTS = ("sessions", "resumed", "endpoints", "logs", "planned")
+_CHECKED = frozenset(("id", *_LISTS, *_OF_A_SESSION, *_OF_THE_FIRST, *_OF_THE_END, *_OF_THE_TRIALS))
+#: What of the manifest is taken as recorded: what a session that resumes the run reads, and where workers ran.
+AS_RECORDED = ("announced", "asked", "unasked", "salvaged_from", "remote")
+
+
+def _check_sessions(
+    results: RunResults, manifest: Mapping[str, Any], conclusions: Conclusions, run_dir: Path, found: Verification
+) -> None:
+    """Manifest and outcomes are what the sessions have logged: who asked with what and since when, and how it ended."""
+    ended = conclusions.ended.get(conclusions.last)
+    if ended is None:
+        found.problems.append(
+            "the log does not say how its last session began and ended: it was cut off, or is of an earlier version"
+        )
+        return
+    wrong = [*_unlike_manifest(manifest, conclusions, ended), *_unlike_outcomes(results, conclusions, ended)]
+    wrong += [
+        f"manifest.json: {place}"
+        for name in _OF_THE_TRIALS
+        for place in _differences(manifest.get(name), to_json(results.run.get(name)), name)
     ]
-    again = conclude(run_dir, {**manifest, FINISHED: run.get(FINISHED)}, book, entries)
+    pages = {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for suffix in (SUFFIX, SECTIONS_SUFFIX)
+        for path in sorted(run_dir.glob(f"*{suffix}"))
+    }
+    for name in sorted({*pages, *ended["pages"]}):
+        if pages.get(name) != ended["pages"].get(name):
+            wrong.append(f"{name} is not the one that a suite had handed in when the session ended")
+    found.problems += _few(wrong)
+    if not wrong:
+        sessions = count(len(conclusions.sessions), "session")
+        found.checked.append(f"{sessions}: command, settings, versions, times and outcomes are as the log has them")
+
+
+def _unlike_manifest(manifest: Mapping[str, Any], conclusions: Conclusions, ended: Mapping[str, Any]) -> Iterator[str]:
+    """Where the *manifest* is not what the log says of its sessions."""
+    known = [manifest, *(manifest.get("resumed") or ())]
+    if len(known) != conclusions.last:
+        yield f"manifest.json tells of {count(len(known), 'session')}, and the log of {conclusions.last}"
+    expected: dict[str, Any] = {name: ended[name] for name in _OF_THE_END}
+    expected |= {"id": conclusions.name, "sessions": [], "endpoints": _unordered(conclusions.endpoints)}
+    for number, facts in enumerate(known, 1):
+        records = conclusions.sessions.get(number, [])
+        if not records:
+            continue
+        record = next((one for one in records if one["started"] == facts.get("started")), records[0])
+        expected["sessions"].append(record["session"])
+        settings = {**record["settings"], "endpoint": _endpoint_asked(record, facts, conclusions.ended.get(number))}
+        logged = {**{name: record[name] for name in _OF_A_SESSION}, "settings": settings}
+        logged |= {name: record.get(name) for name in _OF_THE_FIRST if number == 1}
+        for name, value in logged.items():
+            yield from (f"manifest.json: {place}" for place in _differences(facts.get(name), value, name))
+    given = {**manifest, "endpoints": _unordered(manifest.get("endpoints") or [])}
+    for name, value in expected.items():
+        yield from (f"manifest.json: {place}" for place in _differences(given.get(name), value, name))
+    if sha256_of_json(manifest.get("planned", [])) != ended["planned"]:
+        yield "manifest.json: planned are not the tests that were to run"
+    for name in sorted(manifest.keys() - _CHECKED - {*AS_RECORDED}):
+        yield f"manifest.json has {name!r}, which no session writes"
+
+
+def _endpoint_asked(record: Mapping[str, Any], facts: Mapping[str, Any], ended: Mapping[str, Any] | None) -> Any:
+    """The endpoint in the settings of a session: None where its tests turned out to ask others."""
+    if ended is not None:
+        return ended["endpoint"]
+    return None if facts.get("settings", {}).get("endpoint") is None else record["settings"]["endpoint"]
+
+
+def _unordered(entries: Sequence[Any]) -> list[Any]:
+    """*entries* once each, in an order of their own."""
+    texts = {json.dumps(to_json(entry), sort_keys=True) for entry in entries}
+    return [json.loads(text) for text in sorted(texts)]
+
+
+def _unlike_outcomes(results: RunResults, conclusions: Conclusions, ended: Mapping[str, Any]) -> Iterator[str]:
+    """Where ``findings.json`` says otherwise than the log how the tests of the last session ended."""
+    logged = conclusions.outcomes.get(conclusions.last, {})
+    items = {item.nodeid: item for item in results.items if not item.judged_in}
+    for test, record in logged.items():
+        item = items.pop(test, None)
+        if item is None:
+            yield f"findings.json does not say how {test} ended, which is {record['outcome']} in the log"
+            continue
+        for name in ITEM:
+            yield from (f"{test}: {place}" for place in _differences(getattr(item, name), record[name], name))
+    yield from (f"findings.json says how {test} ended, and the log does not" for test in items)
+    yield from (f"findings.json: {place}" for place in _differences(list(results.missing), ended["missing"], "missing"))
+
+
+def _check_judged(results: RunResults, conclusions: Conclusions, found: Verification) -> dict[int, Judgement]:
+    """Every judgement that stands has its finding, and the other way round; the judgement of each finding, by place."""
+    last, counts = conclusions.last, conclusions.counts(conclusions.last)
+    makers = {(item.judged_in, item.nodeid): item for item in results.items}
+    standing: dict[tuple[str, str], list[Judgement]] = defaultdict(list)
+    for (test, _), judgement in sorted(conclusions.kept(last, counts).items()):
+        standing["", test].append(judgement)
+    judged: dict[int, Judgement] = {}
+    wrong = []
+    for one in conclusions.left(last, counts):
+        test, item = one.judgement.test, makers.get((one.judged_in, one.judgement.test))
+        standing[one.judged_in, test].append(one.judgement)
+        if item is not None:
+            unlike = (_differences(getattr(item, name), one.item[name], name) for name in ITEM)
+            wrong += [f"{test}, judged in {one.judged_in}: {place}" for places in unlike for place in places]
+    for (judged_in, test), judgements in standing.items():
+        item = makers.get((judged_in, test))
+        places = () if item is None else item.findings
+        judged |= dict(zip(places, judgements, strict=False))
+        if len(places) >= len(judgements):
+            continue
+        where = f" (in {judged_in}; nothing judged since answers it)" if judged_in else ""
+        verdicts = ", ".join(f"{one.finding.get('verdict')} on {one.finding.get('outcome')}" for one in judgements)
+        of_test = f"{count(len(judgements), 'judgement')} of {test}"
+        wrong.append(f"the log has {of_test}, and findings.json {len(places)}{where}: {verdicts}")
+    found.problems += _few(wrong)
+    return judged
+
+
+def _check_conclusions(
+    results: RunResults, manifest: Mapping[str, Any], conclusions: Conclusions, run_dir: Path, found: Verification
+) -> None:
+    """What ``findings.json`` says of the run follows from its manifest, its logs and its findings."""
+    run, book = {**results.run}, results.to_dict()
+    ended = conclusions.ended.get(conclusions.last, {})
+    entries = msgspec.convert(ended.get("mitigations", []), list[Mitigation])
+    again = conclude(run_dir, manifest, book, entries)
     wrong = [f"findings.json: {place}" for place in _differences(to_json(run), to_json(again.run), "run")]
     written = json.loads((run_dir / NAME).read_bytes())
     if written.get("schema") == book["schema"]:  # else of an earlier version, which is read otherwise
@@ -186,26 +320,8 @@ def _check_conclusions(results: RunResults, manifest: Mapping[str, Any], run_dir
         mine, its = (one.details.get("session") for one in (finding, other))
         wrong += [f"{results.ids[at]}: {place}" for place in _differences(to_json(mine), to_json(its), "session")]
     found.problems += _few(wrong)
-    if not wrong and not planned:
+    if not wrong:
         found.checked.append("trials, cost, models and what is adjusted across the session follow from the logs")
-
-
-_ENTRY = {field.encode_name for field in msgspec.structs.fields(Mitigation)}
-
-
-def _check_judged(results: RunResults, manifest: Mapping[str, Any], reader: RunReader, found: Verification) -> None:
-    """No finding that the log knows was left out."""
-    if manifest.get("resumed"):
-        return  # the findings of sessions before the last are in files of their own
-    made: dict[str, int] = {}
-    for record in reader.of_type("judgement"):  # of a test that ran again, what it judged at last
-        made[record["test"]] = record["place"] + 1
-    kept = {item.nodeid: len(item.findings) for item in results.items}
-    found.problems += _few(
-        f"the log has {count(many, 'judgement')} of {test}, and findings.json {kept.get(test, 0)}"
-        for test, many in made.items()
-        if many > kept.get(test, 0)
-    )
 
 
 # ---------------------------------------------------------------- a finding
@@ -222,27 +338,49 @@ def _derived(
         "outcome": finding.outcome,
     }
     if judgement is None:
-        if finding.assertion in _OURS:
-            return Derivation(**known, same=False, about="the log does not say what it was judged from")
-        return Derivation(**known, same=None, about=f"{finding.assertion} is a suite's own analysis: not derivable")
+        return Derivation(**known, same=False, about="the log does not say what it was judged from")
+    unlike = _unlike_logged(finding, judgement.finding)
+    if not judgement.columns:
+        why = f"{finding.assertion} is a suite's own analysis: as the log has it"
+        if judgement.analysis:
+            why = f"judged in {results.maker_of(at).judged_in}, whose log has its table: as this log has it"
+        return Derivation(**known, same=False if unlike else None, about="; ".join(_few(unlike)) or why)
     try:
         frame = judgement.frame()
-        wrong, scored = _check_table(judgement, frame, reader)
+        wrong, scored, replies = _check_table(judgement, frame, reader)
         approved = None
         if judgement.analysis == "baseline":
             approved, about = _approved(finding, baselines)
+            if not about and judgement.outcome is not None and judgement.outcome.name == LETTER_SCORE:
+                about = "" if _scorer_of(judgement) else "its warnings are by the project's own lexicon: as recorded"
+                with any_text():
+                    frame = frame.assign(reply=replies)
             if about:
+                wrong += unlike
                 return Derivation(**known, same=False if wrong else None, about="; ".join([*_few(wrong), about]))
         again = _again(judgement, frame, finding, approved)
     except (FairnessError, KeyError, TypeError, ValueError, AttributeError) as error:
         return Derivation(**known, same=False, about=f"it cannot be derived from the log: {error}")
     wrong += _compared(finding, again)
+    wrong += [place for place in unlike if place not in wrong]
     trials = f"{count(len(frame), 'row')}, {scored}"
     return Derivation(**known, same=not wrong, about="; ".join(_few(wrong)) if wrong else f"from {trials}")
 
 
+def _unlike_logged(finding: Finding, logged: Mapping[str, Any]) -> list[str]:
+    """Where *finding* is not as it was written when it was judged: also what no analysis derives, as its reason."""
+    mine: dict[str, Any] = finding.to_dict()
+    mine["details"] = {key: value for key, value in mine["details"].items() if key not in ("session", "judged_in")}
+    return _differences(mine, {**mine, **logged}, "")
+
+
 def _again(judgement: Judgement, frame: pd.DataFrame, finding: Finding, approved: Any) -> Finding:
-    """The finding that the judgement's table comes to."""
+    """The finding that the judgement's table comes to, with the controls that its test declares."""
+    again = _analysed(judgement, frame, finding, approved)
+    return replace(again, controls=controls_of(again, judgement.controls))
+
+
+def _analysed(judgement: Judgement, frame: pd.DataFrame, finding: Finding, approved: Any) -> Finding:
     arguments = {key: tuple(value) if key == "cluster" and isinstance(value, list) else value
                  for key, value in judgement.arguments.items()}  # fmt: skip
     if judgement.analysis == "baseline":
@@ -270,6 +408,7 @@ def _against_baseline(
     outcome, warnings = judgement.outcome_in(frame), arguments["warnings"]
     if outcome is None:
         raise StoreError("the judgement has no score")
+    outcome = replace(outcome, scorer=_scorer_of(judgement))
     if warnings in frame:  # kept as text
         frame[warnings] = [
             json.loads(one) if isinstance(one, str) and one[:1] in "[{" else one for one in frame[warnings]
@@ -321,7 +460,7 @@ def _compared(finding: Finding, again: Finding) -> list[str]:
 def _essence(finding: Finding) -> dict[str, Any]:
     data: dict[str, Any] = {key: value for key, value in finding.to_dict().items() if key not in _BESIDE}
     data["family"] = {key: value for key, value in data["family"].items() if key != "false_alarm"}
-    beside = ("session", "sensitivity", "baseline")
+    beside = ("session", "sensitivity", "baseline", "judged_in")
     data["details"] = {key: value for key, value in data["details"].items() if key not in beside}
     confirmation = data["details"].get("confirmation")
     if isinstance(confirmation, dict) and confirmation.get("confirmed") is None:
@@ -347,10 +486,10 @@ def _differences(mine: Any, its: Any, place: str) -> list[str]:
 # ---------------------------------------------------------------- the table of a judgement
 
 
-def _check_table(judgement: Judgement, frame: pd.DataFrame, reader: RunReader) -> tuple[list[str], str]:
-    """Where the rows of *frame* are not as the log has them; and in words how its scores were had."""
+def _check_table(judgement: Judgement, frame: pd.DataFrame, reader: RunReader) -> tuple[list[str], str, list[Any]]:
+    """Where the rows of *frame* are not as the log has them; in words how its scores were had; and the replies."""
     if "key" not in frame:
-        return [], "as the test gave them"
+        return [], "as the test gave them", [None] * len(frame)
     wrong: list[str] = []
     replies: list[Any] = []
     asked = _of_cells(frame, reader)
@@ -370,7 +509,7 @@ def _check_table(judgement: Judgement, frame: pd.DataFrame, reader: RunReader) -
             if name in row and not _same(row[name], value)
         ]
     scored, differing = _read_again(judgement, frame, replies)
-    return [*wrong, *differing], scored
+    return [*wrong, *differing], scored, replies
 
 
 def _of_cells(frame: pd.DataFrame, reader: RunReader) -> Iterator[dict[str, Any] | None]:
@@ -414,15 +553,23 @@ def _read_again(judgement: Judgement, frame: pd.DataFrame, replies: Sequence[Any
         return f"choices read again{beside}", wrong
     if outcome is None:
         return "taken as recorded", []
-    scorer = BUILT_IN.get(outcome.name)
+    scorer = _scorer_of(judgement)
     if not outcome.scorer:
         return f"the column {outcome.name} as recorded", []
-    if scorer is None or scorer.fingerprint != outcome.scorer:
-        other = "the project's own scorer" if scorer is None else "another version of the scorer"
+    if scorer is None:
+        other = "another version of the scorer" if outcome.name in BUILT_IN else "the project's own scorer"
         return f"scores of {other} {outcome.name} as recorded", []
-    read = frame.drop(columns=[outcome.name]).assign(reply=list(replies))
+    with any_text():
+        read = frame.drop(columns=[outcome.name]).assign(reply=list(replies))
     values = outcome_of(read, scorer).values.tolist()
     return f"{outcome.name} read again", _unlike(frame[outcome.name].tolist(), values, outcome.name)
+
+
+def _scorer_of(judgement: Judgement) -> Scorer | None:
+    """The built-in scorer by which *judgement* read the replies; None where it was another, or none."""
+    outcome = judgement.outcome
+    scorer = None if outcome is None else BUILT_IN.get(outcome.name)
+    return scorer if scorer is not None and outcome is not None and scorer.fingerprint == outcome.scorer else None
 
 
 def _choices(frame: pd.DataFrame, replies: Sequence[Any]) -> dict[str, list[Any]]:

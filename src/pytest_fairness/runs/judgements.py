@@ -1,6 +1,7 @@
-"""What each finding was judged from, as records of the run: the table as it was analysed, its outcome, the arguments.
+"""What was judged, as records of the run: the table as it was analysed, its outcome, the arguments, and the finding.
 
-With them a report shows every name, a notebook has the scores, and an audit derives the verdict again from the log.
+With them a report shows every name, a notebook has the scores, and an audit derives the verdict again from the log. A
+finding stands in the log as it was written, so that neither leaving its test out nor editing a file makes it go away.
 """
 
 from __future__ import annotations
@@ -8,13 +9,15 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
 from pytest_fairness.errors import StoreError
-from pytest_fairness.model import JSON, to_json
+from pytest_fairness.model import JSON, Status, to_json
 from pytest_fairness.runs.reader import RunRecords
 from pytest_fairness.scorers.outcome import Outcome
 from pytest_fairness.trials_frame import DESIGN, any_text
@@ -31,6 +34,13 @@ _TRIAL = (
 )
 _READ = frozenset((*_TRIAL.split(), "cut_short", "endpoint", "model", "simulated", "replayed"))
 
+
+#: Trials that a later session may ask: only these may come to something else.
+_UNSETTLED = frozenset((Status.UNKNOWN.value, Status.ERROR.value, Status.NOT_RUN.value))
+#: Columns that say where a reply comes from, not what it is.
+_OF_THE_SOURCE = frozenset(("replayed",))
+#: What tells the findings of a suite's own analysis apart, of which no arguments are known.
+_COMPARISON = ("assertion", "outcome", "protected_class", "model_endpoint", "tier")
 
 #: Bytes of a table, some hundred a row: a judgement may come from somebody else's bundle.
 _LONGEST = 2**31
@@ -52,18 +62,25 @@ class ScoreFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=TYPE):
-    """One assertion: finding number ``place`` (from 0) of the test ``test``.
+    """One assertion: finding number ``place`` (from 0) of the test ``test``, judged at ``time`` in session number
+    ``session`` (from 1) of the run.
 
-    ``analysis`` is ``disparity``, ``four_fifths``, ``preference``, ``equivalence``, ``arm_contrast`` or ``baseline``;
-    ``arguments`` are those of the assertion, without table, outcome and scorers. ``first``: so many rows are the first
-    sample, where a second was judged with it; ``about`` says what is new about that one. ``rows`` is the number of
-    rows, ``columns`` the table, packed.
+    ``analysis`` is ``disparity``, ``four_fifths``, ``preference``, ``equivalence``, ``arm_contrast`` or ``baseline``,
+    empty for a suite's own; ``arguments`` are those of the assertion, without table, outcome and scorers. ``first``: so
+    many rows are the first sample, where a second was judged with it; ``about`` says what is new about that one.
+    ``rows`` is the number of rows, ``columns`` the table, packed. ``controls`` are those that the test declares.
+    ``finding`` is the finding as it was written, ``justified_by`` where the reason for its FLAG stands.
     """
 
     test: str = ""
     place: int = 0
-    analysis: str
-    arguments: Mapping[str, Any]
+    session: int = 0
+    time: str = ""
+    controls: Mapping[str, str] = {}
+    finding: Mapping[str, Any] = {}
+    justified_by: Mapping[str, str] = {}
+    analysis: str = ""
+    arguments: Mapping[str, Any] = {}
     outcome: ScoreFacts | None = None
     first: int | None = None
     about: str = ""
@@ -80,8 +97,8 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
         of_grid = DESIGN in frame.attrs
         columns: dict[str, Any] = {}
         for name in frame.columns:
-            wanted = of_grid or name in _READ or (isinstance(name, str) and name in named)
-            if isinstance(name, str) and wanted and name not in _IN_LOG and name not in columns:
+            wanted = (of_grid or name in _READ) and name not in _IN_LOG
+            if isinstance(name, str) and (wanted or name in named) and name not in columns:
                 columns[name] = _packed(frame[name])
         values = None if outcome is None else _packed(outcome.values)
         table = {"columns": columns, "values": values, "design": frame.attrs.get(DESIGN)}
@@ -94,10 +111,31 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
             **about,
         )
 
-    def to_record(self, test: str, place: int) -> dict[str, Any]:
-        """The record of type ``judgement`` for finding number *place* of *test*."""
-        record: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(self, test=test, place=place))
+    def to_record(self, test: str, place: int, **concluded: Any) -> dict[str, Any]:
+        """The record of type ``judgement`` for finding number *place* of *test*, with what was *concluded*."""
+        known = {name: _plain(value) for name, value in concluded.items()}
+        record: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(self, test=test, place=place, **known))
         return record
+
+    def answers(self, earlier: Judgement) -> bool:
+        """Whether this judges again what *earlier* did: the same question of the same test, on every row that was
+        settled then. Raises StoreError where a table cannot be read.
+        """
+        if self.test != earlier.test or self.analysis != earlier.analysis:
+            return False
+        if not self.analysis:
+            return all(self.finding.get(name) == earlier.finding.get(name) for name in _COMPARISON)
+        if (self.arguments, self.outcome) != (earlier.arguments, earlier.outcome):
+            return False
+        if not earlier.columns:  # its table stayed in the log of its run: nothing shows that other rows were judged
+            return bool(self.finding.get("verdict") == earlier.finding.get("verdict"))
+        before, now = earlier._table(), self._table()
+        names = sorted(before["columns"].keys() - _OF_THE_SOURCE)
+        if not now["columns"].keys() >= set(names):
+            return False
+        first = earlier.rows if earlier.first is None else earlier.first
+        settled = Counter(row for row, status in _rows(before, names, first) if status not in _UNSETTLED)
+        return not settled - Counter(row for row, _ in _rows(now, names, self.rows))
 
     def frame(self) -> pd.DataFrame:
         """The table as it was analysed, one row a trial, with the outcome's values in the column of its name.
@@ -133,6 +171,14 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
         except (ValueError, zlib.error) as error:
             raise StoreError(f"the judgement of {self.test} cannot be read ({error})") from error
         return table
+
+
+def _rows(table: Mapping[str, Any], names: Sequence[str], count: int) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """The first *count* rows of a *table*: what stands in the columns *names* and its score; and its trial's status."""
+    columns = [_unpacked(table["columns"][name]) for name in names]
+    columns += [] if table["values"] is None else [_unpacked(table["values"])]
+    statuses = _unpacked(table["columns"].get("status") or [None] * count)
+    yield from zip(islice(zip(*columns, strict=True), count), statuses, strict=False)
 
 
 def _facts(outcome: Outcome) -> ScoreFacts:
@@ -181,22 +227,27 @@ def _plain(value: Any) -> JSON:
         return [_plain(item) for item in value]
     if type(value) in (str, bool, int):
         return value  # type: ignore[no-any-return]
+    if isinstance(value, str):  # of numpy, or an enum
+        return str.__str__(value)
     try:
         return to_json(value)
     except TypeError:
         return str(value)
 
 
+def all_judgements(run: RunRecords) -> list[Judgement]:
+    """Every judgement of *run*, in the order in which they were made. Raises StoreError where one cannot be read."""
+    try:
+        found = [msgspec.convert(record, Judgement) for record in run.of_type(TYPE)]
+    except msgspec.ValidationError as error:
+        raise StoreError(f"a judgement of the run cannot be read ({error})") from error
+    return sorted(found, key=lambda judgement: (judgement.session, judgement.time))
+
+
 def judgements(run: RunRecords) -> dict[tuple[str, int], Judgement]:
-    """The judgements of *run* by test and number of its finding; of a test that ran again, the last.
+    """The judgements of *run* by test and number of its finding, but for those of a suite's own analysis; of a test
+    that ran again, the last.
 
     Raises StoreError where one cannot be read.
     """
-    found = {}
-    for record in run.of_type(TYPE):
-        try:
-            judgement = msgspec.convert(record, Judgement)
-        except msgspec.ValidationError as error:
-            raise StoreError(f"a judgement of the run cannot be read ({error})") from error
-        found[judgement.test, judgement.place] = judgement
-    return found
+    return {(one.test, one.place): one for one in all_judgements(run) if one.analysis}

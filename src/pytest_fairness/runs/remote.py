@@ -41,7 +41,7 @@ _CLASSES: dict[str, type[FairnessError]] = {
 }
 #: How records begin that a worker writes; those of a trial with its key, by which they are found again.
 _WRITTEN = re.compile(
-    r'\{"type":"(?:(sent|attempt|trial|use)","key":"([0-9a-f]{64})"|(?:design|engine|batch|judgement)")'
+    r'\{"type":"(?:(sent|attempt|trial|use)","key":"([0-9a-f]{64})"|(?:design|endpoint|engine|batch|judgement)")'
 )
 #: Seconds without a word after which a halted worker is taken to have logged what it had to.
 _QUIET = 0.5
