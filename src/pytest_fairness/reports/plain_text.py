@@ -149,7 +149,7 @@ def _summary_of(finding: Finding, maker: ItemResult, *, several: bool) -> list[s
     marked = f" [{', '.join(marks)}]" if marks else ""
     head = f"{judged}{finding.verdict}{marked}: {line(finding.sentence).removeprefix(f'{finding.verdict}: ')}"
     if finding.verdict is Verdict.PASS:
-        return _summary_of_pass(finding, maker, marked)
+        return _summary_of_pass(finding, maker, f"{judged}{finding.verdict}{marked}")
     justified = formatting.justification_line(finding)
     lines = wrapped(head, WIDTH, "  ", "    ")
     beside = [f"justified: {line(justified)}"] if justified else []
@@ -160,9 +160,9 @@ def _summary_of(finding: Finding, maker: ItemResult, *, several: bool) -> list[s
     return [*lines, *([clipped(f"    {line(test)}", WIDTH)] if test else [])]
 
 
-def _summary_of_pass(finding: Finding, maker: ItemResult, marked: str) -> list[str]:
-    """Return the line of a PASS: outcome by class, the pair that is furthest apart, the test."""
-    parts = [f"{finding.verdict}{marked}: {line(formatting.headline(finding))}"]
+def _summary_of_pass(finding: Finding, maker: ItemResult, head: str) -> list[str]:
+    """Return the line of a PASS after its *head*: outcome by class, the pair that is furthest apart, the test."""
+    parts = [f"{head}: {line(formatting.headline(finding))}"]
     if finding.pairs:
         parts.append(formatting.effect_words(finding))
     if test := maker.nodeid or finding.test_id:
