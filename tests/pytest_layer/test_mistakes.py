@@ -63,12 +63,12 @@ BEFORE = {
 #: What is only known when the replies are there, and what is said of it then.
 AFTER = {
     f'assert_no_disparity(trials.assign(a=1), "sentimnt", {RACE})': "did you mean 'sentiment'?",
-    f'assert_no_disparity(trials.copy(), "race_ethnicity", by="sentiment")': "outcome and by are swapped",
+    'assert_no_disparity(trials.copy(), "race_ethnicity", by="sentiment")': "outcome and by are swapped",
     'assert_no_disparity(trials.copy(), WHAT, by="Race")': "did you mean 'race_ethnicity'?",
     f'assert_no_disparity(trials[trials.race_ethnicity == "white"], WHAT, {RACE})': "holds one group only ('white')",
     f'dict(f=assert_four_fifths)["f"](trials, WHAT, {RACE}, favorable=1)': "did you mean 'favourable'?",
     f'assert_four_fifths(trials.copy(), "status", {RACE}, favourable="hired")': "favourable='hired' never occurs",
-    f'assert_no_disparity(trials.reply.tolist(), WHAT, {RACE})': "expected a pandas DataFrame",
+    f"assert_no_disparity(trials.reply.tolist(), WHAT, {RACE})": "expected a pandas DataFrame",
 }
 #: What is right, however odd: no session may be refused for it.
 RIGHT = [
@@ -80,12 +80,12 @@ RIGHT = [
     f'trials = trials.assign(own=1.0)\n    analyze_disparity(trials, "own", {RACE})',
     f'with pytest.raises(UsageError):\n        assert_no_disparity(trials, "sentimnt", {RACE})',
     f'if "own" in trials:\n        assert_no_disparity(trials, "own", {RACE})',
-    f'assert_no_disparity = dict\n    assert_no_disparity(outcome="sentimnt")',
+    'assert_no_disparity = dict\n    assert_no_disparity(outcome="sentimnt")',
     f'analyze_disparity(trials, "own", {RACE}, scorers={{"own": Scorer(name="own", score=len)}})',
-    f'analyze_disparity(trials, "char_count", ["race_ethnicity", "role"])',
+    'analyze_disparity(trials, "char_count", ["race_ethnicity", "role"])',
     f'analyze_disparity(trials, "sentiment", {RACE}, block="role", cluster=None)',
     f'analyze_disparity(trials, "tier", {RACE})',
-    'assert True',
+    "assert True",
 ]
 MARKED = """
 @GRID

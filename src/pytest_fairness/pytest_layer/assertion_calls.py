@@ -96,16 +96,16 @@ def _calls(item: pytest.Item, function: Callable[..., Any]) -> Iterator[_Call]:
     untouched = _is_ours(item) and not _is_touched(definition, names)
     for node, loops in _unconditional(definition.body):
         called = _ours(node.func, names, local)
-        splat = any(isinstance(one, ast.Starred) for one in node.args) or any(one.arg is None for one in node.keywords)
-        if called is None or splat:
+        unpacks = any(isinstance(argument, ast.Starred) for argument in node.args)
+        if called is None or unpacks or any(keyword.arg is None for keyword in node.keywords):
             continue
         known = {name: value for name, value in given.items() if name not in local}
         for values in _rounds(loops):
             yield _Call(
                 function=called,
                 line=start + node.lineno - 1,
-                positional=[_value(one, {**known, **values}) for one in node.args],
-                keywords={str(one.arg): _value(one.value, {**known, **values}) for one in node.keywords},
+                positional=[_value(argument, {**known, **values}) for argument in node.args],
+                keywords={str(keyword.arg): _value(keyword.value, {**known, **values}) for keyword in node.keywords},
                 frame=_frame(node) if untouched else None,
             )
 
@@ -201,8 +201,9 @@ def _frame(call: ast.Call) -> str | None:
     node = call.args[0] if call.args else next(named, None)
     if isinstance(node, ast.Name) and node.id == FRAME:
         return "whole"
-    chosen = isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == FRAME
-    return "part" if chosen and isinstance(node.slice, (ast.Compare, ast.BinOp)) else None
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, (ast.Compare, ast.BinOp)):
+        return None
+    return "part" if isinstance(node.value, ast.Name) and node.value.id == FRAME else None
 
 
 def _is_touched(definition: ast.AST, names: Mapping[str, Any]) -> bool:
@@ -215,10 +216,10 @@ def _is_touched(definition: ast.AST, names: Mapping[str, Any]) -> bool:
         if is_reader or _ours(call.func, names, ()) is not None:
             reads.update(map(id, (*call.args, *(keyword.value for keyword in call.keywords))))
     for node in nodes:
-        places = isinstance(node, ast.Attribute) and node.attr in _PLACES
-        is_read = isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load)
-        if is_read and not places and id(node) not in methods:
-            reads.add(id(node.value))
+        if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load):
+            puts = isinstance(node, ast.Attribute) and node.attr in _PLACES
+            if not puts and id(node) not in methods:
+                reads.add(id(node.value))
     return any(isinstance(node, ast.Name) and node.id == FRAME and id(node) not in reads for node in nodes)
 
 
@@ -267,7 +268,7 @@ class _Design:
         return None if known else unknown_outcome(value, self.columns, self._scorers(), argument)
 
     def _of_columns(self, argument: str, value: Any, *, whole: bool) -> str | None:
-        """Why one of the columns *value* cannot be compared; a default that there is not is left out by the analysis."""
+        """Why one of the columns *value* cannot be compared."""
         columns = list(value) if isinstance(value, (list, tuple)) else [value]
         for column in columns:
             if not isinstance(column, str) or self.has(column):

@@ -119,6 +119,8 @@ def _refuse_without_design(request: pytest.FixtureRequest) -> None:
     from pytest_fairness.errors import UsageError, did_you_mean
 
     if not has_design(request.node):
-        name, marked = request.fixturename, (marker.name for marker in request.node.iter_markers())
-        meant = [f"; @pytest.mark.{marker} is a typo{hint}" for marker in marked if (hint := did_you_mean(marker, DESIGNS))]
-        raise UsageError(f"{request.node.nodeid} asks for {name!r} but has no @pytest.mark.{GRID}(...){''.join(meant)}")
+        name, typo = request.fixturename, ""
+        for marker in request.node.iter_markers():
+            if hint := did_you_mean(marker.name, DESIGNS):
+                typo = f"; @pytest.mark.{marker.name} is a typo{hint}"
+        raise UsageError(f"{request.node.nodeid} asks for {name!r} but has no @pytest.mark.{GRID}(...){typo}")

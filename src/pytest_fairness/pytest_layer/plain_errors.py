@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,7 +55,7 @@ def _hint(error: TypeError) -> str:
     return did_you_mean(found[2], inspect.signature(function).parameters).removeprefix("; ")
 
 
-def _of_the_test(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException]) -> pytest.Traceback:
+def _of_the_test(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
     """The traceback from the test on, without what is ours; all of it where nothing would be left."""
     whole = excinfo.traceback
     entries = whole.cut(path=item.path).filter(lambda entry: not _is_inside(Path(entry.path)))
