@@ -12,7 +12,7 @@ from pytest_fairness.errors import BaselineError, FairnessError, UsageError, did
 
 _PACKAGE = Path(__file__).parents[1]
 _SUITES = _PACKAGE / "suites"
-_STRAY = re.compile(r"((?:assert|analyze|compare)_\w+)\(\) got an unexpected keyword argument '(\w+)'")
+_STRAY = re.compile(r"(assert_\w+)\(\) got an unexpected keyword argument '(\w+)'")
 KEPT = "the replies are kept: mend the test, then run it with --fairness-replay last"
 
 
@@ -43,13 +43,13 @@ def _leave_out_arguments(report: pytest.TestReport) -> None:
 
 
 def _hint(error: TypeError) -> str:
-    """The argument that is meant, where one of our functions was given one that it does not have."""
+    """The argument that is meant, where an assertion of ours was given one that it does not have."""
     import inspect
 
-    import pytest_fairness
+    from pytest_fairness import asserts
 
     found = _STRAY.search(str(error))
-    function = None if found is None else getattr(pytest_fairness, found[1], None)
+    function = None if found is None else getattr(asserts, found[1], None)
     if found is None or function is None:
         return ""
     return did_you_mean(found[2], inspect.signature(function).parameters).removeprefix("; ")

@@ -143,7 +143,7 @@ def unknown_outcome(outcome: str, columns: Iterable[Any], scorers: Iterable[str]
     mend = did_you_mean(outcome, [*scorers, *columns])
     if not mend:
         mend = (
-            f". Scorers: {_listed(scorers)}. Columns: {_listed(columns)}. Give one of these, or a function that reads "
+            f". Columns: {_listed(columns)}. Scorers: {_listed(scorers)}. Give one of these, or a function that reads "
             "the reply"
         )
     return f"{argument}={outcome!r} is neither a column nor a scorer{mend}"
