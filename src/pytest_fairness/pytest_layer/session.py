@@ -37,6 +37,7 @@ from pytest_fairness.pytest_layer import (
     xdist,
 )
 from pytest_fairness.pytest_layer.command_line import recorded_command
+from pytest_fairness.pytest_layer.estimate import brings_its_own
 from pytest_fairness.pytest_layer.options import settings_of
 from pytest_fairness.pytest_layer.plain_errors import show_plainly
 from pytest_fairness.pytest_layer.trials import TrialSource, deal_of
@@ -244,7 +245,16 @@ class FairnessSession:
             deal=deal_of(shard, self._items, self.grids) if shard else None,
             progress=lambda: reporting.progress(self.config, self.settings.progress),
             controller=self._given.get(xdist.PROCESS),
+            firsts=() if shard else self._firsts(),
         )
+
+    def _firsts(self) -> list[pytest.Item]:
+        """Where several endpoints are asked, the first item of each that asks just it."""
+        found: dict[str, pytest.Item] = {}
+        for selection, items in collection.active_items(self._items, self.grids).items():
+            if selection.endpoint is not None and not brings_its_own(items[0]):
+                found.setdefault(selection.endpoint, items[0])
+        return list(found.values()) if len(found) > 1 else []
 
     # ------------------------------------------------------------ the running test
 
