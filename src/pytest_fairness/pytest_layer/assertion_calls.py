@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.design.grid import Grid
 from pytest_fairness.errors import did_you_mean, listed
-from pytest_fairness.model import Cell, Status, Trial
+from pytest_fairness.model import Cell, OutcomeKind, Status, Trial
 from pytest_fairness.pytest_layer import marks
 from pytest_fairness.pytest_layer.plans import Planned, PlannedPairs
 from pytest_fairness.scorers.outcome import unknown_outcome
@@ -52,6 +52,24 @@ def problems(
         if why is not None:
             found.append(f"{item.location[0]}:{call.line}: {call.name}: {why}")
     return found
+
+
+def outcome_kinds(item: pytest.Item, scorers: Mapping[str, Any]) -> tuple[str, ...]:
+    """The kinds of outcome that *item* judges, each once, as far as its calls say them or name a scorer."""
+    function = getattr(item, "function", None)
+    kinds = [] if function is None else [_kind(call, scorers) for call in _calls(item, function)]
+    return tuple(dict.fromkeys(kind for kind in kinds if kind is not None))
+
+
+def _kind(call: _Call, scorers: Mapping[str, Any]) -> str | None:
+    arguments = call.keywords if _misfit(call) else call.arguments
+    if "four_fifths" in call.name:
+        return str(OutcomeKind.BINARY)
+    if arguments.get("kind", "auto") in tuple(OutcomeKind):
+        return str(arguments["kind"])
+    outcome = next((arguments[name] for name in _OUTCOMES if name in arguments), None)
+    kind = getattr(scorers.get(outcome) if isinstance(outcome, str) else outcome, "kind", None)
+    return None if kind is None else str(OutcomeKind(kind))
 
 
 # ---------------------------------------------------------------- reading the source

@@ -15,6 +15,7 @@ from pytest_fairness.design.pairs import PairGrid
 from pytest_fairness.endpoints.protocol import Endpoint, Price
 from pytest_fairness.engine.scripts import Escalation, Pipeline
 from pytest_fairness.pytest_layer import collection, marks
+from pytest_fairness.pytest_layer.assertion_calls import outcome_kinds
 from pytest_fairness.pytest_layer.plans import Planned, PlannedCell, PlannedGrid, parameters_of
 from pytest_fairness.runs.money import UNLIMITED_OUTPUT, output_limit
 from pytest_fairness.scorers.scorer import SHORT_REPLY
@@ -187,7 +188,8 @@ class TestEstimate:
     its ``trials`` are those of tests before it: a run asks each once, and they are in no requests. ``configured`` are
     the fewest requests to the endpoint of the settings, and the most, if every strategy is tried; ``own`` those to a
     system of the test's own, whose price only the test knows. ``again``: an alarm asks a second sample.
-    ``reply_tokens`` are those of a usual reply, ``longest_reply`` the most.
+    ``reply_tokens`` are those of a usual reply, ``longest_reply`` the most. ``kinds`` are those of the outcomes that it
+    is known to judge.
     """
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -207,6 +209,7 @@ class TestEstimate:
     longest_reply: int
     planned: Planned
     alpha: float = ALPHA
+    kinds: tuple[str, ...] = ()
 
     @property
     def new(self) -> int:
@@ -281,6 +284,7 @@ def estimates(
             longest_reply=longest,
             planned=planned,
             alpha=collection.level_of(item) or ALPHA,
+            kinds=_kinds(item, planned, context.scorers),
         )
 
 
@@ -323,10 +327,23 @@ def _usual_reply(item: pytest.Item, planned: Planned, scorers: Mapping[str, Any]
     """
     if planned.tiers_by_arm:
         return SHORT_REPLY
+    lengths = (scorer.reply_tokens or _REPLY_TOKENS for scorer in _named_scorers(item, planned, scorers))
+    return max(lengths, default=_REPLY_TOKENS)
+
+
+def _kinds(item: pytest.Item, planned: Planned, scorers: Mapping[str, Any]) -> tuple[str, ...]:
+    """The kinds of outcome that *item* judges, by its calls, else by the scorers that it names; of choices none."""
+    if planned.tiers_by_arm:
+        return ()
+    named = (scorer.kind for scorer in _named_scorers(item, planned, scorers) if scorer.kind is not None)
+    return outcome_kinds(item, scorers) or tuple(dict.fromkeys(map(str, named)))
+
+
+def _named_scorers(item: pytest.Item, planned: Planned, scorers: Mapping[str, Any]) -> list[Any]:
+    """The scorers that the design or the code of the test names."""
     named = [planned.ladder and planned.ladder.scorer]
     named += _strings(getattr(getattr(item, "function", None), "__code__", None))
-    known = [scorers[name] for name in named if isinstance(name, str) and name in scorers]
-    return max((one.reply_tokens or _REPLY_TOKENS for one in known), default=_REPLY_TOKENS)
+    return [scorers[name] for name in named if isinstance(name, str) and name in scorers]
 
 
 def _strings(value: Any) -> Iterator[str]:
