@@ -242,7 +242,11 @@ def _assert(analysis: str, arguments: dict[str, Any]) -> Finding:
     from pytest_fairness.analysis.false_alarms import chance
 
     test = current_test()
-    finding, basis = _judged(analysis, arguments)
+    try:
+        finding, basis = _judged(analysis, arguments)
+    except UsageError as error:
+        # Raised anew here, so that Python and pytest show the call and not the inside of the analysis.
+        raise type(error)(str(error)) from None
     if test is None:
         return conclude(finding, basis)
     alpha = finding.family.get("alpha")

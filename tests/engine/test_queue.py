@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.endpoints import load_endpoints
-from pytest_fairness.endpoints.protocol import Evidence, Limits, Reply, Request
+from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Limits, Reply, Request
 from pytest_fairness.endpoints.registry import create_endpoint
 from pytest_fairness.engine.lane import Pace
 from pytest_fairness.engine.queue import interleaved
-from pytest_fairness.errors import UsageError
+from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import Status, to_json
 from tests.support.doubles import Scripted, failing, groups_of, plan, polite
 from tests.support.runs import EngineMaker, records
@@ -87,10 +87,45 @@ def test_what_cost_nothing_is_tried_again(engine_for: EngineMaker) -> None:
         assert [(one["attempt"], one["evidence"]) for one in attempts] == [(1, evidence), (2, evidence), (3, None)]
         sent = [one for one in records(engine.store.directory, "sent") if one["key"] == trial.key]
         assert [one["attempt"] for one in sent] == [1, 2, 3]
-    endpoint = Scripted(failing(*[Evidence.NOT_SENT] * 9, retry_after=0), name="never")
+    endpoint = Scripted(failing(*[Evidence.THROTTLED] * 9, retry_after=0), name="never")
     trial = engine_for(endpoint, max_attempts=2).run(plan(1))[0]
-    assert (trial.status, trial.error) == (Status.ERROR, "failed with not_sent (after 2 attempts)")
+    assert (trial.status, trial.error) == (Status.ERROR, "failed with throttled (after 2 attempts)")
     assert len(endpoint.requests) == 2
+
+
+def test_the_first_trial_is_asked_by_itself(engine_for: EngineMaker) -> None:
+    """What refuses us altogether, or cannot be reached, has had one trial; then the places fill."""
+    at_once: list[int] = []
+
+    def counted(request: Request) -> Reply:
+        at_once.append(busy.most)
+        return polite(request)
+
+    busy = Scripted(counted, delay=0.01)
+    engine_for(busy, concurrency=4).run(plan(20))
+    assert (at_once[0], at_once[-1]) == (1, 4)
+    for evidence, attempts in ((Evidence.AUTH, 1), (Evidence.NOT_SENT, 2)):
+        endpoint = Scripted(failing(*[evidence] * 9, retry_after=0), name=f"locked {evidence}")
+        with pytest.raises(EndpointError, match="nothing more is sent"):
+            engine_for(endpoint, max_attempts=2, concurrency=4).run(plan(20))
+        assert len(endpoint.requests) == attempts
+
+
+def test_a_server_that_goes_away_later_is_given_time(engine_for: EngineMaker) -> None:
+    """One trial without a connection is an error; the others may still find one."""
+
+    def some(request: Request) -> Reply:
+        if request.key == keys[1]:
+            raise AttemptError("gone", evidence=Evidence.NOT_SENT, retry_after=0)
+        keys.append(request.key)
+        return polite(request)
+
+    keys = ["", ""]
+    engine, planned = engine_for(Scripted(some), max_attempts=2), plan(3)
+    keys[1] = engine.key_of(planned[2])
+    engine.run(planned[:1])
+    trials = engine.run(planned)
+    assert [trial.status for trial in trials] == [Status.ANSWERED, Status.ANSWERED, Status.ERROR]
 
 
 def test_one_throttled_trial_slows_all(engine_for: EngineMaker) -> None:
@@ -100,10 +135,10 @@ def test_one_throttled_trial_slows_all(engine_for: EngineMaker) -> None:
 
     def first_only(request: Request) -> Reply:
         times.append(time.monotonic())
-        return answer(request) if len(times) == 1 else polite(request)
+        return answer(request) if len(times) == 2 else polite(request)
 
     engine_for(Scripted(first_only), concurrency=4).run(plan(20))
-    assert times[4] - times[0] >= 0.3  # four were under way
+    assert times[5] - times[1] >= 0.3  # the first was asked by itself, then four were under way
 
 
 # ------------------------------------------------------------ the number in flight, and limits per minute

@@ -257,7 +257,7 @@ def test_f59_only_what_leaves_is_logged_as_sent(ask: Ask) -> None:
     """Nobody listens: the attempts are logged, and none of them as sent."""
     for route in ROUTES:
         requested = ask(route, endpoint=endpoint_of(route, nobody()), max_attempts=2)
-        assert requested.statuses == ["error"]
+        assert "2 attempts in a row got no connection" in str(requested.error)
         assert [attempt["evidence"] for attempt in requested.case.of("attempt")] == ["not_sent"] * 2
         assert requested.case.of("sent") == []
         check(requested.case)
@@ -291,15 +291,14 @@ def nobody() -> ModelServer:
 
 @pytest.mark.usefixtures("short_pauses")
 def test_f60_a_session_with_a_dead_server_ends_soon(project: Project) -> None:
-    """After a few dozen attempts, not after three for each trial, with the address and what to look at. Ten trials are
-    under way at eight places in flight: two have their money reserved ahead."""
+    """After the three attempts of the first trial, which is asked by itself, with the address and what to look at."""
     project.server = nobody()
     project.write()
     case = project.run()
     assert case.code == 1
     assert f"{project.server.url} refuses connections: is the server running?" in words(case)
     assert "in a row got no connection, so nothing more is sent to this endpoint" in words(case)
-    assert 12 <= len(case.of("attempt")) <= 3 * 10
+    assert len(case.of("attempt")) == 3
     assert case.of("sent") == []
     check(case)
 

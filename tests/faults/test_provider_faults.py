@@ -27,6 +27,7 @@ from typing import Any
 import pytest
 
 from pytest_fairness.endpoints import Request
+from pytest_fairness.errors import EndpointError
 from pytest_fairness.model import Message
 from tests.support.servers import Fault, ModelServer
 
@@ -354,9 +355,10 @@ def test_f04_wishes_that_make_no_sense_are_ignored(ask: Ask) -> None:
     """We wait as long as we would have without them, and ask again."""
     wishes = ["-1", "nan", "inf", "soon", "Wed, 99 Foo 2026", _in(-3600), "１"]
     faults = [Fault(status=429, headers={"Retry-After": wish}) for wish in wishes]
-    outcome = ask("direct", *faults, count=len(wishes), concurrency=len(wishes))
-    assert outcome.statuses == ["answered"] * len(wishes)
-    assert len(outcome.case.ledger) == 2 * len(wishes)
+    # The first trial is asked by itself.
+    outcome = ask("direct", None, *faults, count=1 + len(wishes), concurrency=len(wishes))
+    assert outcome.statuses == ["answered"] * (1 + len(wishes))
+    assert len(outcome.case.ledger) == 1 + 2 * len(wishes)
     check(outcome.case)
 
 
@@ -484,14 +486,23 @@ def test_f12_a_session_in_which_models_are_mixed(project: Project) -> None:
 
 
 def test_f13_a_session_with_a_refused_key(project: Project) -> None:
-    """Red, redacted on the terminal, in JUnit's file, in the log and the report; only what was under way was sent."""
+    """Red, redacted on the terminal, in JUnit's file, in the log and the report, after a single request."""
     project.write()
     project.server.always = Fault(status=401, body={"error": {"message": f"Incorrect API key provided: {KEY}"}})
     case = project.run("-rA", "-vv", "--showlocals", "-o", "log_level=DEBUG")
     assert case.code == 1
     assert "[redacted]" in case.output
-    assert len(case.ledger) <= 8
+    assert len(case.ledger) == 1
     check(case)
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_f13_what_is_wrong_with_an_endpoint_is_found_by_one_request(ask: Ask, status: int) -> None:
+    """A wrong key, one that may not, a model that there is not: the first trial is asked by itself."""
+    error = {"error": {"message": "The model `gpt-4o-mni` does not exist", "code": "model_not_found"}}
+    outcome = ask("direct", *[Fault(status=status, body=error)] * 20, count=20, concurrency=8)
+    assert isinstance(outcome.error, EndpointError)
+    assert len(outcome.case.ledger) == 1
 
 
 def _grown() -> float:

@@ -102,8 +102,8 @@ def test_what_makes_no_sense_is_refused(pytester: pytest.Pytester, marks: str, m
 def test_unknown_controls_are_refused(pytester: pytest.Pytester, controls: str, message: str) -> None:
     pytester.makepyfile(f"import pytest\n@pytest.mark.fairness(controls={controls})\ndef test_it():\n    pass\n")
     result = pytester.runpytest_inprocess()
-    assert result.ret != 0
-    result.stdout.fnmatch_lines([message])
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([message])
 
 
 @pytest.mark.parametrize(("alpha", "chance"), [("", 17.2), ("alpha=0.005", None)])
@@ -120,4 +120,4 @@ def test_the_announced_chance_goes_by_the_declared_level(
 
 def test_a_level_that_is_none(suite: pytest.Pytester) -> None:
     suite.makepyfile(test_it=SUITE.replace('module="iso42001-bias"', "alpha=5"))
-    suite.runpytest_inprocess().stdout.fnmatch_lines(["*alpha=5 is no level*"])
+    suite.runpytest_inprocess().stderr.fnmatch_lines(["*alpha=5 is no level*"])

@@ -10,7 +10,7 @@ import pytest
 from conftest import MODES
 
 from pytest_fairness.cli import main
-from tests.support.servers import ModelServer
+from tests.support.servers import Fault, ModelServer
 
 from .conftest import GRID, Project, shown
 
@@ -214,6 +214,31 @@ def test_rated(trials):
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         result.stderr.fnmatch_lines(["*endpoint 'dear' has no known price*"])
         assert len(server.requests) == 8
+
+
+def test_each_is_asked_once_before_any_is_asked_more(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last one refuses the key: one request to each, and not one test of the other is paid."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef")
+    suite = f"""
+import pytest
+
+@pytest.mark.fairness_grid(template="Rate {{name}}.", {SMALL})
+def test_rated(trials):
+    assert len(trials) == 4
+
+@pytest.mark.fairness_grid(template="Greet {{name}}.", {SMALL})
+def test_greeted(cell):
+    assert cell.reply
+"""
+    with ModelServer() as server:
+        project.write(suite, TWO_MODELS.format(url=server.openai_url))
+        server.then(None, Fault(status=401))
+        result = project.run("--fairness-endpoint=all")
+        result.assert_outcomes(errors=10)
+        assert [request.json["model"] for request in server.requests] == ["gpt-4o-mini", "gpt-4o"]
+        assert "or leave 'dear' out of --fairness-endpoint" in shown(result)
+        project.run("--fairness-endpoint=all", "--fairness-resume=last").assert_outcomes(passed=10)
+        assert Counter(request.json["model"] for request in server.requests) == {"gpt-4o-mini": 8, "gpt-4o": 9}
 
 
 @pytest.mark.parametrize(

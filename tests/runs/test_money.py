@@ -68,6 +68,7 @@ def test_a_failure_costs_what_it_may_have_cost(engine_for: EngineMaker, evidence
     """Where money may have been spent the worst case is charged; where none was, none is."""
     endpoint = Scripted(failing(evidence), price=PRICE, max_tokens=50)
     engine = engine_for(endpoint, max_cost=1.0, max_attempts=1)
+    engine.own_lane.tried = True  # as after a first trial, without which no connection would be the end
     trial = engine.run(plan(1))[0]
     charged = evidence in (Evidence.SERVER, Evidence.NO_RESPONSE, Evidence.PARTIAL)
     expected = worst_case(PRICE, endpoint.requests[0].messages, {"max_tokens": 50}) if charged else 0

@@ -51,16 +51,18 @@ def test_killed_at_a_named_point_and_taken_up_again(runs: Runs, point: str) -> N
 
 
 def test_what_does_not_end_in_time_after_an_interrupt_is_unknown(runs: Runs) -> None:
-    """A call that hangs cannot hold up the end; it is on record as sent and interrupted."""
+    """A call that hangs cannot hold up the end; it is on record as sent and interrupted. It is the first, which is asked
+    by itself.
+    """
     child = runs.start(count=50, delay=60, concurrency=3, grace=0.2)
-    while billed(runs.ledger).total() < 3:
+    while billed(runs.ledger).total() < 1:
         time.sleep(0.01)
     child.send_signal(signal.SIGINT)
     started = time.monotonic()
     child.communicate(timeout=20)
     assert time.monotonic() - started < 3
     trials = read_trials(runs.directory)
-    assert [trial.status for trial in trials.values()] == [Status.UNKNOWN] * 3
+    assert [trial.status for trial in trials.values()] == [Status.UNKNOWN]
     assert {flag for record in records(runs.directory, "trial") for flag in record["flags"]} == {"cancelled"}
 
 
@@ -88,8 +90,9 @@ def test_the_cap_holds_over_processes(runs: Runs) -> None:
 
 
 def test_a_worker_is_waited_for_and_replaced_when_it_dies(runs: Runs) -> None:
-    """While it lives its claims are respected; killed, what it had not sent is asked by the one who
-    waited."""
+    """While it lives its claims are respected; killed, what it had not sent is asked by the one who waited. It had sent
+    its first, which is asked by itself.
+    """
     first = runs.start(writer="gw0", count=12, delay=1.5, concurrency=2)
     assert first.stdout is not None
     while not billed(runs.ledger).total():
@@ -100,7 +103,7 @@ def test_a_worker_is_waited_for_and_replaced_when_it_dies(runs: Runs) -> None:
     first.communicate()
     statuses = runs.finish(second)
     assert set(billed(runs.ledger).values()) == {1}
-    assert statuses == {"answered": 10, "unknown": 2}
+    assert statuses == {"answered": 11, "unknown": 1}
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

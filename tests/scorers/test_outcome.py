@@ -81,7 +81,9 @@ def test_registered_scorers_come_from_the_argument_or_the_running_test():
 @pytest.mark.parametrize(
     ("frame", "outcome", "error", "message"),
     [
-        (None, "sentimnet", UsageError, "'sentimnet' is neither.*'reply', 'refused'.*'sentiment', 'word_count'"),
+        (None, "tone", UsageError, "'tone' is neither.*'reply', 'refused'.*'sentiment', 'word_count'"),
+        (None, "sentimnet", UsageError, "'sentimnet' is neither .* did you mean 'sentiment'?"),
+        (None, "Reply", UsageError, "'Reply' is neither .* did you mean 'reply'?"),
         (None, 3, UsageError, "outcome= is 3"),
         (pd.DataFrame([[1, 2]], columns=["s", "s"]), "s", FrameError, "more than one column 's'"),
         ({"score": [1, 2]}, "sentiment", FrameError, "'sentiment' reads the column 'reply'.*'score'"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_fairness.errors import UsageError
+from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import OutcomeKind, Status
 from pytest_fairness.statistics.arrays import (
     Bools,
@@ -192,7 +192,15 @@ def nouns(frame: pd.DataFrame, design: Membership) -> dict[str, Any]:
 def groupings(
     frame: pd.DataFrame, columns: tuple[str, ...], cluster: str | None, block: str | None
 ) -> Iterator[tuple[str, Membership]]:
-    """Each class by itself, then every intersection of two or more: what it is called, and who stands where."""
+    """Each class by itself, then every intersection of two or more: what it is called, and who stands where.
+
+    Raises FrameError where a class is no column of the table, or names a scorer.
+    """
+    from pytest_fairness.scorers import BUILT_IN
+
+    for column in columns:
+        if column in BUILT_IN and column not in frame.columns:
+            raise FrameError(f"by={column!r} names a scorer and is no column of the table; outcome and by are swapped")
     for size in range(1, len(columns) + 1):
         for chosen in combinations(columns, size):
             yield " × ".join(chosen), read_design(frame, chosen, cluster=cluster, block=block)

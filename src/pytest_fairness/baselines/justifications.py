@@ -60,10 +60,14 @@ def parse(entry: object, source: str) -> Justification:
 
 
 def read_file(path: Path) -> tuple[Justification, ...]:
-    """The entries of *path*; none if there is no such file. Raises UsageError for anything unreadable."""
+    """The entries of *path*; none if there is no such file, or nothing in it. Raises UsageError for anything
+    unreadable.
+    """
     if not path.exists():
         return ()
     document = open_document(path)
+    if document.data is None:
+        return ()
     entries = document.convert(tuple[Justification, ...])
     for number, entry in enumerate(entries):
         if not (entry.test or "").strip():

@@ -83,8 +83,13 @@ class Mitigation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def read_file(path: Path) -> tuple[Mitigation, ...]:
-    """The entries of *path*; none if there is no such file. Raises UsageError, with the line, for what does not fit."""
-    return open_document(path).convert(tuple[Mitigation, ...]) if path.exists() else ()
+    """The entries of *path*; none if there is no such file, or nothing in it. Raises UsageError, with the line, for
+    what does not fit.
+    """
+    if not path.exists():
+        return ()
+    document = open_document(path)
+    return () if document.data is None else document.convert(tuple[Mitigation, ...])
 
 
 def followed_up(

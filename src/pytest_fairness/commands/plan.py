@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,18 +23,20 @@ if TYPE_CHECKING:
     import pytest
 
     from pytest_fairness.endpoints.protocol import Endpoint
-    from pytest_fairness.pytest_layer.estimate import TestEstimate
+    from pytest_fairness.pytest_layer.estimate import Shape, TestEstimate
     from pytest_fairness.pytest_layer.session import FairnessSession
 
 _KINDS = ("numeric", "ordinal", "narrative", "binary", "categorical", "refusal")
+#: Assumptions that hold of some kinds of outcome alone.
+_OF_KINDS = {"rate": ("binary", "refusal"), "levels": ("ordinal", "categorical")}
 _STATISTICS = ("kind", "effect", "icc", "alpha", "rate", "levels")
 _OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("--kind", {"choices": _KINDS, "default": "numeric", "help": "the kind of outcome (numeric)"}),
+    ("--kind", {"choices": _KINDS, "help": "the kind of outcome (numeric; of a suite, that which each test judges)"}),
     ("--groups", {"type": int, "default": 2, "metavar": "N", "help": "groups compared (2)"}),
     ("--effect", {"type": float, "default": 0.5, "metavar": "D", "help": "d that must not be missed (0.5)"}),
     ("--power", {"type": float, "default": 0.8, "metavar": "P", "help": "how often it is found (0.8)"}),
     ("--icc", {"type": float, "default": 0.04, "help": "share of the variance between names (0.04)"}),
-    ("--alpha", {"type": float, "default": 0.05, "help": "level of the family of tests, by Bonferroni (0.05)"}),
+    ("--alpha", {"type": float, "help": "level of the family, by Bonferroni (0.05; of a suite, that of each test)"}),
     ("--rate", {"type": float, "help": "expected rate of favourable answers, or of refusals (0.5)"}),
     ("--levels", {"type": int, "metavar": "N", "help": "levels of a rating (5), or so many labels (3)"}),
     ("--names", {"type": int, "metavar": "N", "help": "names a group, if they are given"}),
@@ -48,6 +50,10 @@ _OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("--latency", {"type": float, "default": 2.0, "metavar": "S", "help": "seconds a request takes (2)"}),
     ("--reply-tokens", {"type": int, "metavar": "N", "help": "tokens of a usual reply (what the scorers ask for)"}),
     ("--json", {"action": "store_true", "help": "give it as JSON"}),
+    (
+        "--verbose",
+        {"action": "store_true", "help": "each test of a suite by itself, and what it costs at worst; before --suite"},
+    ),
     (
         "--suite",
         {
@@ -75,7 +81,8 @@ def add(subparsers: Any) -> None:
         ),
     )
     for name, declared in _OPTIONS:
-        parser.add_argument(name, **declared)
+        short = ("-v",) if name == "--verbose" else ()
+        parser.add_argument(*short, name, **declared)
     parser.set_defaults(run=lambda arguments: _sample(arguments) if arguments.suite is None else _suite(arguments))
 
 
@@ -89,7 +96,8 @@ def _sample(arguments: argparse.Namespace) -> tuple[str, int]:
 
     design = ("groups", "power", "names", "templates", "repetitions")
     given = {name: getattr(arguments, name) for name in (*_STATISTICS, *design)}
-    plan = plan_sample(**given)
+    # What is not given is as it is there.
+    plan = plan_sample(**{name: value for name, value in given.items() if value is not None})
     if arguments.json:
         return json.dumps(to_json(plan), indent=2) + "\n", 0
     rows = {
@@ -182,6 +190,8 @@ def _priced_suite(fairness: FairnessSession, items: list[pytest.Item], assumed: 
             + ", by itself" * several
         )
     assumed["concurrency"] = assumed["concurrency"] or settings.concurrency
+    functions = {row.test.partition("[")[0] for row in rows}
+    assumed["folded"] = len(functions) < len(rows) and not (assumed["verbose"] or assumed["json"])
     known = [None if silent and row.own[0].requests else endpoints.get(row.endpoint) for row in rows]
     tests = [_priced(row, endpoint, assumed) for row, endpoint in zip(rows, known, strict=True)]
     for test in tests:
@@ -206,11 +216,10 @@ def _priced(row: TestEstimate, endpoint: Endpoint | None, assumed: dict[str, Any
     """One test. ``requests``, tokens, ``cost`` and ``seconds`` are to be expected, ``most_…`` is the most; the cost is
     None where the price is unknown. ``classes`` says what each protected class can find out.
     """
-    from pytest_fairness.pytest_layer.estimate import power_of, shapes
+    from pytest_fairness.pytest_layer.estimate import shapes
 
     few, most = row.requests(own=True)
     price, grid, reply = None if endpoint is None else endpoint.price, row.planned.grid, row.reply_tokens
-    statistics = {name: assumed[name] for name in _STATISTICS}
     return {
         **{name: getattr(row, name) for name in ("test", "tier", "temperature", "items", "cells", "trials", "shared")},
         "endpoint": None if row.own[0].requests else row.endpoint,
@@ -225,86 +234,163 @@ def _priced(row: TestEstimate, endpoint: Endpoint | None, assumed: dict[str, Any
         "seconds": few.requests / assumed["concurrency"] * assumed["latency"],
         "choices": row.planned.tiers_by_arm,
         "classes": {
-            name: {
-                "groups": shape.groups,
-                "names": shape.names,
-                **asdict(power_of(grid, shape, row.temperature, **statistics)),
-            }
+            name: _assessed(row, shape, assumed)
             for name, shape in shapes(grid, swapped=False).items()
             if shape.groups > 1
         },
     }
 
 
+def _assessed(row: TestEstimate, shape: Shape, assumed: dict[str, Any]) -> dict[str, Any]:
+    """What the class of that *shape* can find out: of several kinds of outcome, by the one that it does worst with."""
+    from pytest_fairness.pytest_layer.estimate import power_of
+
+    statistics = {name: assumed[name] for name in _STATISTICS}
+    alpha = row.alpha if statistics["alpha"] is None else statistics["alpha"]
+    designs = {}
+    for kind in (assumed["kind"],) if assumed["kind"] else row.kinds or _KINDS[:1]:
+        given = {**statistics, "kind": kind, "alpha": alpha}
+        for name, kinds in _OF_KINDS.items():
+            if assumed["kind"] is None and kind not in kinds:
+                given[name] = None
+        # Folded, one test among many is not worth the full precision.
+        designs[kind] = power_of(row.planned.grid, shape, row.temperature, rough=assumed["folded"], **given)
+    kind, worst = min(designs.items(), key=lambda one: min(one[1].power, one[1].pass_probability))
+    return {"kind": kind, "groups": shape.groups, "names": shape.names, **asdict(worst)}
+
+
 # ---------------------------------------------------------------- as text
 
 
 def _table(suite: dict[str, Any]) -> str:
-    """The suite as text: two lines a test and one a protected class, the total, and what was assumed."""
-    from pytest_fairness.analysis.false_alarms import words
-    from pytest_fairness.pytest_layer.estimate import dollars
+    """The suite as text: what it comes to, then its tests, folded or each by itself, then what was assumed."""
     from pytest_fairness.reports.escaping import line, wrapped
 
-    tests, assumed, several = suite["tests"], suite["assumed"], "," in suite["endpoint"]
-    body, total = [_cells([test], str(test["tier"])) for test in tests], _cells(tests, "")
-    widths = [max(map(len, column)) for column in zip(_HEADING, *body, total, strict=True)]
-    heading, *rows, whole = (
-        "  " + "  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
-        for cells in (_HEADING, *body, total)
-    )
+    verbose, tests = suite["assumed"].get("verbose", False), suite["tests"]
+    folded = {name: [test] for name, test in _named(tests)} if verbose else _folded(tests)
+    several = "s" if "," in suite["endpoint"] else ""
     names = line(suite["endpoint"].replace(",", ", "))
-    lines = [f"endpoint{'s' * several} {names}{' (simulated: costs nothing)' * suite['simulated']}", heading]
-    for test, cells in zip(tests, rows, strict=True):
-        heat = "" if test["temperature"] is None else f" at temperature {test['temperature']:g}"
-        whom = f" asks {line(test['endpoint'])}" if several and test["endpoint"] else ""
-        lines += [f"{line(test['test'])}{heat}{whom}", cells]
-        for name, design in test["classes"].items():
-            first, *more = _reach(design)
-            lines += [f"    {line(name)}: {first}", *(f"      {each}" for each in more)]
-        if test["shared"]:
-            lines.append(f"    {test['shared']:,} of its trials are asked by tests above, and not priced again")
-        if test["choices"]:
-            lines.append("    choices between candidates: the number of repetitions decides what they find")
-    again = sum(test["again"] for test in tests)
-    lengths = sorted({test["reply_tokens"] for test in tests})
-    paragraphs = [
-        f"Chance of a false red at most {words(suite['false_alarm'])}, if each test asserts once"
-        + f"; an alarm is first asked about again, with up to {again:,} trials more, which the cost includes"
-        * bool(again)
-        + "."
-        + ("" if suite["max_cost"] is None else f" The cap of {dollars(suite['max_cost'])} holds for both together."),
-        f"Assumed: replies of {' or '.join(map(str, lengths))} tokens, as the scorers ask for; {assumed['latency']:g} "
-        f"s a request, {assumed['concurrency']} in flight; {assumed['kind']} outcome, ICC {assumed['icc']:g}, each "
-        "class a family by itself. Tokens are estimated from the length of the texts. At most: a second sample for "
-        "every test, replies as long as they may get, every strategy tried.",
-        *([f"Cost unknown: {line(suite['unpriced'])}."] if suite["unpriced"] else []),
-        *(f"PROBLEM {line(problem)}" for problem in suite["problems"]),
-    ]
+    heading = f"endpoint{several} {names}" + (" (simulated: costs nothing)" if suite["simulated"] else "")
+    lines = [heading, *_bill(suite), ""]
+    columns = _HEADING if verbose else tuple(name for name in _HEADING if name != "at most")
+    body = [_cells(members, columns) for members in folded.values()]
+    widths = [max(map(len, column)) for column in zip(columns, *body, strict=True)]
+    top, *rows = (
+        "  " + "  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
+        for cells in (columns, *body)
+    )
+    lines.append(top)
+    for (name, members), cells in zip(folded.items(), rows, strict=True):
+        lines += [line(name), cells, *_findable(members)]
+    problems = [f"PROBLEM {line(problem)}" for problem in suite["problems"]]
+    if not verbose and len(problems) > _SHOWN:
+        problems[_SHOWN:] = [f"PROBLEM … and {len(problems) - _SHOWN} more of the kind (-v shows them)"]
+    paragraphs = [*_assumptions(suite), *problems]
     wrapped_lines = [each for paragraph in paragraphs for each in wrapped(paragraph, _WIDTH)]
-    return "\n".join([*lines, "whole suite", whole, "", *wrapped_lines, ""])
+    return "\n".join([*lines, "", *wrapped_lines, ""])
 
 
-_HEADING = ("tier", "items", "cells", "trials", "requests", "tokens in", "tokens out", "cost", "at most", "time")
+_HEADING = ("items", "cells", "trials", "requests", "tokens in", "tokens out", "cost", "at most", "time")
+_SHOWN = 5  # problems of a suite that is folded
 
 
-def _cells(tests: Sequence[dict[str, Any]], tier: str) -> tuple[str, ...]:
-    """The columns of one test, or of all together."""
+def _named(tests: Sequence[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each of *tests* by what tells it from all others."""
+    for test in tests:
+        heat = "" if test["temperature"] is None else f" at temperature {test['temperature']:g}"
+        whom = "" if test["endpoint"] is None else f" asks {test['endpoint']}"
+        yield f"{test['test']}{heat}, tier {test['tier']}{whom}", test
+
+
+def _folded(tests: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """*tests* by their function: its classes, temperatures, tiers and endpoints together."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for test in tests:
+        found.setdefault(test["test"].partition("[")[0], []).append(test)
+    return found
+
+
+def _bill(suite: dict[str, Any]) -> list[str]:
+    """What all tests come to: how much is asked, for how much and how long; of several endpoints, each."""
+    from pytest_fairness.pytest_layer.estimate import dollars, duration
+    from pytest_fairness.reports.escaping import line
+
+    tests, again = suite["tests"], sum(test["again"] for test in suite["tests"])
+    total = {name: sum(test[name] for test in tests) for name in ("items", "trials", "seconds")}
+    cells = dict(zip(_HEADING, _cells(tests, _HEADING), strict=True))
+    more = f", up to {again:,} more where an alarm is asked about again" if again else ""
+    found = [
+        f"  {total['items']:,} test{'s' * (total['items'] != 1)}, {total['trials']:,} trials{more}",
+        f"  {cells['requests']} requests, {cells['tokens in']} tokens in, {cells['tokens out']} out, "
+        f"about {duration(total['seconds'])}",
+    ]
+    if suite["simulated"]:
+        return found
+    cap = "" if suite["max_cost"] is None else f" (cap {dollars(suite['max_cost'])})"
+    worst = f", at most {cells['at most']}" if suite["assumed"].get("verbose") else ""
+    found.append(f"  cost {'about ' * (cells['cost'] != 'unknown')}{cells['cost']}{worst}{cap}")
+    endpoints = dict.fromkeys(test["endpoint"] for test in tests)
+    for name in endpoints if len(endpoints) > 1 else ():
+        cost = _cells([test for test in tests if test["endpoint"] == name], ("cost",))[0]
+        found.append(f"    {'the tests own systems' if name is None else line(name)}: {cost}")
+    return found
+
+
+def _cells(tests: Sequence[dict[str, Any]], columns: Sequence[str]) -> tuple[str, ...]:
+    """The *columns* of some tests together."""
     from pytest_fairness.pytest_layer.estimate import dollars, duration
 
-    names = ("items", "cells", "trials", "requests", "input_tokens", "output_tokens", "most_requests")
-    *counts, most = (sum(test[name] for test in tests) for name in names)
-    shown = [f"{count:,}" for count in counts]
-    if counts[3] != most:
-        shown[3] += f"–{most:,}"
-    for name in ("cost", "most_cost"):
+    total = {name: sum(test[name] for test in tests) for name in ("requests", "most_requests", "seconds")}
+    counts = {"items": "items", "cells": "cells", "trials": "trials"}
+    counts |= {"tokens in": "input_tokens", "tokens out": "output_tokens"}
+    cells = {column: f"{sum(test[name] for test in tests):,}" for column, name in counts.items()}
+    cells["requests"] = f"{total['requests']:,}"
+    if total["requests"] != total["most_requests"]:
+        cells["requests"] += f"–{total['most_requests']:,}"
+    for column, name in (("cost", "cost"), ("at most", "most_cost")):
         known = [test[name] for test in tests]
-        shown.append("unknown" if None in known else dollars(sum(known)))
-    return (tier, *shown, duration(sum(test["seconds"] for test in tests)))
+        cells[column] = "unknown" if None in known else dollars(sum(known))
+    return tuple({**cells, "time": duration(total["seconds"])}[column] for column in columns)
 
 
-def _reach(design: dict[str, Any]) -> list[str]:
+def _findable(tests: Sequence[dict[str, Any]]) -> list[str]:
+    """What the classes of *tests* can find out: of one test in full, of several from the worst to the best."""
+    designs = [(name, design) for test in tests for name, design in test["classes"].items()]
+    lines = []
+    if len(tests) == 1:
+        for name, design in designs:
+            first, *more = _reach(name, design)
+            lines += [f"    {first}", *(f"      {each}" for each in more)]
+    elif designs:
+        lines.append(f"    {_span(designs)}")
+    if shared := sum(test["shared"] for test in tests):
+        lines.append(f"    {shared:,} of its trials are asked by tests above, and not priced again")
+    if any(test["choices"] for test in tests):
+        lines.append("    choices between candidates: the number of repetitions decides what they find")
+    return lines
+
+
+def _span(designs: Sequence[tuple[str, dict[str, Any]]]) -> str:
+    """What several designs find and pass, in one line."""
+    from pytest_fairness.analysis.sentences import percent
+
+    ends = {}
+    for name in ("power", "pass_probability"):
+        low, high = (percent(end(design[name] for _, design in designs)) for end in (min, max))
+        ends[name] = low if low == high else f"{low.removesuffix(' %')} to {high}"
+    never = sum(not (design["can_pass"] and design["can_fail"]) for _, design in designs)
+    kinds = " or ".join(dict.fromkeys(design["kind"] for _, design in designs))
+    return (
+        f"{kinds} outcome by {len(dict.fromkeys(name for name, _ in designs))} classes, finds d = "
+        f"{designs[0][1]['effect']:g} in {ends['power']} of pairs, passes {ends['pass_probability']} of equal pairs"
+        + (f"; {never} of {len(designs)} comparisons can never PASS or never FAIL (-v says which)" if never else "")
+    )
+
+
+def _reach(name: str, design: dict[str, Any]) -> list[str]:
     """What a protected class can find out, what it takes where it cannot, and what does not help."""
     from pytest_fairness.analysis.sentences import percent
+    from pytest_fairness.reports.escaping import line
 
     people = f"{design['names']} names" if design["names"] > 1 else "one name or label"
     found, passed = percent(design["power"]), percent(design["pass_probability"])
@@ -313,4 +399,29 @@ def _reach(design: dict[str, Any]) -> list[str]:
     reach = f"finds d = {design['effect']:g} in {found} of pairs, passes {passed} of equal pairs"
     needs = [f"to pass 80 % of equal pairs: {design['needs']}"] if design["needs"] else []
     why = f"; {limits}: {design['why']}" if limits else ""
-    return [f"{design['groups']} groups of {people}, {reach}{why}", *needs, *design["notes"]]
+    groups = f"{line(name)} ({design['kind']} outcome): {design['groups']} groups of {people}"
+    return [f"{groups}, {reach}{why}", *needs, *design["notes"]]
+
+
+def _assumptions(suite: dict[str, Any]) -> list[str]:
+    """How likely a fair system is red, what was assumed, and what is not known."""
+    from pytest_fairness.analysis.false_alarms import words
+    from pytest_fairness.reports.escaping import line
+
+    assumed, tests = suite["assumed"], suite["tests"]
+    lengths = sorted({test["reply_tokens"] for test in tests})
+    kinds = dict.fromkeys(design["kind"] for test in tests for design in test["classes"].values())
+    kind = assumed["kind"] or " or ".join(kinds) or _KINDS[0]
+    found = [
+        f"Chance of a false red at most {words(suite['false_alarm'])}, if each test asserts once.",
+        f"Assumed: replies of {' or '.join(map(str, lengths))} tokens, as the scorers ask for; {assumed['latency']:g} "
+        f"s a request, {assumed['concurrency']} in flight; {kind} outcome (numeric where a test names no scorer), ICC "
+        f"{assumed['icc']:g}, each class a family by itself; alarms are asked about again as often as a fair system "
+        "raises them. Tokens are estimated from the length of the texts.",
+    ]
+    if assumed.get("verbose"):
+        found.append(
+            "At most: a second sample for every test, replies as long as they may get, every strategy tried, a token a "
+            "byte."
+        )
+    return [*found, *([f"Cost unknown: {line(suite['unpriced'])}."] if suite["unpriced"] else [])]

@@ -88,11 +88,10 @@ class Grid(LazyCells):
             return 0 if self.system is None else 1
         return next(at for at, turn in enumerate(self.turns) if REQUEST in turn.slots)
 
-    def conversation_at(self, position: int) -> tuple[str, ...]:
-        """The turns by which the cell at *position* is asked without a system prompt: those of the test, else the role
-        and then the request, else the request alone.
+    def conversation_at(self, position: int, cell: Cell) -> tuple[str, ...]:
+        """The turns by which *cell*, the one at *position*, is asked without a system prompt: those of the test, else
+        the role and then the request, else the request alone.
         """
-        cell = self[position]
         if not self.turns:
             return (ROLE.replace("{system}", cell.system), cell.prompt) if cell.system else (cell.prompt,)
         _, *choices, unit_at = self.digits(self.position(position))
@@ -153,6 +152,8 @@ def expand_grid(
     check_counts(names=names, repetitions=repetitions, sample=sample)
     if not name_slot.isidentifier():
         raise UsageError(f"name_slot={name_slot!r}: a slot's name is made of letters, digits and _")
+    if groups is not None and not isinstance(groups, Mapping):
+        raise UsageError(_without_class(groups, personas_folder))
     if groups is not None and not groups:
         raise UsageError("groups is empty; give at least one protected class, such as {'gender': ['female', 'male']}")
     people: object = PersonaMatrix.load(personas_folder) if persona == "matrix" else persona
@@ -195,6 +196,17 @@ def expand_grid(
         enough = ceil(_RECOMMENDED_TRIALS / max(cells, 1))
         grid = replace(grid, repetitions=max(_FEWEST_REPETITIONS, enough))
     return grid
+
+
+def _without_class(groups: object, folder: Path | None) -> str:
+    """That *groups* are of no protected class, with the one in whose name bank they stand."""
+    banks = NameBanks.load(folder)
+    given = [groups] if isinstance(groups, str) else list(groups) if isinstance(groups, Iterable) else []
+    known = [name for name in banks.protected_classes if set(map(str, given)) <= set(banks.groups(name))]
+    if given and known:
+        return f"groups={groups!r:.80}: say of which protected class, groups={{{known[0]!r}: {given!r:.60}}}"
+    mend = "give groups by their protected class, such as {'gender': ['female', 'male']}"
+    return f"groups is {type(groups).__name__}: {mend}"
 
 
 # ---------------------------------------------------------------- what makes a grid other than it looks

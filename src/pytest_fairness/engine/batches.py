@@ -125,7 +125,11 @@ class BatchQueue(queue.Queue):
         self._most = api.options.max_requests
         self._full = 0
 
-    async def _work(self) -> None:
+    def _is_untried(self) -> bool:
+        """A batch that is refused costs nothing, and there is one at a time."""
+        return False
+
+    async def _work(self, *, alone: bool = False) -> None:  # noqa: ARG002 - as a queue has it
         try:
             with self._first_error():
                 self._claim(list(self._unclaimed))

@@ -118,7 +118,8 @@ class Lane:
     """How one endpoint is asked: that of *context*, or *step*, which a step of its trials names.
 
     A step's parameters are those of its own endpoint, and the log says with each attempt who was asked.
-    ``paused_until`` is on the monotonic clock, ``unreached`` how many attempts in a row got no connection.
+    ``paused_until`` is on the monotonic clock, ``unreached`` how many attempts in a row got no connection, ``tried``
+    whether a first trial, asked by itself, has ended.
     """
 
     def __init__(self, step: Endpoint | None, context: EngineContext) -> None:
@@ -128,6 +129,7 @@ class Lane:
         self.limits = limits_of(self.endpoint)
         self.paused_until = 0.0
         self.unreached = 0
+        self.tried = False
         self.pace = Pace(self.limits.concurrency or context.concurrency)
         self.limiter = context.store.limiter(self.digest, self.limits) if self.limits.by_the_minute else None
         if step is not None and context.own_lane.digest == self.digest:

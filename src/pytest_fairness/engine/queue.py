@@ -23,7 +23,8 @@ from pytest_fairness.runs.records import Attempt, trial_record
 #: Seconds: the pause after a first failure for which the server asks for none, doubled at each further one; and the
 #: longest that a server may ask for with Retry-After.
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
-#: So many attempts in a row without a connection, and one trial's last among them, end the asking.
+#: So many attempts in a row without a connection, and one trial's last among them, end the asking; of an endpoint that
+#: was never reached those of the first trial do.
 UNREACHED = 12
 
 
@@ -112,8 +113,12 @@ class Queue:
                 await self._prepare()
             pause, looked = 0.01, 0.0
             while not self._over():
-                self._workers = [asyncio.create_task(self._work()) for _ in range(self._workers_wanted)]
-                await asyncio.gather(*self._workers, return_exceptions=True)
+                if self._is_untried():
+                    # A wrong key, model or address ends the run after one request, not after one a place.
+                    await self._let_work(1, alone=True)
+                    for lane in self._context.lanes.values():
+                        lane.tried = lane.tried or bool(self.finished)
+                await self._let_work(self._workers_wanted)
                 if not self._busy:
                     break
                 # Other processes claimed these: they will be finished, or free where those die.
@@ -129,6 +134,15 @@ class Queue:
                 self._progress.end()
         if self._error is not None:
             raise self._error
+
+    def _is_untried(self) -> bool:
+        """Whether an endpoint that is not simulated has not ended a trial yet."""
+        return any(not lane.tried and not lane.endpoint.simulated for lane in self._context.lanes.values())
+
+    async def _let_work(self, workers: int, *, alone: bool = False) -> None:
+        """Have so many *workers* ask until nothing is left to be claimed; *alone*: one trial."""
+        self._workers = [asyncio.create_task(self._work(alone=alone)) for _ in range(workers)]
+        await asyncio.gather(*self._workers, return_exceptions=True)
 
     def stop(self, error: BaseException | None = None) -> None:
         """Send nothing more; what is in flight may end, and then :meth:`run` raises *error*."""
@@ -153,18 +167,21 @@ class Queue:
             preparing.cancel()
             self._late = not self._stopped.is_set()
 
-    async def _work(self) -> None:
+    async def _work(self, *, alone: bool = False) -> None:
+        """Ask one trial after the other; *alone*, a single one."""
         while not self._stopped.is_set():
             with self._first_error():
-                while not self._ready and (keys := list(islice(self._unclaimed, self._chunk))):
+                while not self._ready and (keys := list(islice(self._unclaimed, 1 if alone else self._chunk))):
                     now = time.monotonic()
-                    if now - self._last_claim < 0.25:
+                    if not alone and now - self._last_claim < 0.25:
                         self._chunk = min(2 * self._chunk, 1024)  # so fast that claiming would be most of the work
                     self._last_claim = now
                     self._claim(keys)
                 if not self._ready or self._over():
                     return
                 await self._converse(self._ready.popleft())
+            if alone:
+                return
             # An endpoint that never waits must not keep the loop from hearing of an interrupt.
             await asyncio.sleep(0)
 
@@ -327,7 +344,7 @@ class Queue:
                 conversation.status = conversation.error = None
         failures = conversation.failures
         if failures >= self._context.max_attempts and not conversation.over():
-            if lane.unreached >= UNREACHED:
+            if lane.unreached >= (UNREACHED if lane.tried else self._context.max_attempts):
                 # This trial has waited as long as any would; the others would wait for the same.
                 why = f"{lane.unreached} attempts in a row got no connection, so nothing more is sent to this endpoint"
                 mend = "when it can be reached, continue with --fairness-resume last --fairness-retry-errors"

@@ -17,7 +17,7 @@ from pytest_fairness.design.grid import expand_grid
 from pytest_fairness.design.pairs import expand_pairs
 from pytest_fairness.design.strategies import ladder_of
 from pytest_fairness.documents import project_folder
-from pytest_fairness.errors import UsageError, listed
+from pytest_fairness.errors import UsageError, did_you_mean, listed
 from pytest_fairness.pytest_layer.marks import (
     DESIGNS,
     GRID,
@@ -193,11 +193,20 @@ def _planned(
     try:
         inspect.signature(expand).bind(**arguments)
     except TypeError as error:
-        raise UsageError(f"{marker.name}: {error}") from None
+        raise UsageError(f"{marker.name}: {error}{_meant(expand, arguments)}") from None
     if marker.name == PAIRS:
         return PlannedPairs(expand_pairs(**arguments), temperatures, arguments, resolve)
     judge = {} if ladder is None else {"usable": usable(ladder.scorer, scorers())}
     return PlannedGrid(expand_grid(**arguments), ladder, temperatures, arguments, **judge)
+
+
+def _meant(expand: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
+    """The argument that is missing, where one of *arguments*, taken for an axis, is close to it."""
+    parameters = inspect.signature(expand).parameters
+    required = [one for one in parameters.values() if one.default is one.empty and one.kind is one.KEYWORD_ONLY]
+    missing = [parameter.name for parameter in required if parameter.name not in arguments]
+    strays = [name for name in arguments if name not in parameters and did_you_mean(name, missing)]
+    return f" (there is {strays[0]!r}){did_you_mean(strays[0], missing)}" if strays else ""
 
 
 def usable(scorer: Any, scorers: Mapping[str, Any]) -> Usable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +15,8 @@ from pytest_fairness.design.pairs import PairGrid
 from pytest_fairness.endpoints.protocol import Endpoint, Price
 from pytest_fairness.engine.scripts import Escalation, Pipeline
 from pytest_fairness.pytest_layer import collection, marks
-from pytest_fairness.pytest_layer.plans import Planned, PlannedCell, parameters_of
+from pytest_fairness.pytest_layer.assertion_calls import outcome_kinds
+from pytest_fairness.pytest_layer.plans import Planned, PlannedCell, PlannedGrid, parameters_of
 from pytest_fairness.runs.money import UNLIMITED_OUTPUT, output_limit
 from pytest_fairness.scorers.scorer import SHORT_REPLY
 
@@ -41,7 +42,12 @@ class Requests(NamedTuple):
     replies: float = 0
 
     def plus(self, other: Requests, factor: float = 1) -> Requests:
-        return Requests(*(mine + factor * theirs for mine, theirs in zip(self, other, strict=True)))
+        return Requests(
+            self.requests + factor * other.requests,
+            self.messages + factor * other.messages,
+            self.text + factor * other.text,
+            self.replies + factor * other.replies,
+        )
 
     def input_tokens(self, reply_tokens: int) -> int:
         """Tokens sent, about: texts, what separates messages, and earlier replies."""
@@ -89,15 +95,20 @@ def requests_of(entry: PlannedCell) -> tuple[Requests, Requests]:
 
 
 def _conversation(system: str | None, turns: tuple[str, ...]) -> Requests:
-    found, text = Requests(), _size(system)
-    for at, turn in enumerate(turns):
+    messages = replies = sent = 0
+    text = _size(system)
+    for earlier, turn in enumerate(turns):
         text += _size(turn)
-        found = found.plus(Requests(1, 2 * at + 1 + (system is not None), text, at))
-    return found
+        sent += text
+        messages += 2 * earlier + 1 + (system is not None)
+        replies += earlier
+    return Requests(len(turns), messages, sent, replies)
 
 
 def _size(text: str | None) -> int:
-    return 0 if text is None else len(text.encode("utf-8", "surrogatepass"))
+    if text is None:
+        return 0
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 class Shape(NamedTuple):
@@ -135,6 +146,40 @@ def power_of(grid: Grid | PairGrid, shape: Shape, temperature: object, **assumed
     )
 
 
+class _MeasuredCell(NamedTuple):
+    """A cell by what is sent for it, and in how many requests."""
+
+    sent: int
+    is_of_the_test: bool
+    asks_others: bool
+    few: Requests
+    most: Requests
+
+    @classmethod
+    def of(cls, entry: PlannedCell) -> _MeasuredCell:
+        cell, script = entry.cell, entry.script
+        how: Any = None
+        if isinstance(script, Escalation):
+            how = script.rungs, script.version
+        elif script is not None:
+            how = repr(script.identity())
+        # Not the texts themselves: those of a large suite would fill the memory.
+        sent = hash((cell.system, cell.turns, cell.arm, entry.first, id(entry.system), how))
+        return cls(sent, entry.system is None, entry.asks_others, *requests_of(entry))
+
+
+def _measured(planned: Planned, tiers: Iterable[int], indices: Sequence[int]) -> dict[int, list[_MeasuredCell]]:
+    """The cells at *indices* as each of *tiers* sends them; a cell of a grid is made once for all."""
+    if not isinstance(planned, PlannedGrid):
+        return {tier: [_MeasuredCell.of(entry) for entry in planned.entries(tier, indices)] for tier in tiers}
+    found: dict[int, list[_MeasuredCell]] = {tier: [] for tier in tiers}
+    for index in indices:
+        cell = planned.grid[index]
+        for tier, cells in found.items():
+            cells.append(_MeasuredCell.of(planned.entry(tier, index, cell)))
+    return found
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestEstimate:
     """What one test (at one tier and temperature) is going to ask of one endpoint.
@@ -143,7 +188,8 @@ class TestEstimate:
     its ``trials`` are those of tests before it: a run asks each once, and they are in no requests. ``configured`` are
     the fewest requests to the endpoint of the settings, and the most, if every strategy is tried; ``own`` those to a
     system of the test's own, whose price only the test knows. ``again``: an alarm asks a second sample.
-    ``reply_tokens`` are those of a usual reply, ``longest_reply`` the most.
+    ``reply_tokens`` are those of a usual reply, ``longest_reply`` the most. ``kinds`` are those of the outcomes that it
+    is known to judge.
     """
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -163,6 +209,7 @@ class TestEstimate:
     longest_reply: int
     planned: Planned
     alpha: float = ALPHA
+    kinds: tuple[str, ...] = ()
 
     @property
     def new(self) -> int:
@@ -190,28 +237,35 @@ def estimates(
     expanded to be announced. *reply_tokens* are those of a usual reply, where somebody knows better.
     """
     counted: dict[Any, int] = {}
-    cellwise = collection.selected_cells(items)
-    for selection, members in collection.active_items(items, grids).items():
+    measured: dict[Any, list[_MeasuredCell]] = {}
+    cellwise, selections = collection.selected_cells(items), collection.active_items(items, grids)
+    for selection, members in selections.items():
         (key, tier, temperature, named), item = selection, members[0]
         asked = context.settings.endpoints[0] if named is None else named
         endpoint = endpoints.get(asked)
         planned, cells = grids[key], cellwise.get(selection)
         parameters: dict[str, Any] = parameters_of(planned, temperature)
         chosen = range(len(planned.grid)) if cells is None else cells
-        entries = planned.entries(tier, chosen[:: 1 if sample is None else max(1, len(chosen) // sample)])
+        # Every temperature and every endpoint is asked the same texts.
+        if (key, tier, cells) not in measured:
+            step = 1 if sample is None else max(1, len(chosen) // sample)
+            tiers = {tier, *(other.tier for other in selections if other.key == key)}
+            for each, found in _measured(planned, tiers, chosen[::step]).items():
+                measured[key, each, cells] = found
+        entries = measured[key, tier, cells]
         repetitions, share = planned.grid.repetitions, len(chosen) / max(1, len(entries))
         counts = {own: (Requests(), Requests()) for own in (False, True)}
         before, bringing = 0, brings_its_own(item)
+        system, settings = _system_of(item), repr(sorted(parameters.items()))
         for entry in entries:
-            script = None if entry.script is None else repr(entry.script.identity())
-            sent = (entry.cell.system, entry.cell.turns, entry.cell.arm, entry.first, id(entry.system), script)
-            place = _system_of(item), entry.system is None and named, repr(sorted(parameters.items())), sent
+            place = system, entry.is_of_the_test and named, settings, entry.sent
             known = min(counted.get(place, 0), repetitions)
             counted[place] = max(counted.get(place, 0), repetitions)
             before += known
             own, factor = bringing or entry.asks_others, share * (repetitions - known)
-            few, most = (one.plus(more, factor) for one, more in zip(counts[own], requests_of(entry), strict=True))
-            counts[own] = few, most
+            if factor:
+                few, most = counts[own]
+                counts[own] = few.plus(entry.few, factor), most.plus(entry.most, factor)
         limit = output_limit({**({} if endpoint is None else endpoint.default_parameters), **parameters})
         longest = UNLIMITED_OUTPUT if limit is None else limit
         yield TestEstimate(
@@ -230,6 +284,7 @@ def estimates(
             longest_reply=longest,
             planned=planned,
             alpha=collection.level_of(item) or ALPHA,
+            kinds=_kinds(item, planned, context.scorers),
         )
 
 
@@ -276,10 +331,23 @@ def _usual_reply(item: pytest.Item, planned: Planned, scorers: Mapping[str, Any]
     """
     if planned.tiers_by_arm:
         return SHORT_REPLY
+    lengths = (scorer.reply_tokens or _REPLY_TOKENS for scorer in _named_scorers(item, planned, scorers))
+    return max(lengths, default=_REPLY_TOKENS)
+
+
+def _kinds(item: pytest.Item, planned: Planned, scorers: Mapping[str, Any]) -> tuple[str, ...]:
+    """The kinds of outcome that *item* judges, by its calls, else by the scorers that it names; of choices none."""
+    if planned.tiers_by_arm:
+        return ()
+    named = (scorer.kind for scorer in _named_scorers(item, planned, scorers) if scorer.kind is not None)
+    return outcome_kinds(item, scorers) or tuple(dict.fromkeys(map(str, named)))
+
+
+def _named_scorers(item: pytest.Item, planned: Planned, scorers: Mapping[str, Any]) -> list[Any]:
+    """The scorers that the design or the code of the test names."""
     named = [planned.ladder and planned.ladder.scorer]
     named += _strings(getattr(getattr(item, "function", None), "__code__", None))
-    known = [scorers[name] for name in named if isinstance(name, str) and name in scorers]
-    return max((one.reply_tokens or _REPLY_TOKENS for one in known), default=_REPLY_TOKENS)
+    return [scorers[name] for name in named if isinstance(name, str) and name in scorers]
 
 
 def _strings(value: Any) -> Iterator[str]:

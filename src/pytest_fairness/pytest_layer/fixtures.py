@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_fairness.pytest_layer.guest import session_of
-from pytest_fairness.pytest_layer.marks import GRID, class_in, has_design
+from pytest_fairness.pytest_layer.marks import DESIGNS, GRID, class_in, has_design
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,8 +116,11 @@ def cell(request: pytest.FixtureRequest, endpoint: Any, tier: int, fairness_temp
 
 
 def _refuse_without_design(request: pytest.FixtureRequest) -> None:
-    from pytest_fairness.errors import UsageError
+    from pytest_fairness.errors import UsageError, did_you_mean
 
     if not has_design(request.node):
-        name = request.fixturename
-        raise UsageError(f"{request.node.nodeid} asks for {name!r} but has no @pytest.mark.{GRID}(...)")
+        name, typo = request.fixturename, ""
+        for marker in request.node.iter_markers():
+            if hint := did_you_mean(marker.name, DESIGNS):
+                typo = f"; @pytest.mark.{marker.name} is a typo{hint}"
+        raise UsageError(f"{request.node.nodeid} asks for {name!r} but has no @pytest.mark.{GRID}(...){typo}")

@@ -87,16 +87,17 @@ class PlannedGrid:
         strategies and no system prompt.
         """
         chosen = range(len(self.grid)) if indices is None else indices
+        return [self.entry(tier, index, self.grid[index]) for index in chosen]
+
+    def entry(self, tier: int, index: int, cell: Cell) -> PlannedCell:
+        """*cell*, the one at *index*, as *tier* sends it."""
         if tier == 1:
-            return [PlannedCell(replace(self.grid[index], tier=1)) for index in chosen]
-        entries = []
-        for index in chosen:
-            cell, turns = self.grid[index], self.grid.conversation_at(index)
-            script = None
-            if self.ladder is not None:
-                script = self._escalation(cell.prompt, turns, self.ladder)
-            entries.append(PlannedCell(replace(cell, tier=2, system=None, turns=turns), script))
-        return entries
+            # Where the grid has a system prompt, its cells are of this tier already.
+            return PlannedCell(cell if cell.tier == 1 else replace(cell, tier=1))
+        turns, script = self.grid.conversation_at(index, cell), None
+        if self.ladder is not None:
+            script = self._escalation(cell.prompt, turns, self.ladder)
+        return PlannedCell(replace(cell, tier=2, system=None, turns=turns), script)
 
     def _escalation(self, prompt: str, turns: tuple[str, ...], ladder: Ladder) -> Escalation:
         """*turns* first; each strategy begins with what they establish before the request."""

@@ -27,6 +27,7 @@ from pytest_fairness.endpoints.registry import RecordedEndpoint
 from pytest_fairness.errors import FairnessError, StoreError, UsageError, listed
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.pytest_layer import (
+    assertion_calls,
     collection,
     ledger,
     marks,
@@ -37,7 +38,9 @@ from pytest_fairness.pytest_layer import (
     xdist,
 )
 from pytest_fairness.pytest_layer.command_line import recorded_command
+from pytest_fairness.pytest_layer.estimate import brings_its_own
 from pytest_fairness.pytest_layer.options import settings_of
+from pytest_fairness.pytest_layer.plain_errors import show_plainly
 from pytest_fairness.pytest_layer.trials import TrialSource, deal_of
 from pytest_fairness.reports.escaping import line as one_line
 from pytest_fairness.running_test import TestContext, reading_until, running_test
@@ -122,6 +125,13 @@ class FairnessSession:
         if self.worker is None and self._mitigations() is None:
             raise pytest.UsageError(self.trouble)
         try:
+            self._refuse_what_cannot_be(items)
+        except UsageError as error:
+            if self.worker is None:
+                raise pytest.UsageError(str(error)) from None
+            # A worker can end its controller's session by no exit status: its tests say why, and ask nothing.
+            self.context = dataclasses.replace(self.context, barred=str(error))
+        try:
             context = self.context
             if context.barred is None:  # else each test says why, when it asks for the run
                 _ = context.recording
@@ -145,6 +155,20 @@ class FairnessSession:
                 self.context = dataclasses.replace(self.context, barred=str(error))
             # A worker can end its controller's session by no exit status: each of its tests says why, and asks nothing.
         self.ledger.collected.update(planned)
+
+    def _refuse_what_cannot_be(self, items: Sequence[pytest.Item]) -> None:
+        """Raise UsageError for what no test could be judged with: documents and markers that cannot be read, and calls
+        of assertions on what the trials will not have.
+        """
+        _ = self._justifications
+        found: list[str] = []
+        for item in filter(marks.is_fairness_item, items):
+            collection.labels_of(item)
+            selection = collection.selection_of(item)
+            planned = self.grids.get(selection.key)
+            found += assertion_calls.problems(item, planned, selection.tier, lambda: self.scorers)
+        if found:
+            raise UsageError("\n".join(dict.fromkeys(found)))
 
     def _choose_run(self, planned: Sequence[str]) -> list[str]:
         self.context, why = unfinished.chosen(self.context, planned, self.grids)
@@ -224,7 +248,16 @@ class FairnessSession:
             deal=deal_of(shard, self._items, self.grids) if shard else None,
             progress=lambda: reporting.progress(self.config, self.settings.progress),
             controller=self._given.get(xdist.PROCESS),
+            firsts=() if shard else self._firsts(),
         )
+
+    def _firsts(self) -> list[pytest.Item]:
+        """Where several endpoints are asked, the first item of each that asks just it."""
+        found: dict[str, pytest.Item] = {}
+        for selection, items in collection.active_items(self._items, self.grids).items():
+            if selection.endpoint is not None and not brings_its_own(items[0]):
+                found.setdefault(selection.endpoint, items[0])
+        return list(found.values()) if len(found) > 1 else []
 
     # ------------------------------------------------------------ the running test
 
@@ -333,9 +366,13 @@ class FairnessSession:
             self.trouble = str(error)
             return None
 
-    def attach_findings(self, item: pytest.Item, report: pytest.TestReport) -> None:
-        """Let *report* carry the item's findings to the controller, and its verdicts to JUnit."""
+    def attach_findings(self, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+        """Let *report* carry the item's findings to the controller, and its verdicts to JUnit; an error of ours in
+        *call* is shown without our inside.
+        """
         findings, ours = item.stash.get(_FINDINGS, []), marks.is_fairness_item(item)
+        asked = report.when == "call" and collection.grid_key(item) in self.grids and self.settings.replay is None
+        show_plainly(item, call, report, asked=asked)
         if findings or ours:
             if report.when == "call" or (ours and not report.passed):
                 ledger.attach(report, findings)

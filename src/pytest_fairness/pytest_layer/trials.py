@@ -47,7 +47,7 @@ class TrialSource:
     """The engines of one process, one for each system under test, and the replies already handed out.
 
     *grids* are the designs of the collected tests, *selected* the cells that per-cell items want. *controller* is the
-    process that this worker works for.
+    process that this worker works for. *firsts*: where several endpoints are asked, an item of each.
     """
 
     def __init__(
@@ -60,10 +60,12 @@ class TrialSource:
         deal: Deal | None = None,
         progress: Callable[[], Progress | None] = lambda: None,
         controller: int | None = None,
+        firsts: Sequence[pytest.Item] = (),
     ) -> None:
         self._context, self._resolve, self._grids, self._selected = context, resolve, grids, selected
         self._deal, self._progress = deal, progress
         self._controller = controller
+        self._firsts, self._refused = firsts, ""
         self._engines: dict[str, tuple[Endpoint, Engine | Replayer]] = {}
         self._parent: ParentWatch | None = None
         self._loop: EventLoop | None = None
@@ -200,6 +202,8 @@ class TrialSource:
                 )
             if not any(one.session == design.session and one.same(design) for one in known):
                 store.append(design.to_record())
+        if isinstance(engine, Engine):
+            self._try_endpoints()
         trials = engine.run(mine, design) if isinstance(engine, Replayer) else self._asked(engine, mine)
         refuse_if_nothing_answered(trials, endpoint.name)
         found = dict(zip(map(id, mine), trials, strict=True))
@@ -217,6 +221,28 @@ class TrialSource:
         if any(trial.status is Status.NOT_RUN for trial in trials):
             reporting.note_unasked(store, "time")
         return trials
+
+    def _try_endpoints(self) -> None:
+        """Ask the first trial of each of several endpoints before anything else is asked of any: that the last one
+        refuses us is found before the others are paid. Raises EndpointError, then and from then on.
+        """
+        items, self._firsts = self._firsts, ()
+        for item in items:
+            selection = collection.selection_of(item)
+            planned, index = self._grids[selection.key], self._selected.get(selection, (0,))[0]
+            (entry,) = planned.entries(selection.tier, [index])
+            endpoint, engine = self._engine(selection.endpoint)
+            deaf = selection.tier == 1 and _lacks_system_prompt(endpoint, [entry])
+            if endpoint.simulated or entry.asks_others or deaf or not isinstance(engine, Engine):
+                continue
+            try:
+                self._asked(engine, planned_trials(planned, [entry], selection.temperature)[:1])
+            except EndpointError as error:
+                mend = f"mend it, or leave {endpoint.name!r} out of --fairness-endpoint: no other is asked before"
+                self._refused = f"{error}; {mend}"
+                break
+        if self._refused:
+            raise EndpointError(self._refused)
 
     def _engine(self, system: Any) -> tuple[Endpoint, Engine | Replayer]:
         context, settings = self._context, self._context.settings

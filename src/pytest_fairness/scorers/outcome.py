@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.errors import FrameError, UsageError
+from pytest_fairness.errors import FrameError, UsageError, did_you_mean
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.running_test import check_reading_time, current_test
 from pytest_fairness.scorers.decision import decision
@@ -131,13 +131,22 @@ def _scorer_of(
         scorers = test.scorers if test is not None else {}
     known = {**BUILT_IN, **scorers}
     if outcome not in known:
-        raise UsageError(
-            f"outcome={outcome!r} is neither a column nor a scorer. Columns: {_listed(columns)}. Scorers: "
-            f"{_listed(known)}. Give one of these, or a function that reads the reply"
-        )
+        raise UsageError(unknown_outcome(outcome, columns, known))
     if test is not None:
         test.scored_by.add(outcome)
     return known[outcome]
+
+
+def unknown_outcome(outcome: str, columns: Iterable[Any], scorers: Iterable[str], argument: str = "outcome") -> str:
+    """That *outcome* is none of *columns* and *scorers*, with the one that is meant, or all where none is close."""
+    columns, scorers = [str(column) for column in columns], list(scorers)
+    mend = did_you_mean(outcome, [*scorers, *columns])
+    if not mend:
+        mend = (
+            f". Columns: {_listed(columns)}. Scorers: {_listed(scorers)}. Give one of these, or a function that reads "
+            "the reply"
+        )
+    return f"{argument}={outcome!r} is neither a column nor a scorer{mend}"
 
 
 def _given(frame: pd.DataFrame, columns: tuple[str, ...]) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pytest_fairness.errors import FrameError, UsageError
+from pytest_fairness.errors import FrameError, UsageError, did_you_mean
 from pytest_fairness.model import OutcomeKind
 
 Floats: TypeAlias = "NDArray[np.float64]"
@@ -98,7 +98,8 @@ def require_column(frame: pd.DataFrame, column: str, what: str) -> pd.Series[Any
     """The column, or FrameError listing those that there are."""
     if column not in frame.columns:
         known = ", ".join(repr(str(name)) for name in frame.columns[:30])
-        raise FrameError(f"the frame has no column {column!r} for the {what}; it has {known}")
+        mend = did_you_mean(str(column), map(str, frame.columns)) or f"; it has {known}"
+        raise FrameError(f"the frame has no column {column!r} for the {what}{mend}")
     return frame[column]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -171,9 +172,15 @@ def _p_of_ranks(gap: Floats, error: Floats, ranks: _Ranks, sample: Sample, lost:
     return np.asarray(p_row if sample.labels else combine(p_row, two_sided_t(gap, error, sample.df)))
 
 
-def _normal_ranks(effect: float, icc: float) -> _Ranks:
+@lru_cache(maxsize=1)
+def _nodes() -> tuple[Floats, Floats]:
+    """Points and weights of the mean over a standard normal number."""
     x, weight = np.polynomial.hermite_e.hermegauss(60)
-    weight = weight / weight.sum()
+    return x, weight / weight.sum()
+
+
+def _normal_ranks(effect: float, icc: float) -> _Ranks:
+    x, weight = _nodes()
 
     def variance(shift: float, scale: float) -> float:
         rank = (ndtr(x * scale) + ndtr(x * scale - shift)) / 2

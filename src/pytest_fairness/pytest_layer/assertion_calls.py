@@ -1,0 +1,336 @@
+"""What a test calls our assertions with, as far as its source says: what cannot be is found before anything is asked.
+
+Only a call that runs whatever happens is looked at, on ``trials`` as the fixture gave them, and only what stands there
+in letters, or in the parameters of the item. All else is left to the assertion.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from pytest_fairness.design.grid import Grid
+from pytest_fairness.errors import did_you_mean, listed
+from pytest_fairness.model import Cell, OutcomeKind, Status, Trial
+from pytest_fairness.pytest_layer import marks
+from pytest_fairness.pytest_layer.plans import Planned, PlannedPairs
+from pytest_fairness.scorers.outcome import unknown_outcome
+from pytest_fairness.trials_frame import EndpointFacts, trials_frame
+
+if TYPE_CHECKING:
+    import pytest
+
+FRAME = "trials"
+#: Arguments of the calls that are looked at, by what they name.
+_OUTCOMES = frozenset({"outcome", "score"})
+_COLUMNS = frozenset({"by", "cluster", "block", "persona", "categories", "warnings"})
+#: Analyses whose ``by`` names a class and no column.
+_OF_CHOICES = frozenset({"assert_no_preference", "analyze_preference", "assert_arm_reduces_disparity", "analyze_arms"})
+_NOT_JUDGED = frozenset({"skip", "skipif", "xfail"})
+_READERS = frozenset({"len", "print", "list", "set", "sorted"})
+#: Attributes of a table by which something may be put into it.
+_PLACES = frozenset({"loc", "iloc", "at", "iat"})
+#: Cells whose columns are made before a column is said to be unknown; in a larger grid none is.
+_MOST_CELLS = 20_000
+
+
+def problems(
+    item: pytest.Item, planned: Planned | None, tier: int, scorers: Callable[[], Mapping[str, Any]]
+) -> list[str]:
+    """What is wrong with the calls of *item*, whose design is *planned*: each with its file and line."""
+    function = getattr(item, "function", None)
+    if planned is None or function is None or any(item.get_closest_marker(name) for name in _NOT_JUDGED):
+        return []
+    design, found = _Design(planned, tier, scorers), []
+    for call in _calls(item, function):
+        why = _misfit(call) or (design.problem(call) if call.frame is not None else None)
+        if why is not None:
+            found.append(f"{item.location[0]}:{call.line}: {call.name}: {why}")
+    return found
+
+
+def outcome_kinds(item: pytest.Item, scorers: Mapping[str, Any]) -> tuple[str, ...]:
+    """The kinds of outcome that *item* judges, each once, as far as its calls say them or name a scorer."""
+    function = getattr(item, "function", None)
+    kinds = [] if function is None else [_kind(call, scorers) for call in _calls(item, function)]
+    return tuple(dict.fromkeys(kind for kind in kinds if kind is not None))
+
+
+def _kind(call: _Call, scorers: Mapping[str, Any]) -> str | None:
+    arguments = call.keywords if _misfit(call) else call.arguments
+    if "four_fifths" in call.name:
+        return str(OutcomeKind.BINARY)
+    if arguments.get("kind", "auto") in tuple(OutcomeKind):
+        return str(arguments["kind"])
+    outcome = next((arguments[name] for name in _OUTCOMES if name in arguments), None)
+    kind = getattr(scorers.get(outcome) if isinstance(outcome, str) else outcome, "kind", None)
+    return None if kind is None else str(OutcomeKind(kind))
+
+
+# ---------------------------------------------------------------- reading the source
+
+
+class _Unknown:
+    """An argument whose value the source does not say."""
+
+
+_UNKNOWN = _Unknown()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Call:
+    """A call of *function*: its arguments, those that the source says by value. ``frame`` is ``"whole"`` or ``"part"``
+    of the table of trials as it came, None where that is not known.
+    """
+
+    function: Callable[..., Any]
+    line: int
+    positional: Sequence[Any]
+    keywords: Mapping[str, Any]
+    frame: str | None
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        return inspect.signature(self.function).bind(*self.positional, **self.keywords).arguments
+
+
+def _calls(item: pytest.Item, function: Callable[..., Any]) -> Iterator[_Call]:
+    """The calls of our assertions that the body of *function* makes whatever happens."""
+    function = inspect.unwrap(function)
+    definition, start = _definition(function)
+    if definition is None:
+        return
+    names, given = function.__globals__, dict(_parameters(item))
+    local = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name) and _assigned(node)}
+    untouched = _is_ours(item) and not _is_touched(definition, names)
+    for node, loops in _unconditional(definition.body):
+        called = _ours(node.func, names, local)
+        unpacks = any(isinstance(argument, ast.Starred) for argument in node.args)
+        if called is None or unpacks or any(keyword.arg is None for keyword in node.keywords):
+            continue
+        known = {name: value for name, value in given.items() if name not in local}
+        for values in _rounds(loops):
+            yield _Call(
+                function=called,
+                line=start + node.lineno - 1,
+                positional=[_value(argument, {**known, **values}) for argument in node.args],
+                keywords={str(keyword.arg): _value(keyword.value, {**known, **values}) for keyword in node.keywords},
+                frame=_frame(node) if untouched else None,
+            )
+
+
+@lru_cache(maxsize=1024)
+def _definition(function: Callable[..., Any]) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef | None, int]:
+    """The syntax of *function* and its first line; None where a program made it, or another language."""
+    try:
+        lines, start = inspect.getsourcelines(function)
+        (definition,) = ast.parse(textwrap.dedent("".join(lines))).body
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return None, 0
+    return (definition if isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef)) else None), start
+
+
+def _assigned(node: ast.Name) -> bool:
+    return not isinstance(node.ctx, ast.Load)
+
+
+def _parameters(item: pytest.Item) -> Iterator[tuple[str, Any]]:
+    """The parameters that *item* gets as they stand in its ``parametrize``, by no fixture."""
+    for name, value in getattr(getattr(item, "callspec", None), "params", {}).items():
+        fixtures = marks.fixtures_of(item, name)
+        if fixtures and fixtures[-1].func.__module__.startswith("_pytest."):
+            yield name, value
+
+
+def _is_ours(item: pytest.Item) -> bool:
+    """Whether *item* gets the table as our own fixture makes it, and no other fixture has it in its hands."""
+    ours = marks.fixtures_of(item, FRAME)
+    fixtures = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+    others = (one for known in fixtures.values() for one in known if FRAME in one.argnames)
+    return bool(ours) and ours[-1].func.__module__ == marks.FIXTURES and not any(others)
+
+
+def _unconditional(
+    body: Sequence[ast.stmt], loops: tuple[ast.For, ...] = ()
+) -> Iterator[tuple[ast.Call, tuple[ast.For, ...]]]:
+    """The calls that are statements of *body*, or all of what a statement assigns, returns or asserts; those in loops
+    over constants with their *loops*.
+    """
+    for statement in body:
+        if isinstance(statement, ast.For) and _is_constant(statement.iter) and isinstance(statement.target, ast.Name):
+            yield from _unconditional(statement.body, (*loops, statement))
+        value = getattr(statement, "test" if isinstance(statement, ast.Assert) else "value", None)
+        if isinstance(value, ast.Call) and not isinstance(statement, ast.AugAssign):
+            yield value, loops
+        if isinstance(statement, (ast.Return, ast.Raise)):
+            return
+
+
+def _is_constant(node: ast.expr) -> bool:
+    return isinstance(node, (ast.Tuple, ast.List)) and all(isinstance(one, ast.Constant) for one in node.elts)
+
+
+def _rounds(loops: Sequence[ast.For]) -> Iterator[dict[str, Any]]:
+    """What the variables of *loops* are, round by round; one round without any."""
+    if not loops:
+        yield {}
+        return
+    first, *rest = loops
+    for value in ast.literal_eval(first.iter):
+        for inner in _rounds(rest):
+            yield {getattr(first.target, "id", ""): value, **inner}
+
+
+def _ours(node: ast.expr, names: Mapping[str, Any], local: Collection[str]) -> Callable[..., Any] | None:
+    """The assertion or analysis of ours that *node* names among the globals *names*."""
+    found = None
+    if isinstance(node, ast.Name) and node.id not in local:
+        found = names.get(node.id)
+    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id not in local:
+        module = names.get(node.value.id)
+        is_ours = getattr(module, "__name__", "") == "pytest_fairness"
+        found = getattr(module, node.attr, None) if is_ours else None
+    module = getattr(found, "__module__", None) or ""
+    named = inspect.isfunction(found) and found.__name__.startswith(("assert_", "analyze_"))
+    return found if named and module.startswith(("pytest_fairness.asserts", "pytest_fairness.analysis.")) else None
+
+
+def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
+    if isinstance(node, ast.Name) and node.id in known:
+        return known[node.id]
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return _UNKNOWN
+
+
+def _frame(call: ast.Call) -> str | None:
+    """How much of the trials *call* is given: all, or those that a comparison chooses."""
+    named = (keyword.value for keyword in call.keywords if keyword.arg == "frame")
+    node = call.args[0] if call.args else next(named, None)
+    if isinstance(node, ast.Name) and node.id == FRAME:
+        return "whole"
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, (ast.Compare, ast.BinOp)):
+        return None
+    return "part" if isinstance(node.value, ast.Name) and node.value.id == FRAME else None
+
+
+def _is_touched(definition: ast.AST, names: Mapping[str, Any]) -> bool:
+    """Whether anything but our own functions could change the table: it is handed on, or something is put into it."""
+    nodes = list(ast.walk(definition))
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    methods, reads = {id(call.func) for call in calls}, set[int]()
+    for call in calls:
+        is_reader = isinstance(call.func, ast.Name) and call.func.id in _READERS
+        if is_reader or _ours(call.func, names, ()) is not None:
+            reads.update(map(id, (*call.args, *(keyword.value for keyword in call.keywords))))
+    for node in nodes:
+        if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load):
+            puts = isinstance(node, ast.Attribute) and node.attr in _PLACES
+            if not puts and id(node) not in methods:
+                reads.add(id(node.value))
+    return any(isinstance(node, ast.Name) and node.id == FRAME and id(node) not in reads for node in nodes)
+
+
+# ---------------------------------------------------------------- holding it against the design
+
+
+def _misfit(call: _Call) -> str | None:
+    """Why *call* does not fit the signature of what it calls."""
+    known = inspect.signature(call.function).parameters
+    for name in call.keywords:
+        if name not in known:
+            return f"there is no argument {name!r}{did_you_mean(name, known) or f' (there are: {listed(known)})'}"
+    try:
+        _ = call.arguments
+    except TypeError as error:
+        return str(error)
+    return None
+
+
+class _Design:
+    """What the table of trials is going to look like."""
+
+    def __init__(self, planned: Planned, tier: int, scorers: Callable[[], Mapping[str, Any]]) -> None:
+        self._planned, self._tier, self._scorers = planned, tier, scorers
+
+    def problem(self, call: _Call) -> str | None:
+        """Why *call* cannot be right on such a table."""
+        arguments = call.arguments
+        own = arguments.get("scorers")
+        for name, value in arguments.items():
+            why = None
+            if name in _OUTCOMES and own is None:
+                why = self._of_outcome(name, value)
+            elif name in _COLUMNS and call.name not in _OF_CHOICES:
+                why = self._of_columns(name, value, whole=call.frame == "whole")
+            elif name == "reference" and value is not None:
+                why = self._of_reference(value, arguments.get("by"))
+            if why is not None:
+                return why
+        return None
+
+    def _of_outcome(self, argument: str, value: Any) -> str | None:
+        if isinstance(value, (list, tuple, dict, set, int, float)):
+            return f"{argument}={value!r}: give one column, the name of a scorer, or a function of the reply"
+        known = not isinstance(value, str) or value in self._scorers() or self.has(value)
+        return None if known else unknown_outcome(value, self.columns, self._scorers(), argument)
+
+    def _of_columns(self, argument: str, value: Any, *, whole: bool) -> str | None:
+        """Why one of the columns *value* cannot be compared."""
+        columns = list(value) if isinstance(value, (list, tuple)) else [value]
+        for column in columns:
+            if not isinstance(column, str) or self.has(column):
+                continue
+            swapped = "; outcome and by are swapped" if argument == "by" and column in self._scorers() else ""
+            near = swapped or did_you_mean(column, self.columns) or f" (there are: {listed(self.columns)})"
+            is_scorer = " names a scorer and" if swapped else ""
+            return f"{argument}={column!r}{is_scorer} is no column of the trials{near}"
+        grid = self._planned.grid
+        if argument != "by" or not whole or len(columns) > 1 or not isinstance(grid, Grid):
+            return None
+        groups = {unit.groups.get(str(columns[0])) for unit in grid.units}
+        is_alone = len(groups) == 1 and None not in groups
+        return f"{columns[0]!r} has one group only ({groups.pop()!r}): a comparison needs two" if is_alone else None
+
+    def _of_reference(self, value: Any, by: Any) -> str | None:
+        grid = self._planned.grid
+        units = grid.units if isinstance(grid, Grid) and isinstance(by, str) and isinstance(value, str) else ()
+        groups = dict.fromkeys(unit.groups[by] for unit in units if by in unit.groups)
+        if not groups or value in groups:
+            return None
+        near = did_you_mean(value, groups) or f" (there are: {listed(groups)})"
+        return f"reference={value!r} is no group of {by!r}{near}"
+
+    def has(self, column: str) -> bool:
+        """Whether the table has *column*, as far as anybody can know before it is there."""
+        return column in self._first or len(self._planned.grid) > _MOST_CELLS or column in self.columns
+
+    @cached_property
+    def _first(self) -> frozenset[str]:
+        """Some of the columns that are known without making a table."""
+        cell: Cell = self._planned.grid[0]
+        return frozenset((*cell.groups, *cell.context, *cell.attributes, "template", "name"))
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """All columns, made of trials that were never run."""
+        planned, trial = self._planned, Trial(key="", repetition=0, status=Status.NOT_RUN)
+        # Choices have the same columns throughout, and a table of them is large.
+        cells = 1 if isinstance(planned, PlannedPairs) else len(planned.grid)
+        entries = planned.entries(self._tier, range(cells))
+        frame = trials_frame([(one.cell, trial) for one in entries], EndpointFacts(name="", simulated=False))
+        scripts = [(one.cell, one.script) for one in entries if one.script is not None]
+        of_scripts = (name for cell, script in scripts for name in script.columns(cell, trial))
+        by_axes = ("temperature",) if planned.temperatures else ()
+        names = (*map(str, planned.table(frame).columns), "requests", *planned.script_columns, *of_scripts, *by_axes)
+        return list(dict.fromkeys(names))
