@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from conftest import MODES
 
 from pytest_fairness.design.grid import expand_grid
 from pytest_fairness.endpoints.simulated import simulated_endpoint
@@ -18,6 +17,7 @@ from pytest_fairness.scorers.rating import rating
 from pytest_fairness.scorers.triage import triage
 from pytest_fairness.suites.bias.associations import CHOICES, names_achievement, rank_of_choice
 from pytest_fairness.suites.bias.programme import WAYS
+from tests.conftest import MODES
 from tests.support.servers import ModelServer
 
 from ..pytest_layer.conftest import MODELS, Project
