@@ -208,6 +208,98 @@ def test_the_action_names_what_there_is() -> None:
 # ---------------------------------------------------------------- GitHub
 
 
+REFUSE = "Refuse what would judge itself"
+
+
+def repository(runner: Runner) -> None:
+    """Make a repository of the checkout, with all that is in it."""
+    for arguments in (["init", "-q"], ["add", "-f", "--", "."]):
+        subprocess.run(["git", *arguments], cwd=runner.path, check=True)
+
+
+def test_a_run_that_is_committed_is_refused(runner: Runner) -> None:
+    """F68: whoever commits it brings the replies that a fork's tests judge. One that lies there untracked is the
+    cache's; where there is no repository, nobody knows whose it is."""
+    assert runner.step(REFUSE).returncode == 0
+    repository(runner)
+    run = runner.path / ".fairness" / "runs" / "2999-01-01-001"
+    run.mkdir(parents=True)
+    (run / "manifest.json").write_text("{}")
+    assert runner.step(REFUSE).returncode == 0
+    repository(runner)
+    for refused in (runner.step(REFUSE), runner.job(".fairness", CI_MERGE_REQUEST_PROJECT_ID="2")):
+        assert (refused.returncode, ".fairness is in the repository" in refused.stdout) == (1, True)
+    shutil.rmtree(runner.path / ".git")
+    assert runner.step(REFUSE).returncode == 1
+    order = [step["name"] for step in ACTION["runs"]["steps"]]
+    assert order.index(REFUSE) == 0
+
+
+def test_what_runs_the_tests_of_a_fork_with_secrets_is_refused(runner: Runner) -> None:
+    refused = runner.step(REFUSE, GITHUB_EVENT_NAME="pull_request_target")
+    assert (refused.returncode, "let the workflow run on pull_request." in refused.stdout) == (1, True)
+    assert runner.step(REFUSE, {"upload": "everything"}).returncode == 1
+    texts = [(CI / "github" / "workflow.yml").read_text(), (CI.parent / "docs" / "ci.md").read_text()]
+    for text in texts:
+        without = re.findall(r"uses: actions/checkout@v\d+\n\s+with:\s+\{?persist-credentials: false", text)
+        assert len(without) == text.count("uses: actions/checkout@") > 0
+
+
+def test_a_fork_is_judged_by_the_run_that_was_restored(runner: Runner) -> None:
+    """By its id: neither by a replay, nor by a session that asked nothing."""
+    assert runner.step("Run the tests").returncode == 0
+    run = Path(runner.outputs["run"]).name
+    fork = {"FORK": "true"}
+    for _ in range(2):
+        assert runner.step("Run the tests", values=fork).returncode == 0
+    (runner.path / "test_table.py").write_text(BASELINE)
+    runner.step("Run the tests", {"arguments": "test_table.py"})
+    assert len(runner.runs) == 4
+    judged = runner.step("Run the tests", {"arguments": "test_suite.py"}, fork)
+    assert judged.returncode == 0
+    manifests = (runner.path / ".fairness" / "runs").glob("*/manifest.json")
+    sources = [json.loads(path.read_text()).get("replay_of") for path in sorted(manifests)]
+    assert sources == [None, run, run, None, run]
+    command = json.loads((runner.path / runner.outputs["run"] / "manifest.json").read_text())["command"]
+    assert f"--fairness-replay={run}" in command
+
+
+def test_the_artefact_has_no_trials(runner: Runner) -> None:
+    """Pages, findings and manifest alone, unless somebody says otherwise; a shard is whole, to be merged."""
+    assert runner.step("Run the tests").returncode == 0
+    run = runner.path / runner.outputs["run"]
+    step = STEPS["Keep the reports as an artefact"]
+    assert "inputs.upload == 'reports'" in step["if"]
+    assert ACTION["inputs"]["upload"]["default"] == "reports"
+    patterns = [pattern.rpartition("/")[2] for pattern in step["with"]["path"].split()]
+    kept = {path.name for pattern in patterns for path in run.glob(pattern)}
+    assert {"report.html", "report.md", "junit.xml", "findings.json", "manifest.json"} <= kept
+    assert not [name for name in kept if name.startswith(("trials", "run.sqlite3"))]
+    whole = STEPS["Keep the run as an artefact"]["if"]
+    assert "(inputs.upload == 'run' || inputs.shard != '')" in whole
+    assert runner.job(".fairness").returncode == 0
+    copied = {path.name for path in (runner.path / "fairness-run").iterdir()}
+    assert copied == {"report.html", "findings.json", "manifest.json"}
+    assert runner.job(".fairness", FAIRNESS_UPLOAD="run").returncode == 0
+    assert "run.sqlite3" in {path.name for path in (runner.path / "fairness-run").iterdir()}
+
+
+@pytest.mark.parametrize("forge", ["github", "gitlab"])
+def test_file_names_are_no_lines(runner: Runner, forge: str) -> None:
+    """A folder of runs whose name goes on in a second line removes nothing else when old runs are removed."""
+    runs = runner.path / ".fairness" / "runs"
+    for name in ("2000-01-01-001\ntest_suite.py", "2001-01-01-001 -rf endpoints.yaml", "2002-01-01-001"):
+        (runs / name).mkdir(parents=True)
+    if forge == "github":
+        done = runner.step("Keep the last runs alone", {"keep": "1"})
+    else:
+        done = runner.job(".fairness", FAIRNESS_KEEP="1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (runner.path / "test_suite.py").is_file()
+    assert (runner.path / "endpoints.yaml").is_file()
+    assert len(list(runs.glob("2*"))) == 1
+
+
 def test_a_pull_request_from_one_push_to_the_next(runner: Runner) -> None:
     """The run is kept with its reports; the next says what is new, at the test and in the one comment; a fork judges
     the recorded run.

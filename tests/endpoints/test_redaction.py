@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import json
+from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
@@ -21,17 +23,22 @@ from pytest_fairness.endpoints.redaction import (
 
 SECRET = "canary+/=päss word-9Z"
 BYTES = SECRET.encode()
+KEY = "canary-Key/9q+tU=aB7"
 
 
 @pytest.fixture(autouse=True)
 def _secret() -> None:
     remember(SECRET)
+    remember(KEY)
 
 
 def test_a_known_secret_is_cut_in_every_form() -> None:
     """By value, also within longer words and encodings, from texts and from verbatim bodies."""
     encoded = [base64.b64encode(text) for text in (BYTES, b"user:" + BYTES, b"me:" + BYTES + b":you", b"x:" + BYTES)]
-    forms = [SECRET, quote(SECRET, safe=""), BYTES.hex(), base64.urlsafe_b64encode(BYTES).decode()]
+    html = "".join(letter if letter.isalnum() else f"&#{ord(letter)};" for letter in SECRET)
+    ascii_json = json.dumps(SECRET).strip('"').replace("/", "\\/").replace("+", "\\u002B")
+    others = [html, html.replace("&", "&amp;"), ascii_json, json.dumps(ascii_json).strip('"'), SECRET.upper()]
+    forms = [*others, SECRET, quote(SECRET, safe=""), BYTES.hex(), base64.urlsafe_b64encode(BYTES).decode()]
     for form in (*forms, *(one.decode() for one in encoded)):
         for clean in (redact, redact_values):
             left = clean(f"before {form} after")
@@ -60,6 +67,29 @@ def test_what_looks_like_a_key_is_cut_unannounced(text: str) -> None:
     """By pattern, for keys that nobody announced."""
     secrets = ("abcDEF", "abcdef123456", "ghi-123456", "eyJ", "AIza", "AKIA", "passw0rd", "xoxb")
     assert not any(secret in redact(text) for secret in secrets)
+
+
+SPELT = st.sampled_from([str, str.upper, json.dumps, quote, lambda text: text.replace("/", "&#x2f;"), repr])
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(), st.lists(SPELT, max_size=3), st.text())
+def test_what_stands_around_a_secret_stays(before: str, spelling: list[Callable[[str], str]], after: str) -> None:
+    """Whatever that is, and however often the secret was wrapped."""
+    secret = KEY
+    for spell in spelling:
+        secret = spell(secret)
+    cut = redact_values(f"{before} {secret} {after}")
+    assert cut.startswith(f"{before} ")
+    assert cut.endswith(f" {after}")
+    assert "[redacted]" in cut
+
+
+def test_a_megabyte_of_escapes_is_read_through() -> None:
+    """Each of which is looked at, in every layer, in a time that is proportional to their number."""
+    for unit in ('\\"', "\\", "&amp;", "%41", "\\u0041", f"{SECRET} "):
+        text = unit * (1_000_000 // len(unit))
+        assert (redact_values(text) == text) == (SECRET not in text)
 
 
 @settings(max_examples=50, deadline=None)

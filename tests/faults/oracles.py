@@ -194,7 +194,8 @@ def _lost(case: Case) -> set[str]:
 
 
 def canaries_stay_home(case: Case) -> None:
-    """O4: no secret, in any of its spellings, in any file of the project or in the output; no prompt outside the runs.
+    """O4: no secret, in any of its spellings and in whatever case, in any file of the project or in the output; no
+    prompt outside the runs.
 
     The policy: keys, headers that are not on the allow-list and passwords in addresses appear nowhere. Prompts appear
     in the folders of runs (log and report), and nowhere else: not on the terminal, in JUnit's file, in baselines
@@ -202,14 +203,15 @@ def canaries_stay_home(case: Case) -> None:
     """
     spellings = [(secret, form) for secret in case.secrets for form in _spellings(secret)]
     for path, data in _files(case):
+        lowered = data.lower()
         for secret, form in spellings:
-            assert form not in data, f"O4: the canary {secret[:6]}… reached {path}"
+            assert form not in lowered, f"O4: the canary {secret[:6]}… reached {path}"
         home = case.run is not None and path.is_relative_to(case.run.parent)
         for prompt in () if home else case.prompts:
             assert prompt.encode() not in data, f"O4: the prompt {prompt[:40]!r} reached {path}"
     printed = case.output.encode("utf-8", "surrogateescape")
     for secret, form in spellings:
-        assert form not in printed, f"O4: the canary {secret[:6]}… was printed"
+        assert form not in printed.lower(), f"O4: the canary {secret[:6]}… was printed"
     for prompt in case.prompts:
         assert prompt.encode() not in printed, f"O4: the prompt {prompt[:40]!r} was printed"
 
@@ -222,13 +224,21 @@ def _files(case: Case) -> Iterator[tuple[Path, bytes]]:
 
 def _spellings(secret: str) -> set[bytes]:
     data = secret.encode()
-    return {
+    odd = {letter for letter in secret if not letter.isalnum() and letter not in "-_."}
+
+    def spelt(pattern: str) -> bytes:
+        return "".join(pattern.format(ord(letter)) if letter in odd else letter for letter in secret).encode()
+
+    forms = {
         data,
         quote(secret, safe="").encode(),
         base64.b64encode(data).rstrip(b"=")[:-1],
         binascii.hexlify(data),
         json.dumps(secret)[1:-1].encode(),
+        data.replace(b"/", b"\\/"),
+        *map(spelt, ("\\u{:04x}", "&#{};", "&#x{:x};", "%{:02x}")),
     }
+    return {form.lower() for form in forms}
 
 
 # ---------------------------------------------------------------- O5

@@ -246,6 +246,33 @@ def test_f59_an_endpoint_that_cannot_be_made_ready_is_not_asked(ask: Ask) -> Non
     assert endpoint.requests == []
 
 
+@pytest.mark.parametrize("mode", [[], ["-n2"]], ids=["plain", "n2"])
+def test_f71_the_deadline_passes_during_the_import(project: Project, mode: list[str]) -> None:
+    """One message a test, and neither a traceback nor a word of asyncio's."""
+    project.write(SUITE, LITELLM)
+    project.path.joinpath("conftest.py").write_text(SLOW_IMPORT, encoding="utf-8")
+    case = project.run(*mode, "--fairness-deadline", "0.7", "-rA", "-o", "log_level=DEBUG", apart=True)
+    assert case.code == 1
+    assert "the run's deadline passed before it was asked" in words(case)
+    assert not [word for word in ("Traceback", "never retrieved", "CutOff") if word in case.output], case.output
+    assert case.ledger == case.of("sent") == []
+    check(case)
+
+
+SLOW_IMPORT = """
+import time
+from pytest_fairness.endpoints import litellm
+
+load = litellm.load_litellm
+
+def slowly():
+    time.sleep(2)
+    return load()
+
+litellm.load_litellm = slowly
+"""
+
+
 @pytest.fixture
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """A failure for which the server asks for no pause is repeated at once."""

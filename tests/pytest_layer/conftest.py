@@ -17,10 +17,10 @@ import pandas as pd  # noqa: F401
 import pytest
 import scipy.special  # noqa: F401
 import yaml  # noqa: F401
-from conftest import MODES
 from vaderSentiment import vaderSentiment  # noqa: F401
 
 import pytest_fairness
+from tests.conftest import MODES
 from tests.support.findings_schema import conforming
 from tests.support.runs import records
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import MODES
 
 from pytest_fairness.cli import main
+from tests.conftest import MODES
 
 from .conftest import BIASED, GRID, Project, shown
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 
 import pytest
-from conftest import MODES
+
+from tests.conftest import MODES
 
 from .conftest import Project
 

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from conftest import MODES
 
 from pytest_fairness.pytest_layer.command_line import recorded_command, recorded_path, recorded_text, secrets_of
+from tests.conftest import MODES
 from tests.support.servers import ModelServer
 from tests.support.sessions import run_pytest
 

@@ -63,6 +63,10 @@ def test_one_test_one_class(suite: pytest.Pytester) -> None:
         ["test_it.py::test_rating?gender-t-default?", "*2/6 tests*"]
     )
     run("--fairness-test=OWN-1").stdout.fnmatch_lines(["test_it.py::test_own", "*1/6 tests*"])
+    both = run("--fairness-test=BIAS-ATTR-002", "--fairness-test", "OWN-1")
+    both.stdout.fnmatch_lines(["test_it.py::test_rating?gender-t-default?", "test_it.py::test_own", "*3/6 tests*"])
+    classes = run("--fairness-protected-class=gender", "--fairness-protected-class=race_ethnicity")
+    classes.stdout.fnmatch_lines(["*4/6 tests*"])
     for arguments, message in (
         (
             ["--fairness-test=BIAS-ATTR-009"],

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import MODES
 
+from tests.conftest import MODES
 from tests.support.sessions import run_pytest
 
 from . import (

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from conftest import MODES
 
 from pytest_fairness.pytest_layer import notifiers
 from pytest_fairness.reports import slack
+from tests.conftest import MODES
 from tests.reports.factories import four_fifths, results
 
 from .conftest import BIASED, GRID, Project

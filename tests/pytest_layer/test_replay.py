@@ -6,8 +6,8 @@ import shutil
 from typing import Any
 
 import pytest
-from conftest import MODES
 
+from tests.conftest import MODES
 from tests.support.servers import ModelServer
 
 from .conftest import GRID, MODELS, Project

@@ -8,8 +8,8 @@ import shutil
 from collections import Counter
 
 import pytest
-from conftest import MODES
 
+from tests.conftest import MODES
 from tests.support.servers import ModelServer
 
 from .conftest import BIASED, GRID, MODELS, Project, shown

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import MODES
 
 from pytest_fairness.cli import main
+from tests.conftest import MODES
 from tests.support.servers import Fault, ModelServer
 
 from .conftest import GRID, Project, shown

@@ -6,9 +6,9 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from conftest import MODES
 
 from pytest_fairness.cli import main
+from tests.conftest import MODES
 
 from .conftest import BIASED, GRID, Project, shown
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from conftest import MODES
+
+from tests.conftest import MODES
 
 from .conftest import Project
 

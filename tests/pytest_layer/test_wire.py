@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pytest
-from conftest import MODES
 
 from pytest_fairness.design.grid import expand_grid
 from pytest_fairness.endpoints.simulated import simulated_endpoint
+from tests.conftest import MODES
 from tests.support.servers import ModelServer
 
 from .conftest import GRID, MODELS, Project

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from conftest import MODES
+from tests.conftest import MODES
 
 from .conftest import Project
 

@@ -21,6 +21,7 @@ def project(tmp_path: Path) -> Path:
         run = tmp_path / ".fairness" / "runs" / id_
         run.mkdir(parents=True)
         (run / "manifest.json").write_text("{}")
+        (run / "findings.json").write_text('{"findings": [{}]}')
     (tmp_path / "tests" / "deep").mkdir(parents=True)
     return tmp_path
 
@@ -50,7 +51,7 @@ def test_a_run_is_found_from_below(project: Path, name: str, meant: int) -> None
         ("2026-02-28-003", "no run '2026-02-28-003'; near ones are: 2026-02-28-0"),
         ("letters", "the newest are: 2026-03-01-001, 2026-02-28-010"),
         ("", "'' is not the folder of a run"),
-        ("last~4", "only 4 of the runs asked for with 'last~4'"),
+        ("last~4", "only 4 runs that judged something; the newest are: 2026-03-01-001"),
         ("tests/deep", "'tests/deep' is not the folder of a run: it has neither manifest.json nor records"),
         ("..", "is not the folder of a run"),
         ("\x1b]0;x", r"no run '\x1b]0;x'"),

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from conftest import MODES
 
 from pytest_fairness.design.grid import expand_grid
 from pytest_fairness.endpoints.simulated import simulated_endpoint
@@ -18,6 +17,7 @@ from pytest_fairness.scorers.rating import rating
 from pytest_fairness.scorers.triage import triage
 from pytest_fairness.suites.bias.associations import CHOICES, names_achievement, rank_of_choice
 from pytest_fairness.suites.bias.programme import WAYS
+from tests.conftest import MODES
 from tests.support.servers import ModelServer
 
 from ..pytest_layer.conftest import MODELS, Project
@@ -60,7 +60,7 @@ def test_texts_differ_in_what_conveys_the_group_alone(id_: str, design: dict[str
         assert "{" not in cell.prompt
         assert ",," not in cell.prompt
         assert "  " not in cell.prompt
-        turns = grid.conversation_at(at, grid[at])
+        turns = grid.conversation_at(at, cell)
         assert cell.prompt in turns[-1]
         assert not any(cell.name in turn for turn in turns[:-1])
     assert {key: len(found) for key, found in texts.items()} == dict.fromkeys(texts, 1), texts

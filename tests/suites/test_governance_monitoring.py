@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import MODES
 
 from pytest_fairness.model import Finding, GroupResult, Reason, Verdict
 from pytest_fairness.reports.findings_json import RunResults
@@ -17,6 +16,7 @@ from pytest_fairness.suites.governance.monitoring import (
     drift_findings,
     drift_section,
 )
+from tests.conftest import MODES
 
 from ..pytest_layer.conftest import GRID, Project
 from .past_project import SUITE, past_of, past_run, save, scored

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import MODES
 
 from pytest_fairness.baselines.approval import Approval
 from pytest_fairness.baselines.document import BaselineDocument, Fingerprints
@@ -27,6 +26,7 @@ from pytest_fairness.suites.governance.oversight import (
     mitigated,
     unexpired,
 )
+from tests.conftest import MODES
 
 from ..pytest_layer.conftest import BIASED, GRID, Project
 from .past_project import SUITE, flagged, past_of, past_run, scored, with_justification

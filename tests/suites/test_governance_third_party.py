@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from conftest import MODES
 
 from pytest_fairness.endpoints.simulated import simulated_endpoint
 from pytest_fairness.errors import UsageError
@@ -27,6 +26,7 @@ from pytest_fairness.suites.governance.third_party import (
     reference_replies,
     write_canary,
 )
+from tests.conftest import MODES
 from tests.support.servers import Fault, ModelServer, openai_body
 
 from ..pytest_layer.conftest import GRID, MODELS, Project

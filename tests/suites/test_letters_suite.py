@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import MODES
 
 from pytest_fairness.scorers.lexicon import CATEGORIES, LexiconWarning
 from pytest_fairness.suites.letters.letter_results import LetterResults, PersonaLetters, block, status
+from tests.conftest import MODES
 
 from ..pytest_layer.conftest import Project
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import pandas as pd
 import pytest
-from conftest import MODES
 
 from pytest_fairness.model import Reason, Verdict
 from pytest_fairness.scorers.lexicon import CATEGORIES, shipped_lexicon
 from pytest_fairness.suites.red_team.bait import bait_finding, baited_letters
 from pytest_fairness.suites.red_team.detection import detect, detected
 from pytest_fairness.suites.red_team.red_team_cases import CLEAN, MUTATIONS, RedTeamCase, mutated, red_team_cases
+from tests.conftest import MODES
 
 from ..pytest_layer.conftest import Project
 

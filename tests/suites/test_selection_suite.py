@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import MODES
 
 from pytest_fairness.endpoints.simulated import Planted
+from tests.conftest import MODES
 
 from ..faults.conftest import Steady
 from ..pytest_layer.conftest import Project, Run

@@ -12,6 +12,7 @@ import argparse
 import re
 from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,15 @@ from pytest_fairness.runs import folder
 from pytest_fairness.runs.project import LAST, chosen_run, runs_root
 
 
-def add_run(parser: argparse.ArgumentParser, name: str = "run", *, several: bool = False, **given: Any) -> None:
+def add_run(
+    parser: argparse.ArgumentParser, name: str = "run", *, several: bool = False, judged: bool = True, **given: Any
+) -> None:
     """Add an argument that names a run, and is parsed to its folder; *given* as for ``add_argument``.
 
-    Where it may name *several*, by a pattern (``2026-02-*``), it is parsed to a list of folders.
+    Where it may name *several*, by a pattern (``2026-02-*``), it is parsed to a list of folders. ``last`` is the newest
+    that *judged* something, or else the newest of all.
     """
-    kind = chosen_runs if several else chosen_run
+    kind = partial(chosen_runs if several else chosen_run, judged=judged)
     action = parser.add_argument(name, **{"type": kind, "metavar": "RUN", "help": "the run", **given})
     complete(action, lambda **_: [*(path.name for path in folder.run_folders(runs_root())), LAST])
 
@@ -35,10 +39,10 @@ def complete(action: argparse.Action, words: Callable[..., Iterable[str]]) -> No
     action.completer = words  # type: ignore[attr-defined]
 
 
-def chosen_runs(name: str) -> list[Path]:
+def chosen_runs(name: str, *, judged: bool = True) -> list[Path]:
     """The run that *name* means, or those whose ids fit a pattern, the oldest first. Raises UsageError for none."""
     if not re.search(r"[*?\[]", name) or Path(name).exists():
-        return [chosen_run(name)]
+        return [chosen_run(name, judged=judged)]
     root = runs_root()
     found = [path for path in folder.run_folders(root) if fnmatchcase(path.name, name)]
     if not found:

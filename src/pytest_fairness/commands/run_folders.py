@@ -16,7 +16,7 @@ def add(subparsers: Any) -> None:
         help="put the shards of a run (--fairness-shard K/N) together, to be judged with --fairness-replay",
         example="pytest-fairness merge shard-1/ shard-2/ shard-3/",
     )
-    add_run(parser, "runs", nargs="+", help="the run of each shard")
+    add_run(parser, "runs", nargs="+", judged=False, help="the run of each shard")
     parser.add_argument(
         "--into", type=Path, metavar="DIR", help="the folder of runs in which the merged run is made (the project's)"
     )
@@ -26,7 +26,7 @@ def add(subparsers: Any) -> None:
         help="put what still verifies of a damaged run into a new one, and list what is lost",
         example="pytest-fairness salvage 2026-02-28-001",
     )
-    add_run(parser, "damaged", help="the damaged run, which is only read")
+    add_run(parser, "damaged", judged=False, help="the damaged run, which is only read")
     parser.add_argument(
         "--into", type=Path, metavar="DIR", help="the folder of runs in which the new run is made (where RUN lies)"
     )

@@ -97,7 +97,8 @@ def add(subparsers: Any) -> None:
         "come to its end, unreadable where its files are damaged (exit code 1).",
         example="pytest-fairness list '2026-02-*' --sort=-cost",
     )
-    add_run(parser, "runs", nargs="*", several=True, help="these alone; also a pattern of ids, as '2026-02-*'")
+    these = "these alone; also a pattern of ids, as '2026-02-*'"
+    add_run(parser, "runs", nargs="*", several=True, judged=False, help=these)
     add_options(parser, COLUMNS, _SHOWN)
     parser.set_defaults(run=list_runs)
     parser = subparsers.add_parser(

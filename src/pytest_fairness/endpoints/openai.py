@@ -179,7 +179,7 @@ def read_json(body: bytes) -> Any:
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
-        start = body[:200].decode("utf-8", "replace")
+        start = body[:2000].decode("utf-8", "replace")
         raise Unreadable(f"the body is not JSON: {message_of(start)}") from None
 
 

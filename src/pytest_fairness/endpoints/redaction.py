@@ -1,17 +1,21 @@
 """Keys: read from the environment when a call needs them, and kept out of all that is written down.
 
 By value: every secret that was read is remembered (:func:`remember`) and cut out of logs, errors and reports wherever
-it appears, also in its base64 and URL-encoded forms. By pattern: what looks like a key is cut out even if nobody
-announced it. The list of secrets of a process only ever grows.
+it appears: in either case, as base64 and hex, and as JSON, HTML and addresses spell it. By pattern: what looks like a
+key is cut out even if nobody announced it. The list of secrets of a process only ever grows.
 """
 
 from __future__ import annotations
 
 import base64
+import html
 import json
 import os
 import re
+import string
+from bisect import bisect_right
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from urllib.parse import quote, quote_plus, urlsplit, urlunsplit
 
@@ -22,8 +26,8 @@ MARK = "[redacted]"
 # Shorter than this, a value is as likely a word of the text as a secret.
 _SHORTEST = 6
 _SHORT = 200
+# In lower case.
 _forms: set[str] = set()
-_by_value: list[re.Pattern[str]] = []
 
 _PATTERN = re.compile(
     r"\b(?:sk|pk|rk|xai|gsk|hf|nvapi|r8|pplx|glpat|ghp|gho|ghs|github_pat|xox[abprs])[-_][A-Za-z0-9_\-]{8,}"
@@ -51,25 +55,25 @@ RESPONSE_HEADERS = frozenset((
 
 
 def remember(secret: str | None) -> None:
-    """From now on, cut *secret* out of everything, in every form that it might take."""
-    if not secret or len(secret.strip()) < _SHORTEST:
-        return
-    _forms.update(_variants(secret), _variants(secret.strip()))
-    # The longest first, so that no part of a form is left standing.
-    alternatives = "|".join(re.escape(form) for form in sorted(_forms, key=len, reverse=True))
-    _by_value[:] = [re.compile(alternatives)]
-    _redacted.cache_clear()
+    """From now on, cut *secret* out of everything, in every form that it might take; of several lines, each."""
+    for line in {secret, *secret.splitlines()} if secret else ():
+        value = line.strip()
+        if len(value) >= _SHORTEST and value.lower() not in MARK:
+            _forms.update(_variants(line) | _variants(value))
+            _redacted.cache_clear()
 
 
 def _variants(secret: str) -> set[str]:
     data = secret.encode("utf-8", "surrogatepass")
-    forms = {secret, quote(secret, safe=""), quote_plus(secret), json.dumps(secret)[1:-1], data.hex()}
+    partly = quote(secret, safe=string.printable)  # letters beyond ASCII alone
+    forms = {secret, json.dumps(secret)[1:-1], quote(secret, safe=""), quote_plus(secret), partly, data.hex()}
+    forms.update(_readings(secret)[-1:])
     # Within a longer text, base64 has three alignments; the outer characters mix with the neighbours and are cut.
     for lead in range(3):
         encoded = base64.b64encode(b"\0" * lead + data).decode("ascii").rstrip("=")
         inner = encoded[(lead * 8 + 5) // 6 : (lead * 8 + len(data) * 8) // 6]
         forms |= {inner, inner.replace("+", "-").replace("/", "_")}
-    return {form for form in forms if len(form) >= _SHORTEST}
+    return {_lowered(form) for form in forms if len(form) >= _SHORTEST}
 
 
 def redact(text: str) -> str:
@@ -86,10 +90,113 @@ def _redacted(text: str) -> str:
 
 
 def redact_values(text: str) -> str:
-    """*text* without the secrets that are known by value: for verbatim bodies, which a pattern might falsify."""
-    for pattern in _by_value:
-        text = pattern.sub(MARK, text)
-    return text
+    """*text* without the secrets that are known by value: for replies and verbatim bodies, which a pattern might
+    falsify.
+    """
+    if not _forms:
+        return text
+    readings = _readings(text)
+    spans = _found_in(text)
+    for depth, reading in enumerate(readings):
+        found = _found_in(reading)
+        layers = [_Escapes.of(before) for before in (text, *readings)[: depth + 1]] if found else []
+        for escapes in reversed(layers):
+            found = [escapes.span_before(*span) for span in found]
+        spans += found
+    return _without(text, spans)
+
+
+def _found_in(text: str) -> list[tuple[int, int]]:
+    """Where in *text* secrets stand as they are: first and last + 1."""
+    lowered = _lowered(text)
+    there = [form for form in _forms if form in lowered]
+    if not there:
+        return []
+    # The longest first, so that no part of a form is left standing.
+    forms = "|".join(re.escape(form) for form in sorted(there, key=len, reverse=True))
+    return [match.span() for match in re.finditer(forms, lowered)]
+
+
+def _without(text: str, spans: list[tuple[int, int]]) -> str:
+    parts, end = list[str](), 0
+    for first, last in sorted(spans):
+        if first >= end:
+            parts += (text[end:first], MARK)
+        end = max(end, last)
+    return "".join((*parts, text[end:]))
+
+
+def _lowered(text: str) -> str:
+    """*text* in lower case, each character at its place."""
+    lowered = text.lower()
+    if len(lowered) == len(text):
+        return lowered
+    return "".join(letter.lower() if len(letter.lower()) == 1 else letter for letter in text)
+
+
+# ---------------------------------------------------------------- what JSON, HTML and addresses make of a character
+
+# JSON's escapes of what it need not escape, with as many backslashes as it was wrapped; HTML's references, by number
+# and by name; ASCII in addresses.
+_ESCAPE = re.compile(
+    r"""\\+(?:u(?P<json>[0-9a-fA-F]{4})|(?P<itself>["'/\\]))"""
+    r"|(?P<html>&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8}(?=;));?)"
+    r"|%(?P<address>[2-7][0-9a-fA-F])"
+)
+#: Spellings within spellings: HTML in JSON in JSON.
+_MOST_LAYERS = 4
+
+
+def _character(escape: re.Match[str]) -> str:
+    code = escape["json"] or escape["address"]
+    if code:
+        return chr(int(code, 16))
+    if escape["itself"]:
+        return escape["itself"]
+    letter = html.unescape(escape["html"])
+    return letter if len(letter) == 1 else escape[0]
+
+
+def _readings(text: str) -> list[str]:
+    """*text* with each escape read once, twice, and so on: as often as that changes anything."""
+    readings: list[str] = []
+    reading = text
+    while len(readings) < _MOST_LAYERS and (further := _ESCAPE.sub(_character, reading)) != reading:
+        readings.append(further)
+        reading = further
+    return readings
+
+
+@dataclass(slots=True)
+class _Escapes:
+    """Those of a text: ``after``, where the characters stand that they are read as; ``before``, where each stood."""
+
+    after: list[int] = field(default_factory=list)
+    before: list[tuple[int, int]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, text: str) -> _Escapes:
+        escapes, shorter = cls(), 0
+        for escape in _ESCAPE.finditer(text):
+            if len(_character(escape)) == 1:
+                escapes.after.append(escape.start() - shorter)
+                escapes.before.append(escape.span())
+                shorter += escape.end() - escape.start() - 1
+        return escapes
+
+    def span_before(self, first: int, last: int) -> tuple[int, int]:
+        """Where what stands from *first* to *last* came from, in the text before."""
+        return self._place(first)[0], self._place(last - 1)[1]
+
+    def _place(self, position: int) -> tuple[int, int]:
+        number = bisect_right(self.after, position) - 1
+        if number < 0:
+            return position, position + 1
+        start, end = self.before[number]
+        if self.after[number] == position:
+            return start, end
+        beyond = end + position - self.after[number] - 1
+        return beyond, beyond + 1
 
 
 def safe_url(url: str) -> str:
@@ -140,8 +247,22 @@ def is_secret(name: str, value: str) -> bool:
     return bool(value) and _SECRET_NAME.search(plain) is not None and not _PLAIN_VALUE.fullmatch(value)
 
 
+_variables_seen: list[int] = []
+
+
 def remember_environment() -> None:
-    """Remember every value whose variable is called like a secret: libraries read them behind our back."""
+    """Remember every value whose variable is called like a secret: libraries and applications read them behind our
+    back.
+    """
+    _variables_seen[:] = [len(os.environ)]
     for name, value in os.environ.items():
         if is_secret(name, value):
             remember(value)
+
+
+def remember_new_variables() -> None:
+    """:func:`remember_environment`, where there are more variables or fewer than at the last look: applications read
+    theirs from a file when they are first asked.
+    """
+    if [len(os.environ)] != _variables_seen:
+        remember_environment()

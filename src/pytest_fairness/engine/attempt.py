@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from typing import Any
 
 from pytest_fairness.endpoints.prices import price_table
 from pytest_fairness.endpoints.protocol import CutOff, Endpoint, Evidence, Price, Reply
+from pytest_fairness.endpoints.redaction import redact, redact_values
 from pytest_fairness.engine.conversation import REPEATABLE
 from pytest_fairness.model import Status, Usage
 from pytest_fairness.runs.money import absurd, used, worst_case
@@ -99,7 +101,8 @@ def failed(evidence: Evidence, error: str, *, retry_after: float | None = None, 
     """The end of an attempt without an answer."""
     sensible = isinstance(retry_after, (int, float)) and 0 <= retry_after < math.inf
     pause = retry_after if sensible else None
-    return Attempt(evidence=evidence, error=error[:_LONGEST_ERROR], retry_after=pause, **more)
+    # Without secrets before it is cut: half a key is no longer known as one.
+    return Attempt(evidence=evidence, error=redact(error)[:_LONGEST_ERROR], retry_after=pause, **more)
 
 
 def cut_off(error: BaseException, when: str, flag: str) -> Attempt:
@@ -135,6 +138,19 @@ def replied(reply: Reply) -> Attempt:
         wire=reply.wire,
         cost=reply.cost,
     )
+
+
+def cut_secrets(attempt: Attempt) -> None:
+    """Take out of *attempt* what is known to be secret, of whatever endpoint it is: before anybody reads it."""
+    for name in ("text", "finish_reason", "model"):
+        value = getattr(attempt, name)
+        if value is not None:
+            setattr(attempt, name, redact_values(value))
+    if attempt.error is not None:
+        attempt.error = redact(attempt.error)
+    if attempt.wire is not None:
+        sent, received = redact_values(attempt.wire.request_body), redact_values(attempt.wire.response_body)
+        attempt.wire = replace(attempt.wire, request_body=sent, response_body=received)
 
 
 def _loggable(usage: Usage) -> Usage:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_fairness.endpoints.protocol import Endpoint, Evidence
+from pytest_fairness.endpoints.redaction import redact
 from pytest_fairness.model import JSON, Message, Status, Trial, Usage
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.records import SIMULATED, Attempt, attempt_of, conversation
@@ -96,7 +97,7 @@ class Conversation:
             elif self.turn < len(cell.turns):
                 following = conversation(cell.system, cell.turns, self.replies)
         except Exception as error:  # noqa: BLE001 - a step is somebody's function; what it raises is an outcome
-            status, self.error = Status.ERROR, f"a step of the trial raised {type(error).__name__}: {error}"
+            status, self.error = Status.ERROR, redact(f"a step of the trial raised {type(error).__name__}: {error}")
         if following:
             self.messages = following
         else:

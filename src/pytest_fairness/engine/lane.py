@@ -12,7 +12,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, asdict, dataclass
 
 from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Request, limits_of
-from pytest_fairness.engine.attempt import CANCELLED, Tariff, cut_off, failed, replied
+from pytest_fairness.endpoints.redaction import remember_environment, remember_new_variables
+from pytest_fairness.engine.attempt import CANCELLED, Tariff, cut_off, cut_secrets, failed, replied
 from pytest_fairness.engine.conversation import Conversation
 from pytest_fairness.engine.progress import Progress
 from pytest_fairness.errors import StoreError, UsageError
@@ -145,6 +146,8 @@ class Lane:
 
     async def prepare(self) -> None:
         """Have the endpoint ready to send, once. Raises AttemptError."""
+        if not self._prepared:
+            remember_environment()  # the system under test can read it, and repeat it
         prepare = getattr(self.endpoint, "prepare", None)
         if prepare is not None and not self._prepared:
             await prepare()
@@ -219,7 +222,11 @@ class Lane:
     def conclude(
         self, conversation: Conversation, ending: Attempt, reserved: int, seconds: float | None = None
     ) -> None:
-        """Log how its attempt ended, settle what was reserved for it, and let the conversation know."""
+        """Log how its attempt ended, settle what was reserved for it, and let the conversation know: here each attempt
+        becomes a record, so that here it loses what is secret.
+        """
+        remember_new_variables()
+        cut_secrets(ending)
         differs = self.tariff.answered_by(ending.model)
         cost, credible = self.tariff.cost(ending, reserved)
         flags = {MODEL_DIFFERS: differs, USAGE_INVALID: not credible, UNPRICED: cost is None}

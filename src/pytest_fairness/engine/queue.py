@@ -9,6 +9,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import Any
 
 from pytest_fairness.endpoints.protocol import Evidence
 from pytest_fairness.engine.attempt import CANCELLED, USAGE_ABSURD
@@ -158,6 +159,7 @@ class Queue:
     async def _prepare(self) -> None:
         """Have every endpoint ready to send, if neither a stop nor the end of the run comes first."""
         preparing = asyncio.gather(*(lane.prepare() for lane in self._context.lanes.values()))
+        preparing.add_done_callback(_take_note)  # also where nobody waits for it any more
         stopped = asyncio.ensure_future(self._stopped.wait())
         await asyncio.wait((preparing, stopped), timeout=self._context.left(), return_when=asyncio.FIRST_COMPLETED)
         stopped.cancel()
@@ -369,3 +371,9 @@ class Queue:
                 # Whoever has to slow down speaks for all: the limit is the endpoint's, not the trial's.
                 lane.paused_until = max(lane.paused_until, time.monotonic() + pause)
             await self._sleep(pause)
+
+
+def _take_note(future: asyncio.Future[Any]) -> None:
+    """Read the error of *future*: asyncio prints those that nobody has read."""
+    if not future.cancelled():
+        future.exception()

@@ -67,6 +67,7 @@ class Option(NamedTuple):
 
     *where*: ``both`` on the command line and in the ini file; ``typed`` on the command line alone; ``ini`` in the ini
     file alone; ``approval`` typed, and refused where a file or a variable sets it: such a change would approve itself.
+    *adds*: typed again, it names more; else what was typed last counts.
     """
 
     field: str
@@ -74,6 +75,7 @@ class Option(NamedTuple):
     default: Any
     where: Literal["both", "typed", "ini", "approval"]
     help: str
+    adds: bool = False
 
     @property
     def flag(self) -> str | None:
@@ -86,6 +88,8 @@ class Option(NamedTuple):
     def given(self, config: pytest.Config) -> tuple[Any, Any]:
         """What the command line says, and what the ini file does."""
         typed = None if self.flag is None else config.getoption(self.flag)
+        if isinstance(typed, list):
+            typed = ",".join(typed)
         return typed, None if self.where == "typed" else config.getini(f"fairness_{self.field}")
 
 
@@ -111,10 +115,16 @@ OPTIONS = (
         "",
         "typed",
         "run the fairness tests of these ids alone, as reports have them, with commas between them: BIAS-ATTR-001, "
-        "or BIAS-ATTR-* for several",
+        "or BIAS-ATTR-* for several; may be repeated",
+        adds=True,
     ),
     Option(
-        "protected_class", str, "", "typed", "run the fairness tests about these protected classes alone: gender,age"
+        "protected_class",
+        str,
+        "",
+        "typed",
+        "run the fairness tests about these protected classes alone: gender,age; may be repeated",
+        adds=True,
     ),
     Option("max_cost", _dollars, None, "both", "US dollars that this run may cost at most"),
     Option("deadline", _seconds, None, "both", "seconds that this session may ask; what is left then is not run"),
@@ -169,7 +179,11 @@ def add_options(parser: pytest.Parser) -> None:
     for option in OPTIONS:
         if option.flag is not None:
             text = option.help if option.ini is None else f"{option.help} (ini: {option.ini})"
-            form = {"action": "store_true"} if option.read is bool else {"metavar": option.field.upper()}
+            form: dict[str, Any] = {"metavar": option.field.upper()}
+            if option.read is bool:
+                form = {"action": "store_true"}
+            elif option.adds:
+                form["action"] = "append"
             group.addoption(option.flag, default=None, help=text, **form)
         if option.where != "typed":
             about = option.help if option.ini else f"refused: {option.flag} is read from the command line alone"

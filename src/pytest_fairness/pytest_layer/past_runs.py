@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_fairness.errors import UsageError
 from pytest_fairness.runs.folder import locate_run
 from pytest_fairness.runs.manifest import read_manifest, versions
+from pytest_fairness.runs.project import has_asked
 
 if TYPE_CHECKING:
     from pytest_fairness.context import Settings
@@ -15,11 +16,13 @@ if TYPE_CHECKING:
 #: Settings that decide which trials there are, or how chance falls: a replay takes them from the recording.
 RECORDED = ("endpoint", "tier", "seed")
 _PACKAGE = "pytest-fairness"
+#: What ``last`` is the newest of.
+ASKED = "that asked something itself"
 
 
 def resumable(root: Path, name: str) -> Path:
     """The run of *root* to resume. Raises UsageError where there is none, or it asked nothing itself."""
-    run = locate_run(root, name, is_meant=lambda run: _only(run, "replay_of", "merged_from"))
+    run = locate_run(root, name, is_meant=_asked_alone, which=ASKED)
     if not _only(run, "replay_of", "merged_from"):
         manifest = read_manifest(run)
         what = "a merged run" if "merged_from" in manifest else "a replay" if "replay_of" in manifest else "no run"
@@ -28,10 +31,18 @@ def resumable(root: Path, name: str) -> Path:
 
 
 def replayable(root: Path, here: Path, name: str) -> Path:
-    """The run to replay: an id of *root*, ``last`` (that is no replay itself), or a folder, seen from *here*."""
+    """The run to replay: an id of *root*, ``last`` (that asked something itself), or a folder, seen from *here*."""
     if (here / name / "manifest.json").is_file():
         return (here / name).resolve()
-    return locate_run(root, name, is_meant=lambda run: _only(run, "replay_of", "shard"))
+    return locate_run(root, name, is_meant=_has_replies, which=ASKED)
+
+
+def _asked_alone(run: Path) -> bool:
+    return _only(run, "replay_of", "merged_from") and has_asked(run)
+
+
+def _has_replies(run: Path) -> bool:
+    return _only(run, "replay_of", "shard") and (has_asked(run) or not _only(run, "merged_from"))
 
 
 def _only(run: Path, *others: str) -> bool:

@@ -16,7 +16,7 @@ from pytest_fairness.pytest_layer.estimate import dollars
 from pytest_fairness.pytest_layer.past_runs import changes_since
 from pytest_fairness.pytest_layer.plans import Planned
 from pytest_fairness.runs.database import is_being_written
-from pytest_fairness.runs.folder import reserve_run, run_folders
+from pytest_fairness.runs.folder import has_begun, reserve_run, run_folders
 from pytest_fairness.runs.manifest import FINISHED, read_manifest
 
 #: Options with which a command is the same: what is resumed and how far it goes, by how many, and what is shown of it.
@@ -71,7 +71,7 @@ def asked(tests: Sequence[str], grids: Mapping[Key, Planned]) -> dict[str, str]:
 def _last(context: RunContext, what: Mapping[str, str]) -> tuple[Path | None, str]:
     """The run to resume and why; or None, and why not. *what* the tests ask."""
     settings, mine = context.settings, _essence(context.command)
-    for run in reversed(run_folders(settings.run_dir)):
+    for run in filter(has_begun, reversed(run_folders(settings.run_dir))):
         manifest = read_manifest(run)
         if manifest.keys() & {"replay_of", "merged_from"}:
             continue

@@ -18,7 +18,7 @@ from pytest_fairness.reports.html import write_html
 from pytest_fairness.reports.markdown import markdown_report
 from pytest_fairness.reports.sections import printed_lines, read_sections
 from pytest_fairness.runs.files import shown
-from pytest_fairness.runs.folder import locate_run, run_folders
+from pytest_fairness.runs.folder import has_begun, locate_run, run_folders
 from pytest_fairness.runs.manifest import read_manifest
 
 #: What GitHub takes as the summary of a step, in bytes.
@@ -110,7 +110,8 @@ def earlier_results(run_dir: Path, here: Path, name: str, *, but: Path | None = 
     """
     place = here / name
     if name == "last":
-        return next((run for run in reversed(run_folders(run_dir)) if run != but and _is_judged(run)), None)
+        past = (run for run in reversed(run_folders(run_dir)) if run != but and has_begun(run))
+        return next(filter(_is_judged, past), None)
     run = place.resolve() if place.is_file() or (place / NAME).is_file() else locate_run(run_dir, name)
     if run == but:
         raise UsageError(f"run {run.name} cannot be compared with itself: name an earlier one")

@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 from pytest_fairness.errors import StoreError, UsageError
 from pytest_fairness.runs import files
+from pytest_fairness.runs.manifest import read_manifest
 
 _RUN_ID = re.compile(r"\d{4}-\d{2}-\d{2}-\d{3,}")
 _BACK = re.compile(r"last(?:~([0-9]{1,6}))?")
@@ -97,11 +98,13 @@ def find_run(root: Path, token: str) -> Path | None:
         return None
 
 
-def locate_run(root: Path, name: str, *, is_meant: Callable[[Path], bool] = lambda _: True) -> Path:
+def locate_run(
+    root: Path, name: str, *, is_meant: Callable[[Path], bool] = lambda _: True, which: str = "that has begun"
+) -> Path:
     """The run of *root* that *name* means: an id, or a beginning that no other id has.
 
-    ``last`` is the newest that *is_meant*, ``last~2`` the second before it. Raises UsageError, naming runs that are
-    near, where it means none or several.
+    ``last`` is the newest that *is_meant*, ``last~2`` the second before it, of those that have begun; *which* says so
+    in words. Raises UsageError, naming runs that are near, where it means none or several.
     """
     found = {path.name: path for path in run_folders(root)}
     newest = list(found.values())[::-1]
@@ -110,11 +113,7 @@ def locate_run(root: Path, name: str, *, is_meant: Callable[[Path], bool] = lamb
     if name in found:
         return found[name]
     if back := _BACK.fullmatch(name):
-        meant = [path for path in newest if is_meant(path)]
-        if len(meant) > int(back[1] or 0):
-            return meant[int(back[1] or 0)]
-        of_these = f"only {len(meant)} of the runs asked for with {name!r}" if meant else "no earlier run of this kind"
-        raise UsageError(f"{root} holds {of_these}")
+        return _counted_back(root, int(back[1] or 0), is_meant, which)
     begun = [path for path in newest if name and path.name.startswith(name)]
     if len(begun) == 1:
         return begun[0]
@@ -123,6 +122,46 @@ def locate_run(root: Path, name: str, *, is_meant: Callable[[Path], bool] = lamb
     near = [found[one] for one in difflib.get_close_matches(name, found, n=3, cutoff=0.75)]
     known = f"near ones are: {_few(near)}" if near else f"the newest are: {_few(newest)}"
     raise UsageError(f"{root} holds no run {name!r}; {known}")
+
+
+def _counted_back(root: Path, number: int, is_meant: Callable[[Path], bool], which: str) -> Path:
+    """The run *number* before the newest of those under *root* that have begun, and that *is_meant*."""
+    meant, later = list[Path](), list[Path]()
+    for run in reversed(runs := run_folders(root)):
+        if not has_begun(run):
+            later.append(run)
+        elif is_meant(run):
+            meant.append(run)
+        if len(meant) > number:
+            return run
+    count = f"only {len(meant)} run{'s' * (len(meant) != 1)}" if meant else "no run"
+    passed = f"; dated later than now, and passed over: {_few(later)}" if later else ""
+    raise UsageError(f"{root} holds {count} {which}{passed}; the newest are: {_few(runs[::-1])}")
+
+
+def has_begun(run: Path) -> bool:
+    """Whether the run began before now. One that is dated later was put there, or made by a clock that was wrong: it is
+    not the last.
+    """
+    now = datetime.datetime.now(datetime.UTC)
+    # The day in a name is that of the place where the run began, which may be half a day ahead.
+    latest = str((now + datetime.timedelta(hours=14)).date())
+    return run.name[:10] <= latest and not _is_after(_started(run), now)
+
+
+def _started(run: Path) -> str:
+    try:
+        return str(read_manifest(run).get("started") or "")
+    except StoreError:  # whoever reads the run says what is wrong with it
+        return ""
+
+
+def _is_after(moment: str, now: datetime.datetime) -> bool:
+    try:
+        parsed = datetime.datetime.fromisoformat(moment)
+    except ValueError:
+        return False
+    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=datetime.UTC)) > now
 
 
 def _few(runs: Sequence[Path]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import json
 import os
 import tomllib
 from pathlib import Path
@@ -11,9 +12,10 @@ from typing import Any
 from pytest_fairness.errors import UsageError
 from pytest_fairness.runs import database
 from pytest_fairness.runs.folder import locate_run
-from pytest_fairness.runs.manifest import LOGS, NAME
+from pytest_fairness.runs.manifest import LOGS, NAME, read_manifest
 
 RUN_DIR = Path(".fairness", "runs")
+FINDINGS = "findings.json"
 LAST = "last"
 #: Where pytest looks for its configuration, in its order.
 _FILES = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
@@ -43,17 +45,48 @@ def configuration(here: Path) -> tuple[Path, dict[str, Any]] | None:
     return None
 
 
-def chosen_run(name: str | os.PathLike[str], here: Path | None = None) -> Path:
+def has_judged(run: Path) -> bool:
+    """Whether the session of *run* came to a finding; of one whose findings are damaged, too: its reader says so."""
+    return _findings_of(run, "findings", missing=False)
+
+
+def has_asked(run: Path) -> bool:
+    """Whether trials were asked in *run*: neither a session that judged tables alone, nor a replay."""
+    manifest = read_manifest(run)
+    if "replay_of" in manifest or not manifest.get("endpoints"):
+        return False
+    return _findings_of(run, "run", "trials", "total", missing=True)  # else it was cut off while it asked
+
+
+def _findings_of(run: Path, *path: str, missing: bool) -> bool:
+    """Whether there is something at *path* in the findings of *run*; *missing* where it has none, true where they are
+    damaged.
+    """
+    try:
+        value = json.loads((run / FINDINGS).read_bytes())
+        for key in path:
+            value = value[key]
+    except FileNotFoundError:
+        return missing
+    except (OSError, ValueError, RecursionError, KeyError, TypeError):
+        return True
+    return bool(value)
+
+
+def chosen_run(name: str | os.PathLike[str], here: Path | None = None, *, judged: bool = True) -> Path:
     """The folder of the run that *name* means, seen from *here* (the working directory).
 
-    *name* is a folder, or what :func:`~pytest_fairness.runs.folder.locate_run` takes for a run of the project. Raises
-    UsageError, naming runs that are near, where it means none or several.
+    *name* is a folder, or what :func:`~pytest_fairness.runs.folder.locate_run` takes for a run of the project: ``last``
+    is the newest that *judged* something, or else of all. Raises UsageError, naming runs that are near, where it means
+    none or several.
     """
     here, text = Path.cwd() if here is None else here, os.fspath(name)
     if (here / text).is_dir() and is_run(here / text):
         return here / text
     if len(Path(text).parts) != 1 or text in (os.curdir, os.pardir):
         raise UsageError(f"{text!r} is not the folder of a run: it has neither {NAME} nor records")
+    if judged:
+        return locate_run(runs_root(here), text, is_meant=has_judged, which="that judged something")
     return locate_run(runs_root(here), text)
 
 

@@ -11,7 +11,7 @@ from pytest_fairness.model import ALARMS, Finding, Verdict
 from pytest_fairness.reports.findings_json import RunResults
 from pytest_fairness.reports.trend import read_runs
 from pytest_fairness.running_test import current_test
-from pytest_fairness.runs.folder import run_folders
+from pytest_fairness.runs.folder import has_begun, run_folders
 
 if TYPE_CHECKING:
     from pytest_fairness.context import RunContext
@@ -47,8 +47,10 @@ class PastRuns:
 def past_runs(context: RunContext) -> PastRuns:
     """All runs of the project but the one that is going on."""
     current = context.store.directory
-    read = read_runs([folder for folder in run_folders(context.settings.run_dir) if folder.name != current.name])
-    return PastRuns(read.runs, read.unreadable)
+    folders = [folder for folder in run_folders(context.settings.run_dir) if folder.name != current.name]
+    read = read_runs(filter(has_begun, folders))
+    later = [f"{folder.name}: it is dated later than now" for folder in folders if not has_begun(folder)]
+    return PastRuns(read.runs, (*read.unreadable, *later))
 
 
 def id_of(run: RunResults) -> str:

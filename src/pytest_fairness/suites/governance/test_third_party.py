@@ -10,7 +10,7 @@ from pytest_fairness.asserts import conclude
 from pytest_fairness.pytest_layer.fixtures import plainly
 from pytest_fairness.reports.sections import write_sections
 from pytest_fairness.runs.files import shown
-from pytest_fairness.runs.folder import run_folders
+from pytest_fairness.runs.folder import has_begun, run_folders
 from pytest_fairness.suites.governance import third_party
 from pytest_fairness.suites.governance.past_results import conclude_each
 
@@ -73,7 +73,8 @@ def test_canary_prompts_are_answered_alike(
     with plainly():
         now = third_party.canary_replies(trials, folder.name)
         kept = shown(third_party.write_canary(folder, now), fairness_run.root)
-        earlier = [one for one in run_folders(fairness_run.settings.run_dir) if one.name != folder.name]
+        others = [run for run in run_folders(fairness_run.settings.run_dir) if run.name != folder.name]
+        earlier = list(filter(has_begun, others))
         before, about = third_party.reference_replies(now.endpoint, options, fairness_run.root, earlier)
         if (section := third_party.canary_section(now, before)) is not None:
             write_sections(folder, section.id.replace("-", "_"), section)

@@ -1,4 +1,4 @@
-"""The repository's own pytest configuration: what every test can ask for."""
+"""What every test of this project can ask for, and nobody else's: suites that are run by name do not load it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from functools import partial
 
 import numpy as np  # noqa: F401 - numpy cannot be imported twice in one process, which in-process pytester would do
 import pytest
-from tests.support.sessions import run_pytest, worker_python
 
-pytest_plugins = ["pytester"]
+from tests.support.sessions import run_pytest, worker_python
 
 # Containers often forbid bytecode. The hundreds of sessions that are tested would each compile the plugin anew, which
 # takes longer than what they test.
