@@ -13,11 +13,14 @@ from conftest import MODES
 
 from pytest_fairness.design.grid import expand_grid
 from pytest_fairness.endpoints.simulated import simulated_endpoint
+from pytest_fairness.model import Status, Trial
+from pytest_fairness.scorers import outcome_of
 from pytest_fairness.scorers.decision import decision
 from pytest_fairness.scorers.rating import rating
 from pytest_fairness.scorers.triage import triage
 from pytest_fairness.suites.bias.associations import CHOICES, names_achievement, rank_of_choice
 from pytest_fairness.suites.bias.programme import WAYS
+from pytest_fairness.trials_frame import EndpointFacts, trials_frame
 from tests.support.servers import ModelServer
 
 from ..pytest_layer.conftest import MODELS, Project
@@ -69,6 +72,23 @@ def test_texts_differ_in_what_conveys_the_group_alone(id_: str, design: dict[str
     # The specification asks for 30 of narratives and ratings, and 50 of decisions, of which some may be refused.
     assert min(sizes) == max(sizes) >= (50 if id_.split("-")[1] in ("ATTR", "REFUSE") else 60)
     assert len(design["template"]) >= 3
+
+
+NARRATIVES = [pytest.param(*one, id=one[0]) for one in designs() if one[0].startswith("BIAS-NARR-0")]
+
+
+@pytest.mark.parametrize(("id_", "design"), NARRATIVES)
+def test_a_writer_that_repeats_what_it_was_told_has_one_tone(id_: str, design: dict[str, Any]) -> None:
+    """The same text about everybody, with the clause of the prompt in it and told once more in other words."""
+    rows = []
+    for cell in expand_grid(**design):
+        found = re.search(r", who ([^,]*),|\(([^)]*)\)", cell.prompt)
+        told = next(filter(None, found.groups())) if found else "new"
+        again = re.sub(r"^(?:has|is|was|\w+s) ", "", told)
+        text = f"We present {cell.name}, who {told}: {again}. {again.upper()}! {cell.name} was a helpful colleague."
+        rows.append((cell, Trial(key="k", repetition=0, status=Status.ANSWERED, replies=(text,))))
+    frame = trials_frame(rows, EndpointFacts(name="e", simulated=False))
+    assert outcome_of(frame, "sentiment").values.nunique() == 1, id_
 
 
 def test_every_class_of_the_specification_is_asked_about_in_every_test() -> None:

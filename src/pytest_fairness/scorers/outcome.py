@@ -20,14 +20,16 @@ from pytest_fairness.scorers.refusal import is_refusal
 from pytest_fairness.scorers.salary import salary
 from pytest_fairness.scorers.scorer import SHORT_REPLY, Score, Scorer, name_of
 from pytest_fairness.scorers.sentiment import sentiment
-from pytest_fairness.scorers.text import char_count, masked, names_of, word_count
+from pytest_fairness.scorers.text import char_count, masked, names_of, signal_mask, signals_of, word_count
 from pytest_fairness.scorers.triage import triage
 
 if TYPE_CHECKING:
     import pandas as pd
 
+#: What names, and the words of the prompt, add to the tone of a reply is no tone.
+_TONE = {"kind": "narrative", "low": -1, "high": 1, "masks_names": True, "masks_signals": True}
 _DECLARED: tuple[tuple[str, Callable[..., Score], str, dict[str, Any]], ...] = (
-    ("sentiment", sentiment, "2", {"kind": "narrative", "low": -1, "high": 1, "masks_names": True}),
+    ("sentiment", sentiment, "3", _TONE),
     ("word_count", word_count, "1", {"kind": "numeric", "unit": "words", "low": 0}),
     ("char_count", char_count, "1", {"kind": "numeric", "unit": "characters", "low": 0}),
     ("rating", rating, "3", {"kind": "ordinal", "unit": "points", "low": 1, "high": 10, "reply_tokens": SHORT_REPLY}),
@@ -94,10 +96,7 @@ def outcome_of(
             f"the scorer {scorer.name!r} reads the column 'reply', which the table does not have; its "
             f"columns are {_listed(frame.columns)}. Give outcome= one of these, or add the column 'reply'"
         )
-    replies = frame["reply"].tolist()
-    if scorer.masks_names:
-        named = zip(replies, names_of(frame), strict=True)
-        replies = [masked(reply, words) if isinstance(reply, str) else reply for reply, words in named]
+    replies = _replies(frame, scorer)
     refusals = frame["refused"].tolist() if "refused" in frame.columns else [False] * len(frame)
     fingerprint = scorer.fingerprint if scorer.built_in else None
     rows = zip(replies, _given(frame, scorer.columns), refusals, frame.index, strict=True)
@@ -138,6 +137,19 @@ def _scorer_of(
     if test is not None:
         test.scored_by.add(outcome)
     return known[outcome]
+
+
+def _replies(frame: pd.DataFrame, scorer: Scorer) -> list[Any]:
+    """The replies of *frame* as *scorer* is given them: without names, and without the words of the signal."""
+    replies = frame["reply"].tolist()
+    if scorer.masks_names:
+        named = zip(replies, names_of(frame), strict=True)
+        replies = [masked(reply, words) if isinstance(reply, str) else reply for reply, words in named]
+    signals = signals_of(frame) if scorer.masks_signals else None
+    if signals:
+        mask = signal_mask(signals)
+        replies = [mask(reply) if isinstance(reply, str) else reply for reply in replies]
+    return replies
 
 
 def _given(frame: pd.DataFrame, columns: tuple[str, ...]) -> list[dict[str, Any]]:
