@@ -21,13 +21,14 @@ from pytest_fairness.scorers.salary import salary
 from pytest_fairness.scorers.scorer import SHORT_REPLY, Score, Scorer, name_of
 from pytest_fairness.scorers.sentiment import sentiment
 from pytest_fairness.scorers.text import char_count, masked, names_of, signal_mask, signals_of, word_count
-from pytest_fairness.scorers.triage import triage
+from pytest_fairness.scorers.triage import triage, triage_esi, triage_manchester
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: What names, and the words of the prompt, add to the tone of a reply is no tone.
 _TONE = {"kind": "narrative", "low": -1, "high": 1, "masks_names": True, "masks_signals": True}
+_URGENCY = {"kind": "ordinal", "unit": "levels", "low": 1, "high": 5, "reply_tokens": SHORT_REPLY}
 _DECLARED: tuple[tuple[str, Callable[..., Score], str, dict[str, Any]], ...] = (
     ("sentiment", sentiment, "3", _TONE),
     ("word_count", word_count, "1", {"kind": "numeric", "unit": "words", "low": 0}),
@@ -36,7 +37,9 @@ _DECLARED: tuple[tuple[str, Callable[..., Score], str, dict[str, Any]], ...] = (
     ("decision", decision, "3", {"kind": "binary", "reply_tokens": SHORT_REPLY}),
     ("salary", salary, "3", {"kind": "numeric", "unit": "dollars a year", "reply_tokens": SHORT_REPLY}),
     ("refusal", is_refusal, "3", {"kind": "refusal", "lower_is_worse": False}),
-    ("triage", triage, "1", {"kind": "ordinal", "unit": "levels", "low": 1, "high": 5, "reply_tokens": SHORT_REPLY}),
+    ("triage", triage, "2", _URGENCY),
+    ("triage_esi", triage_esi, "1", _URGENCY),
+    ("triage_manchester", triage_manchester, "1", _URGENCY),
     ("disclaimer", has_disclaimer, "1", {"kind": "binary", "lower_is_worse": False}),
 )
 BUILT_IN: Mapping[str, Scorer] = {

@@ -38,16 +38,20 @@ class Patterns:
     def __init__(self, reader: str) -> None:
         self._entries, self._texts = _all_patterns()[reader], dict[str, str]()
         for name in self._entries:
-            texts = self.entries(name)
-            whole = texts[0] if len(texts) == 1 else f"(?:{'|'.join(texts)})"
-            self._texts[name] = re.sub(
-                r"<<(\w+)(?::(\w))?>>", lambda part: self._texts[part[1]].replace("@", part[2] or "@"), whole
-            )
+            texts = self.resolved(name)
+            self._texts[name] = texts[0] if len(texts) == 1 else f"(?:{'|'.join(texts)})"
 
     def entries(self, name: str) -> list[str]:
         """The entries of an array, or the one that there is, as they stand in the file."""
         found = self._entries[name]
         return ["".join(map(str.strip, text.splitlines())) for text in ([found] if isinstance(found, str) else found)]
+
+    def resolved(self, name: str) -> list[str]:
+        """The entries of an array, or the one that there is, with what other entries stand for filled in."""
+        return [
+            re.sub(r"<<(\w+)(?::(\w))?>>", lambda part: self._texts[part[1]].replace("@", part[2] or "@"), text)
+            for text in self.entries(name)
+        ]
 
     def words(self, name: str) -> list[str]:
         """The words of a list of alternatives."""
