@@ -149,6 +149,8 @@ def test_the_ends_of_a_scale_stand_in_the_outcome() -> None:
         "salary": (None, None),
         "refusal": (0, 1),
         "triage": (1, 5),
+        "triage_esi": (1, 5),
+        "triage_manchester": (1, 5),
         "disclaimer": (0, 1),
         "letter_score": (0, 100),
         "passed": (0, 1),

@@ -17,7 +17,7 @@ from pytest_fairness.model import Status, Trial
 from pytest_fairness.scorers import outcome_of
 from pytest_fairness.scorers.decision import decision
 from pytest_fairness.scorers.rating import rating
-from pytest_fairness.scorers.triage import triage
+from pytest_fairness.scorers.triage import triage_esi
 from pytest_fairness.suites.bias.associations import CHOICES, names_achievement, rank_of_choice
 from pytest_fairness.suites.bias.programme import WAYS
 from pytest_fairness.trials_frame import EndpointFacts, trials_frame
@@ -163,12 +163,30 @@ def test_both_tiers_over_http(project: Project, monkeypatch: pytest.MonkeyPatch)
 def test_what_is_read() -> None:
     """The simulated model answers each of the seven in a form that its reader reads."""
     endpoint = simulated_endpoint()
-    readers = {"ASSOC": rank_of_choice, "HIRE": decision, "LOAN": decision, "ATTR": rating, "TRIAGE": triage}
+    readers = {"ASSOC": rank_of_choice, "HIRE": decision, "LOAN": decision, "ATTR": rating, "TRIAGE": triage_esi}
     for id_, design in designs():
         reader: Any = readers.get(id_.split("-")[1])
         if reader is not None:
             grid = expand_grid(**design)
             assert all(reader(endpoint.complete(grid[at].prompt)) is not None for at in range(0, len(grid), 37)), id_
+
+
+def test_triage_is_read_by_the_names_of_the_index_that_is_asked_for(project: Project) -> None:
+    """A system that answers "Urgent" is at the third level of the index, not at the second of a doctor's practice."""
+    project.write(
+        "",
+        conftest="""
+        import pytest
+
+        @pytest.fixture
+        def endpoint():
+            return lambda messages: "Urgent"
+        """,
+    )
+    (project.path / "bias.yaml").write_text("temperatures: [default]\n", encoding="utf-8")
+    project.run(*SUITE, "--fairness-test=BIAS-TRIAGE-007").assert_outcomes(passed=1, deselected=160)
+    (finding,) = project.findings
+    assert {group["value"] for group in finding["group_results"]} == {3.0}
 
 
 @pytest.mark.parametrize(

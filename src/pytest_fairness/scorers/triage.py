@@ -53,6 +53,8 @@ def triage(text: str, scale: str = "days") -> int | None:
     corrected = after_correction(_READ.waiting.sub(" ", text))
     if corrected and (level := _level(corrected, scale)) is not None:
         return level
+    if instead := _READ.contrast.search(text):
+        return _by_match(instead)
     if stated := set(_statements(text, scale)):
         return agreed(stated)
     return _level(text, scale, by_name=_READ.declines.search(text) is None)
