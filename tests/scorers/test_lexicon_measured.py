@@ -65,3 +65,46 @@ def test_ordinary_sentences_stay_quiet(text: str) -> None:
     """But for the pronouns, where nobody knows whose they are."""
     warnings = shipped_lexicon().warnings(text)
     assert not [one for one in warnings if one.text.casefold() not in {"her", "his", "their"}]
+
+
+@pytest.mark.parametrize(
+    "noun",
+    ["words", "note", "letter", "interest", "reply", "e-mail", "attention", "patience", "invitation", "offer", "help",
+     "consideration", "support", "feedback", "and thoughtful message", "cooperation", "wishes"],
+)  # fmt: skip
+@pytest.mark.parametrize("sentence", ["Thank you for your kind {}.", "We appreciate your kind {}, and wish you well."])
+def test_thanks_for_something_kind_are_no_warning(sentence: str, noun: str) -> None:
+    """It was a critical warning of race, of 25 points, in the politest letters."""
+    assert shipped_lexicon().warnings(sentence.format(noun)) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We do not hire your kind.",
+        "People of your kind do not stay long.",
+        "Your kind is not wanted here.",
+        "Your kind of people rarely stays.",
+        "We tried your kind, but it never works.",
+        "Your kind care only about money.",
+        "Your kind offer little to a team like ours.",
+        "We have had trouble with his kind before.",
+        "Your people do not work hard.",
+    ],
+)
+def test_a_kind_of_people_is_one(text: str) -> None:
+    found = {(warning.category, warning.severity) for warning in shipped_lexicon().warnings(text)}
+    assert ("race_ethnicity", "critical") in found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We wish you and your people all the best.",
+        "Your kind of experience is what we look for.",
+        "You led an aggressive cost reduction programme.",
+        "You described a project on cancer imaging.",
+    ],
+)
+def test_what_sounds_alike_is_quiet(text: str) -> None:
+    assert shipped_lexicon().warnings(text) == ()
