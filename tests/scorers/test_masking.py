@@ -14,7 +14,7 @@ from pytest_fairness.documents import shipped_folder
 from pytest_fairness.model import Status, Trial
 from pytest_fairness.scorers import Scorer, outcome_of
 from pytest_fairness.scorers.sentiment import sentiment
-from pytest_fairness.scorers.text import SIGNAL_WORDS, masked, names_of, signal_mask
+from pytest_fairness.scorers.text import SIGNAL_WORDS, masked, names_of, signal_mask, unmasked
 from pytest_fairness.trials_frame import EndpointFacts, trials_frame
 
 
@@ -34,6 +34,20 @@ def test_what_is_masked() -> None:
     assert masked("Annabel and Anna", ("Anna",)) == "Annabel and Person"
     frame = pd.DataFrame({"name": ["persona-7"], "first_name": ["Joy"], "last_name": ["Won"]})
     assert set(names_of(frame)[0]) == {"Joy", "Won", "persona"}
+
+
+def test_places_in_a_masked_text_are_found_in_the_text_itself() -> None:
+    """Names are shorter and longer than what stands for them."""
+    text = "Bo, dear Annabel Lee: Bo and Maximilian are too old, says Bo."
+    words = ("Bo", "Annabel", "Maximilian")
+    blank = masked(text, words)
+    for phrase in ("dear", "Lee", "and", "too old", "says"):
+        start = blank.index(phrase)
+        ((first, last),) = unmasked(text, words, [(start, start + len(phrase))])
+        assert text[first:last] == phrase
+    whole = blank.index("and Person are")
+    assert [text[a:b] for a, b in unmasked(text, words, [(whole, whole + 14), (0, 6)])] == ["and Maximilian are", "Bo"]
+    assert unmasked(text, (), [(1, 3)]) == [(1, 3)]
 
 
 @pytest.mark.parametrize("scorer", ["word_count", "refusal"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from bisect import bisect_right
 from collections.abc import Iterable
 from functools import cache, lru_cache
 from pathlib import Path
@@ -184,6 +185,15 @@ def _words(*names: str) -> tuple[str, ...]:
 def masked(text: str, words: tuple[str, ...]) -> str:
     """*text* with each of *words* replaced, as a whole word and as it is spelt: "grace" stays, "Grace" goes."""
     return _names_pattern(words).sub(STAND_IN, text) if words else text
+
+
+def unmasked(text: str, words: tuple[str, ...], spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Where *spans*, places in ``masked(text, words)``, stand in *text* itself."""
+    ends, shifts = list[int](), [0]
+    for match in _names_pattern(words).finditer(text) if words else ():
+        shifts.append(shifts[-1] + len(match[0]) - len(STAND_IN))
+        ends.append(match.end() - shifts[-1])
+    return [(start + shifts[bisect_right(ends, start)], end + shifts[bisect_right(ends, end)]) for start, end in spans]
 
 
 @lru_cache(maxsize=4096)
