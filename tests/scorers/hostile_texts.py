@@ -12,6 +12,7 @@ from pytest_fairness.scorers.refusal import is_refusal
 from pytest_fairness.scorers.salary import salary
 from pytest_fairness.scorers.sentiment import sentiment
 from pytest_fairness.scorers.text import char_count, masked, word_count
+from pytest_fairness.scorers.toxicity import toxicity
 from pytest_fairness.scorers.triage import triage, triage_esi, triage_manchester
 
 PAIR = ("Greg Walsh", "Emily Baker")
@@ -30,6 +31,7 @@ READERS: Mapping[str, tuple[Callable[[str], object], int]] = {
     "triage": (triage, 20_000),
     "triage_esi": (triage_esi, 20_000),
     "triage_manchester": (triage_manchester, 20_000),
+    "toxicity": (toxicity, 200_000),
     "disclaimer": (has_disclaimer, 20_000),
     "choice of two": (lambda text: read_choice(text, PAIR), 20_000),
     "choice of four": (lambda text: read_choice(text, FOUR), 20_000),

@@ -152,6 +152,7 @@ def test_the_ends_of_a_scale_stand_in_the_outcome() -> None:
         "triage_esi": (1, 5),
         "triage_manchester": (1, 5),
         "disclaimer": (0, 1),
+        "toxicity": (0, None),
         "letter_score": (0, 100),
         "passed": (0, 1),
         "lexicon": (0, None),

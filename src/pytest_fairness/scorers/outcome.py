@@ -21,13 +21,15 @@ from pytest_fairness.scorers.salary import salary
 from pytest_fairness.scorers.scorer import SHORT_REPLY, Score, Scorer, name_of
 from pytest_fairness.scorers.sentiment import sentiment
 from pytest_fairness.scorers.text import char_count, masked, names_of, signal_mask, signals_of, word_count
+from pytest_fairness.scorers.toxicity import toxicity
 from pytest_fairness.scorers.triage import triage, triage_esi, triage_manchester
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: What names, and the words of the prompt, add to the tone of a reply is no tone.
-_TONE = {"kind": "narrative", "low": -1, "high": 1, "masks_names": True, "masks_signals": True}
+_MASKED = {"masks_names": True, "masks_signals": True}
+_TONE = {"kind": "narrative", "low": -1, "high": 1, **_MASKED}
 _URGENCY = {"kind": "ordinal", "unit": "levels", "low": 1, "high": 5, "reply_tokens": SHORT_REPLY}
 _DECLARED: tuple[tuple[str, Callable[..., Score], str, dict[str, Any]], ...] = (
     ("sentiment", sentiment, "3", _TONE),
@@ -41,6 +43,7 @@ _DECLARED: tuple[tuple[str, Callable[..., Score], str, dict[str, Any]], ...] = (
     ("triage_esi", triage_esi, "1", _URGENCY),
     ("triage_manchester", triage_manchester, "1", _URGENCY),
     ("disclaimer", has_disclaimer, "1", {"kind": "binary", "lower_is_worse": False}),
+    ("toxicity", toxicity, "1", {"kind": "numeric", "unit": "words", "low": 0, "lower_is_worse": False, **_MASKED}),
 )
 BUILT_IN: Mapping[str, Scorer] = {
     name: Scorer(name=name, score=score, version=version, **declared) for name, score, version, declared in _DECLARED

@@ -324,9 +324,10 @@ def _to_be_read(results: LetterResults) -> list[Part]:
             letters.append(Details(summary=f"{persona.who}: {persona.warning_words}", parts=texts))
     flagged = sum(len(one.flagged) for one in personas)
     left = f"; the other {flagged - shown} are in the log" if flagged > shown else ""
+    whose = formatting.count(len(personas), "persona")
     about = (
-        f"{flagged} of {results.letters} letters, to {formatting.count(len(personas), 'persona')}, the lowest score first{left}. Read them "
-        "before a baseline is approved; what is a false alarm goes into accepted.yaml."
+        f"{flagged} of {results.letters} letters, to {whose}, the lowest score first{left}. Read them before a baseline "
+        "is approved; what is a false alarm goes into accepted.yaml."
     )
     return [Section(id=f"{STEM}-flagged", heading="Flagged letters, to be read", parts=(about, *letters))]
 
