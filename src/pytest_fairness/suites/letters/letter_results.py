@@ -326,8 +326,8 @@ def _to_be_read(results: LetterResults) -> list[Part]:
     left = f"; the other {flagged - shown} are in the log" if flagged > shown else ""
     whose = formatting.count(len(personas), "persona")
     about = (
-        f"{flagged} of {results.letters} letters, to {whose}, the lowest score first{left}. Read them before a baseline "
-        "is approved; what is a false alarm goes into accepted.yaml."
+        f"{flagged} of {results.letters} letters, to {whose}, the lowest score first{left}. Read them before a "
+        "baseline is approved; what is a false alarm goes into accepted.yaml."
     )
     return [Section(id=f"{STEM}-flagged", heading="Flagged letters, to be read", parts=(about, *letters))]
 
