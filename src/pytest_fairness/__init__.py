@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pytest_fairness.analysis.other_logs import trials_from
     from pytest_fairness.analysis.planning import plan_sample
     from pytest_fairness.analysis.preference import analyze_preference
+    from pytest_fairness.analysis.several_outcomes import analyze_outcomes, fairness_verdict
     from pytest_fairness.analysis.template_lint import lint_file, lint_text
     from pytest_fairness.analysis.words import analyze_words
     from pytest_fairness.asserts import (
@@ -44,14 +45,16 @@ __version__: str
 __all__ = [
     "Arm", "Ask", "FairnessError", "FairnessFailure", "Finding", "InconclusiveWarning", "Scorer", "Strategy",
     "UsageError", "Verdict", "analyze_arms", "analyze_disparity", "analyze_equivalence", "analyze_four_fifths",
-    "analyze_preference", "analyze_words", "assert_arm_reduces_disparity", "assert_baseline", "assert_equivalent",
-    "assert_four_fifths", "assert_no_disparity", "assert_no_preference", "compare_baseline", "compare_runs",
-    "lint_file", "lint_text", "ll144_tables", "open_run", "plan_sample", "scorer", "trials_from",
+    "analyze_outcomes", "analyze_preference", "analyze_words", "assert_arm_reduces_disparity", "assert_baseline",
+    "assert_equivalent", "assert_four_fifths", "assert_no_disparity", "assert_no_preference", "compare_baseline",
+    "compare_runs", "fairness_verdict", "lint_file", "lint_text", "ll144_tables", "open_run", "plan_sample", "scorer",
+    "trials_from",
 ]  # fmt: skip
 #: Where those are that are no assertions.
 _HOME = {
     "analyze_arms": "analysis.arm_contrast", "analyze_disparity": "analysis.disparity",
     "analyze_equivalence": "analysis.equivalence", "analyze_four_fifths": "analysis.four_fifths",
+    "analyze_outcomes": "analysis.several_outcomes", "fairness_verdict": "analysis.several_outcomes",
     "analyze_preference": "analysis.preference", "analyze_words": "analysis.words",
     "compare_baseline": "analysis.baseline", "compare_runs": "reports.run_comparison",
     "ll144_tables": "analysis.ll144", "plan_sample": "analysis.planning", "open_run": "reports.run_tables",

@@ -44,7 +44,7 @@ class FairnessFailure(AssertionError):
 
 def assert_no_disparity(
     frame: pd.DataFrame,
-    outcome: Outcome,
+    outcome: Outcome | Sequence[Outcome],
     by: str | Sequence[str],
     *,
     cluster: str | None = "name",
@@ -62,9 +62,12 @@ def assert_no_disparity(
     """Assert that *outcome* does not depend on the group in column *by*.
 
     The arguments are those of :func:`pytest_fairness.analyze_disparity`. Returns the finding; raises FairnessFailure
-    where the assertion does not hold and FrameError for a table of the wrong shape.
+    where the assertion does not hold and FrameError for a table of the wrong shape. A list of outcomes is one family:
+    each is judged at alpha divided by their number and reported by itself; the worst finding is returned, or raised.
     """
     arguments, __tracebackhide__ = dict(locals()), True
+    if isinstance(outcome, (list, tuple)):
+        return _assert_each(arguments)
     return _assert("disparity", arguments)
 
 
@@ -235,9 +238,30 @@ def assert_baseline(
     return conclude(finding if finding.pairs else first_approval(finding, summary, frame))
 
 
-def _assert(analysis: str, arguments: dict[str, Any]) -> Finding:
+def _assert_each(arguments: dict[str, Any]) -> Finding:
+    """The worst of the findings on several outcomes, each at its share of the level; all are reported before one is
+    raised."""
+    __tracebackhide__ = True
+    from pytest_fairness.analysis.several_outcomes import levels, shared_by
+
+    outcomes, findings, failures = arguments["outcome"], list[Finding](), list[FairnessFailure]()
+    for one, level in levels(outcomes, arguments["alpha"], arguments):
+        given = {**arguments, "outcome": one, "alpha": level}
+        try:
+            findings.append(_assert("disparity", given, lambda finding: shared_by(finding, outcomes)))
+        except FairnessFailure as failure:
+            failures.append(failure)
+    if failures:
+        worst = max(failures, key=lambda failure: failure.finding.verdict.severity)
+        raise FairnessFailure("\n\n".join(map(str, failures)), worst.finding)
+    return max(findings, key=lambda finding: finding.verdict.severity)
+
+
+def _assert(
+    analysis: str, arguments: dict[str, Any], noted: Callable[[Finding], Finding] = lambda finding: finding
+) -> Finding:
     """The finding of *analysis* by the *arguments* of the assertion, which are its own, after what the running test's
-    policy asks for, acted upon."""
+    policy asks for, *noted* and acted upon."""
     __tracebackhide__ = True
     from pytest_fairness.analysis.false_alarms import chance
 
@@ -248,7 +272,7 @@ def _assert(analysis: str, arguments: dict[str, Any]) -> Finding:
         # Raised anew here, so that Python and pytest show the call and not the inside of the analysis.
         raise type(error)(str(error)) from None
     if test is None:
-        return conclude(finding, basis)
+        return conclude(noted(finding), basis)
     alpha = finding.family.get("alpha")
     if test.policy.confirm and finding.verdict in ALARMS:
         finding, basis = _second_look(finding, basis, analysis, arguments, test)
@@ -260,7 +284,7 @@ def _assert(analysis: str, arguments: dict[str, Any]) -> Finding:
         false_alarm = chance(alpha, confirmed=test.policy.confirm and test.confirmable())
         finding = replace(finding, family={**finding.family, "false_alarm": false_alarm})
     test.keep(basis.record())
-    return conclude(finding, basis)
+    return conclude(noted(finding), basis)
 
 
 class _Basis(NamedTuple):

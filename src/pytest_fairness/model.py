@@ -145,11 +145,22 @@ MODEL_DIFFERS, USAGE_INVALID, UNPRICED = "model_differs", "usage_invalid", "unpr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Thread:
+    """One conversation of a trial that took several: the ``strategy`` by which it asked, ``direct`` for the plain
+    request; what came of its last reply; and its ``messages``, that reply included.
+    """
+
+    strategy: str
+    status: Status
+    messages: tuple[Message, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
     """One fresh conversation for a cell and a repetition, as it stands in the run's log.
 
     ``replies``: a text a turn. ``cost`` is in US dollars, ``seconds`` wall time; ``source``: ``live``, ``simulated`` or
-    ``replay``.
+    ``replay``. ``threads``: every conversation that was tried, in order, where a strategy asked again.
     """
 
     key: str
@@ -164,6 +175,7 @@ class Trial:
     seconds: float | None = None
     error: str | None = None
     source: str = "live"
+    threads: tuple[Thread, ...] = ()
 
     @property
     def reply(self) -> str | None:

@@ -21,6 +21,8 @@ UNUSABLE = (*UNFINISHED, Status.EMPTY, Status.MALFORMED)
 #: The words by which providers say that a reply ended because it had reached the longest length allowed.
 CUT_SHORT = frozenset(("length", "max_tokens", "max_output_tokens", "model_length", "token_limit"))
 NAME_PARTS = ("first_name", "last_name")
+#: Of a test with strategies: whether the plain request was declined, and whether the reply carries a disclaimer.
+REFUSED_FIRST, DISCLAIMS = "refused_first", "disclaims"
 #: Where a table carries its design in ``frame.attrs``.
 DESIGN = "pytest_fairness"
 

@@ -245,6 +245,7 @@ def test_personas_as_they_are(matrix: PersonaMatrix) -> None:
         "technical_skills": 3.8,
         "communication": 4.2,
         "problem_solving": 3.5,
+        "signal_words": "24; native English speaker",
     }
     assert sarah.signals["Sarah Chen"] == {"race_ethnicity": "asian", "gender": "female"}
     assert len(grid(groups=None, persona=matrix.where(gender="female"))) == 45

@@ -12,7 +12,8 @@ from pytest_fairness.scorers.refusal import is_refusal
 from pytest_fairness.scorers.salary import salary
 from pytest_fairness.scorers.sentiment import sentiment
 from pytest_fairness.scorers.text import char_count, masked, word_count
-from pytest_fairness.scorers.triage import triage
+from pytest_fairness.scorers.toxicity import toxicity
+from pytest_fairness.scorers.triage import triage, triage_esi, triage_manchester
 
 PAIR = ("Greg Walsh", "Emily Baker")
 FOUR = ("Ann Lee", "Bo Day", "Cy Fox", None)
@@ -28,6 +29,9 @@ READERS: Mapping[str, tuple[Callable[[str], object], int]] = {
     "salary": (salary, 8_000),
     "refusal": (is_refusal, 20_000),
     "triage": (triage, 20_000),
+    "triage_esi": (triage_esi, 20_000),
+    "triage_manchester": (triage_manchester, 20_000),
+    "toxicity": (toxicity, 200_000),
     "disclaimer": (has_disclaimer, 20_000),
     "choice of two": (lambda text: read_choice(text, PAIR), 20_000),
     "choice of four": (lambda text: read_choice(text, FOUR), 20_000),
@@ -49,6 +53,7 @@ UNITS = (
     "answer is ", "the answer: ", "my\n", "chosen\n", "<answer>", "<answer>a</answer>", "either a or ", "1. ",
     "I choose ", "not Greg Walsh, but ", "Hire Greg Walsh. ", "sorry ", "two hundred ", "between $9 and ",
     '{"salary": ',
+    "level ", "level 3 ", "ESI: ", "ESI (a) ", "not a 3 but ", "between level ", "assign ", "urgent ", "red ",
     "1) x\n", "1, ", "1\n\n", "#", "#\n", "Ann", "Grace Lee ", "good ", "good but bad ", "very ", "kind of ", "least ",
     # What patterns trip over, whatever they look for
     " ", "\n", " \n", "\t", "\r\n", "\v", "\u00a0", "\u2003", "\u2028", "\u200b", "a", "a ", "A ", "aA", "a'", "a-",

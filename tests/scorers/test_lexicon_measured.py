@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from pytest_fairness.documents import open_document
 from pytest_fairness.scorers.lexicon import CATEGORIES, shipped_lexicon
-from tests.support.labelled_texts import labelled_texts
+from tests.support.labelled_texts import DATA, labelled_texts
 
 #: Precision, recall, and flagged texts that are clean: a little worse than docs/lexicon.md has them.
 BOUNDS = {"development": (0.97, 0.91, 1), "held_back": (0.87, 0.89, 5)}
+
+TOLD_BY = {"female": {"she", "her", "ms", "mrs"}, "male": {"he", "his", "him", "mr"}}
 
 
 @pytest.mark.parametrize("half", BOUNDS)
@@ -21,6 +26,20 @@ def test_precision_and_recall(half: str) -> None:
     assert precision >= least_precision
     assert recall >= least_recall
     assert sum(bool(own) for one, own in found.items() if not one.expect) <= most_flagged
+
+
+def test_texts_by_another_hand() -> None:
+    """120 sentences, 40 of them biased, with the person's gender known where a pronoun or a title tells it."""
+    rows, lexicon = open_document(DATA / "lexicon_another_hand.yaml").data, shipped_lexicon()
+    flagged = []
+    for row in rows:
+        words = set(re.findall(r"[a-z]+", row["text"].lower()))
+        told = [gender for gender, own in TOLD_BY.items() if words & own]
+        warnings = lexicon.warnings(row["text"], gender=told[0] if len(told) == 1 else None)
+        flagged.append(any(warning.term not in ("he", "she") for warning in warnings))
+    right = sum(found and row["flagged"] for found, row in zip(flagged, rows, strict=True))
+    assert right / sum(flagged) >= 0.62
+    assert right / sum(row["flagged"] for row in rows) >= 0.8
 
 
 def test_every_category_has_texts_of_its_own() -> None:
@@ -65,3 +84,46 @@ def test_ordinary_sentences_stay_quiet(text: str) -> None:
     """But for the pronouns, where nobody knows whose they are."""
     warnings = shipped_lexicon().warnings(text)
     assert not [one for one in warnings if one.text.casefold() not in {"her", "his", "their"}]
+
+
+@pytest.mark.parametrize(
+    "noun",
+    ["words", "note", "letter", "interest", "reply", "e-mail", "attention", "patience", "invitation", "offer", "help",
+     "consideration", "support", "feedback", "and thoughtful message", "cooperation", "wishes"],
+)  # fmt: skip
+@pytest.mark.parametrize("sentence", ["Thank you for your kind {}.", "We appreciate your kind {}, and wish you well."])
+def test_thanks_for_something_kind_are_no_warning(sentence: str, noun: str) -> None:
+    """It was a critical warning of race, of 25 points, in the politest letters."""
+    assert shipped_lexicon().warnings(sentence.format(noun)) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We do not hire your kind.",
+        "People of your kind do not stay long.",
+        "Your kind is not wanted here.",
+        "Your kind of people rarely stays.",
+        "We tried your kind, but it never works.",
+        "Your kind care only about money.",
+        "Your kind offer little to a team like ours.",
+        "We have had trouble with his kind before.",
+        "Your people do not work hard.",
+    ],
+)
+def test_a_kind_of_people_is_one(text: str) -> None:
+    found = {(warning.category, warning.severity) for warning in shipped_lexicon().warnings(text)}
+    assert ("race_ethnicity", "critical") in found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We wish you and your people all the best.",
+        "Your kind of experience is what we look for.",
+        "You led an aggressive cost reduction programme.",
+        "You described a project on cancer imaging.",
+    ],
+)
+def test_what_sounds_alike_is_quiet(text: str) -> None:
+    assert shipped_lexicon().warnings(text) == ()

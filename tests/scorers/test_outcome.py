@@ -127,7 +127,7 @@ def test_a_fingerprint_is_stable_and_tells_versions_and_sources_apart():
     changed = ({"score": second}, {"name": "t"}, {"version": "2"}, {"score": len})
     others = {Scorer(**{"name": "s", "score": first, **change}).fingerprint for change in changed}
     assert len({one.fingerprint, *others}) == 5
-    assert BUILT_IN["sentiment"].fingerprint == "be176e231ea17c83"
+    assert BUILT_IN["sentiment"].fingerprint == "4aecfcc9a226f799"
 
 
 @pytest.mark.parametrize("reply", ["Yes. 7/10, $50,000.", "No. 7.5/10", "I cannot help with that."])
@@ -151,7 +151,10 @@ def test_the_ends_of_a_scale_stand_in_the_outcome() -> None:
         "salary": (None, None),
         "refusal": (0, 1),
         "triage": (1, 5),
+        "triage_esi": (1, 5),
+        "triage_manchester": (1, 5),
         "disclaimer": (0, 1),
+        "toxicity": (0, None),
         "letter_score": (0, 100),
         "passed": (0, 1),
         "lexicon": (0, None),

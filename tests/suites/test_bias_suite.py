@@ -12,11 +12,14 @@ import pytest
 
 from pytest_fairness.design.grid import expand_grid
 from pytest_fairness.endpoints.simulated import simulated_endpoint
+from pytest_fairness.model import Status, Trial
+from pytest_fairness.scorers import outcome_of
 from pytest_fairness.scorers.decision import decision
 from pytest_fairness.scorers.rating import rating
-from pytest_fairness.scorers.triage import triage
+from pytest_fairness.scorers.triage import triage_esi
 from pytest_fairness.suites.bias.associations import CHOICES, names_achievement, rank_of_choice
 from pytest_fairness.suites.bias.programme import WAYS
+from pytest_fairness.trials_frame import EndpointFacts, trials_frame
 from tests.conftest import MODES
 from tests.support.servers import ModelServer
 
@@ -69,6 +72,23 @@ def test_texts_differ_in_what_conveys_the_group_alone(id_: str, design: dict[str
     # The specification asks for 30 of narratives and ratings, and 50 of decisions, of which some may be refused.
     assert min(sizes) == max(sizes) >= (50 if id_.split("-")[1] in ("ATTR", "REFUSE") else 60)
     assert len(design["template"]) >= 3
+
+
+NARRATIVES = [pytest.param(*one, id=one[0]) for one in designs() if one[0].startswith("BIAS-NARR-0")]
+
+
+@pytest.mark.parametrize(("id_", "design"), NARRATIVES)
+def test_a_writer_that_repeats_what_it_was_told_has_one_tone(id_: str, design: dict[str, Any]) -> None:
+    """The same text about everybody, with the clause of the prompt in it and told once more in other words."""
+    rows = []
+    for cell in expand_grid(**design):
+        found = re.search(r", who ([^,]*),|\(([^)]*)\)", cell.prompt)
+        told = next(filter(None, found.groups())) if found else "new"
+        again = re.sub(r"^(?:has|is|was|\w+s) ", "", told)
+        text = f"We present {cell.name}, who {told}: {again}. {again.upper()}! {cell.name} was a helpful colleague."
+        rows.append((cell, Trial(key="k", repetition=0, status=Status.ANSWERED, replies=(text,))))
+    frame = trials_frame(rows, EndpointFacts(name="e", simulated=False))
+    assert outcome_of(frame, "sentiment").values.nunique() == 1, id_
 
 
 def test_every_class_of_the_specification_is_asked_about_in_every_test() -> None:
@@ -143,12 +163,30 @@ def test_both_tiers_over_http(project: Project, monkeypatch: pytest.MonkeyPatch)
 def test_what_is_read() -> None:
     """The simulated model answers each of the seven in a form that its reader reads."""
     endpoint = simulated_endpoint()
-    readers = {"ASSOC": rank_of_choice, "HIRE": decision, "LOAN": decision, "ATTR": rating, "TRIAGE": triage}
+    readers = {"ASSOC": rank_of_choice, "HIRE": decision, "LOAN": decision, "ATTR": rating, "TRIAGE": triage_esi}
     for id_, design in designs():
         reader: Any = readers.get(id_.split("-")[1])
         if reader is not None:
             grid = expand_grid(**design)
             assert all(reader(endpoint.complete(grid[at].prompt)) is not None for at in range(0, len(grid), 37)), id_
+
+
+def test_triage_is_read_by_the_names_of_the_index_that_is_asked_for(project: Project) -> None:
+    """A system that answers "Urgent" is at the third level of the index, not at the second of a doctor's practice."""
+    project.write(
+        "",
+        conftest="""
+        import pytest
+
+        @pytest.fixture
+        def endpoint():
+            return lambda messages: "Urgent"
+        """,
+    )
+    (project.path / "bias.yaml").write_text("temperatures: [default]\n", encoding="utf-8")
+    project.run(*SUITE, "--fairness-test=BIAS-TRIAGE-007").assert_outcomes(passed=1, deselected=160)
+    (finding,) = project.findings
+    assert {group["value"] for group in finding["group_results"]} == {3.0}
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,12 @@ def test_an_application_of_ones_own(project: Project) -> None:
     assert "Status: PASS (not compared with a baseline)" in shown
     assert "baseline: false" in shown
     assert "\x1b[2J" not in shown
+    # The letter is there to be read, its phrase marked; what it writes is text.
+    page = project.page
+    assert 'id="letters-flagged"' in page
+    assert "1 of 100 letters, to 1 persona, the lowest score first." in page
+    assert "for a <mark>recent graduate</mark>." in page
+    assert "&lt;b&gt;Regards&lt;/b&gt;" in page
     found = written(project)
     assert (found["pass_count"], found["warning_count"], found["failure_count"]) == (99, 1, 0)
     assert found["warnings"][0].items() >= {"persona": "persona-42", "number": 42, "category": "age"}.items()
@@ -164,6 +170,21 @@ def test_the_block_of_the_specification(results: Results) -> None:
     assert lines[lines.index("✗ FAILURES (0):") + 1] == "None"
     assert status(found, None) == ["Status: PASS (not compared with a baseline)"]
     assert status(found, "no baseline is approved yet") == ["Status: INCONCLUSIVE (no baseline is approved yet)"]
+
+
+def test_warnings_are_grouped_by_persona(results: Results) -> None:
+    """A persona is one line, however often its letters say what they should not: twenty lines are twenty personas."""
+    several = (*[warning()] * 3, *[warning(text="energetic", severity="medium")] * 2)
+    found = results(PersonaLetters(id="persona-28", scores=(70,) * 5, warnings=several))
+    lines = block(found)
+    at = lines.index("⚠ WARNINGS (5):")
+    named = '"recent graduate" detected (age, high) ×3; "energetic" detected (age, medium) ×2'
+    assert lines[at + 1] == f"1. {named} - Persona #28"
+    assert lines[at + 2] == ""
+    many = tuple(warning(text=f"phrase {number}") for number in range(9))
+    assert block(results(PersonaLetters(id="persona-1", scores=(0,), warnings=many)))[at + 1].endswith(
+        "; and 5 more - Persona #1"
+    )
 
 
 def test_good_letters_do_not_hide_a_bad_one(results: Results) -> None:

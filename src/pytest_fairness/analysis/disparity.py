@@ -20,6 +20,7 @@ from pytest_fairness.analysis.family import (
     unequal_refusals,
     unless_refused,
 )
+from pytest_fairness.analysis.persuasion import first_refusals
 from pytest_fairness.analysis.policy import (
     MARGIN,
     RECOMMENDED_CLUSTERS,
@@ -42,7 +43,15 @@ from pytest_fairness.analysis.reading import (
     read,
     reasons_by_group,
 )
-from pytest_fairness.analysis.sentences import NO_ANSWER, REFUSAL, Subject, effect_with_interval, lost_words
+from pytest_fairness.analysis.sentences import (
+    FIRST_ASK,
+    FIRST_REFUSAL,
+    NO_ANSWER,
+    REFUSAL,
+    Subject,
+    effect_with_interval,
+    lost_words,
+)
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import (
     ALARMS,
@@ -119,7 +128,10 @@ def analyze_disparity(
     if values.kind is OutcomeKind.CATEGORICAL and (min_raw_diff, min_raw_ratio) != (None, None):
         raise UsageError(f"{reading.name!r} holds labels: min_raw_diff and min_raw_ratio need numbers")
     designs = groupings(frame, columns, cluster, block)
-    every = [_Grouping.of(ScoredRows.of(design, reading, called, seed)) for called, design in designs]
+    every = [
+        _Grouping.of(ScoredRows.of(design, reading, called, seed), first_refusals(frame, design))
+        for called, design in designs
+    ]
     design = every[0].rows.design
     rule = Rule(
         alpha=alpha,
@@ -175,6 +187,7 @@ def analyze_disparity(
         ),
         notes=tuple(dict.fromkeys(_notes(every, reading, rule, subject.missing))),
         pairs=pairs,
+        refusal_rates=dict(_refusal_rates(every, reading.name)),
         family=family.facts(pairs),
         **every[0].rows.facts,
         details={
@@ -203,7 +216,7 @@ class _Grouping:
     results: Mapping[str, tuple[GroupResult, ...]]
 
     @classmethod
-    def of(cls, rows: ScoredRows) -> _Grouping:
+    def of(cls, rows: ScoredRows, refused_first: Metric | None) -> _Grouping:
         reading, design, metric, refusals = rows.reading, rows.design, rows.measure(), rows.refusals()
         kind, table = reading.values.kind, metric.pairs
         lost, total = rows.unanswered(table)
@@ -225,6 +238,7 @@ class _Grouping:
         members = (
             own,
             *beside(refusals, REFUSAL if reading.name != REFUSAL else "refused", rows.by),
+            *beside(refused_first, FIRST_REFUSAL, rows.by),
             *missing_answers(rows.by, design, rows.missing),
         )
         refusing = kind is OutcomeKind.REFUSAL
@@ -416,10 +430,21 @@ def _notes(every: Sequence[_Grouping], reading: Reading, rule: Rule, missing: Ma
             )
 
 
+def _refusal_rates(every: Sequence[_Grouping], outcome: str) -> Iterator[tuple[str, float]]:
+    """The share of each group that is refused in the end, and where a strategy helped, when it was first asked."""
+    for grouping in every:
+        for group in grouping.results[outcome]:
+            if group.refusal_rate is not None:
+                yield group.group, group.refusal_rate
+        for group in grouping.results.get(FIRST_REFUSAL, ()):
+            if group.value is not None:
+                yield FIRST_ASK.format(group.group), group.value
+
+
 def _rates(every: Sequence[_Grouping]) -> dict[str, JSON]:
     """The rates of refusals and of missing answers, where there are any."""
     found: dict[str, JSON] = {}
-    for name, key in ((REFUSAL, "refusals"), (NO_ANSWER, "no_answer")):
+    for name, key in ((REFUSAL, "refusals"), (FIRST_REFUSAL, "first_refusals"), (NO_ANSWER, "no_answer")):
         rates: dict[str, JSON] = {
             group.group: {"rate": group.value, "low": group.low, "high": group.high, "n": group.n}
             for grouping in every

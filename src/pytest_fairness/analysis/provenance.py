@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from pytest_fairness.analysis import persuasion
 from pytest_fairness.analysis.controls import controls_of
 from pytest_fairness.analysis.explanations import explain
 from pytest_fairness.analysis.policy import worst_spec
@@ -50,7 +51,11 @@ def stamp(finding: Finding, frame: pd.DataFrame) -> Finding:
         model_endpoint=", ".join(endpoints) if endpoints else finding.model_endpoint,
         simulated=finding.simulated or _count(frame, "simulated", True) > 0,
         replayed=finding.replayed or _count(frame, "replayed", True) > 0,
-        notes=(*finding.notes, *(text for text, holds in remarks.items() if holds)),
+        notes=(
+            *finding.notes,
+            *(text for text, holds in remarks.items() if holds),
+            *persuasion.remarks(frame, finding.protected_class.split(", ")),
+        ),
     )
     declared = test.controls if test is not None else {}
     return replace(stamped, explanation=explain(stamped), controls=controls_of(stamped, declared))

@@ -14,7 +14,10 @@ from pytest_fairness.model import ALARMS, GroupResult, OutcomeKind, PairResult, 
 
 RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
 REFUSAL = "refusal"
+FIRST_REFUSAL = "refusal at first"
 NO_ANSWER = "no answer"
+#: How the rate of a group is called that was refused when it was first asked.
+FIRST_ASK = "{}, first ask"
 
 
 # ---------------------------------------------------------------- numbers
@@ -230,7 +233,7 @@ class Subject:
         if group is not None and other is not None:
             of = f"({round((one or 0.0) * group.n)} of {group.n})"
             rates = f"{amount(one, OutcomeKind.BINARY)} {of} against {amount(other, OutcomeKind.BINARY)}"
-        what, why = "is refused", ""
+        what, why = "is refused when first asked" if pairs[0].metric == FIRST_REFUSAL else "is refused", ""
         if pairs[0].metric == NO_ANSWER:
             what, why = "is left without a usable answer", self.missing.get(worse, "")
         effect = f"{interval_words(pairs[0], of=worse)}, corrected {p_words(pairs[0].corrected_p_value)}"

@@ -74,12 +74,17 @@ class Grid(LazyCells):
             name=unit.cluster,
             persona=unit.persona,
             context=context,
-            attributes=unit.attributes,
+            attributes={**unit.attributes, **self._signal_words(template, unit)},
             system=system,
             tier=2 if system is None else 1,
             signal=unit.signal,
             signals=signals,
         )
+
+    def _signal_words(self, template: Template, unit: Unit) -> dict[str, JSON]:
+        asked = (template,) if self.system is None else (template, self.system)
+        words = unit.words_in(asked, self.name_slot)
+        return {"signal_words": words} if words else {}
 
     @property
     def asked_at(self) -> int:

@@ -16,11 +16,12 @@ from pytest_fairness.design.names import BY_SURNAME, GENDER, RACE, Name, NameBan
 from pytest_fairness.design.personas import SCORES, Persona
 from pytest_fairness.design.signals import CONTROL, LABEL, PRONOUN, Condition, Signals
 from pytest_fairness.design.slugs import slug, slugs
-from pytest_fairness.design.templates import BY_GENDER, Template, base_slot, pronouns, pronouns_of
+from pytest_fairness.design.templates import BY_GENDER, SLOTS, Template, base_slot, pronouns, pronouns_of
 from pytest_fairness.errors import UsageError, did_you_mean, listed, refuse_twice
 from pytest_fairness.model import JSON
 
 LABEL_SLOT = "label"
+NAME_SLOTS = ("first_name", "last_name")
 _AROUND = 20
 _NAMES = 20  # a group, where a grid does not say
 DETAILS = {
@@ -55,6 +56,13 @@ class Unit:
         """The words that *template* has no slot for."""
         return {name: words for name, words in self.labels.items() if name not in template.plain_slots}
 
+    def words_in(self, asked: Iterable[Template], name_slot: str) -> str:
+        """The words by which the texts *asked* convey a group, beside names and pronouns: ``has depression; Black``."""
+        named = {name_slot, *NAME_SLOTS, LABEL_SLOT, *SLOTS}
+        slots = frozenset().union(*(template.plain_slots for template in asked))
+        told = [self.values[slot] for slot in sorted(slots - named) if self.conveys.get(slot) and slot in self.values]
+        return "; ".join(dict.fromkeys([*self.labels.values(), *told]))
+
     def render(
         self, template: Template, context: Mapping[str, str], name_slot: str, *, needs_labels: bool = True
     ) -> tuple[str, dict[str, Mapping[str, str]]]:
@@ -77,7 +85,7 @@ class Unit:
             base = base_slot(slot)
             groups = self.conveys.get(base)
             if groups and start < end:
-                is_name = base in (name_slot, "first_name", "last_name")
+                is_name = base in (name_slot, *NAME_SLOTS)
                 surfaces.setdefault(values[base] if is_name else _with_surroundings(text, start, end), groups)
         if bracket and bracket in text:
             surfaces[bracket] = {name: self.groups[name] for name in loose}
@@ -236,7 +244,7 @@ class Crossing:
                 values.pop("last_name", None)
                 values |= {self.name_slot: name.full, "first_name": name.first, **pronouns_of(name.gender)}
                 values |= {"last_name": name.last} if name.last else {}
-                conveys |= dict.fromkeys((self.name_slot, "first_name", "last_name"), name.groups)
+                conveys |= dict.fromkeys((self.name_slot, *NAME_SLOTS), name.groups)
             conveys |= dict.fromkeys(agreed, gender)
             given = {**own, **(name.groups if name else {}), **groups}
             conveys |= {LABEL_SLOT: {key: given[key] for key in labels}, **{key: {key: given[key]} for key in labels}}

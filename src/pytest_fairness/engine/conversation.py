@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_fairness.endpoints.protocol import Endpoint, Evidence
 from pytest_fairness.endpoints.redaction import redact
-from pytest_fairness.model import JSON, Message, Status, Trial, Usage
+from pytest_fairness.model import JSON, Message, Status, Thread, Trial, Usage
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.records import SIMULATED, Attempt, attempt_of, conversation
 
@@ -48,7 +48,7 @@ class Conversation:
     ``messages`` are those of the turn that is next; once it is over, of the turn that was last. ``failures`` counts
     this session's attempts in a row without a reply, ``server_failures`` those of them that may have been billed.
     ``was_lost``: a process sent a request, and died before it logged what came of it; ``waiting`` says in which batch
-    it is.
+    it is. ``statuses`` has what each reply was, by its turn.
     """
 
     key: str
@@ -65,6 +65,7 @@ class Conversation:
     was_lost: bool = False
     failures: int = 0
     server_failures: int = 0
+    statuses: dict[int, Status] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._proceed(Status.NOT_RUN)
@@ -119,6 +120,7 @@ class Conversation:
         if silent or status not in (Status.ANSWERED, Status.REFUSED, Status.EMPTY):
             self.status = status
         else:
+            self.statuses[self.turn] = status
             self.replies.append(attempt.text or "")
             self._proceed(status)
 
@@ -145,8 +147,17 @@ class Conversation:
                 self.attempts, self.replies = record["attempts"], list(record["replies"])
                 flags = (*record["flags"], f"{AGAIN}_after_{record['status']}")
                 self.endings = [Attempt(cost=record["cost"], seconds=record["seconds"], flags=flags)]
+                self._restore_statuses(record.get("threads", ()))
                 if self.replies:
                     self._proceed(Status.ANSWERED)
+
+    def _restore_statuses(self, threads: Iterable[Mapping[str, Any]]) -> None:
+        """Take up what each conversation of *threads* came to: a refusal at first stays one."""
+        turn = 0
+        for thread in threads:
+            turn += sum(message["role"] == "assistant" for message in thread["messages"])
+            if thread["messages"][-1]["role"] == "assistant":
+                self.statuses[turn - 1] = Status(thread["status"])
 
     @property
     def flags(self) -> list[str]:
@@ -171,7 +182,21 @@ class Conversation:
             seconds=_total(ending.seconds for ending in self.endings),
             error=self.error,
             source=SIMULATED if SIMULATED in self.flags else source,
+            threads=self._threads(),
         )
+
+    def _threads(self) -> tuple[Thread, ...]:
+        cell, script, ended = self.planned.cell, self.planned.script, self.status or Status.NOT_RUN
+        return () if script is None else script.threads(cell, self.replies, self.statuses, ended)
+
+    def read_refusals(self, is_refusal: Callable[[str], bool]) -> None:
+        """Mark the replies that decline in words, as *is_refusal* reads them, and the trial if its last one does."""
+        if self.status is Status.ANSWERED and is_refusal(self.replies[-1]):
+            self.status = Status.REFUSED
+        if self.planned.script is not None:
+            for turn, status in self.statuses.items():
+                if status is Status.ANSWERED and is_refusal(self.replies[turn]):
+                    self.statuses[turn] = Status.REFUSED
 
 
 def _total(values: Iterable[float | None]) -> Any:

@@ -223,8 +223,8 @@ class Queue:
     def _end(self, conversation: Conversation) -> None:
         """Log a trial that has come to its end."""
         context, planned, is_refusal = self._context, conversation.planned, self._context.is_refusal
-        if is_refusal and conversation.status is Status.ANSWERED and is_refusal(conversation.replies[-1]):
-            conversation.status = Status.REFUSED
+        if is_refusal is not None:
+            conversation.read_refusals(is_refusal)
         trial = conversation.to_trial(context.source)
         record = trial_record(
             trial,

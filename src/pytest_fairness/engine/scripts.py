@@ -17,9 +17,10 @@ from itertools import accumulate
 from pytest_fairness.endpoints.pipeline import PipelineEndpoint, PipelineStep
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.errors import EndpointError, UsageError
-from pytest_fairness.model import JSON, Cell, Message, Status, Trial
+from pytest_fairness.model import JSON, Cell, Message, Status, Thread, Trial
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.records import conversation
+from pytest_fairness.trials_frame import REFUSED_FIRST
 
 #: Where a later step of a pipeline takes the text of the one before it.
 PREVIOUS = "{text}"
@@ -72,6 +73,16 @@ class Pipeline:
             if not isinstance(text, str):
                 raise EndpointError(f"a step of the pipeline returned {type(text).__name__}, not a str")
         return text
+
+    def threads(
+        self,
+        cell: Cell,  # noqa: ARG002 - as the protocol has it
+        replies: Sequence[str],  # noqa: ARG002
+        statuses: Mapping[int, Status],  # noqa: ARG002
+        ended: Status,  # noqa: ARG002
+    ) -> tuple[Thread, ...]:
+        """Steps are requests of one trial, which stand in its attempts."""
+        return ()
 
     def columns(self, cell: Cell, trial: Trial) -> Mapping[str, JSON]:
         steps, replies = len(cell.turns), trial.replies
@@ -156,7 +167,35 @@ class Escalation:
             ends = accumulate(len(rung.turns) for rung in rungs)
             level = sum(end < len(replies) for end in ends)
         name = rungs[level].name if level < len(rungs) else "none"
-        return {"requests": len(replies), "strategy": name, "strategy_level": level}
+        return {
+            "requests": len(replies),
+            "strategy": name,
+            "strategy_level": level,
+            REFUSED_FIRST: self._refused_first(trial),
+        }
+
+    def _refused_first(self, trial: Trial) -> bool | None:
+        """Whether the plain request was declined; None where nobody knows."""
+        if trial.threads:
+            return trial.threads[0].status is Status.REFUSED
+        one_thread = len(trial.replies) <= len(self.rungs[0].turns)
+        known = one_thread and trial.status in (Status.ANSWERED, Status.REFUSED)
+        return trial.status is Status.REFUSED if known else None
+
+    def threads(
+        self, cell: Cell, replies: Sequence[str], statuses: Mapping[int, Status], ended: Status
+    ) -> tuple[Thread, ...]:
+        found, start = list[Thread](), 0
+        for rung in self._in_order(replies):
+            said = [reply or _SILENCE for reply in replies[start : start + len(rung.turns)]]
+            whole = len(said) == len(rung.turns)
+            if start > len(replies) or (not said and ended in (Status.ANSWERED, Status.REFUSED)):
+                break
+            messages = conversation(cell.system, (*rung.turns, ""), said)
+            status = statuses.get(start + len(said) - 1, Status.ANSWERED) if whole else ended
+            found.append(Thread(strategy=rung.name, status=status, messages=messages[:-1] if whole else messages))
+            start += len(rung.turns)
+        return tuple(found) if len(found) > 1 else ()
 
 
 def staged(planned: PlannedTrial, endpoint: Endpoint, is_refusal: Callable[[str], bool] | None = None) -> PlannedTrial:

@@ -17,6 +17,7 @@ from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Cell
 from pytest_fairness.runs.designs import Script
 from pytest_fairness.scorers import is_refusal
+from pytest_fairness.trials_frame import DISCLAIMS, REFUSED_FIRST
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,7 +77,7 @@ class PlannedGrid:
     @property
     def script_columns(self) -> tuple[str, ...]:
         """Columns that the table has in every tier: strategies belong to one of them."""
-        return () if self.ladder is None else ("strategy", "strategy_level")
+        return () if self.ladder is None else ("strategy", "strategy_level", REFUSED_FIRST, DISCLAIMS)
 
     def structured(self, cell: Cell) -> Mapping[str, JSON]:
         """In what form the answer is wanted. Tier 2 is conversation only: there it can be asked for in words alone."""

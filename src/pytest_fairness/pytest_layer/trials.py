@@ -28,7 +28,9 @@ from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.replay import Replayer
 from pytest_fairness.runs.store import Retry
 from pytest_fairness.scorers import is_refusal
+from pytest_fairness.scorers.disclaimer import has_disclaimer
 from pytest_fairness.trials_frame import (
+    DISCLAIMS,
     AnsweredCell,
     EndpointFacts,
     GridFacts,
@@ -381,6 +383,8 @@ def _add_columns(frame: pd.DataFrame, rows: Sequence[tuple[PlannedCell, Trial]],
             # It ended before its last step, whose prompt would hold the place of a text that was never made.
             messages = script.next(cell, trial.replies[: max(0, sent - 1)], Status.ANSWERED)
             row["prompt"] = messages[-1].content if messages else cell.turns[0]
+        if DISCLAIMS in always:
+            row[DISCLAIMS] = trial.status is Status.ANSWERED and has_disclaimer(trial.reply or "")
         found.append(row)
     for column in dict.fromkeys([*always, *(key for row in found for key in row)]):
         before = frame[column].tolist() if column in frame else [None] * len(frame)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from pytest_fairness.analysis.sentences import FIRST_ASK
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import ALARMS, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict, number
 from pytest_fairness.reports import formatting
@@ -151,7 +152,9 @@ def group_table(finding: Finding, *, most_labels: int) -> Table:
         return part_of(group.unscored, group.n + group.refused + group.undetermined + group.unscored)
 
     def refused(group: GroupResult) -> str:
-        return f"{group.refused}" + (f" ({percent(group.refusal_rate)})" * bool(group.refused and group.refusal_rate))
+        text = f"{group.refused}" + (f" ({percent(group.refusal_rate)})" * bool(group.refused and group.refusal_rate))
+        first = finding.refusal_rates.get(FIRST_ASK.format(group.group))
+        return text if first is None else f"{text}, first ask {percent(first)}"
 
     columns: list[tuple[str, Callable[[GroupResult], str]]] = [("n", lambda group: str(group.n))]
     if finding.cluster is not None:

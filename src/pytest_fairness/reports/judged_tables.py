@@ -29,7 +29,7 @@ from pytest_fairness.reports.findings_json import RunResults
 from pytest_fairness.reports.sections import ScoredReply, SideBySide
 from pytest_fairness.runs.judgements import TYPE, Judgement
 from pytest_fairness.runs.reader import record_lines
-from pytest_fairness.scorers.text import names_of
+from pytest_fairness.scorers.text import SIGNAL_WORDS, names_of
 from pytest_fairness.trials_frame import design_of
 
 Replies: TypeAlias = "Callable[[Sequence[str]], Mapping[str, str]]"
@@ -43,6 +43,7 @@ _SAME = ("template", "arm", "tier", "signal", "endpoint", "repetition")
 _NO_CONTEXT = (
     *("cell", "name", "persona", "first_name", "last_name", "prompt", "reply", "status", "error", "refused"),
     *("undetermined", "cut_short", "model", "simulated", "replayed", "cost", "seconds", "key", "requests"),
+    SIGNAL_WORDS,
 )
 #: Characters and words of a reply that are compared; up to so many words, one that stands alone may be alike.
 _LONGEST, _MOST_WORDS, _SHORT = 1200, 300, 8

@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self
 import msgspec
 
 from pytest_fairness.endpoints.protocol import Endpoint, takes_structured_output
-from pytest_fairness.model import JSON, Cell, Message, Status, Trial
+from pytest_fairness.model import JSON, Cell, Message, Status, Thread, Trial
 from pytest_fairness.runs.keys import canonical_json, content_key
 from pytest_fairness.runs.lines import plain
 
@@ -33,6 +33,13 @@ class Script(Protocol):
         """The next request after *replies*, the last of which had *status*; None where the trial is over.
 
         Before the first reply *status* is NOT_RUN. Raises EndpointError where it cannot go on.
+        """
+
+    def threads(
+        self, cell: Cell, replies: Sequence[str], statuses: Mapping[int, Status], ended: Status
+    ) -> tuple[Thread, ...]:
+        """The conversations of a trial that came to *replies* and *ended* so, where there were several; *statuses* are
+        those of the replies, by their number.
         """
 
     def columns(self, cell: Cell, trial: Trial) -> Mapping[str, JSON]:

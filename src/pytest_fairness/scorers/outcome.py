@@ -20,22 +20,30 @@ from pytest_fairness.scorers.refusal import is_refusal
 from pytest_fairness.scorers.salary import salary
 from pytest_fairness.scorers.scorer import SHORT_REPLY, Score, Scorer, name_of
 from pytest_fairness.scorers.sentiment import sentiment
-from pytest_fairness.scorers.text import char_count, masked, names_of, word_count
-from pytest_fairness.scorers.triage import triage
+from pytest_fairness.scorers.text import char_count, masked, names_of, signal_mask, signals_of, word_count
+from pytest_fairness.scorers.toxicity import toxicity
+from pytest_fairness.scorers.triage import triage, triage_esi, triage_manchester
 
 if TYPE_CHECKING:
     import pandas as pd
 
+#: What names, and the words of the prompt, add to the tone of a reply is no tone.
+_MASKED = {"masks_names": True, "masks_signals": True}
+_TONE = {"kind": "narrative", "low": -1, "high": 1, **_MASKED}
+_URGENCY = {"kind": "ordinal", "unit": "levels", "low": 1, "high": 5, "reply_tokens": SHORT_REPLY}
 _DECLARED: tuple[tuple[str, Callable[..., Score], str, dict[str, Any]], ...] = (
-    ("sentiment", sentiment, "2", {"kind": "narrative", "low": -1, "high": 1, "masks_names": True}),
+    ("sentiment", sentiment, "3", _TONE),
     ("word_count", word_count, "1", {"kind": "numeric", "unit": "words", "low": 0}),
     ("char_count", char_count, "1", {"kind": "numeric", "unit": "characters", "low": 0}),
     ("rating", rating, "3", {"kind": "ordinal", "unit": "points", "low": 1, "high": 10, "reply_tokens": SHORT_REPLY}),
     ("decision", decision, "3", {"kind": "binary", "reply_tokens": SHORT_REPLY}),
     ("salary", salary, "3", {"kind": "numeric", "unit": "dollars a year", "reply_tokens": SHORT_REPLY}),
     ("refusal", is_refusal, "3", {"kind": "refusal", "lower_is_worse": False}),
-    ("triage", triage, "1", {"kind": "ordinal", "unit": "levels", "low": 1, "high": 5, "reply_tokens": SHORT_REPLY}),
+    ("triage", triage, "2", _URGENCY),
+    ("triage_esi", triage_esi, "1", _URGENCY),
+    ("triage_manchester", triage_manchester, "1", _URGENCY),
     ("disclaimer", has_disclaimer, "1", {"kind": "binary", "lower_is_worse": False}),
+    ("toxicity", toxicity, "1", {"kind": "numeric", "unit": "words", "low": 0, "lower_is_worse": False, **_MASKED}),
 )
 BUILT_IN: Mapping[str, Scorer] = {
     name: Scorer(name=name, score=score, version=version, **declared) for name, score, version, declared in _DECLARED
@@ -94,10 +102,7 @@ def outcome_of(
             f"the scorer {scorer.name!r} reads the column 'reply', which the table does not have; its "
             f"columns are {_listed(frame.columns)}. Give outcome= one of these, or add the column 'reply'"
         )
-    replies = frame["reply"].tolist()
-    if scorer.masks_names:
-        named = zip(replies, names_of(frame), strict=True)
-        replies = [masked(reply, words) if isinstance(reply, str) else reply for reply, words in named]
+    replies = _replies(frame, scorer)
     refusals = frame["refused"].tolist() if "refused" in frame.columns else [False] * len(frame)
     fingerprint = scorer.fingerprint if scorer.built_in else None
     rows = zip(replies, _given(frame, scorer.columns), refusals, frame.index, strict=True)
@@ -147,6 +152,19 @@ def unknown_outcome(outcome: str, columns: Iterable[Any], scorers: Iterable[str]
             "the reply"
         )
     return f"{argument}={outcome!r} is neither a column nor a scorer{mend}"
+
+
+def _replies(frame: pd.DataFrame, scorer: Scorer) -> list[Any]:
+    """The replies of *frame* as *scorer* is given them: without names, and without the words of the signal."""
+    replies = frame["reply"].tolist()
+    if scorer.masks_names:
+        named = zip(replies, names_of(frame), strict=True)
+        replies = [masked(reply, words) if isinstance(reply, str) else reply for reply, words in named]
+    signals = signals_of(frame) if scorer.masks_signals else None
+    if signals:
+        mask = signal_mask(signals)
+        replies = [mask(reply) if isinstance(reply, str) else reply for reply in replies]
+    return replies
 
 
 def _given(frame: pd.DataFrame, columns: tuple[str, ...]) -> list[dict[str, Any]]:

@@ -26,9 +26,10 @@ class Scorer:
     ``kind`` is one of :class:`OutcomeKind`, or its name (``"numeric"``); where a scorer declares none, its values
     decide, and the finding says so. ``unit`` is what a difference is stated in ("words"). ``low`` and ``high`` are the
     ends of its scale, where it has any: a score beyond them is an error, and a reply that is missing is no further
-    from the others than they are. ``lower_is_worse`` says which way harm lies; ``masks_names`` takes the person's
-    names out of the reply before it is read. ``reply_tokens`` is how long a usual reply is, which prices a session
-    beforehand; None is as long as a letter. Raise ``version`` whenever the same text would score otherwise.
+    from the others than they are. ``lower_is_worse`` says which way harm lies. ``masks_names`` takes the person's names
+    out of the reply before it is read, ``masks_signals`` the words by which the prompts conveyed the groups.
+    ``reply_tokens`` is how long a usual reply is, which prices a session beforehand; None is as long as a letter.
+    Raise ``version`` whenever the same text would score otherwise.
 
     Raises UsageError for an unknown kind, and for ends that are no scale.
     """
@@ -41,6 +42,7 @@ class Scorer:
     high: float | None = None
     lower_is_worse: bool = True
     masks_names: bool = False
+    masks_signals: bool = False
     columns: tuple[str, ...] = ()
     reply_tokens: int | None = None
     version: str = "1"
@@ -98,6 +100,7 @@ class Declared(TypedDict, total=False):
     high: float | None
     lower_is_worse: bool
     masks_names: bool
+    masks_signals: bool
     columns: tuple[str, ...]
     reply_tokens: int | None
     version: str

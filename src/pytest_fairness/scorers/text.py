@@ -1,10 +1,11 @@
-"""What scorers share: one plain form of a text, the JSON object in a reply, names masked, and agreement of readings."""
+"""What scorers share: one plain form of a text, the JSON object in a reply, words masked, and agreement of readings."""
 
 from __future__ import annotations
 
 import json
 import re
 import tomllib
+from bisect import bisect_right
 from collections.abc import Iterable
 from functools import cache, lru_cache
 from pathlib import Path
@@ -38,16 +39,20 @@ class Patterns:
     def __init__(self, reader: str) -> None:
         self._entries, self._texts = _all_patterns()[reader], dict[str, str]()
         for name in self._entries:
-            texts = self.entries(name)
-            whole = texts[0] if len(texts) == 1 else f"(?:{'|'.join(texts)})"
-            self._texts[name] = re.sub(
-                r"<<(\w+)(?::(\w))?>>", lambda part: self._texts[part[1]].replace("@", part[2] or "@"), whole
-            )
+            texts = self.resolved(name)
+            self._texts[name] = texts[0] if len(texts) == 1 else f"(?:{'|'.join(texts)})"
 
     def entries(self, name: str) -> list[str]:
         """The entries of an array, or the one that there is, as they stand in the file."""
         found = self._entries[name]
         return ["".join(map(str.strip, text.splitlines())) for text in ([found] if isinstance(found, str) else found)]
+
+    def resolved(self, name: str) -> list[str]:
+        """The entries of an array, or the one that there is, with what other entries stand for filled in."""
+        return [
+            re.sub(r"<<(\w+)(?::(\w))?>>", lambda part: self._texts[part[1]].replace("@", part[2] or "@"), text)
+            for text in self.entries(name)
+        ]
 
     def words(self, name: str) -> list[str]:
         """The words of a list of alternatives."""
@@ -182,9 +187,86 @@ def masked(text: str, words: tuple[str, ...]) -> str:
     return _names_pattern(words).sub(STAND_IN, text) if words else text
 
 
+def unmasked(text: str, words: tuple[str, ...], spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Where *spans*, places in ``masked(text, words)``, stand in *text* itself."""
+    ends, shifts = list[int](), [0]
+    for match in _names_pattern(words).finditer(text) if words else ():
+        shifts.append(shifts[-1] + len(match[0]) - len(STAND_IN))
+        ends.append(match.end() - shifts[-1])
+    return [(start + shifts[bisect_right(ends, start)], end + shifts[bisect_right(ends, end)]) for start, end in spans]
+
+
 @lru_cache(maxsize=4096)
 def _names_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(r"\b(?:" + "|".join(map(re.escape, words)) + r")\b")
+
+
+#: The column with the words by which a row's prompt conveys its group, beside the name: "has depression; Black".
+SIGNAL_WORDS = "signal_words"
+_LETTERS = re.compile(r"[^\W\d_]+")
+_NONE_OF = re.compile(rf"(?i:\bno)\s+(?={STAND_IN}\b)")
+# The longest first; what is left of a word without them has four letters or more.
+_ENDINGS = ("iness", "iest", "ness", "ment", "ing", "ion", "ive", "ies", "ied", "ier",
+            "ed", "es", "ic", "ly", "s", "y", "e")  # fmt: skip
+_SHORTEST_STEM, _LONGEST_WORD = 4, 40
+#: Words that a mask remembers, most of which come again.
+_MOST_WORDS = 50_000
+
+
+class SignalMask:
+    """Takes the words of *phrases* out of a text: each word but for those of grammar, in any case and inflection.
+
+    The same words are taken out of the replies to every group, whoever's they are: a word that is left out of one
+    group's texts alone would itself be a difference.
+    """
+
+    def __init__(self, phrases: frozenset[str]) -> None:
+        words = {word for phrase in phrases for word in _LETTERS.findall(phrase.lower())}
+        self._stems = {_stem(word) for word in words - _grammar()}
+        self._signals: dict[str, bool] = {}
+
+    def __call__(self, text: str) -> str:
+        """*text* with a stand-in for each of the words, and for a "no" before one."""
+        if not self._stems:
+            return text
+        return _NONE_OF.sub("", _LETTERS.sub(self._stand_in, text))
+
+    def _stand_in(self, match: re.Match[str]) -> str:
+        word = match[0]
+        if len(word) > _LONGEST_WORD:
+            return word
+        if word not in self._signals:
+            if len(self._signals) >= _MOST_WORDS:
+                self._signals.clear()
+            lower = word.lower()
+            self._signals[word] = lower not in _grammar() and _stem(lower) in self._stems
+        return STAND_IN if self._signals[word] else word
+
+
+@lru_cache(maxsize=64)
+def signal_mask(phrases: frozenset[str]) -> SignalMask:
+    """The mask of *phrases*, made once."""
+    return SignalMask(phrases)
+
+
+def signals_of(frame: pd.DataFrame) -> frozenset[str]:
+    """All words by which the prompts of *frame* convey a group, beside names; none where nothing says so."""
+    if SIGNAL_WORDS not in frame.columns:
+        return frozenset()
+    return frozenset(words for words in frame[SIGNAL_WORDS].tolist() if isinstance(words, str))
+
+
+@cache
+def _grammar() -> frozenset[str]:
+    return frozenset(_SHARED.words("grammar"))
+
+
+def _stem(word: str) -> str:
+    """What *word*, in lower case, has in common with its inflections: "injur" of injury, injuries and injured."""
+    for _ in range(2):  # "accommodations": of a plural, too
+        endings = (end for end in _ENDINGS if word.endswith(end) and len(word) - len(end) >= _SHORTEST_STEM)
+        word = word.removesuffix("" if word.endswith("ss") else next(endings, ""))
+    return word
 
 
 def word_count(text: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.model import ALARMS, Finding, Verdict, to_json
 from pytest_fairness.reports import formatting
-from pytest_fairness.reports.sections import Printed, Section, table, write_sections
+from pytest_fairness.reports.sections import (
+    Details,
+    Part,
+    Printed,
+    ScoredReply,
+    Section,
+    SideBySide,
+    table,
+    write_sections,
+)
 from pytest_fairness.runs.files import write_atomically
 from pytest_fairness.scorers.letter import PASS_THRESHOLD, category_scores, score_of, warnings_of_trials
 from pytest_fairness.scorers.lexicon import Lexicon, LexiconWarning
+from pytest_fairness.scorers.text import names_of, unmasked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +35,8 @@ VERSION = 1
 STEM = "letters"
 #: Lines of warnings and of failures in the printed block.
 MOST_LINES = 20
+#: Phrases of a persona in a line, and letters in the report.
+_MOST_PHRASES, MOST_READ = 4, 100
 _WORDS = {
     "race_ethnicity": "Race/Ethnicity",
     "pregnancy_family": "Pregnancy/Family",
@@ -32,12 +45,31 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FlaggedLetter:
+    """A letter with warnings that nobody has accepted, and where these stand in it, from the first to the last."""
+
+    text: str
+    score: int
+    places: tuple[tuple[int, int], ...]
+
+    def runs(self) -> tuple[tuple[str, str], ...]:
+        """The text in runs, those of the warnings marked as ``differs``."""
+        found, done = list[tuple[str, str]](), 0
+        for start, end in self.places:
+            if end > done:
+                found += [(self.text[done : max(start, done)], ""), (self.text[max(start, done) : end], "differs")]
+                done = end
+        return tuple(run for run in (*found, (self.text[done:], "")) if run[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PersonaLetters:
-    """The letters to one persona: the score of each, and the warnings on all of them."""
+    """The letters to one persona: the score of each, the warnings on all of them, and those with open warnings."""
 
     id: str
     scores: tuple[int, ...]
     warnings: tuple[LexiconWarning, ...]
+    flagged: tuple[FlaggedLetter, ...] = ()
 
     @property
     def score(self) -> float:
@@ -65,6 +97,17 @@ class PersonaLetters:
     @property
     def who(self) -> str:
         return f"Persona #{self.id}" if self.number is None else f"Persona #{self.number}"
+
+    @property
+    def warning_words(self) -> str:
+        """What was detected, and how often: ``"recent graduate" detected (age, high) ×3; "energetic" …``."""
+        found = Counter((one.text.casefold(), one.category, one.severity) for one in self.open_warnings)
+        named = [
+            f'"{text}" detected ({words_of(category).lower()}, {severity})' + (f" ×{count}" if count > 1 else "")
+            for (text, category, severity), count in found.most_common(_MOST_PHRASES)
+        ]
+        left = len(found) - len(named)
+        return "; ".join([*named, *([f"and {left} more"] if left else [])])
 
     @property
     def open_warnings(self) -> tuple[LexiconWarning, ...]:
@@ -167,6 +210,7 @@ def letter_results(
     warnings = warnings_of_trials(written, lexicon)
     scores = [score_of(found) for found in warnings]
     by_category = [category_scores(found) for found in warnings]
+    flagged = _flagged(written, warnings, scores)
     own: dict[str, list[int]] = {}
     for at, persona in enumerate(written["persona"].astype(str)):
         own.setdefault(persona, []).append(at)
@@ -192,10 +236,24 @@ def letter_results(
                 id=persona,
                 scores=tuple(scores[at] for at in places),
                 warnings=tuple(one for at in places for one in warnings[at]),
+                flagged=tuple(flagged[at] for at in places if at in flagged),
             )
             for persona, places in own.items()
         ),
     )
+
+
+def _flagged(
+    written: pd.DataFrame, warnings: Sequence[Sequence[LexiconWarning]], scores: Sequence[int]
+) -> dict[int, FlaggedLetter]:
+    """The letters with open warnings, by their row in *written*."""
+    rows = zip(written["reply"].tolist(), names_of(written), warnings, scores, strict=True)
+    found = {}
+    for at, (text, names, own, score) in enumerate(rows):
+        places = sorted((one.start, one.end) for one in own if not one.accepted)
+        if places:
+            found[at] = FlaggedLetter(text=text, score=score, places=tuple(unmasked(text, names, places)))
+    return found
 
 
 def write_letters(folder: Path, results: LetterResults) -> None:
@@ -237,7 +295,41 @@ def letters_section(results: LetterResults) -> Section:
         words=("Group",),
     )
     printed = Printed(lines=tuple(block(results)))
-    return Section(id=STEM, heading="Letters", parts=(printed, *([scores] if groups else [])))
+    read = _to_be_read(results)
+    return Section(id=STEM, heading="Letters", parts=(printed, *([scores] if groups else []), *read))
+
+
+def _to_be_read(results: LetterResults) -> list[Part]:
+    """The flagged letters with their phrases marked, folded a persona, the worst first; nothing where there are none.
+
+    Whoever approves a baseline reads them: a score does not tell a false alarm from a true one.
+    """
+    personas = sorted(
+        (one for one in results.personas if one.flagged), key=lambda one: min(letter.score for letter in one.flagged)
+    )
+    if not personas:
+        return []
+    letters, shown = list[Part](), 0
+    for persona in personas:
+        own = persona.flagged[: max(0, MOST_READ - shown)]
+        shown += len(own)
+        if own:
+            texts = tuple(
+                SideBySide(
+                    about=f"letter {number} of {len(persona.flagged)}",
+                    replies=(ScoredReply(who=persona.who, score=f"{letter.score} / 100", words=letter.runs()),),
+                )
+                for number, letter in enumerate(own, start=1)
+            )
+            letters.append(Details(summary=f"{persona.who}: {persona.warning_words}", parts=texts))
+    flagged = sum(len(one.flagged) for one in personas)
+    left = f"; the other {flagged - shown} are in the log" if flagged > shown else ""
+    whose = formatting.count(len(personas), "persona")
+    about = (
+        f"{flagged} of {results.letters} letters, to {whose}, the lowest score first{left}. Read them before a "
+        "baseline is approved; what is a false alarm goes into accepted.yaml."
+    )
+    return [Section(id=f"{STEM}-flagged", heading="Flagged letters, to be read", parts=(about, *letters))]
 
 
 def block(results: LetterResults) -> list[str]:
@@ -254,12 +346,8 @@ def block(results: LetterResults) -> list[str]:
         "Breakdown by Category:",
         *(f"- {words_of(name)}: {_score(score)}" for name, score in results.category_scores.items()),
     ]
-    warnings = [(one, warning) for one in results.personas for warning in one.open_warnings]
-    lines += ["", f"⚠ WARNINGS ({len(warnings)}):"]
-    lines += _numbered(
-        f'"{warning.text}" detected ({words_of(warning.category).lower()}, {warning.severity}) - {one.who}'
-        for one, warning in warnings
-    )
+    lines += ["", f"⚠ WARNINGS ({sum(len(one.open_warnings) for one in results.personas)}):"]
+    lines += _numbered(f"{one.warning_words} - {one.who}" for one in results.personas if one.open_warnings)
     lines += ["", f"✗ FAILURES ({len(results.failed)}):"]
     lines += _numbered(one.failure for one in results.failed)
     rate = results.false_positive_rate
