@@ -139,6 +139,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     fairness = guest.session_if_any(session.config)
     if fairness is None:
         return
+    session.exitstatus = fairness.exit_status(session.exitstatus)
     fairness.finish(session.exitstatus)
     if fairness.trouble is not None and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
