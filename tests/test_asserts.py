@@ -71,7 +71,7 @@ def passing() -> Finding:
 
 
 def test_a_finding_is_neither_true_nor_false(passing: Finding) -> None:
-    """``assert analyze_disparity(…)`` would hold whatever was found. What says which finding there is stays possible."""
+    """``assert analyze_disparity(…)`` would always hold. What says which finding there is stays possible."""
     with pytest.raises(TypeError, match=r"this one is PASS: compare finding\.verdict"):
         assert passing
     with pytest.raises(TypeError, match="neither true nor false"):

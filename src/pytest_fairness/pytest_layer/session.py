@@ -269,6 +269,7 @@ class FairnessSession:
             justification=lambda finding: justifications.find(documented, finding, nodeid),
             baseline=baselines,
             fresh_sample=None if offered is None else offered.like,
+            changed=(lambda _table: ()) if offered is None else offered.changed,
             confirmable=lambda: offered is not None and offered.possible(),
             scorers=context.scorers,
             scored_by=scored_by,

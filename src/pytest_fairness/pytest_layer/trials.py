@@ -79,8 +79,7 @@ class TrialSource:
                 return planned.table(table)
 
         table = ask(planned)
-        if self._context.settings.confirm:
-            second_sample.offer(item, table, planned, ask)
+        second_sample.offer(item, table, planned, ask)
         return table
 
     def cell_of(self, item: pytest.Item, system: Any, index: int) -> AnsweredCell:

@@ -56,8 +56,8 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
 
     ``analysis`` is ``disparity``, ``four_fifths``, ``preference``, ``equivalence``, ``arm_contrast`` or ``baseline``;
     ``arguments`` are those of the assertion, without table, outcome and scorers. ``first``: so many rows are the first
-    sample, where a second was judged with it; ``about`` says what is new about that one. ``rows`` is the number of
-    rows, ``columns`` the table, packed.
+    sample, where a second was judged with it; ``about`` says what is new about that one. ``changed``: the columns of
+    the trials that the test had changed before. ``rows`` is the number of rows, ``columns`` the table, packed.
     """
 
     test: str = ""
@@ -67,6 +67,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
     outcome: ScoreFacts | None = None
     first: int | None = None
     about: str = ""
+    changed: tuple[str, ...] = ()
     rows: int = 0
     columns: str = ""
 
