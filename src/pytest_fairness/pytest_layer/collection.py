@@ -34,6 +34,9 @@ from pytest_fairness.scorers import Scorer, is_refusal
 #: Items of one test. Each takes pytest some 4 kB and 0.2 ms before the first one runs.
 _MOST_ITEMS = 20_000
 
+#: Why a test is skipped at a tier that it does not have.
+TIER_OF_ARMS = "its arms have system prompts, so they are of tier 1: give arms without, to run it in tier 2"
+NO_TIER_1 = "tier 1 needs a system prompt: give fairness_grid(system=...)"
 #: Identifies a design: the node id of the parent of its test function, and the function's name, with the protected
 #: class in brackets where the function has a design for each of several.
 Key: TypeAlias = tuple[str, str]
@@ -135,7 +138,7 @@ def expand(
         pytest.fail(f"{metafunc.definition.nodeid}: {problem}", pytrace=False)
     if classes := [own for own in found if own is not None]:
         metafunc.parametrize(CLASS, classes, ids=classes, indirect=True)
-    tiers, ids = _tiers(planned, tier)
+    tiers, ids = _tiers(planned, tier, known=gets_named_endpoint(metafunc.definition))
     metafunc.parametrize("tier", tiers, ids=ids, indirect=True)
     if planned.temperatures:
         named = ["t-default" if value is None else f"t-{value:g}" for value in planned.temperatures]
@@ -244,17 +247,19 @@ def _located(value: Any, folder: Path, root: Path) -> Any:
     return next((place / value for place in (folder, root) if (place / value).exists()), folder / value)
 
 
-def _tiers(grid: Planned, tier: str) -> tuple[list[Any], list[Any]]:
-    """Parameters and ids of the ``tier`` axis; a single tier leaves the test's id as it is."""
+def _tiers(grid: Planned, tier: str, *, known: bool) -> tuple[list[Any], list[Any]]:
+    """Parameters and ids of the ``tier`` axis; a single tier leaves the test's id as it is. *known*: the system under
+    test is one of the settings; of a test's own nobody knows yet whether it takes a system prompt.
+    """
     prompted, why = grid.has_system_prompt, None
     if tier == "all" and prompted and not grid.tiers_by_arm:
         return [1, 2], ["tier1", "tier2"]
-    if tier == "2" and prompted and grid.tiers_by_arm:
-        why = "its arms have system prompts, so they are of tier 1: give arms without, to run it in tier 2"
+    if tier == "2" and prompted and grid.tiers_by_arm and known:
+        why = TIER_OF_ARMS
     elif tier == "1" and not prompted:
-        why = "tier 1 needs a system prompt: give fairness_grid(system=...)"
+        why = NO_TIER_1
     marks = () if why is None else pytest.mark.skip(reason=why)
-    of_tier_1 = why is not None or (prompted and (grid.tiers_by_arm or tier != "2"))
+    of_tier_1 = why is not None or (prompted and tier != "2")
     return [pytest.param(1 if of_tier_1 else 2, marks=marks)], [pytest.HIDDEN_PARAM]
 
 
