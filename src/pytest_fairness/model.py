@@ -375,6 +375,7 @@ class Finding:
 
     def __bool__(self) -> NoReturn:
         """Raise TypeError: a finding is neither true nor false, and ``assert analyze_…(…)`` would always hold."""
+        __tracebackhide__ = True
         raise TypeError(
             f"a finding is neither true nor false, and this one is {self.verdict}: compare finding.verdict (with "
             "'PASS'), or let assert_no_disparity and its like act on it"

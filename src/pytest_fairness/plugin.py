@@ -36,8 +36,9 @@ __all__ = [
 ]  # fmt: skip
 
 _MARKERS = (
-    "fairness(id=None, module=None, description=None, controls=None, justification=None): a fairness test; what it is "
-    "called in reports, the controls that it is evidence of, and the documented reason for a FLAG",
+    "fairness(id=None, module=None, description=None, controls=None, justification=None, finding=True): a fairness "
+    "test; what it is called in reports, the controls that it is evidence of, the documented reason for a FLAG, and "
+    "False where it judges by its own asserts",
     "fairness_grid(template, groups=None, persona=None, names=20, context=None, signal='name', repetitions=2, "
     "system=None, turns=None, parameters=None, temperatures=None, strategies=None, scorer=None, each=None): ask every "
     "cell of a demographic grid; implies fairness",
@@ -116,10 +117,13 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if marks.concerns(item):
-        guest.session_of(item.config).attach_findings(item, report)
+        raised = None if call.excinfo is None else call.excinfo.value
+        guest.session_of(item.config).attach_findings(item, report, raised)
     return report
 
 

@@ -93,7 +93,8 @@ class TestContext:
     what corresponds to the table of the assertion it is handed; it raises UsageError, EndpointError or BudgetError
     where there can be no such sample. ``changed`` gives the columns of the trials that the test has changed in a
     table. ``notes`` gives what a reader of a finding has to know of the session; ``scored_by`` takes the names of
-    scorers that were looked up, ``found`` what the test's assertions have found. ``rehearsal``: the test is run again,
+    scorers that were looked up, ``found`` what the test's assertions have found, ``analysed`` the comparisons that were
+    made at all. ``rehearsal``: the test is run again,
     and nothing is judged.
     """
 
@@ -114,6 +115,7 @@ class TestContext:
     keep: Callable[[Any], None] = lambda _judgement: None
     scored_by: set[str] = field(default_factory=set)
     found: list[Finding] = field(default_factory=list)
+    analysed: set[str] = field(default_factory=set)
     rehearsal: Rehearsal | None = None
     notes: Callable[[Finding], Sequence[str]] = lambda _finding: ()
     seed: int = 0

@@ -53,6 +53,8 @@ def stamp(finding: Finding, frame: pd.DataFrame) -> Finding:
         )
     test = current_test()
     if test is not None:
+        by = f" by {finding.protected_class}" if finding.protected_class else ""
+        test.analysed.add(f"{finding.outcome or finding.assertion}{by}")
         finding = replace(finding, test_id=test.test_id, test_module=test.test_module, description=test.description)
     stamped = replace(
         finding,

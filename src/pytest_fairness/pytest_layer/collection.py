@@ -23,6 +23,7 @@ from pytest_fairness.pytest_layer.marks import (
     GRID,
     PAIRS,
     PULLS,
+    SkipReason,
     class_in,
     gets_named_endpoint,
     has_design,
@@ -35,8 +36,8 @@ from pytest_fairness.scorers import Scorer, is_refusal
 _MOST_ITEMS = 20_000
 
 #: Why a test is skipped at a tier that it does not have.
-TIER_OF_ARMS = "its arms have system prompts, so they are of tier 1: give arms without, to run it in tier 2"
-NO_TIER_1 = "tier 1 needs a system prompt: give fairness_grid(system=...)"
+TIER_OF_ARMS = SkipReason("its arms have system prompts, so they are of tier 1: give arms without, to run it in tier 2")
+NO_TIER_1 = SkipReason("tier 1 needs a system prompt: give fairness_grid(system=...)")
 #: Identifies a design: the node id of the parent of its test function, and the function's name, with the protected
 #: class in brackets where the function has a design for each of several.
 Key: TypeAlias = tuple[str, str]
@@ -300,7 +301,8 @@ def active_items(items: Iterable[pytest.Item], grids: Container[Key]) -> dict[Se
 
 class Labels(NamedTuple):
     """What a test is called in reports: its id, module and description, the controls that it is evidence of with the
-    strength of the evidence, and the justifications that stand at it.
+    strength of the evidence, and the justifications that stand at it. ``finding``: it is there to draw one, and does
+    not judge by asserts of its own.
     """
 
     id: str
@@ -308,9 +310,10 @@ class Labels(NamedTuple):
     description: str
     controls: Mapping[str, str]
     justifications: tuple[Justification, ...]
+    finding: bool = True
 
 
-_LABELS = ("id", "module", "description", "controls", "justification", "alpha")
+_LABELS = ("id", "module", "description", "controls", "justification", "alpha", "finding")
 
 
 def labels_of(item: pytest.Item) -> Labels:
@@ -322,6 +325,10 @@ def labels_of(item: pytest.Item) -> Labels:
         raise UsageError(f"{item.nodeid}: @pytest.mark.fairness has no {key!r}; it takes {', '.join(_LABELS)}")
     if own := (_designs(item) or {}).get(_parameters(item).get(CLASS, ""), {}).get("id"):
         keywords["id"] = own
+    if not isinstance(keywords.get("finding", True), bool):
+        raise UsageError(
+            f"{item.nodeid}: finding={keywords['finding']!r}; say False where it judges by its own asserts"
+        )
     docstring = (inspect.getdoc(getattr(item, "function", item)) or "").strip().partition("\n")[0]
     given = keywords.get("justification")
     if level_of(item) is None:
@@ -334,6 +341,7 @@ def labels_of(item: pytest.Item) -> Labels:
         ),
         controls=checked_controls(keywords.get("controls"), item.nodeid),
         justifications=() if given is None else (parse(given, f"{item.nodeid}: justification"),),
+        finding=keywords.get("finding", True),
     )
 
 

@@ -24,7 +24,7 @@ from pytest_fairness.endpoints.pipeline import PipelineEndpoint
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.endpoints.registry import RecordedEndpoint
 from pytest_fairness.errors import FairnessError, StoreError, UsageError, listed
-from pytest_fairness.model import Finding, Verdict
+from pytest_fairness.model import JSON, Finding, Verdict
 from pytest_fairness.pytest_layer import (
     collection,
     ledger,
@@ -37,7 +37,7 @@ from pytest_fairness.pytest_layer import (
 )
 from pytest_fairness.pytest_layer.command_line import recorded_command
 from pytest_fairness.pytest_layer.options import settings_of
-from pytest_fairness.pytest_layer.trials import TrialSource, deal_of
+from pytest_fairness.pytest_layer.trials import ASKED, TrialSource, deal_of
 from pytest_fairness.reports.escaping import line as one_line
 from pytest_fairness.running_test import TestContext, reading_until, running_test
 from pytest_fairness.runs.files import removed
@@ -52,6 +52,11 @@ if TYPE_CHECKING:
     from pytest_fairness.pytest_layer.plans import Planned
 
 _FINDINGS: pytest.StashKey[list[Finding]] = pytest.StashKey()
+_ANALYSED: pytest.StashKey[set[str]] = pytest.StashKey()
+_LET_IT_JUDGE = (
+    "Assert on the trials with assert_no_disparity and its like; a test that judges by asserts of its own says so: "
+    "@pytest.mark.fairness(finding=False)"
+)
 
 
 class FairnessSession:
@@ -232,11 +237,19 @@ class FairnessSession:
 
         findings = item.stash.setdefault(_FINDINGS, [])
         findings.clear()  # a rerun starts afresh
-        with running_test(self._context_of(item, findings)), reading_until(self.context.read_until):
+        context = self._context_of(item, findings)
+        item.stash[_ANALYSED] = context.analysed
+        with running_test(context), reading_until(self.context.read_until):
             yield
         few = [finding for finding in findings if finding.verdict is Verdict.INCONCLUSIVE and unusable(finding)]
         if few:
             pytest.skip(f"smoke: {few[0].sentence}")
+        unjudged = self._unjudged(item, findings)
+        if unjudged is not None and self.settings.require_conclusive:
+            from pytest_fairness.reports.findings_json import Unjudged
+            from pytest_fairness.reports.unjudged import unjudged_words
+
+            pytest.fail(f"It {unjudged_words(Unjudged(**unjudged))}. {_LET_IT_JUDGE}", pytrace=False)
 
     def _context_of(self, item: pytest.Item, findings: list[Finding]) -> TestContext:
         """The context of *item*, whose assertions add to *findings*."""
@@ -294,15 +307,27 @@ class FairnessSession:
             self.trouble = str(error)
             return None
 
-    def attach_findings(self, item: pytest.Item, report: pytest.TestReport) -> None:
-        """Let *report* carry the item's findings to the controller, and its verdicts to JUnit."""
+    def attach_findings(self, item: pytest.Item, report: pytest.TestReport, raised: BaseException | None) -> None:
+        """Let *report* carry the item's findings to the controller, and its verdicts to JUnit. *raised* ended it."""
         findings, ours = item.stash.get(_FINDINGS, []), marks.is_fairness_item(item)
         if findings or ours:
             if report.when == "call" or (ours and not report.passed):
-                ledger.attach(report, findings)
+                facts: dict[str, JSON] = {"skipped_here": isinstance(getattr(raised, "msg", None), marks.SkipReason)}
+                if report.passed:
+                    facts["unjudged"] = self._unjudged(item, findings)
+                ledger.attach(report, findings, facts)
             if report.when == "call":
                 ledger.note_properties(item, findings)
             ledger.make_safe(report)
+
+    def _unjudged(self, item: pytest.Item, findings: Sequence[Finding]) -> dict[str, Any] | None:
+        """What *item*, which drew these *findings*, asked for and concluded nothing from; None where it judged, or does
+        so by asserts of its own.
+        """
+        asked = item.stash.get(ASKED, None)
+        if asked is None or findings or not collection.labels_of(item).finding:
+            return None
+        return {**asked, "dropped": sorted(item.stash.get(_ANALYSED, ()))}
 
     # ------------------------------------------------------------ the end
 
@@ -330,13 +355,19 @@ class FairnessSession:
         return count
 
     def exit_status(self, status: int) -> int:
-        """*status*, with which pytest ends, unless it says too little: 1 for what :meth:`failures` counts.
+        """*status*, with which pytest ends, unless it says too little: 1 for what :meth:`failures` counts, and 5 where
+        the plugin or a suite skipped every test that was selected.
 
         An exception that ends the session, as ``pytest.exit`` raises one, passes by whoever counts when the tests are
         over.
         """
         green = status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-        return pytest.ExitCode.TESTS_FAILED if green and self.failures() else status
+        if green and self.failures():
+            return pytest.ExitCode.TESTS_FAILED
+        # A shard skips its tests because another session judges them.
+        if status == pytest.ExitCode.OK and not self.settings.shard and self.ledger.skipped_here:
+            return pytest.ExitCode.NO_TESTS_COLLECTED
+        return status
 
     def _take_stock(self) -> None:
         """Let the ledger know what was collected, by workers too, and which of it has finished."""

@@ -21,6 +21,7 @@ from pytest_fairness.engine.scripts import Escalation, Pipeline
 from pytest_fairness.errors import BudgetError, EndpointError, UsageError
 from pytest_fairness.model import JSON, Status, Trial
 from pytest_fairness.pytest_layer import collection, reporting, second_sample
+from pytest_fairness.pytest_layer.marks import SkipReason
 from pytest_fairness.pytest_layer.plans import (
     Planned,
     PlannedCell,
@@ -50,6 +51,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _ENDED = "the session that this worker belongs to has ended; nothing more is sent"
+
+
+#: What a test was given as a table, in the stash of its item: the fields of ``Unjudged``, should it conclude nothing.
+ASKED = pytest.StashKey[dict[str, JSON]]()
 
 
 class TrialSource:
@@ -88,6 +93,7 @@ class TrialSource:
                 return planned.table(table)
 
         table = ask(planned)
+        item.stash[ASKED] = _asked_of(table)
         second_sample.offer(item, table, planned, ask)
         return table
 
@@ -163,7 +169,8 @@ class TrialSource:
             prompted = _prompted(endpoint, sent)
             deaf = next((one for one in prompted if not one.supports_system_prompt), None)
             if tier == 1 and deaf is not None:
-                pytest.skip(f"endpoint {deaf.name!r} takes no system prompt, so there is no tier 1 to test")
+                why = f"endpoint {deaf.name!r} takes no system prompt, so there is no tier 1 to test"
+                pytest.skip(SkipReason(why))
             if tier == 2 and planned.tiers_by_arm and prompted:
                 pytest.skip(collection.TIER_OF_ARMS)
             for step in {id(one): one for entry in sent for one in entry.step_systems}.values():
@@ -344,6 +351,12 @@ def _prompted(endpoint: Endpoint, entries: Sequence[PlannedCell]) -> list[Endpoi
             systems = [endpoint] if entry.cell.system is not None or first_tier else []
         found |= {id(system): system for system in systems}
     return list(found.values())
+
+
+def _asked_of(table: pd.DataFrame) -> dict[str, JSON]:
+    """How many trials *table* holds, and what they cost; a choice has a row for each candidate."""
+    costs = table.drop_duplicates("key")["cost"].astype(float)
+    return {"trials": len(costs), "cost": float(costs.sum()), "unpriced": int(costs.isna().sum())}
 
 
 # ---------------------------------------------------------------- what scripts say of their trials
