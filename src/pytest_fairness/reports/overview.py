@@ -118,7 +118,10 @@ def verdict_on_session(results: RunResults) -> SessionVerdict:
     unjudged = len(unjudged_tests(results))
     if unjudged:
         words.append(f"{formatting.count(unjudged, 'test')} asked for trials and concluded nothing.")
-    if skipped := sum(item.outcome == "skipped" for item in results.items):
+    skipped = sum(item.outcome == "skipped" for item in results.items)
+    if skipped and skipped == len(results.items):
+        words = [f"All fairness tests ({skipped:,}) were skipped."]
+    elif skipped:
         words.append(f"{formatting.count(skipped, 'test')} {'was' if skipped == 1 else 'were'} skipped.")
     if nothing := nothing_judged(results):
         return SessionVerdict("nothing", f"{nothing[0].upper()}{nothing[1:]}", " ".join(words))
@@ -180,7 +183,7 @@ def outcome_section(results: RunResults, _: Path) -> Section:
         columns = {"Test": lambda row: row[0].nodeid, "What": lambda row: row[1]}
         rows += _table("Each test that concluded nothing", unjudged, columns)
     if reasons := skip_reasons(results):
-        columns = {"Why": lambda row: shortened(row[0], 300), "Tests": lambda row: f"{row[1]:,}"}
+        columns = {"Why": lambda row: shortened(row[0], 300), "How many": lambda row: formatting.count(row[1], "test")}
         skipped = _table("Why tests were skipped", reasons, columns)
         rows += skipped if verdict.tone == "nothing" else [Details(summary="Skipped tests", parts=tuple(skipped))]
     return Section(
