@@ -162,3 +162,39 @@ def test_a_second_sample_without_answers_is_no_evidence():
     made, _ = repeatable(table("-new", status="error"))
     with pytest.raises(EndpointError, match="100 % of the trials of the second sample were never answered"):
         made.like(asserted(table()))
+
+
+# ---------------------------------------------------------------- what the test changed
+
+
+def keyed():
+    """The table with a key for each row, as trials have it."""
+    frame = table()
+    frame.insert(0, "key", [f"k{at}" for at in range(len(frame))])
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("change", "changed"),
+    [
+        (lambda f: f, ()),
+        (lambda f: f.assign(extra=1), ()),
+        (lambda f: f.iloc[::-1], ()),
+        (lambda f: f[f.reply != "reply 2"].reset_index(drop=True), ()),
+        (lambda f: f.replace({"group": {"a": "A"}}), ("group",)),
+        (lambda f: f.assign(reply=None, name="x").sample(frac=1, random_state=1), ("name", "reply")),
+        (lambda f: f.merge(pd.DataFrame({"group": ["a", "b"], "side": ["l", "r"]})), ()),
+        (lambda f: pd.concat([f, f.assign(reply="another")]), ("reply",)),
+        (lambda f: f.drop(columns="key").assign(reply="x"), ()),
+        (lambda f: pd.concat([f, f[["group"]]], axis=1), ()),
+        (lambda f: f.assign(key="foreign", group="z"), ()),
+    ],
+    ids=[
+        "nothing", "a column added", "reversed", "picked and renumbered", "renamed", "two columns, in another order",
+        "merged", "put together", "without keys", "a column twice", "other trials",
+    ],
+)  # fmt: skip
+def test_the_columns_that_a_test_changed_are_known_row_by_row(change, changed):
+    """By the trial that a row says it is, whatever its place; of rows of no trial nothing is said."""
+    made = Repeatable(keyed(), ["role"], lambda: None)
+    assert made.changed(change(keyed())) == changed
