@@ -101,7 +101,7 @@ class Ledger:
             encoded,
             file.replace("\\", "/"),
             None if line is None else line + 1,
-            **json.loads(getattr(report, FACTS)),
+            **json.loads(getattr(report, FACTS, "{}")),
         )
 
     @property
