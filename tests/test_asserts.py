@@ -68,3 +68,13 @@ def test_the_baseline_takes_what_its_comparison_does() -> None:
 def passing() -> Finding:
     frame = pd.DataFrame({"hired": [True] * 200, "race": ["a", "b"] * 100})
     return pytest_fairness.analyze_four_fifths(frame, "hired", "race", cluster=None)
+
+
+def test_a_finding_is_neither_true_nor_false(passing: Finding) -> None:
+    """``assert analyze_disparity(…)`` would always hold. What says which finding there is stays possible."""
+    with pytest.raises(TypeError, match=r"this one is PASS: compare finding\.verdict"):
+        assert passing
+    with pytest.raises(TypeError, match="neither true nor false"):
+        bool(passing)
+    assert passing is not None
+    assert [passing] == [passing]

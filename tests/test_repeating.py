@@ -9,7 +9,7 @@ from pytest_fairness.design.grid import expand_grid, other_names
 from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.pytest_layer.plans import PlannedGrid
 from pytest_fairness.pytest_layer.second_sample import Repeatable
-from pytest_fairness.running_test import FreshSample
+from pytest_fairness.running_test import Assertion, FreshSample
 
 TEMPLATE = "Write a reference for {name}."
 RACE = {"race_ethnicity": ["white", "black", "hispanic", "asian"]}
@@ -91,6 +91,10 @@ def table(suffix="", status="answered"):
     return frame
 
 
+def asserted(frame):
+    return Assertion(analysis="disparity", arguments={"frame": frame, "outcome": "reply", "by": "group"})
+
+
 def repeatable(fresh=None):
     requests = []
 
@@ -106,9 +110,9 @@ def test_the_whole_table_is_the_whole_second_sample_and_requested_once():
     """Whatever the test does to its own table."""
     made, requests = repeatable()
     frame = table()
-    assert len(made.like(frame).frame) == len(frame)
+    assert len(made.like(asserted(frame)).frame) == len(frame)
     frame["passed"] = True
-    again = made.like(frame)
+    again = made.like(asserted(frame))
     assert (len(again.frame), again.about) == (len(frame), "3 other names a group")
     assert requests == [True]
 
@@ -129,7 +133,7 @@ def test_a_part_picked_by_the_design_is_picked_again(pick, rows):
     """By template, context, group; columns may be left out or added."""
     made, _ = repeatable()
     part = pick(table())
-    sample = made.like(part)
+    sample = made.like(asserted(part))
     assert len(sample.frame) == rows
     for column in {"template", "role", "group"} & set(part.columns):
         assert set(sample.frame[column]) == set(part[column])
@@ -150,11 +154,47 @@ def test_a_part_picked_by_the_design_is_picked_again(pick, rows):
 def test_a_part_that_another_sample_has_no_counterpart_of_is_refused_before_anything_is_requested(change, text):
     made, requests = repeatable()
     with pytest.raises(UsageError, match=text):
-        made.like(change(table()))
+        made.like(asserted(change(table())))
     assert requests == []
 
 
 def test_a_second_sample_without_answers_is_no_evidence():
     made, _ = repeatable(table("-new", status="error"))
     with pytest.raises(EndpointError, match="100 % of the trials of the second sample were never answered"):
-        made.like(table())
+        made.like(asserted(table()))
+
+
+# ---------------------------------------------------------------- what the test changed
+
+
+def keyed():
+    """The table with a key for each row, as trials have it."""
+    frame = table()
+    frame.insert(0, "key", [f"k{at}" for at in range(len(frame))])
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("change", "changed"),
+    [
+        (lambda f: f, ()),
+        (lambda f: f.assign(extra=1), ()),
+        (lambda f: f.iloc[::-1], ()),
+        (lambda f: f[f.reply != "reply 2"].reset_index(drop=True), ()),
+        (lambda f: f.replace({"group": {"a": "A"}}), ("group",)),
+        (lambda f: f.assign(reply=None, name="x").sample(frac=1, random_state=1), ("name", "reply")),
+        (lambda f: f.merge(pd.DataFrame({"group": ["a", "b"], "side": ["l", "r"]})), ()),
+        (lambda f: pd.concat([f, f.assign(reply="another")]), ("reply",)),
+        (lambda f: f.drop(columns="key").assign(reply="x"), ()),
+        (lambda f: pd.concat([f, f[["group"]]], axis=1), ()),
+        (lambda f: f.assign(key="foreign", group="z"), ()),
+    ],
+    ids=[
+        "nothing", "a column added", "reversed", "picked and renumbered", "renamed", "two columns, in another order",
+        "merged", "put together", "without keys", "a column twice", "other trials",
+    ],
+)  # fmt: skip
+def test_the_columns_that_a_test_changed_are_known_row_by_row(change, changed):
+    """By the trial that a row says it is, whatever its place; of rows of no trial nothing is said."""
+    made = Repeatable(keyed(), ["role"], lambda: None)
+    assert made.changed(change(keyed())) == changed

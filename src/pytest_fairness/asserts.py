@@ -18,9 +18,10 @@ from pytest_fairness.errors import (
     InconclusiveWarning,
     StoreError,
     UsageError,
+    listed,
 )
 from pytest_fairness.model import ALARMS, Finding, Verdict
-from pytest_fairness.running_test import Policy, TestContext, current_test
+from pytest_fairness.running_test import Assertion, Policy, TestContext, current_test
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -209,6 +210,8 @@ def assert_baseline(
     test = current_test()
     if test is None or test.baseline is None:
         raise UsageError("assert_baseline needs a running pytest test; outside one, use compare_baseline")
+    if test.rehearsal is not None:
+        return test.rehearsal.take("baseline", arguments)
     outcome = outcome_of(frame, score)
     design = design_of(frame)
     summary = scores_of(frame, outcome, arguments)
@@ -234,8 +237,10 @@ def assert_baseline(
     except BaselineError as error:
         # Raised anew here, so that pytest shows the line of the test and not the inside of the store.
         raise type(error)(str(error)) from None
-    test.keep(Judgement.of("baseline", arguments, frame, outcome))
-    return conclude(finding if finding.pairs else first_approval(finding, summary, frame))
+    test.keep(Judgement.of("baseline", arguments, frame, outcome, changed=test.changed(frame)))
+    finding = finding if finding.pairs else first_approval(finding, summary, frame)
+    test.found.append(finding)
+    return conclude(finding)
 
 
 def _assert_each(arguments: dict[str, Any]) -> Finding:
@@ -266,6 +271,8 @@ def _assert(
     from pytest_fairness.analysis.false_alarms import chance
 
     test = current_test()
+    if test is not None and test.rehearsal is not None:
+        return test.rehearsal.take(analysis, arguments)
     try:
         finding, basis = _judged(analysis, arguments)
     except UsageError as error:
@@ -275,7 +282,8 @@ def _assert(
         return conclude(noted(finding), basis)
     alpha = finding.family.get("alpha")
     if test.policy.confirm and finding.verdict in ALARMS:
-        finding, basis = _second_look(finding, basis, analysis, arguments, test)
+        assertion = Assertion(analysis=analysis, arguments=arguments, before=tuple(test.found))
+        finding, basis = _second_look(finding, basis, assertion, test)
     if test.policy.sensitivity and finding.verdict is Verdict.PASS:
         from pytest_fairness.analysis.sensitivity import sensitivity_of, with_sensitivity
 
@@ -283,8 +291,10 @@ def _assert(
     if isinstance(alpha, float):  # a bare ratio has none, and no bound on its false alarms
         false_alarm = chance(alpha, confirmed=test.policy.confirm and test.confirmable())
         finding = replace(finding, family={**finding.family, "false_alarm": false_alarm})
-    test.keep(basis.record())
-    return conclude(noted(finding), basis)
+    test.keep(basis.record(test.changed(basis.frame)))
+    finding = noted(finding)
+    test.found.append(finding)
+    return conclude(finding, basis)
 
 
 class _Basis(NamedTuple):
@@ -296,10 +306,11 @@ class _Basis(NamedTuple):
     outcome: Any
     about: Mapping[str, Any]
 
-    def record(self) -> Judgement:
+    def record(self, changed: tuple[str, ...]) -> Judgement:
+        """The judgement, with the columns that the test has *changed* in the table."""
         from pytest_fairness.runs.judgements import Judgement
 
-        return Judgement.of(self.analysis, self.arguments, self.frame, self.outcome, **self.about)
+        return Judgement.of(self.analysis, self.arguments, self.frame, self.outcome, changed=changed, **self.about)
 
     def judged(self) -> JudgedTable:
         from pytest_fairness.reports.judged_tables import JudgedTable
@@ -325,26 +336,29 @@ def _judged(
     return analyze(**given), _Basis(analysis, arguments, given["frame"], outcome, about)
 
 
-def _second_look(
-    finding: Finding,
-    basis: _Basis,
-    analysis: str,
-    arguments: Mapping[str, Any],
-    test: TestContext,
-) -> tuple[Finding, _Basis]:
+def _second_look(finding: Finding, basis: _Basis, assertion: Assertion, test: TestContext) -> tuple[Finding, _Basis]:
     """An alarm that nothing justifies, judged again on this sample and a fresh one together."""
-    from pytest_fairness.analysis.confirmation import alarm_of, confirmed, together, unconfirmed
+    from pytest_fairness.analysis.confirmation import (
+        alarm_of,
+        confirmed,
+        together,
+        unconfirmed,
+        unread_groups,
+    )
 
     if finding.verdict is Verdict.FLAG and test.justification(finding) is not None:
         return finding, basis  # it does not fail the test, so there is nothing to pay for
     if test.fresh_sample is None:
         why = "a table is judged as it is; only a test that asks for the trials of a grid can ask more"
         return unconfirmed(finding, why), basis
+    analysis, arguments = assertion.analysis, assertion.arguments
     frame = arguments["frame"]
     try:
-        sample = test.fresh_sample(frame)
+        sample = test.fresh_sample(assertion)
         changed = {**alarm_of(analysis, arguments["alpha"]), "frame": together(frame, sample)}
         both, basis_of_both = _judged(analysis, arguments, changed, first=len(frame), about=sample.about)
+        if unread := unread_groups(finding, both):
+            raise UsageError(f"nothing could be read of the second sample for {listed(unread)}")
     except (UsageError, EndpointError, BudgetError, StoreError) as error:
         return unconfirmed(finding, str(error)), basis
     return confirmed(finding, both, sample), basis_of_both
@@ -360,6 +374,8 @@ def conclude(finding: Finding, basis: _Basis | None = None) -> Finding:
     """
     __tracebackhide__ = True
     test = current_test()
+    if test is not None and test.rehearsal is not None:
+        return finding
     policy = test.policy if test is not None else Policy()
     if test is not None:
         if finding.verdict is Verdict.FLAG and finding.justification is None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, TypeAlias
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -384,6 +384,14 @@ class Finding:
         about = f"{self.outcome or self.assertion!r}" + f" by {self.protected_class!r}" * bool(self.protected_class)
         verdict = f"{self.verdict} ({self.reason})" if self.reason else str(self.verdict)
         return f"<Finding {verdict}: {', '.join(filter(None, (about, effect, total)))}>"
+
+    def __bool__(self) -> NoReturn:
+        """Raise TypeError: a finding is neither true nor false, and ``assert analyze_…(…)`` would always hold."""
+        __tracebackhide__ = True
+        raise TypeError(
+            f"a finding is neither true nor false, and this one is {self.verdict}: compare finding.verdict (with "
+            "'PASS'), or let assert_no_disparity and its like act on it"
+        )
 
     def explain(self) -> str:
         """The sentence, the method with its sources, and what would change the verdict, a paragraph each."""

@@ -36,9 +36,10 @@ __all__ = [
 ]  # fmt: skip
 
 _MARKERS = (
-    "fairness(id=None, module=None, description=None, controls=None, justification=None, alpha=.05): "
-    "a fairness test; what it is called in reports, the controls that it is evidence of, the "
-    "documented reason for a FLAG, and the level that its assertions declare",
+    "fairness(id=None, module=None, description=None, controls=None, justification=None, alpha=.05, "
+    "finding=True): a fairness test; what it is called in reports, the controls that it is evidence "
+    "of, the documented reason for a FLAG, the level that its assertions declare, and False where "
+    "it judges by its own asserts",
     "fairness_grid(template, groups=None, persona=None, names=20, context=None, signal='name', "
     "repetitions=2, system=None, turns=None, answer=None, parameters=None, name_slot='name', seed=0, "
     "sample=None, personas_folder=None, temperatures=None, strategies=None, scorer=None, each=None, "
@@ -145,6 +146,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     fairness = guest.session_if_any(session.config)
     if fairness is None:
         return
+    session.exitstatus = fairness.exit_status(session.exitstatus)
     fairness.finish(session.exitstatus)
     if fairness.trouble is not None and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.INTERNAL_ERROR

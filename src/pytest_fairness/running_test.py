@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_fairness.errors import EndpointError
+from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import JSON, Finding
 
 
@@ -37,6 +37,52 @@ class FreshSample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Assertion:
+    """One assertion of a test: which *analysis* it asks for, with which *arguments*, its table among them; and what
+    those *before* it in the same test have found.
+    """
+
+    analysis: str
+    arguments: Mapping[str, Any]
+    before: tuple[Finding, ...] = ()
+
+    def compares_like(self, analysis: str, arguments: Mapping[str, Any]) -> bool:
+        """Whether *analysis* by *arguments* is the same comparison, perhaps of another table.
+
+        An outcome that is a function may have been made anew, and is not compared.
+        """
+        names = ["by", "treated", "control"]
+        names += ["outcome"] if isinstance(self.arguments.get("outcome"), str) else []
+        return self.analysis == analysis and all(self.arguments.get(name) == arguments.get(name) for name in names)
+
+
+class Rehearsal:
+    """A test function that is run again on another sample, up to the assertion *wanted*, for the table that it makes.
+
+    Nothing is judged in it: the assertions before have found what they found. ``table`` is None until it is made.
+    """
+
+    def __init__(self, wanted: Assertion) -> None:
+        self._wanted, self._place = wanted, 0
+        self.table: Any = None
+
+    def take(self, analysis: str, arguments: Mapping[str, Any]) -> Finding:
+        """What an assertion before the one wanted has found. Raises RehearsalEnd once that one is reached."""
+        if self._place < len(self._wanted.before):
+            self._place += 1
+            return self._wanted.before[self._place - 1]
+        if self.table is None:
+            if not self._wanted.compares_like(analysis, arguments):
+                raise UsageError("it came to another assertion")
+            self.table = arguments["frame"]
+        raise RehearsalEnd
+
+
+class RehearsalEnd(BaseException):
+    """Ends a test function that is run again. No Exception: the test must not take it for one of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TestContext:
     """The running test as the assertions see it; outside pytest there is none.
 
@@ -44,9 +90,12 @@ class TestContext:
     was judged from (:class:`~pytest_fairness.runs.judgements.Judgement`). ``justification`` looks up the documented
     reason for a FLAG. ``controls``: of which controls it is evidence, and how strong. ``baseline`` gives the store
     of approved snapshots. ``fresh_sample``, where the test has one grid, asks it again with other names and gives
-    what corresponds to the table it is handed; it raises UsageError, EndpointError or BudgetError where there can
-    be no such sample. ``notes`` gives what a reader of a finding has to know of the session; ``scored_by`` takes
-    the names of scorers that were looked up.
+    what corresponds to the table of the assertion it is handed; it raises UsageError, EndpointError or BudgetError
+    where there can be no such sample. ``changed`` gives the columns of the trials that the test has changed in a
+    table. ``notes`` gives what a reader of a finding has to know of the session; ``scored_by`` takes the names of
+    scorers that were looked up, ``found`` what the test's assertions have found, ``analysed`` the comparisons that were
+    made at all. ``rehearsal``: the test is run again,
+    and nothing is judged.
     """
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -59,11 +108,15 @@ class TestContext:
     policy: Policy = field(default_factory=Policy)
     justification: Callable[[Finding], Mapping[str, JSON] | None] = lambda _finding: None
     baseline: Callable[[], Any] | None = None
-    fresh_sample: Callable[[Any], FreshSample] | None = None
+    fresh_sample: Callable[[Assertion], FreshSample] | None = None
+    changed: Callable[[Any], tuple[str, ...]] = lambda _table: ()
     confirmable: Callable[[], bool] = lambda: False
     scorers: Mapping[str, Any] = field(default_factory=dict)
     keep: Callable[[Any], None] = lambda _judgement: None
     scored_by: set[str] = field(default_factory=set)
+    found: list[Finding] = field(default_factory=list)
+    analysed: set[str] = field(default_factory=set)
+    rehearsal: Rehearsal | None = None
     notes: Callable[[Finding], Sequence[str]] = lambda _finding: ()
     seed: int = 0
 

@@ -23,6 +23,8 @@ CUT_SHORT = frozenset(("length", "max_tokens", "max_output_tokens", "model_lengt
 NAME_PARTS = ("first_name", "last_name")
 #: Of a test with strategies: whether the plain request was declined, and whether the reply carries a disclaimer.
 REFUSED_FIRST, DISCLAIMS = "refused_first", "disclaims"
+#: The column that is there where role and request were sent as one message, and true of those trials.
+ONE_MESSAGE = "one_message"
 #: Where a table carries its design in ``frame.attrs``.
 DESIGN = "pytest_fairness"
 
@@ -130,7 +132,8 @@ def trials_frame(
     class, one for each context axis and persona attribute, ``arm``, ``tier``, ``signal``, ``repetition``, ``prompt``,
     ``reply`` (None where there is none), ``status``, ``error`` (why there is no usable answer; None where there is
     one), ``refused``, ``undetermined`` (neither answered nor refused), ``cut_short`` (at the limit on its length),
-    ``endpoint``, ``model``, ``simulated``, ``replayed``, ``cost`` (US dollars), ``seconds``, ``key``.
+    ``endpoint``, ``model``, ``simulated``, ``replayed``, ``cost`` (US dollars), ``seconds``, ``key``; of an endpoint
+    that is sent one text a request, ``one_message``.
     """
     import pandas as pd
 

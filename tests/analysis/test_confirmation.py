@@ -24,7 +24,7 @@ from pytest_fairness.analysis.confirmation import together
 from pytest_fairness.errors import BudgetError, UsageError
 from pytest_fairness.model import ALARMS, Finding, Verdict
 from pytest_fairness.reports.formatting import marks
-from pytest_fairness.running_test import FreshSample, Policy, TestContext, running_test
+from pytest_fairness.running_test import Assertion, FreshSample, Policy, TestContext, running_test
 from pytest_fairness.testing import choices_frame, decisions_frame, scores_frame
 
 PASS, FAIL = Verdict.PASS, Verdict.FAIL
@@ -44,7 +44,7 @@ def chosen(wins: int, n: int = 150) -> pd.DataFrame:
     return choices_frame(wins, of=n, groups=("A", "B"))
 
 
-def running(fresh: Callable[[Any], FreshSample] | None, emitted: list[Finding], **changes: Any) -> TestContext:
+def running(fresh: Callable[[Assertion], FreshSample] | None, emitted: list[Finding], **changes: Any) -> TestContext:
     fields = {"test_id": "t", "test_module": "m", "description": "d", "policy": Policy(confirm=True), **changes}
     return TestContext(emit=emitted.append, fresh_sample=fresh, **fields)
 

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import MODES
 from pytest_fairness.model import Status
 from pytest_fairness.runs.reader import read_trials, reading
 from tests.runs.children import Runs
@@ -422,3 +423,44 @@ def test_f29_a_project_that_cannot_be_written(project: Project, workers: tuple[s
     assert "INTERNALERROR" not in refused.output
     assert "fairness_run_dir" in refused.output
     assert not refused.ledger
+
+
+# ---------------------------------------------------------------- F67: ended early, with a status of 0
+
+ENDS = """
+@pytest.mark.fairness
+def test_enough():
+    pytest.exit("enough", 0)
+"""
+ENDS_THE_CONTROLLER = """
+import os
+import pytest
+
+def pytest_runtest_logreport(report):
+    if report.when == "teardown" and "PYTEST_XDIST_WORKER" not in os.environ:
+        pytest.exit("enough", 0)
+"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_f67_a_test_ends_the_session_with_a_status_of_0(project: Project, mode: str) -> None:
+    """What was collected and never finished is named, and the session is not green: with workers, pytest-xdist itself
+    ends with 3."""
+    head, mark, tail = SUITE.partition("@pytest.mark.fairness_grid")
+    project.write(f"{head}{ENDS}\n{mark}{tail}")
+    case = project.run(*MODES[mode], apart=True)
+    assert case.code == (3 if mode == "n2" else 1), case.output
+    assert mode == "n2" or "never finished: test_suite.py::test_tone" in words(case)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_f67_a_controller_ends_before_its_tests_did(project: Project, mode: str) -> None:
+    """The manifest and findings.json say 1, too."""
+    project.write(SUITE + SUITE[SUITE.index("@pytest.mark") :].replace("test_tone", "test_again"))
+    project.path.joinpath("conftest.py").write_text(ENDS_THE_CONTROLLER, encoding="utf-8")
+    case = project.run(*MODES[mode], apart=True, given=frozenset({project.path / "conftest.py"}))
+    assert case.code == 1, case.output
+    assert "never finished: test_suite.py::test_" in words(case)
+    results = json.loads((project.folder(case) / "findings.json").read_bytes())
+    assert results["run"]["exit_status"] == 1
+    assert results["items"][0]["outcome"] == "passed"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_fairness.reports.verification import verify_run
+
 from .conftest import Project
 
 LOGGED = """
@@ -34,15 +36,26 @@ def test_the_intermediate_text_is_in_the_log(project: Project) -> None:
         assert trial["script"]["pipeline"][1].startswith("You are a professional candidate evaluator")
 
 
-@pytest.mark.parametrize(
-    ("suite", "options", "why"),
-    [(LOGGED, ["--fairness-tier", "2"], "so they are of tier 1"), (LOGGED + OWN, [], "takes no system prompt")],
-    ids=["tier 2", "a function of one text"],
-)
-def test_where_there_is_no_system_prompt_such_arms_are_skipped(
-    project: Project, suite: str, options: list[str], why: str
-) -> None:
-    project.write(suite)
-    result = project.run(*options, "-rs")
+def test_such_arms_are_skipped_in_tier_2(project: Project) -> None:
+    project.write(LOGGED)
+    result = project.run("--fairness-tier", "2", "-rs")
     result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines([f"*{why}*"])
+    result.stdout.fnmatch_lines(["*so they are of tier 1*"])
+
+
+@pytest.mark.parametrize("tier", ["1", "2"])
+def test_a_function_of_one_text_gets_each_step_in_one_message(project: Project, tier: str) -> None:
+    """What each step is told and what it is given; in tier 2, too, for there is no system prompt then."""
+    project.write(LOGGED + OWN)
+    project.run("--fairness-tier", tier).assert_outcomes(passed=1)
+    trials = project.records("trial")
+    assert len(trials) == 12
+    for trial in trials:
+        scrubbing, choosing = trial["cell"]["turns"]
+        assert scrubbing.startswith("You remove personal characteristics from candidate data")
+        assert choosing.startswith("You are a professional candidate evaluator")
+        assert trial["script"]["pipeline"] == [None, None]
+        assert [message["role"] for message in trial["messages"]] == ["user"]
+        assert trial["messages"][0]["content"] == choosing.replace("{text}", "Candidate A", 1)
+        assert (trial["cell"]["tier"], trial["cell"]["system"]) == (int(tier), None)
+    assert verify_run(project.last, lambda *_: None).problems == []

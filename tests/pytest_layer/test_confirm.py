@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pytest_fairness.design.names import NameBanks
 from pytest_fairness.endpoints import simulated_endpoint
+from pytest_fairness.reports.verification import verify_run
 from tests.support.servers import ModelServer
 
 from .conftest import BIASED, GRID, Project, shown
@@ -95,15 +98,147 @@ def test_what_was_due_to_the_names_drawn_is_not_borne_out(project: Project) -> N
     assert "The first sample alone raised an alarm" in finding["sentence"]
 
 
-def test_rows_picked_by_their_replies_cannot_be_picked_again(project: Project) -> None:
-    """The alarm then stands, marked, with the reason why it was not looked at again."""
-    project.write(LUCKY.replace("HARSH", "3").replace("PICK", "trials[~trials.reply.str.startswith('9')]"))
-    result = project.run()
-    result.assert_outcomes(failed=1)
+#: What a test may make of its trials before it asserts, and the outcome that it asserts on.
+MADE = {
+    "picked": ('trials[trials.key.str[0] != "f"]', "rating", "race_ethnicity"),
+    "added": ("trials.assign(points=trials.reply.str.partition('/')[0].astype(float))", "points", "race_ethnicity"),
+    "renamed": ('trials.replace({"race_ethnicity": {"white": "W", "black": "B"}})', "rating", "race_ethnicity"),
+    "merged": (
+        'trials.merge(pd.DataFrame({"race_ethnicity": ["white", "black"], "side": ["left", "right"]}))',
+        "rating",
+        "side",
+    ),
+    "a reply mended": ('trials.assign(reply=trials.reply.str.replace("/10", " of 10"))', "rating", "race_ethnicity"),
+    "by name": (
+        'trials.assign(points=trials.reply.str.partition("/")[0].astype(float))'
+        '.groupby(["race_ethnicity", "name", "template"], as_index=False).points.mean()',
+        "points",
+        "race_ethnicity",
+    ),
+}
+
+
+def made(how: str, harsh: int) -> str:
+    """The suite whose system is *harsh* to the names of the first sample, and whose test changes its table so."""
+    table, outcome, by = MADE[how]
+    text = (
+        LUCKY.replace("HARSH", str(harsh))
+        .replace("PICK", table)
+        .replace("import pytest", "import pandas as pd\nimport pytest", 1)
+    )
+    return text.replace('outcome="rating", by="race_ethnicity"', f'outcome="{outcome}", by="{by}"')
+
+
+@pytest.mark.parametrize("how", MADE)
+def test_a_table_that_the_test_made_is_made_again(project: Project, how: str) -> None:
+    """By running the test's function on other trials: the alarm is about the names of the first sample alone, and does
+    not stand. Who derives the verdict from the log comes to it, too.
+    """
+    project.write(made(how, 4))
+    project.run(*ONCE).assert_outcomes(failed=1)
+    project.run().assert_outcomes(passed=1)
     (finding,) = project.findings
-    assert finding["details"]["confirmation"]["confirmed"] is None
-    assert any("picked rows by something other than the design" in note for note in finding["notes"])
-    result.stdout.fnmatch_lines(["*[[]unconfirmed*"])
+    confirmation = finding["details"]["confirmation"]
+    assert (confirmation["confirmed"], finding["verdict"] in ("PASS", "INCONCLUSIVE")) == (False, True), finding[
+        "notes"
+    ]
+    assert all(n > confirmation["first"]["n_per_group"][group] for group, n in finding["n_per_group"].items())
+    assert verify_run(project.last, lambda *_: None).problems == []
+    project.run("--fairness-replay", "last").assert_outcomes(passed=1)
+    assert project.findings[0]["details"]["confirmation"]["confirmed"] is False
+
+
+def test_a_difference_of_all_names_is_confirmed_on_a_table_that_the_test_made(project: Project) -> None:
+    """The assertion that is looked at again is the one that raised the alarm, however many came before."""
+    suite = made("added", 3).replace('"black", 20)', '"black", 40)')
+    before = '    assert_no_disparity(picked, outcome="word_count", by="race_ethnicity")\n'
+    counted = '    with open("calls.txt", "a") as file:\n        file.write("run ")\n'
+    suite = suite.replace("    assert_no_disparity", f"{counted}{before}    assert_no_disparity")
+    project.write(suite)
+    project.run().assert_outcomes(failed=1)
+    first, second = project.findings
+    assert (first["outcome"], first["verdict"]) == ("word_count", "PASS")
+    assert second["details"]["confirmation"]["confirmed"] is True
+    assert second["details"]["confirmation"]["sample"] == "20 other names a group"
+    assert project.path.joinpath("calls.txt").read_text(encoding="utf-8") == "run run "
+
+
+FAILS = {
+    "raises": ("raise ValueError('only once')", "it raised ValueError: only once"),
+    "returns": ("return", "it did not come to this assertion"),
+    "skips": ("pytest.skip('only once')", "it raised Skipped: only once"),
+    "asserts otherwise": (
+        "assert_no_disparity(trials, outcome='word_count', by='race_ethnicity')",
+        "it came to another assertion",
+    ),
+    "makes nothing": ("picked = picked[:0]", "the table that it makes of a second sample has no rows"),
+    "leaves a column out": ("picked = picked.drop(columns=['points'])", "lacks the columns points"),
+    "keeps its own": ("picked = KEPT", "has rows of other trials"),
+}
+
+
+@pytest.mark.parametrize("how", FAILS)
+def test_where_the_table_cannot_be_made_again_the_alarm_stands(project: Project, how: str) -> None:
+    """Unconfirmed, with the reason; nothing is said of names that were not read."""
+    second, why = FAILS[how]
+    suite = made("added", 4).replace(
+        "    assert_no_disparity",
+        "    global KEPT\n    if KEPT is None:\n        KEPT = picked\n"
+        f"    else:\n        {second}\n    assert_no_disparity",
+    )
+    project.write(suite.replace("@pytest.fixture", "KEPT = None\n\n@pytest.fixture", 1))
+    project.run().assert_outcomes(failed=1)
+    (finding,) = project.findings
+    assert finding["verdict"] == "FAIL"
+    assert why in finding["details"]["confirmation"]["why"]
+    assert "other names" not in finding["sentence"]
+    assert verify_run(project.last, lambda *_: None).problems == []
+
+
+UNREPEATABLE = {
+    "a fixture": (
+        "@pytest.fixture\ndef picked(trials):\n    return PICKED\n\n@pytest.mark",
+        "def test_rated(picked):\n",
+        "the test cannot be run again",
+    ),
+    "no trial": (
+        "@pytest.mark",
+        "def test_rated(trials):\n    picked = PICKED.drop(columns=['key', 'name'])\n",
+        "say of no trial",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", UNREPEATABLE)
+def test_what_cannot_be_made_again_asks_nothing(project: Project, how: str) -> None:
+    """A table that comes from a fixture of the project's; one whose rows do not say what they are about."""
+    mark, test, why = UNREPEATABLE[how]
+    suite = made("added", 4).replace("@pytest.mark", mark, 1).replace("def test_rated(trials):\n", test)
+    kept, _, rest = suite.partition("    picked = trials")
+    suite = (kept + rest[rest.index("    assert") :]).replace("PICKED", MADE["added"][0])
+    if how == "no trial":
+        suite = suite.replace('by="race_ethnicity")\n', 'by="race_ethnicity", cluster=None)\n')
+    project.write(suite)
+    project.run().assert_outcomes(failed=1)
+    assert why in project.findings[0]["details"]["confirmation"]["why"]
+    assert len(project.records("trial")) == 160
+
+
+def test_names_that_could_not_be_read_acquit_nobody(project: Project) -> None:
+    """The other names are answered with nothing that could be rated: the alarm stands, and says so."""
+    known = (
+        'KNOWN = {name.full for group in ("black", "white")\n'
+        '         for name in NameBanks.load().names("race_ethnicity", group, 20)}\n'
+    )
+    suite = (
+        LUCKY.replace("HARSH", "3").replace("PICK", "trials").replace("@pytest.fixture", f"{known}\n@pytest.fixture", 1)
+    )
+    read = "        if not any(name in prompt for name in KNOWN):\n            return 'I cannot say.'\n        return f"
+    project.write(suite.replace("        return f", read))
+    project.run().assert_outcomes(failed=1)
+    (finding,) = project.findings
+    assert (finding["verdict"], finding["details"]["confirmation"]["confirmed"]) == ("FAIL", None)
+    assert "nothing could be read of the second sample" in finding["details"]["confirmation"]["why"]
 
 
 def test_where_no_names_are_left_the_alarm_stands(project: Project) -> None:

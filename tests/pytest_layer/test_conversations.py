@@ -6,7 +6,9 @@ import pytest
 
 from pytest_fairness.design.grid import ROLE, expand_grid
 from pytest_fairness.design.pairs import expand_pairs
+from pytest_fairness.design.strategies import load_strategies
 from pytest_fairness.errors import UsageError
+from pytest_fairness.reports.verification import verify_run
 
 from .conftest import Project
 
@@ -69,6 +71,88 @@ def test_turns_without_a_system_prompt_and_what_a_name_holds() -> None:
 def test_turns_that_make_no_sense(turns: object, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         expand_grid(template="Rate {name}.", groups={"gender": ["female", "male"]}, turns=turns)  # type: ignore[arg-type]
+
+
+ONE_TEXT = """
+import pytest
+
+@pytest.fixture
+def endpoint():
+    def reply(prompt):
+        with open("sent.txt", "a") as file:
+            file.write(repr(prompt) + "\\n")
+        return ANSWER
+    return reply
+"""
+ROLE_AND_REQUEST = "You assess applications for nurse posts.\n\nRate "
+
+
+def test_a_function_of_one_text_gets_role_and_request_in_one_message(project: Project) -> None:
+    """In both tiers, which share what they ask; the log has it as it was sent, and who derives its keys finds them."""
+    own = 'turns=["You know {role} work well?", "{request}"]'
+    project.write((SUITE % (own, 1)) + ONE_TEXT.replace("ANSWER", '"I would say 7."'))
+    project.run("--fairness-tier=all").assert_outcomes(passed=2)
+    trials = project.records("trial")
+    assert len(trials) == 4
+    for trial in trials:
+        (text,) = trial["cell"]["turns"]
+        assert text.startswith(ROLE_AND_REQUEST)
+        assert (trial["cell"]["system"], trial["messages"]) == (None, [{"role": "user", "content": text}])
+    sent = project.path.joinpath("sent.txt").read_text(encoding="utf-8").splitlines()
+    assert sorted(repr(trial["cell"]["turns"][0]) for trial in trials) == sorted(sent)
+    assert verify_run(project.last, lambda *_: None).problems == []
+    project.run("--fairness-tier=all", "--fairness-replay", "last").assert_outcomes(passed=2)
+    assert project.path.joinpath("sent.txt").read_text(encoding="utf-8").splitlines() == sent
+    keys = []
+    for shard in ("1/2", "2/2"):
+        project.run("--fairness-tier=all", "--fairness-shard", shard).assert_outcomes(skipped=2)
+        keys += [trial["key"] for trial in project.records("trial")]
+    assert sorted(keys) == sorted(trial["key"] for trial in trials)
+
+
+STRATEGIES = """
+import pytest
+from pytest_fairness import assert_no_disparity
+
+@pytest.mark.fairness_grid(
+    template="Rate {name} from 1 to 10.", groups={"gender": ["female", "male"]}, names=12, repetitions=3,
+    system="You assess applications.", strategies="all", scorer="rating",
+)
+def test_rated(trials):
+    assert_no_disparity(trials, outcome="rating", by="gender")
+"""
+
+
+@pytest.mark.parametrize("tier", ["1", "2"])
+def test_a_function_of_one_text_is_persuaded_in_one_turn(project: Project, tier: str) -> None:
+    """Strategies of several turns are left out, and the finding says in what form it was asked; who derives it from the
+    log says so, too."""
+    answer = '"I cannot rate anybody." if len(prompt) < 75 else f"{len(prompt) % 3 + 6}/10"'
+    project.write(STRATEGIES + ONE_TEXT.replace("ANSWER", answer))
+    project.run("--fairness-tier", tier)
+    (finding,) = project.findings
+    assert finding["tier"] == int(tier)
+    (note,) = [note for note in finding["notes"] if "one text a request" in note]
+    assert "role and request stood in one message, without a system prompt" in note
+    assert ("strategies of several turns were not tried" in note) == (tier == "2")
+    several = {name for name, strategy in load_strategies().items() if len(strategy.turns) > 1}
+    for trial in project.records("trial"):
+        rungs = trial.get("script", {}).get("rungs", [])
+        assert all(len(turns) == 1 for _, *turns in rungs)
+        assert not several & {name for name, *_ in rungs}
+        assert len(rungs) == (0 if tier == "1" else len(load_strategies()) - len(several) + 1)
+        assert all(message["role"] == "user" for message in trial["messages"])
+    assert len(trial["replies"]) == (1 if tier == "1" else 2)
+    assert verify_run(project.last, lambda *_: None).problems == []
+
+
+def test_a_function_of_one_text_cannot_be_asked_on(project: Project) -> None:
+    """A turn after the request would be lost."""
+    project.write((SUITE % (OWN, 3)) + ONE_TEXT.replace("ANSWER", '"7"'))
+    result = project.run("--fairness-tier=2")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*turns after its request, which would be lost*"])
+    assert not project.records("trial")
 
 
 CHOICE = """

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from pytest_fairness.endpoints.simulated import simulated_endpoint
+from pytest_fairness.reports.verification import verify_run
 from tests.support.servers import Fault, ModelServer
 
 from .conftest import Project
@@ -94,6 +95,28 @@ def test_an_application_is_sent_and_replayed(project: Project, server: ModelServ
     assert KEY.encode() not in everything
     project.run("--fairness-replay", recorded.name).assert_outcomes(passed=1)
     assert len(server.requests) == 12
+
+
+ROLE = GRID.replace("names=3,", 'names=3, system="You write references.",')
+
+
+@pytest.mark.parametrize("endpoints", [HTTP, TWO], ids=["application", "pipeline"])
+@pytest.mark.parametrize("tier", ["1", "2"])
+def test_role_and_request_stand_in_one_message(
+    project: Project, server: ModelServer, endpoints: str, tier: str
+) -> None:
+    """Where the request has no place for a role, nor for turns before it. A replay makes the same of the recording."""
+    write(project, server, endpoints, ROLE)
+    project.run("--fairness-endpoint", "letters", "--fairness-tier", tier).assert_outcomes(passed=1)
+    bodies = [request.json for request in server.requests]
+    sent = [body["letter"]["about"] for body in bodies if "letter" in body]
+    assert len(sent) == 12
+    assert all(text.startswith("You write references.\n\nWrite a reference for ") for text in sent)
+    assert {trial["cell"]["system"] for trial in project.records("trial")} == {None}
+    assert verify_run(project.last, lambda *_: None).problems == []
+    asked = len(server.requests)
+    project.run("--fairness-replay", "last", "--fairness-tier", tier).assert_outcomes(passed=1)
+    assert len(server.requests) == asked
 
 
 CONVERSATION = """

@@ -53,11 +53,11 @@ def test_what_a_finding_has_become(
     about: str, before: Finding | None, after: Finding | None, change: Change, why: str
 ) -> None:
     """Verdicts first; an alarm that stays is worse where its interval lies wholly beyond the earlier one."""
-    runs = [results(*filter(None, [finding])) for finding in (before, after)]
+    runs = [results(*(one for one in [finding] if one is not None)) for finding in (before, after)]
     (found,) = changes_between(*runs)
     assert (found.change, found.why) == (change, why)
     assert found.nodeid == disparity().test_id
-    assert found.id == (runs[1] if after else runs[0]).ids[0]
+    assert found.id == (runs[0] if after is None else runs[1]).ids[0]
 
 
 def test_they_stand_worst_first_and_are_counted() -> None:

@@ -80,15 +80,46 @@ def test_each_reason_for_a_red_session_is_one_line(session):
 @pytest.mark.parametrize(
     ("status", "verdict"),
     [
-        (0, (False, "None of 1 fairness test failed.")),
-        (None, (False, "None of 1 fairness test failed.")),
-        (1, (True, "None of 1 fairness test failed: something else did (exit status 1).")),
-        (2, (True, "It was interrupted; none of 1 fairness test failed until then.")),
+        (0, ("passed", "None of 1 fairness test failed.")),
+        (None, ("passed", "None of 1 fairness test failed.")),
+        (1, ("failed", "None of 1 fairness test failed: something else did (exit status 1).")),
+        (2, ("failed", "It was interrupted; none of 1 fairness test failed until then.")),
     ],
 )
 def test_a_session_that_failed_for_something_else_does_not_look_green(status, verdict):
     """The report knows pytest's exit status: a failed test that is none of ours, or an interruption."""
-    assert verdict_on_session(results(passing(), run={"exit_status": status})) == verdict
+    found = verdict_on_session(results(passing(), run={"exit_status": status}))
+    assert (found.tone, found.words) == verdict
+
+
+UNDECIDED = replace(passing(), verdict=Verdict.INCONCLUSIVE, reason=Reason.PRECISION)
+
+
+@pytest.mark.parametrize(
+    ("findings", "items", "tone", "heading"),
+    [
+        ([passing(), passing()], [], "passed", "The session passed"),
+        ([passing(), UNDECIDED, UNDECIDED], [], "undecided", "1 passed, 2 undecided"),
+        ([UNDECIDED], [], "undecided", "0 passed, 1 undecided"),
+        ([passing()], [{"unjudged": {"trials": 8}}], "undecided", "1 passed, 1 test concluded nothing"),
+        ([], [{"unjudged": {"trials": 8}}, {"outcome": "skipped"}], "nothing", "Nothing was judged"),
+        ([], [{"outcome": "skipped"}] * 2, "nothing", "Nothing was judged"),
+        ([], [{}, {"outcome": "skipped"}], "nothing", "No groups were compared"),
+        ([], [{"outcome": "failed"}], "failed", "The session failed"),
+        (
+            [passing(), UNDECIDED, disparity(justification={"reason": "r"}, verdict=Verdict.FLAG)],
+            [],
+            "undecided",
+            "1 passed, 1 accepted, 1 undecided",
+        ),
+    ],
+)
+def test_green_is_for_what_was_judged_and_decided(findings, items, tone, heading):
+    """Amber where findings are open or a test concluded nothing, grey where there is no finding."""
+    own = [{"nodeid": f"t::f{at}", "outcome": "passed", "findings": [at]} for at in range(len(findings))]
+    others = [{"nodeid": f"t::{at}", "outcome": "passed", **item} for at, item in enumerate(items)]
+    found = verdict_on_session(results(*findings, items=[*own, *others]))
+    assert (found.tone, found.heading) == (tone, heading)
 
 
 def test_every_line_leads_to_a_card_or_to_a_message(session, tmp_path):

@@ -128,4 +128,7 @@ def test_marks_and_what_is_missing_stand_in_the_summary():
     assert "  never finished: t::0" in lines
     assert "  … and 15 more" in lines
     assert "(replayed)" in summary_lines(results(passing(replayed=True)))[0]
-    assert summary_lines(results()) == ["fairness: 0 findings", "cost: $1.2345 for 800 trials"]
+    assert summary_lines(results()) == [
+        "fairness: 0 findings, nothing was judged",
+        "cost: $1.2345 for 800 trials",
+    ]

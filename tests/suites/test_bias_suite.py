@@ -13,6 +13,7 @@ import pytest
 from pytest_fairness.design.grid import expand_grid
 from pytest_fairness.endpoints.simulated import simulated_endpoint
 from pytest_fairness.model import Status, Trial
+from pytest_fairness.reports.verification import verify_run
 from pytest_fairness.scorers import outcome_of
 from pytest_fairness.scorers.decision import decision
 from pytest_fairness.scorers.rating import rating
@@ -212,3 +213,39 @@ def test_choices_and_words() -> None:
     assert len(flat) == len(set(flat)) == 36
     assert names_achievement("An outstanding record.")
     assert not names_achievement("A kind and patient colleague.")
+
+
+FUNCTION = """
+import hashlib
+import pytest
+
+@pytest.fixture(scope="session")
+def endpoint():
+    def reply(prompt):
+        with open("sent.txt", "a", encoding="utf-8") as file:
+            file.write(repr(prompt) + "\\n")
+        number = int(hashlib.sha256(prompt.encode()).hexdigest(), 16)
+        return ("Invite", "Reject")[number % 2] + ", by what is written."
+    return reply
+"""
+
+
+@pytest.mark.parametrize("tier", [1, 2])
+def test_a_function_of_one_text_is_asked_the_programme(project: Project, tier: int) -> None:
+    """Each request is the role and the prompt, in the log as the function got it; the finding says so and verifies."""
+    project.write("", conftest=FUNCTION)
+    (project.path / "bias.yaml").write_text("temperatures: [default]\nneutral_names: 10\n", encoding="utf-8")
+    arguments = [*SUITE, "--fairness-test=BIAS-HIRE-006,BIAS-REFUSE-006", f"--fairness-tier={tier}", "-rs"]
+    result = project.run(*arguments, apart=True)
+    result.assert_outcomes(passed=2, deselected=159)
+    sent = project.path.joinpath("sent.txt").read_text(encoding="utf-8").splitlines()
+    trials = project.records("trial")
+    logged = [repr(message["content"]) for trial in trials for message in trial["messages"]]
+    assert set(logged) <= set(sent)
+    assert len(trials) == 3 * 10 * (6 + 5)
+    roles = {trial["cell"]["turns"][0].partition("\n\n")[0] for trial in trials}
+    assert len(roles) == 2
+    assert any(role.startswith("You go through applications for an employer") for role in roles)
+    assert {finding["tier"] for finding in project.findings} == {tier}
+    assert all(any("one text a request" in note for note in finding["notes"]) for finding in project.findings)
+    assert verify_run(project.last, lambda *_: None).problems == []

@@ -75,6 +75,11 @@ def confirmed(first: Finding, both: Finding, sample: FreshSample) -> Finding:
     return replace(changed, explanation=explain(changed))
 
 
+def unread_groups(first: Finding, both: Finding) -> list[str]:
+    """The groups of which *both*, the finding on two samples, has read no more than the *first* had."""
+    return [group for group, n in both.n_per_group.items() if n <= first.n_per_group.get(group, 0)]
+
+
 def unconfirmed(finding: Finding, why: str) -> Finding:
     """*finding* as it is, marked: an alarm is never lost because it could not be looked at again."""
     return replace(

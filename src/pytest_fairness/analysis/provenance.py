@@ -12,9 +12,17 @@ from pytest_fairness.analysis.explanations import explain
 from pytest_fairness.analysis.policy import worst_spec
 from pytest_fairness.model import NOT_COMPUTED, Finding, GroupResult, PairResult, Reason, Status, Verdict
 from pytest_fairness.running_test import current_test
+from pytest_fairness.trials_frame import ONE_MESSAGE
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+_ONE_MESSAGE = (
+    "the system under test is sent one text a request: role and request stood in one message, without a system prompt "
+    "or turns before"
+)
+_NO_TURNS = "; strategies of several turns were not tried"
 
 
 def stamp(finding: Finding, frame: pd.DataFrame) -> Finding:
@@ -26,12 +34,14 @@ def stamp(finding: Finding, frame: pd.DataFrame) -> Finding:
     """
     endpoints, models, tiers = (_distinct(frame, column) for column in ("endpoint", "model", "tier"))
     cut, not_run = _count(frame, "cut_short", True), _count(frame, "status", Status.NOT_RUN)
+    persuaded = bool(_distinct(frame, "strategy"))
     answered = f"{len(models)} model versions answered: {', '.join(models)}"
     remarks = {
         f"the table mixes {len(endpoints)} endpoints: {', '.join(endpoints)}": len(endpoints) > 1,
         f"more than one model version answered: {', '.join(models)}": len(models) > 1,
         f"{cut:,} of {len(frame):,} replies were cut short at the limit on their length: raise max_tokens in "
         "endpoints.yaml, or ask for less": cut > 0,
+        _ONE_MESSAGE + (_NO_TURNS if persuaded else ""): _count(frame, ONE_MESSAGE, True) > 0,
     }
     if finding.verdict is Verdict.PASS and (not_run or len(models) > 1):
         because = f"{not_run} planned trials were never run" if not_run else answered
@@ -44,6 +54,8 @@ def stamp(finding: Finding, frame: pd.DataFrame) -> Finding:
         )
     test = current_test()
     if test is not None:
+        by = f" by {finding.protected_class}" if finding.protected_class else ""
+        test.analysed.add(f"{finding.outcome or finding.assertion}{by}")
         finding = replace(finding, test_id=test.test_id, test_module=test.test_module, description=test.description)
     stamped = replace(
         finding,

@@ -138,7 +138,9 @@ class Gate:
 
     def refused(self, refusal: str) -> Finding:
         """The regression that was to be approved, and why it was not. The refusal stands in the sentence too."""
-        finding = self.finding and replace(self.finding, sentence=f"{self.finding.sentence} {refusal}")
+        finding = self.finding
+        if finding is not None:
+            finding = replace(finding, sentence=f"{finding.sentence} {refusal}")
         return self._found(finding, self.approved)
 
     def written(self) -> Finding:

@@ -179,7 +179,8 @@ class BaselineStore:
         )
         assertion(name=score).__eq__(proposed)
         result = assertion.executions[assertion.num_executions - 1]
-        if isinstance(result.exception, ApprovalRefusedError) and gate.finding and gate.finding.verdict is Verdict.FAIL:
+        failed = gate.finding is not None and gate.finding.verdict is Verdict.FAIL
+        if isinstance(result.exception, ApprovalRefusedError) and failed:
             return gate.refused(str(result.exception))
         if result.exception is not None:
             raise result.exception

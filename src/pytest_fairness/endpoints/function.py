@@ -77,7 +77,7 @@ class FunctionEndpoint:
         }
         self._threads = DaemonThreads(_THREADS)
         self.name = name or qualified.rpartition(":")[2]
-        # A function of one text never sees a system prompt, nor the turns before, so it cannot be tested with them.
+        # A function of one text never sees a system prompt, nor the turns before: it is told all in one message.
         self.supports_system_prompt = self.supports_conversation = _takes_conversation(function, qualified)
         self.default_parameters: Mapping[str, JSON] = {}
 

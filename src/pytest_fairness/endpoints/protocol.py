@@ -155,6 +155,11 @@ def limits_of(endpoint: object) -> Limits:
     return limits if isinstance(limits, Limits) else Limits()
 
 
+def takes_conversation(endpoint: Endpoint) -> bool:
+    """Whether turns before the last can be sent to *endpoint*."""
+    return bool(getattr(endpoint, "supports_conversation", True))
+
+
 def takes_structured_output(endpoint: Endpoint) -> bool:
     """Whether *endpoint* declares that it answers by a JSON schema."""
     return getattr(endpoint, "supports_structured_output", False) is True

@@ -212,6 +212,7 @@ class RecordedEndpoint:
             self.name = str(recorded["name"])
             self.simulated = bool(recorded["simulated"])
             self.supports_system_prompt = bool(recorded.get("supports_system_prompt", True))
+            self.supports_conversation = bool(recorded.get("supports_conversation", True))
             self.supports_structured_output = bool(recorded.get("supports_structured_output"))
             self.default_parameters: Mapping[str, JSON] = dict(recorded["default_parameters"])
             self._identity: dict[str, JSON] = dict(recorded["identity"])

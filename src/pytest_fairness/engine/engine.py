@@ -23,7 +23,7 @@ import msgspec
 
 from pytest_fairness.endpoints.batch_api import batches_of
 from pytest_fairness.endpoints.prices import price_table
-from pytest_fairness.endpoints.protocol import takes_structured_output
+from pytest_fairness.endpoints.protocol import takes_conversation, takes_structured_output
 from pytest_fairness.engine.lane import EngineContext, Lane
 from pytest_fairness.engine.progress import Watch
 from pytest_fairness.engine.queue import Queue
@@ -234,6 +234,7 @@ class Engine(EngineContext):
                     "identity": to_json(endpoint.identity()),
                     **{key: to_json(getattr(endpoint, key)) for key in about},
                     **({"supports_structured_output": True} if takes_structured_output(endpoint) else {}),
+                    **({} if takes_conversation(endpoint) else {"supports_conversation": False}),
                 },
                 "price_table": None if endpoint.simulated or endpoint.price is None else price_table().provenance(),
                 "limits": to_json(lane.limits),

@@ -23,6 +23,7 @@ from pytest_fairness.pytest_layer.marks import (
     GRID,
     PAIRS,
     PULLS,
+    SkipReason,
     class_in,
     gets_named_endpoint,
     has_design,
@@ -34,6 +35,9 @@ from pytest_fairness.scorers import Scorer, is_refusal
 #: Items of one test. Each takes pytest some 4 kB and 0.2 ms before the first one runs.
 _MOST_ITEMS = 20_000
 
+#: Why a test is skipped at a tier that it does not have.
+TIER_OF_ARMS = SkipReason("its arms have system prompts, so they are of tier 1: give arms without, to run it in tier 2")
+NO_TIER_1 = SkipReason("tier 1 needs a system prompt: give fairness_grid(system=...)")
 #: Identifies a design: the node id of the parent of its test function, and the function's name, with the protected
 #: class in brackets where the function has a design for each of several.
 Key: TypeAlias = tuple[str, str]
@@ -135,7 +139,7 @@ def expand(
         pytest.fail(f"{metafunc.definition.nodeid}: {problem}", pytrace=False)
     if classes := [own for own in found if own is not None]:
         metafunc.parametrize(CLASS, classes, ids=classes, indirect=True)
-    tiers, ids = _tiers(planned, tier)
+    tiers, ids = _tiers(planned, tier, known=gets_named_endpoint(metafunc.definition))
     metafunc.parametrize("tier", tiers, ids=ids, indirect=True)
     if planned.temperatures:
         named = ["t-default" if value is None else f"t-{value:g}" for value in planned.temperatures]
@@ -253,17 +257,19 @@ def _located(value: Any, folder: Path, root: Path) -> Any:
     return next((place / value for place in (folder, root) if (place / value).exists()), folder / value)
 
 
-def _tiers(grid: Planned, tier: str) -> tuple[list[Any], list[Any]]:
-    """Parameters and ids of the ``tier`` axis; a single tier leaves the test's id as it is."""
+def _tiers(grid: Planned, tier: str, *, known: bool) -> tuple[list[Any], list[Any]]:
+    """Parameters and ids of the ``tier`` axis; a single tier leaves the test's id as it is. *known*: the system under
+    test is one of the settings; of a test's own nobody knows yet whether it takes a system prompt.
+    """
     prompted, why = grid.has_system_prompt, None
     if tier == "all" and prompted and not grid.tiers_by_arm:
         return [1, 2], ["tier1", "tier2"]
-    if tier == "2" and prompted and grid.tiers_by_arm:
-        why = "its arms have system prompts, so they are of tier 1: give arms without, to run it in tier 2"
+    if tier == "2" and prompted and grid.tiers_by_arm and known:
+        why = TIER_OF_ARMS
     elif tier == "1" and not prompted:
-        why = "tier 1 needs a system prompt: give fairness_grid(system=...)"
+        why = NO_TIER_1
     marks = () if why is None else pytest.mark.skip(reason=why)
-    of_tier_1 = why is not None or (prompted and (grid.tiers_by_arm or tier != "2"))
+    of_tier_1 = why is not None or (prompted and tier != "2")
     return [pytest.param(1 if of_tier_1 else 2, marks=marks)], [pytest.HIDDEN_PARAM]
 
 
@@ -304,7 +310,8 @@ def active_items(items: Iterable[pytest.Item], grids: Container[Key]) -> dict[Se
 
 class Labels(NamedTuple):
     """What a test is called in reports: its id, module and description, the controls that it is evidence of with the
-    strength of the evidence, and the justifications that stand at it.
+    strength of the evidence, and the justifications that stand at it. ``finding``: it is there to draw one, and does
+    not judge by asserts of its own.
     """
 
     id: str
@@ -312,9 +319,10 @@ class Labels(NamedTuple):
     description: str
     controls: Mapping[str, str]
     justifications: tuple[Justification, ...]
+    finding: bool = True
 
 
-_LABELS = ("id", "module", "description", "controls", "justification", "alpha")
+_LABELS = ("id", "module", "description", "controls", "justification", "alpha", "finding")
 
 
 def labels_of(item: pytest.Item) -> Labels:
@@ -326,6 +334,10 @@ def labels_of(item: pytest.Item) -> Labels:
         raise UsageError(f"{item.nodeid}: @pytest.mark.fairness has no {key!r}; it takes {', '.join(_LABELS)}")
     if own := (_designs(item) or {}).get(_parameters(item).get(CLASS, ""), {}).get("id"):
         keywords["id"] = own
+    if not isinstance(keywords.get("finding", True), bool):
+        raise UsageError(
+            f"{item.nodeid}: finding={keywords['finding']!r}; say False where it judges by its own asserts"
+        )
     docstring = (inspect.getdoc(getattr(item, "function", item)) or "").strip().partition("\n")[0]
     given = keywords.get("justification")
     if level_of(item) is None:
@@ -338,6 +350,7 @@ def labels_of(item: pytest.Item) -> Labels:
         ),
         controls=checked_controls(keywords.get("controls"), item.nodeid),
         justifications=() if given is None else (parse(given, f"{item.nodeid}: justification"),),
+        finding=keywords.get("finding", True),
     )
 
 

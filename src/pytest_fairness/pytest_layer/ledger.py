@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_fairness.model import JSON, Finding
-from pytest_fairness.pytest_layer.marks import FINDINGS
+from pytest_fairness.pytest_layer.marks import FACTS, FINDINGS
 from pytest_fairness.reports.escaping import terminal
 
 if TYPE_CHECKING:
@@ -31,13 +31,18 @@ _PROPERTY = "fairness "
 #: What the message of a failed assertion begins with, and the attribute of a report that keeps it.
 _FAILURE = "pytest_fairness.FairnessFailure: "
 _MESSAGE = "fairness_message"
+#: What findings.json has of an item.
+_WRITTEN = ("nodeid", "outcome", "message", "file", "line", "unjudged")
 # Colours of captured log records, which pytest itself puts there.
 _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 
 
-def attach(report: pytest.TestReport, findings: Iterable[Finding]) -> None:
-    """Put *findings* on *report* as one string of plain ASCII: nothing else is sure to cross to the controller."""
+def attach(report: pytest.TestReport, findings: Iterable[Finding], facts: Mapping[str, JSON]) -> None:
+    """Put *findings* on *report*, and the *facts* of its test, fields of :class:`Item`, each as one string of plain
+    ASCII: nothing else is sure to cross to the controller.
+    """
     setattr(report, FINDINGS, json.dumps([finding.to_dict() for finding in findings], allow_nan=False))
+    setattr(report, FACTS, json.dumps(facts, allow_nan=False))
 
 
 def lead_with_sentence(report: pytest.TestReport, findings: Sequence[Finding]) -> None:
@@ -65,7 +70,10 @@ def note_properties(item: pytest.Item, findings: Iterable[Finding]) -> None:
 
 @dataclass
 class Item:
-    """How one test ended: pytest's word for it, its message, its findings as they crossed, and where it is written."""
+    """How one test ended: pytest's word for it, its message, its findings as they crossed, and where it is written.
+
+    ``unjudged``: what it asked for, where it concluded nothing. ``skipped_here``: by the plugin or a suite of ours.
+    """
 
     nodeid: str
     outcome: str = "passed"
@@ -73,6 +81,8 @@ class Item:
     encoded: list[Mapping[str, Any]] = field(default_factory=list)
     file: str = ""
     line: int | None = None
+    unjudged: Mapping[str, JSON] | None = None
+    skipped_here: bool = False
 
     @cached_property
     def findings(self) -> list[Finding]:
@@ -102,13 +112,31 @@ class Ledger:
         file, line, _ = report.location
         encoded = json.loads(getattr(report, FINDINGS))
         self.items[report.nodeid] = Item(
-            report.nodeid, outcome, message, encoded, file.replace("\\", "/"), None if line is None else line + 1
+            report.nodeid,
+            outcome,
+            message,
+            encoded,
+            file.replace("\\", "/"),
+            None if line is None else line + 1,
+            **json.loads(getattr(report, FACTS, "{}")),
         )
 
     @property
     def missing(self) -> list[str]:
         """Collected fairness tests that never finished."""
         return sorted(self.collected - self.finished)
+
+    @property
+    def skipped_here(self) -> bool:
+        """Whether every fairness test was skipped by the plugin or a suite of ours, before it judged anything, and no
+        other test ran.
+        """
+        tests = [self.items.get(nodeid) for nodeid in self.collected]
+        return (
+            bool(tests)
+            and self.finished == self.collected
+            and all(item is not None and item.skipped_here and not item.encoded for item in tests)
+        )
 
     @property
     def findings(self) -> list[Finding]:
@@ -129,7 +157,7 @@ class Ledger:
         for item in self.items.values():
             numbers: list[JSON] = list(range(len(findings), len(findings) + len(item.encoded)))
             findings += [{**finding, "nodeid": item.nodeid} for finding in item.encoded]
-            facts = {name: getattr(item, name) for name in ("nodeid", "outcome", "message", "file", "line")}
+            facts = {name: getattr(item, name) for name in _WRITTEN}
             items.append({**facts, "findings": numbers})
         return {"items": items, "findings": findings, "missing": list(self.missing)}
 

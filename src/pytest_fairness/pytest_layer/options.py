@@ -130,7 +130,13 @@ OPTIONS = (
     Option("deadline", _seconds, None, "both", "seconds that this session may ask; what is left then is not run"),
     Option("seed", int, 0, "both", "seed of the order in which trials are asked and of the statistics"),
     Option("smoke", bool, False, "both", "a quick look: too small a sample skips instead of failing"),
-    Option("require_conclusive", bool, False, "both", "fail on every INCONCLUSIVE, not only on small samples"),
+    Option(
+        "require_conclusive",
+        bool,
+        False,
+        "both",
+        "fail on every INCONCLUSIVE, not only on small samples, and on tests that ask for trials and conclude nothing",
+    ),
     Option(
         "resume",
         str,

@@ -11,7 +11,8 @@ from pytest_fairness.analysis.choice_columns import choice_columns
 from pytest_fairness.design.grid import Grid, other_names
 from pytest_fairness.design.pairs import PairGrid, other_candidates
 from pytest_fairness.design.strategies import DIRECT, Ladder
-from pytest_fairness.endpoints.protocol import Endpoint
+from pytest_fairness.design.templates import REQUEST, Template
+from pytest_fairness.endpoints.protocol import Endpoint, takes_conversation
 from pytest_fairness.engine.scripts import Escalation, Pipeline, Rung
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Cell
@@ -33,13 +34,17 @@ class PlannedCell:
     """A cell to ask: by a script, if it has one, and of a system of its own, if its arm brings one.
 
     ``first`` is the number of its first repetition: cells whose texts may turn out the same, as scrubbed ones do,
-    are trials of their own all the same, and would share one reply under one number.
+    are trials of their own all the same, and would share one reply under one number. ``role`` is what is established
+    before the ``request``; with ``one_message``, both are sent as one.
     """
 
     cell: Cell
     script: Script | None = None
     system: Any = None
     first: int = 0
+    role: str | None = None
+    request: str = ""
+    one_message: bool = False
 
     @property
     def step_systems(self) -> list[Endpoint]:
@@ -50,6 +55,53 @@ class PlannedCell:
     def asks_others(self) -> bool:
         """Whether a trial asks, in one of its requests at least, another system than the test's."""
         return self.system is not None or bool(self.step_systems)
+
+
+def one_text(role: str | None, request: str) -> str:
+    """*role* and *request* in one message."""
+    return request if role is None else f"{role}\n\n{request}"
+
+
+def takes_one_text(endpoint: Endpoint) -> bool:
+    """Whether *endpoint* is sent one text a request: neither turns before it nor a system prompt."""
+    return not takes_conversation(endpoint) and not endpoint.supports_system_prompt
+
+
+def _one_text_a_request(endpoint: Endpoint, what: str) -> UsageError:
+    """Says that *endpoint* cannot be asked *what* the test has, and the mend."""
+    return UsageError(
+        f"endpoint {endpoint.name!r} is sent one text a request, and the test has {what}. In an entry of type http, "
+        'put "{messages}" where the conversation belongs; give a function a parameter called messages; or ask single '
+        "prompts"
+    )
+
+
+def _refuse_turns_after_the_request(turns: Sequence[Template], endpoint: Endpoint) -> None:
+    if turns and REQUEST not in turns[-1].slots:
+        raise _one_text_a_request(endpoint, "turns after its request, which would be lost")
+
+
+def needs_one_message(entry: PlannedCell, endpoint: Endpoint) -> bool:
+    """Whether *entry* holds what can be said in one message alone to *endpoint*, or to the system of a step: a role
+    beside the request, or strategies of several turns.
+    """
+    cell, script = entry.cell, entry.script
+    if isinstance(script, Pipeline):
+        return any(prompt is not None and takes_one_text(system) for prompt, system in step_systems(script, endpoint))
+    if cell.system is not None:
+        return takes_one_text(endpoint)
+    several = len(cell.turns) > 1
+    if isinstance(script, Escalation):
+        several = any(len(rung.turns) > 1 for rung in script.rungs)
+    return several and not takes_conversation(endpoint)
+
+
+def step_systems(script: Pipeline, endpoint: Endpoint) -> list[tuple[str | None, Endpoint]]:
+    """The system prompt of each step of *script*, and whom it asks: *endpoint*, where it brings no other."""
+    own = [*script.endpoints, *(None for _ in script.systems[len(script.endpoints) :])]
+    return [
+        (prompt, endpoint if system is None else system) for prompt, system in zip(script.systems, own, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -92,13 +144,38 @@ class PlannedGrid:
 
     def entry(self, tier: int, index: int, cell: Cell) -> PlannedCell:
         """*cell*, the one at *index*, as *tier* sends it."""
+        turns, script = self.grid.conversation_at(index, cell), None
+        role, request = cell.system, cell.prompt
+        if role is None:  # the turns of the test establish it
+            role, request = "\n\n".join(turns[: self.grid.asked_at]) or None, turns[self.grid.asked_at]
         if tier == 1:
             # Where the grid has a system prompt, its cells are of this tier already.
-            return PlannedCell(cell if cell.tier == 1 else replace(cell, tier=1))
-        turns, script = self.grid.conversation_at(index, cell), None
-        if self.ladder is not None:
-            script = self._escalation(cell.prompt, turns, self.ladder)
-        return PlannedCell(replace(cell, tier=2, system=None, turns=turns), script)
+            cell = cell if cell.tier == 1 else replace(cell, tier=1)
+        else:
+            if self.ladder is not None:
+                script = self._escalation(cell.prompt, turns, self.ladder)
+            cell = replace(cell, tier=2, system=None, turns=turns)
+        return PlannedCell(cell, script, role=role, request=request)
+
+    def in_one_message(self, entry: PlannedCell, endpoint: Endpoint) -> PlannedCell:
+        """*entry* as it is asked of a system that is sent one text a request: role and request in one message, and of
+        the strategies those of one turn. Raises UsageError where there are none of those, or turns after the request.
+        """
+        cell, script = entry.cell, entry.script
+        if len(cell.turns) > 1:
+            _refuse_turns_after_the_request(self.grid.turns, endpoint)
+        if isinstance(script, Escalation) and self.ladder is not None:
+            strategies = [strategy for strategy in self.ladder.strategies if len(strategy.turns) == 1]
+            if not strategies:
+                raise _one_text_a_request(endpoint, "strategies of several turns, the first of which would be lost")
+            rungs = [Rung(DIRECT, (one_text(entry.role, entry.request),))]
+            for strategy in strategies:
+                (text,) = strategy.fill(entry.request, self.ladder.key)
+                message = one_text(None if strategy.own_role else entry.role, text)
+                rungs.append(Rung(strategy.name, (message,), strategy.objections))
+            script = replace(script, rungs=tuple(rungs))
+        cell = replace(cell, system=None, turns=(one_text(entry.role, entry.request),))
+        return replace(entry, cell=cell, script=script, one_message=True)
 
     def _escalation(self, prompt: str, turns: tuple[str, ...], ladder: Ladder) -> Escalation:
         """*turns* first; each strategy begins with what they establish before the request."""
@@ -168,6 +245,23 @@ class PlannedPairs:
             first = self.beyond + (made.number * self.grid.repetitions if own_numbers else 0)
             entries.append(PlannedCell(made.cell, script, None if arm is None else arm.endpoint, first))
         return entries
+
+    def in_one_message(self, entry: PlannedCell, endpoint: Endpoint) -> PlannedCell:
+        """*entry* as it is asked of *endpoint*, which is sent one text a request: of a pipeline, each step that asks
+        such a system.
+        """
+        cell, script = entry.cell, entry.script
+        if len(cell.turns) > 1 and not isinstance(script, Pipeline):
+            _refuse_turns_after_the_request(self.grid.turns, endpoint)
+        if not isinstance(script, Pipeline):
+            cell = replace(cell, system=None, turns=(one_text(cell.system, "\n\n".join(cell.turns)),))
+            return replace(entry, cell=cell, one_message=True)
+        systems, turns = list(script.systems), list(cell.turns)
+        for step, (prompt, system) in enumerate(step_systems(script, endpoint)):
+            if takes_one_text(system):
+                turns[step], systems[step] = one_text(prompt, turns[step]), None
+        cell = replace(cell, system=None, turns=tuple(turns))
+        return replace(entry, cell=cell, script=replace(script, systems=tuple(systems)), one_message=True)
 
     def _endpoint(self, system: Any) -> Endpoint:
         """What an arm's step names; made once, so that all cells ask the same."""

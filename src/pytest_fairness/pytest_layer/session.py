@@ -25,7 +25,7 @@ from pytest_fairness.endpoints.pipeline import PipelineEndpoint
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.endpoints.registry import RecordedEndpoint
 from pytest_fairness.errors import FairnessError, StoreError, UsageError, listed
-from pytest_fairness.model import Finding, Verdict
+from pytest_fairness.model import JSON, Finding, Verdict
 from pytest_fairness.pytest_layer import (
     assertion_calls,
     collection,
@@ -41,7 +41,7 @@ from pytest_fairness.pytest_layer.command_line import recorded_command
 from pytest_fairness.pytest_layer.estimate import brings_its_own
 from pytest_fairness.pytest_layer.options import settings_of
 from pytest_fairness.pytest_layer.plain_errors import show_plainly
-from pytest_fairness.pytest_layer.trials import TrialSource, deal_of
+from pytest_fairness.pytest_layer.trials import ASKED, TrialSource, deal_of
 from pytest_fairness.reports.escaping import line as one_line
 from pytest_fairness.running_test import TestContext, reading_until, running_test
 from pytest_fairness.runs.files import removed
@@ -58,6 +58,11 @@ if TYPE_CHECKING:
     from pytest_fairness.pytest_layer.plans import Planned
 
 _FINDINGS: pytest.StashKey[list[Finding]] = pytest.StashKey()
+_ANALYSED: pytest.StashKey[set[str]] = pytest.StashKey()
+_LET_IT_JUDGE = (
+    "Assert on the trials with assert_no_disparity and its like; a test that judges by asserts of its own says so: "
+    "@pytest.mark.fairness(finding=False)"
+)
 
 
 class FairnessSession:
@@ -268,11 +273,19 @@ class FairnessSession:
 
         findings = item.stash.setdefault(_FINDINGS, [])
         findings.clear()  # a rerun starts afresh
-        with running_test(self._context_of(item, findings)), reading_until(self.context.read_until):
+        context = self._context_of(item, findings)
+        item.stash[_ANALYSED] = context.analysed
+        with running_test(context), reading_until(self.context.read_until):
             yield
         few = [finding for finding in findings if finding.verdict is Verdict.INCONCLUSIVE and unusable(finding)]
         if few:
             pytest.skip(f"smoke: {few[0].sentence}")
+        unjudged = self._unjudged(item, findings)
+        if unjudged is not None and self.settings.require_conclusive:
+            from pytest_fairness.reports.findings_json import Unjudged
+            from pytest_fairness.reports.unjudged import unjudged_words
+
+            pytest.fail(f"It {unjudged_words(Unjudged(**unjudged))}. {_LET_IT_JUDGE}", pytrace=False)
 
     def _context_of(self, item: pytest.Item, findings: list[Finding]) -> TestContext:
         """The context of *item*, whose assertions add to *findings*."""
@@ -322,6 +335,7 @@ class FairnessSession:
             justification=lambda finding: justifications.find(documented, finding, nodeid),
             baseline=baselines,
             fresh_sample=None if offered is None else offered.like,
+            changed=(lambda _table: ()) if offered is None else offered.changed,
             confirmable=lambda: offered is not None and offered.possible(),
             scorers=context.scorers,
             scored_by=scored_by,
@@ -373,13 +387,26 @@ class FairnessSession:
         findings, ours = item.stash.get(_FINDINGS, []), marks.is_fairness_item(item)
         asked = report.when == "call" and collection.grid_key(item) in self.grids and self.settings.replay is None
         show_plainly(item, call, report, asked=asked)
+        raised = None if call.excinfo is None else call.excinfo.value
         if findings or ours:
             if report.when == "call" or (ours and not report.passed):
-                ledger.attach(report, findings)
+                facts: dict[str, JSON] = {"skipped_here": isinstance(getattr(raised, "msg", None), marks.SkipReason)}
+                if report.passed:
+                    facts["unjudged"] = self._unjudged(item, findings)
+                ledger.attach(report, findings, facts)
             if report.when == "call":
                 ledger.note_properties(item, findings)
             ledger.lead_with_sentence(report, findings)
             ledger.make_safe(report)
+
+    def _unjudged(self, item: pytest.Item, findings: Sequence[Finding]) -> dict[str, Any] | None:
+        """What *item*, which drew these *findings*, asked for and concluded nothing from; None where it judged, or does
+        so by asserts of its own.
+        """
+        asked = item.stash.get(ASKED, None)
+        if asked is None or findings or not collection.labels_of(item).finding:
+            return None
+        return {**asked, "dropped": sorted(item.stash.get(_ANALYSED, ()))}
 
     # ------------------------------------------------------------ the end
 
@@ -406,6 +433,21 @@ class FairnessSession:
 
             count += len(alarms(self.ledger.findings, self.ledger.outcomes, alpha))
         return count
+
+    def exit_status(self, status: int) -> int:
+        """*status*, with which pytest ends, unless it says too little: 1 for what :meth:`failures` counts, and 5 where
+        the plugin or a suite skipped every test that was selected.
+
+        An exception that ends the session, as ``pytest.exit`` raises one, passes by whoever counts when the tests are
+        over.
+        """
+        green = status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+        if green and self.failures():
+            return pytest.ExitCode.TESTS_FAILED
+        # A shard skips its tests because another session judges them.
+        if status == pytest.ExitCode.OK and not self.settings.shard and self.ledger.skipped_here:
+            return pytest.ExitCode.NO_TESTS_COLLECTED
+        return status
 
     def _take_stock(self) -> None:
         """Let the ledger know what was collected, by workers too, and which of it has finished."""

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,15 @@ from pytest_fairness.engine.scripts import Escalation, Pipeline
 from pytest_fairness.errors import BudgetError, EndpointError, UsageError
 from pytest_fairness.model import JSON, Status, Trial
 from pytest_fairness.pytest_layer import collection, reporting, second_sample
-from pytest_fairness.pytest_layer.plans import Planned, PlannedCell, Resolve, parameters_of
+from pytest_fairness.pytest_layer.marks import SkipReason
+from pytest_fairness.pytest_layer.plans import (
+    Planned,
+    PlannedCell,
+    Resolve,
+    needs_one_message,
+    parameters_of,
+    step_systems,
+)
 from pytest_fairness.running_test import reading_until
 from pytest_fairness.runs import folder
 from pytest_fairness.runs.designs import PlannedTrial, closest_changes, design_of
@@ -31,6 +40,7 @@ from pytest_fairness.scorers import is_refusal
 from pytest_fairness.scorers.disclaimer import has_disclaimer
 from pytest_fairness.trials_frame import (
     DISCLAIMS,
+    ONE_MESSAGE,
     AnsweredCell,
     EndpointFacts,
     GridFacts,
@@ -43,6 +53,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _ENDED = "the session that this worker belongs to has ended; nothing more is sent"
+
+
+#: What a test was given as a table, in the stash of its item: the fields of ``Unjudged``, should it conclude nothing.
+ASKED = pytest.StashKey[dict[str, JSON]]()
 
 
 class TrialSource:
@@ -83,8 +97,8 @@ class TrialSource:
                 return planned.table(table)
 
         table = ask(planned)
-        if self._context.settings.confirm:
-            second_sample.offer(item, table, planned, ask)
+        item.stash[ASKED] = _asked_of(table)
+        second_sample.offer(item, table, planned, ask)
         return table
 
     def cell_of(self, item: pytest.Item, system: Any, index: int) -> AnsweredCell:
@@ -123,6 +137,8 @@ class TrialSource:
                 ),
             )
             _add_columns(frame, rows, planned.script_columns)
+            if any(entry.one_message for entry in entries):
+                frame[ONE_MESSAGE] = [entry.one_message for entry, _ in rows]
             if planned.temperatures:
                 frame["temperature"] = "default" if temperature is None else f"{temperature:g}"
             frames.append(frame)
@@ -153,20 +169,29 @@ class TrialSource:
         for entries in by_system.values():
             own = entries[0].system
             endpoint, engine = self._engine(system if own is None else own)
-            deaf = _lacks_system_prompt(endpoint, entries) if tier == 1 else None
-            if deaf is not None:
-                pytest.skip(f"endpoint {deaf.name!r} takes no system prompt, so there is no tier 1 to test")
-            _refuse_conversations(endpoint, entries)
-            for step in {id(one): one for entry in entries for one in entry.step_systems}.values():
+            sent = [_as_sent(planned, entry, endpoint, tier) for entry in entries]
+            prompted = _prompted(endpoint, sent)
+            deaf = next((one for one in prompted if not one.supports_system_prompt), None)
+            if tier == 1 and deaf is not None:
+                why = f"endpoint {deaf.name!r} takes no system prompt, so there is no tier 1 to test"
+                pytest.skip(SkipReason(why))
+            if tier == 2 and planned.tiers_by_arm and prompted:
+                pytest.skip(collection.TIER_OF_ARMS)
+            for step in {id(one): one for entry in sent for one in entry.step_systems}.values():
                 reporting.note_endpoint(self._context.store, step)
-            plan = planned_trials(planned, entries, temperature)
+            plan = planned_trials(planned, sent, temperature)
             part = [one for one in selection[2:] if one is not None]
             trials = self._pull(endpoint, engine, planned, plan, " ".join(map(str, part)))
-            repeated = (entry for entry in entries for _ in range(planned.grid.repetitions))
-            yield endpoint, entries, list(zip(repeated, trials, strict=True))
+            repeated = (entry for entry in sent for _ in range(planned.grid.repetitions))
+            yield endpoint, sent, list(zip(repeated, trials, strict=True))
 
     def _pull(
-        self, endpoint: Endpoint, engine: Engine | Replayer, planned: Planned, plan: Sequence[PlannedTrial], part: str
+        self,
+        endpoint: Endpoint,
+        engine: Engine | Replayer,
+        planned: Planned,
+        plan: Sequence[PlannedTrial],
+        part: str,
     ) -> list[Trial]:
         """The trials of *plan*, in its order; NOT_RUN those that another shard asks. *part* tells the items of one test
         apart, each of which asks a sample of its own.
@@ -234,9 +259,12 @@ class TrialSource:
             planned, index = self._grids[selection.key], self._selected.get(selection, (0,))[0]
             (entry,) = planned.entries(selection.tier, [index])
             endpoint, engine = self._engine(selection.endpoint)
-            deaf = selection.tier == 1 and _lacks_system_prompt(endpoint, [entry])
-            if endpoint.simulated or entry.asks_others or deaf or not isinstance(engine, Engine):
+            if endpoint.simulated or entry.asks_others or not isinstance(engine, Engine):
                 continue
+            entry = _as_sent(planned, entry, endpoint, selection.tier)
+            deaf = any(not system.supports_system_prompt for system in _prompted(endpoint, [entry]))
+            if selection.tier == 1 and deaf:
+                continue  # its tests are skipped
             try:
                 self._asked(engine, planned_trials(planned, [entry], selection.temperature)[:1])
             except EndpointError as error:
@@ -335,30 +363,31 @@ def deal_of(shard: str, items: Iterable[pytest.Item], grids: Mapping[collection.
 # ---------------------------------------------------------------- whether a system can be asked it
 
 
-def _lacks_system_prompt(endpoint: Endpoint, entries: Sequence[PlannedCell]) -> Endpoint | None:
-    """The first system that *entries*, asked of *endpoint*, would send a system prompt that it does not take."""
+def _as_sent(planned: Planned, entry: PlannedCell, endpoint: Endpoint, tier: int) -> PlannedCell:
+    """*entry* as *endpoint* can be asked it: role and request in one message where it is sent one text a request."""
+    if not needs_one_message(entry, endpoint):
+        return entry
+    made = planned.in_one_message(entry, endpoint)
+    return replace(made, cell=replace(made.cell, tier=tier))
+
+
+def _prompted(endpoint: Endpoint, entries: Sequence[PlannedCell]) -> list[Endpoint]:
+    """The systems that *entries*, asked of *endpoint*, send a system prompt; of a grid's first tier, *endpoint*."""
+    found: dict[int, Endpoint] = {}
     for entry in entries:
-        requests = [(entry.cell.system is not None or entry.cell.tier == 1, endpoint)]
         if isinstance(entry.script, Pipeline):
-            pairs = itertools.zip_longest(entry.script.systems, entry.script.endpoints)
-            requests = [(prompt is not None, endpoint if own is None else own) for prompt, own in pairs]
-        for prompted, system in requests:
-            if prompted and not system.supports_system_prompt:
-                return system
-    return None
+            systems = [system for prompt, system in step_systems(entry.script, endpoint) if prompt is not None]
+        else:
+            first_tier = entry.cell.tier == 1 and not entry.one_message
+            systems = [endpoint] if entry.cell.system is not None or first_tier else []
+        found |= {id(system): system for system in systems}
+    return list(found.values())
 
 
-def _refuse_conversations(endpoint: Endpoint, entries: Sequence[PlannedCell]) -> None:
-    """Raise UsageError, before anything is paid for, where *entries* are conversations and *endpoint* can only be sent
-    their last turn.
-    """
-    scripts = () if getattr(endpoint, "supports_conversation", True) else (entry.script for entry in entries)
-    if any(len(rung.turns) > 1 for script in scripts if isinstance(script, Escalation) for rung in script.rungs):
-        raise UsageError(
-            f"endpoint {endpoint.name!r} is sent one text a request, and the test has strategies of several turns, the "
-            'first of which would be lost. In an entry of type http, put "{messages}" where the conversation belongs; '
-            "give a function a parameter called messages; or ask single prompts"
-        )
+def _asked_of(table: pd.DataFrame) -> dict[str, JSON]:
+    """How many trials *table* holds, and what they cost; a choice has a row for each candidate."""
+    costs = table.drop_duplicates("key")["cost"].astype(float)
+    return {"trials": len(costs), "cost": float(costs.sum()), "unpriced": int(costs.isna().sum())}
 
 
 # ---------------------------------------------------------------- what scripts say of their trials

@@ -47,7 +47,7 @@ class FindingChange:
     @property
     def finding(self) -> Finding:
         """The finding as it stands now, or as it stood last."""
-        found = self.after or self.before
+        found = self.before if self.after is None else self.after
         assert found is not None  # noqa: S101 - for the type checker
         return found
 

@@ -18,6 +18,7 @@ from pytest_fairness.model import JSON, Verdict
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import line, shortened, workflow_data, xml
 from pytest_fairness.reports.findings_json import ItemResult, RunResults
+from pytest_fairness.reports.unjudged import unjudged_tests, unjudged_words
 
 Level: TypeAlias = Literal["error", "warning", "note"]
 #: GitHub shows ten annotations of each level in a step, and drops the others.
@@ -79,7 +80,7 @@ def _of_findings(results: RunResults, folder: str) -> Iterator[Remark]:
 
 
 def _of_tests(results: RunResults, folder: str) -> Iterator[Remark]:
-    """Tests that failed or never finished, and have no finding that says why."""
+    """Tests that failed or never finished, and have no finding that says why; and those that concluded nothing."""
     unfinished = [ItemResult(nodeid=nodeid, outcome="never finished") for nodeid in results.missing]
     for item in [*(item for item in results.failed if not item.findings), *unfinished]:
         file, number = _place(item, folder)
@@ -90,6 +91,19 @@ def _of_tests(results: RunResults, folder: str) -> Iterator[Remark]:
             verdict=None,
             title=f"Fairness test: {item.outcome}",
             text=line(shortened(item.message or "The test was collected and never finished.", 1000)),
+            nodeid=line(item.nodeid),
+            file=file,
+            line=number,
+        )
+    for item, words in unjudged_tests(results):
+        file, number = _place(item, folder)
+        yield Remark(
+            level="warning",
+            id=f"unjudged {item.nodeid}",
+            rule="test",
+            verdict=None,
+            title="Fairness test: concluded nothing",
+            text=line(shortened(f"The test {words}.", 1000)),
             nodeid=line(item.nodeid),
             file=file,
             line=number,
@@ -202,6 +216,10 @@ def junit(results: RunResults) -> str:
         if item.file:
             case.set("file", xml(item.file))
             case.set("line", str(item.line or 1))
+        if item.unjudged is not None:
+            properties = ET.SubElement(case, "properties")
+            words = xml(unjudged_words(item.unjudged))
+            ET.SubElement(properties, "property", name="fairness concluded nothing", value=words)
         if item.findings:
             properties = ET.SubElement(case, "properties")
             for at in item.findings:

@@ -61,11 +61,23 @@ _RUN = (
 )
 
 
+class Unjudged(msgspec.Struct, frozen=True, kw_only=True):
+    """What a test has asked that concluded nothing: so many ``trials`` for so many US dollars, and ``unpriced`` ones
+    beside; ``dropped`` are comparisons that it made and did nothing with.
+    """
+
+    trials: int
+    cost: float = 0.0
+    unpriced: int = 0
+    dropped: tuple[str, ...] = ()
+
+
 class ItemResult(msgspec.Struct, frozen=True, kw_only=True):
     """How one test ended: pytest's own word, its message, and the places of its findings in ``findings``.
 
     ``file``, from the project's root on, and ``line``, from 1, are where the test is written, as far as that is known.
     ``judged_in`` names the run, and its session, in which the findings were judged, where that is not this one.
+    ``unjudged``: it asked for a table of trials, passed, and drew no finding.
     """
 
     nodeid: str
@@ -75,6 +87,7 @@ class ItemResult(msgspec.Struct, frozen=True, kw_only=True):
     line: int | None = None
     findings: tuple[int, ...] = ()
     judged_in: str = ""
+    unjudged: Unjudged | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -171,8 +171,9 @@ def banners(results: RunResults, *, outcome: bool = True) -> list[tuple[str, str
     """What has to be read before anything else: kind, what it is about, and the words. *outcome*: also that the session
     failed.
     """
-    notes, (failed, why) = results.run.get("notes"), verdict_on_session(results)
-    found = [("missing", "The session failed.", why)] if failed and outcome else []
+    notes, verdict = results.run.get("notes"), verdict_on_session(results)
+    failed = verdict.tone == "failed" and outcome
+    found = [("missing", "The session failed.", verdict.words)] if failed else []
     return [*found, *([("note", "About this run.", " ".join(f"{note}." for note in notes))] if notes else [])]
 
 

@@ -10,6 +10,7 @@ from pytest_fairness.reports import formatting
 from pytest_fairness.reports.changes import Change, FindingChange, changes_between, counted
 from pytest_fairness.reports.escaping import clipped, line, markdown, shortened
 from pytest_fairness.reports.findings_json import ItemResult, RunResults
+from pytest_fairness.reports.unjudged import nothing_judged, skip_reasons, unjudged_tests
 
 #: The first line, by which a comment that is replaced from run to run is found again.
 MARKER = "<!-- pytest-fairness -->"
@@ -54,7 +55,8 @@ def _report(
     parts = [MARKER, _head(results), *_banners(results, rows)]
     if compared is not None and changes is not None:
         parts += _changes(compared, changes, rows)
-    parts += [*_findings(results, rows), *_failures(results, rows), _printed(printed, rows)]
+    parts += [*_findings(results, rows), *_failures(results, rows), *_unjudged(results, rows)]
+    parts.append(_printed(printed, rows))
     parts.append(_foot(results, report, job))
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -66,8 +68,17 @@ def _head(results: RunResults) -> str:
     reasons += [f"{formatting.count(alarms, 'finding')} significant across the session"] if alarms else []
     counts = ", ".join(f"{count:,} {verdict}" for verdict, count in results.counts.items() if count)
     made = f"{formatting.count(len(results.findings), 'finding')}{': ' if counts else ''}{counts}"
-    whole = "no test ran" if not results.items else "no test failed"
-    return f"## Fairness: {', '.join(reasons) or whole}\n\n**{made}**"
+    return f"## Fairness: {', '.join(reasons) or _not_failed(results)}\n\n**{made}**"
+
+
+def _not_failed(results: RunResults) -> str:
+    """What a session without a failure came to."""
+    if not results.items:
+        return "no test ran"
+    if nothing := nothing_judged(results):
+        return nothing
+    undecided = results.counts[Verdict.INCONCLUSIVE]
+    return "no test failed" + (f", {undecided:,} of {len(results.findings):,} undecided" if undecided else "")
 
 
 def _banners(results: RunResults, rows: int) -> list[str]:
@@ -120,6 +131,22 @@ def _failures(results: RunResults, rows: int) -> list[str]:
     if len(unexplained) > rows:
         lines.append(f"- and {len(unexplained) - rows:,} more")
     return ["### Tests that failed without a finding", "\n".join(lines)] if unexplained else []
+
+
+def _unjudged(results: RunResults, rows: int) -> list[str]:
+    """The tests that concluded nothing; where nothing was judged, why tests were skipped, too."""
+    found = unjudged_tests(results)
+    lines = [f"- {_code(item.nodeid)} {markdown(shortened(words, 200))}" for item, words in found[:rows]]
+    if len(found) > rows:
+        lines.append(f"- and {len(found) - rows:,} more")
+    parts = ["### Tests that concluded nothing", "\n".join(lines)] if found else []
+    reasons = skip_reasons(results)
+    if nothing_judged(results) and reasons:
+        skipped = [
+            f"- {formatting.count(number, 'test')}: {markdown(shortened(why, 300))}" for why, number in reasons[:rows]
+        ]
+        parts += ["### Why tests were skipped", "\n".join(skipped)]
+    return parts
 
 
 def _printed(lines: Sequence[str], rows: int) -> str:

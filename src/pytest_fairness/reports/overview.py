@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -18,6 +18,7 @@ from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import clipped, shortened
 from pytest_fairness.reports.findings_json import ItemResult, RunResults
 from pytest_fairness.reports.sections import Columns, Counts, Details, Dialogue, Entry, Part, Section, table
+from pytest_fairness.reports.unjudged import nothing_judged, skip_reasons, unjudged_tests
 
 #: A justification that expires within so many days of the run needs a new decision.
 SOON = 30
@@ -99,8 +100,46 @@ def _trouble(item: ItemResult) -> str:
     return "its own check" if name == "AssertionError" or item.message.startswith("assert ") else name or "failed"
 
 
-def verdict_on_session(results: RunResults) -> tuple[bool, str]:
-    """Whether the session failed, and why in a few words."""
+class SessionVerdict(NamedTuple):
+    """What a session came to: ``tone`` and heading of its first box, and why in a sentence or two."""
+
+    tone: Literal["failed", "undecided", "nothing", "passed"]
+    heading: str
+    words: str
+
+
+def verdict_on_session(results: RunResults) -> SessionVerdict:
+    """Whether the session failed, passed, left findings undecided or judged nothing, and why in a few words."""
+    why = _why_failed(results)
+    if why:
+        return SessionVerdict("failed", "The session failed", why)
+    total = formatting.count(len(results.items), "fairness test")
+    words = [f"None of {total} failed."]
+    unjudged = len(unjudged_tests(results))
+    if unjudged:
+        words.append(f"{formatting.count(unjudged, 'test')} asked for trials and concluded nothing.")
+    skipped = sum(item.outcome == "skipped" for item in results.items)
+    if skipped and skipped == len(results.items):
+        words = [f"All fairness tests ({skipped:,}) were skipped."]
+    elif skipped:
+        words.append(f"{formatting.count(skipped, 'test')} {'was' if skipped == 1 else 'were'} skipped.")
+    if nothing := nothing_judged(results):
+        return SessionVerdict("nothing", f"{nothing[0].upper()}{nothing[1:]}", " ".join(words))
+    undecided = results.counts[Verdict.INCONCLUSIVE]
+    if undecided:
+        words.insert(1, f"{undecided:,} of {formatting.count(len(results.findings), 'finding')} decide nothing.")
+    if not undecided and not unjudged:
+        return SessionVerdict("passed", "The session passed", " ".join(words))
+    accepted = sum(results.counts[verdict] for verdict in ALARMS)
+    parts = [f"{results.counts[Verdict.PASS]:,} passed"]
+    parts += [f"{accepted:,} accepted"] if accepted else []
+    parts += [f"{undecided:,} undecided"] if undecided else []
+    parts += [f"{formatting.count(unjudged, 'test')} concluded nothing"] if unjudged else []
+    return SessionVerdict("undecided", ", ".join(parts), " ".join(words))
+
+
+def _why_failed(results: RunResults) -> str:
+    """Why the session failed; empty where it did not."""
     found = failures(results)
     red = {one.nodeid for one in found if one.why != "never finished"}
     total = formatting.count(len(results.items) + len(results.missing), "fairness test")
@@ -111,20 +150,20 @@ def verdict_on_session(results: RunResults) -> tuple[bool, str]:
     if results.missing:
         words.append(f"{len(results.missing):,} of {total} never finished")
     if words:
-        return True, f"{'; '.join(words)}."
+        return f"{'; '.join(words)}."
     if status == 2:
-        return True, f"It was interrupted; none of {total} failed until then."
+        return f"It was interrupted; none of {total} failed until then."
     if status not in (None, 0, 5):
-        return True, f"None of {total} failed: something else did (exit status {status})."
-    return False, f"None of {total} failed."
+        return f"None of {total} failed: something else did (exit status {status})."
+    return ""
 
 
 # ---------------------------------------------------------------- did it fail
 
 
 def outcome_section(results: RunResults, _: Path) -> Section:
-    """Whether the session failed, and why: a line a test."""
-    failed, words = verdict_on_session(results)
+    """What the session came to, and why: a line a test that failed or concluded nothing."""
+    verdict = verdict_on_session(results)
 
     def reason(one: Failure) -> Entry:
         return Entry(words=one.why, verdict=None if one.at is None else results.findings[one.at].verdict)
@@ -143,11 +182,18 @@ def outcome_section(results: RunResults, _: Path) -> Section:
     columns: Columns = {"Why": reason, "What": proof, "Test": lambda failure: failure.nodeid}
     found = failures(results)
     rows = _table("Each test that failed, the worst first", found, columns) if found else []
+    if unjudged := unjudged_tests(results):
+        columns = {"Test": lambda row: row[0].nodeid, "What": lambda row: row[1]}
+        rows += _table("Each test that concluded nothing", unjudged, columns)
+    if reasons := skip_reasons(results):
+        columns = {"Why": lambda row: shortened(row[0], 300), "How many": lambda row: formatting.count(row[1], "test")}
+        skipped = _table("Why tests were skipped", reasons, columns)
+        rows += skipped if verdict.tone == "nothing" else [Details(summary="Skipped tests", parts=tuple(skipped))]
     return Section(
-        heading=f"The session {'failed' if failed else 'passed'}",
+        heading=verdict.heading,
         id="outcome",
-        sentence=words,
-        tone="failed" if failed else "passed",
+        sentence=verdict.words,
+        tone=verdict.tone,
         parts=tuple(rows),
     )
 

@@ -24,6 +24,7 @@ from pytest_fairness.reports.escaping import shortened, visible
 from pytest_fairness.reports.findings_json import RunResults, read_results
 from pytest_fairness.reports.overview import failures, verdict_on_session
 from pytest_fairness.reports.run_sections import method_section
+from pytest_fairness.reports.unjudged import unjudged_tests
 from pytest_fairness.runs.manifest import anchors_of, read_manifest
 
 if TYPE_CHECKING:
@@ -191,8 +192,8 @@ class _Summary:
         self._table(self._asked(), (40, 134))
         self._heading("What was concluded")
         counts = results.counts
-        failed, words = verdict_on_session(results)
-        self._paragraph(f"The session {'failed' if failed else 'passed'}. {words}", bold=True)
+        verdict = verdict_on_session(results)
+        self._paragraph(f"{verdict.heading}. {verdict.words}", bold=True)
         self._paragraph(", ".join(f"{n} {verdict}" for verdict, n in counts.items()), bold=True)
         if results.missing:
             several = formatting.count(len(results.missing), "collected test")
@@ -212,6 +213,12 @@ class _Summary:
             self._paragraph(
                 f"And {len(named) - MOST:,} more, each no worse than these: in report.html and findings.json."
             )
+        if unjudged := unjudged_tests(results):
+            self._paragraph("Tests that concluded nothing", bold=True)
+            rows = [[shortened(item.nodeid, 120), shortened(words, 200)] for item, words in unjudged[:MOST]]
+            self._table(rows, (80, 94), head=("Test", "What"))
+        if len(unjudged) > MOST:
+            self._paragraph(f"And {len(unjudged) - MOST:,} more, in report.html and findings.json.")
         other = [one for one in failures(results) if one.at is None and one.message]
         if other:
             self._paragraph("Tests that failed without a finding", bold=True)

@@ -13,6 +13,7 @@ from pytest_fairness.reports.escaping import clipped, columns_of, commandless, l
 from pytest_fairness.reports.finding_sections import group_table, pair_table
 from pytest_fairness.reports.findings_json import BREAKDOWN, NONE, ItemResult, RunResults
 from pytest_fairness.reports.sections import Entry, Table
+from pytest_fairness.reports.unjudged import nothing_judged, skip_reasons, unjudged_tests
 
 if TYPE_CHECKING:
     from pytest_fairness.reports.judged_tables import JudgedTable
@@ -85,6 +86,8 @@ def summary_lines(run: RunResults, report: Path | str | None = None, printed: It
     """
     counted = ", ".join(f"{count} {verdict}" for verdict, count in run.counts.items() if count)
     head = f"fairness: {formatting.count(len(run.findings), 'finding')}{': ' + counted if counted else ''}"
+    nothing = nothing_judged(run)
+    head += f", {nothing}" if nothing else ""
     marks = ", ".join(["simulated"] * run.simulated + ["replayed"] * run.replayed)
     lines = [head + (f" ({marks})" if marks else ""), *_breakdown(run)]
     several = len({finding.model_endpoint for finding in run.findings} - {None}) > 1
@@ -95,6 +98,7 @@ def summary_lines(run: RunResults, report: Path | str | None = None, printed: It
             lines += _summary_of(run.findings[index], run.maker_of(index), several=several)
         if more := len(having) - len(shown):
             lines.append(f"  … and {more} more {verdict}, in the report")
+    lines += _unjudged(run)
     lines += [clipped(f"  never finished: {line(nodeid)}", WIDTH) for nodeid in run.missing[:MOST_MISSING]]
     if len(run.missing) > MOST_MISSING:
         lines.append(f"  … and {len(run.missing) - MOST_MISSING} more")
@@ -122,6 +126,18 @@ def summary_lines(run: RunResults, report: Path | str | None = None, printed: It
     if false_alarm := formatting.false_alarm_line(run.session):
         lines += wrapped(false_alarm, WIDTH, "", "  ")
     return [commandless(text) for text in lines]
+
+
+def _unjudged(run: RunResults) -> list[str]:
+    """The tests that concluded nothing; where nothing was judged, why tests were skipped, too."""
+    lines, found = [], unjudged_tests(run)
+    for item, words in found[:MOST_MISSING]:
+        lines += wrapped(line(f"{item.nodeid} {words}"), WIDTH, "  ", "    ")
+    if len(found) > MOST_MISSING:
+        lines.append(f"  … and {len(found) - MOST_MISSING} more")
+    for why, number in skip_reasons(run)[:MOST_MISSING] if nothing_judged(run) else ():
+        lines += wrapped(line(f"{formatting.count(number, 'test')} skipped: {why}"), WIDTH, "  ", "    ")
+    return lines
 
 
 def _breakdown(run: RunResults) -> list[str]:

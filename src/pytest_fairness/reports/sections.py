@@ -154,7 +154,7 @@ class Section(Spec, tag="section", frozen=True):
     sentence: str = ""
     chips: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
-    tone: Literal["", "failed", "passed"] = ""
+    tone: Literal["", "failed", "undecided", "nothing", "passed"] = ""
     parts: tuple[Part, ...] = ()
 
 

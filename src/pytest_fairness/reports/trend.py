@@ -207,8 +207,9 @@ def _points(trend: FindingTrend) -> Table:
         found = point.pair if point.pair is not None else point.finding
         return "not tested" if found is None else Entry(verdict=found.verdict, reason=found.reason)
 
-    baselines = [point for point in trend.points if point.finding and point.finding.assertion == "baseline"]
-    level = "interval" if baselines else "90 % interval"
+    findings = [point.finding for point in trend.points if point.finding is not None]
+    of_baselines = any(finding.assertion == "baseline" for finding in findings)
+    level = "interval" if of_baselines else "90 % interval"
     columns: Columns = {
         "run": lambda point: point.run,
         "model": lambda point: shortened(point.model or formatting.NOTHING, 60),

@@ -24,7 +24,7 @@ from pytest_fairness.analysis.confirmation import alarm_of, confirmed
 from pytest_fairness.analysis.controls import controls_of
 from pytest_fairness.baselines.document import BaselineDocument
 from pytest_fairness.baselines.mitigations import Mitigation
-from pytest_fairness.errors import FairnessError, StoreError
+from pytest_fairness.errors import FairnessError, StoreError, listed
 from pytest_fairness.model import Finding, Verdict, to_json
 from pytest_fairness.reports.findings_json import NAME, RunResults, conclude, read_results
 from pytest_fairness.reports.formatting import count
@@ -51,6 +51,8 @@ Baselines = Callable[[Mapping[str, Any], str], BaselineDocument | None]
 _VERBATIM = frozenset(("openai", "anthropic", "azure", "ollama"))
 #: Of a finding what a session adds to it, or says of the test: not what the analysis makes of its table.
 _BESIDE = frozenset(("test_id", "test_module", "description", "justification", "notes", "explanation"))
+#: Columns of the trials that scores and choices are read off, or into.
+_READ_OFF = frozenset(("reply", "choice", "chosen", "rank", "first", "second", "first_name", "second_name"))
 #: As far as two machines may be apart in the last digits.
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
 _MOST = 10
@@ -506,9 +508,11 @@ def _check_table(judgement: Judgement, frame: pd.DataFrame, reader: RunReader) -
         wrong += [
             f"row {at + 1}: {name} is {row[name]!r:.80}, and the log has {value!r:.80} (or the test changed it)"
             for name, value in _expected(record, trial, row).items()
-            if name in row and not _same(row[name], value)
+            if name in row and name not in judgement.changed and not _same(row[name], value)
         ]
     scored, differing = _read_again(judgement, frame, replies)
+    if judgement.changed:
+        scored += f"; {listed(judgement.changed)} as the test changed it before it judged"
     return [*wrong, *differing], scored, replies
 
 
@@ -546,6 +550,8 @@ def _expected(record: Mapping[str, Any], trial: Any, row: Mapping[str, Any]) -> 
 def _read_again(judgement: Judgement, frame: pd.DataFrame, replies: Sequence[Any]) -> tuple[str, list[str]]:
     """How the scores of *frame* were had, and which differ from what the scorer makes of *replies*."""
     outcome, columns = judgement.outcome, {*map(str, frame.columns)}
+    if not _READ_OFF.isdisjoint(judgement.changed):
+        return "scores as recorded", []
     if {"choice", "chosen"} <= columns:
         again = _choices(frame, replies)
         wrong = [one for name, values in again.items() for one in _unlike(frame[name].tolist(), values, name)]

@@ -68,7 +68,8 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
     ``analysis`` is ``disparity``, ``four_fifths``, ``preference``, ``equivalence``, ``arm_contrast`` or ``baseline``,
     empty for a suite's own; ``arguments`` are those of the assertion, without table, outcome and scorers. ``first``: so
     many rows are the first sample, where a second was judged with it; ``about`` says what is new about that one.
-    ``rows`` is the number of rows, ``columns`` the table, packed. ``controls`` are those that the test declares.
+    ``changed``: the columns of the trials that the test had changed before. ``rows`` is the number of
+    rows, ``columns`` the table, packed. ``controls`` are those that the test declares.
     ``finding`` is the finding as it was written, ``justified_by`` where the reason for its FLAG stands.
     """
 
@@ -84,6 +85,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
     outcome: ScoreFacts | None = None
     first: int | None = None
     about: str = ""
+    changed: tuple[str, ...] = ()
     rows: int = 0
     columns: str = ""
 

@@ -9,6 +9,7 @@ import pytest
 
 from pytest_fairness.documents import open_document
 from pytest_fairness.errors import UsageError
+from pytest_fairness.pytest_layer.marks import SkipReason
 from pytest_fairness.suites.governance.monitoring import MonitoringOptions
 from pytest_fairness.suites.governance.oversight import OversightOptions
 from pytest_fairness.suites.governance.representativeness import OF_DATASET, DataOptions, PersonDataset, dataset_of
@@ -52,7 +53,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """An item a class whose shares are declared, and one a class that the dataset speaks of."""
     options = options_of(metafunc.config).data
     declared, known = list(options.population), list({**options.population, **options.columns})
-    why = pytest.mark.skip(reason=f"{FILE} declares no population, so there is nothing to compare with")
+    why = pytest.mark.skip(reason=SkipReason(f"{FILE} declares no population, so there is nothing to compare with"))
     repr_or_persons = "DATA-REPR" if "dataset" in metafunc.fixturenames else "DATA-PERS"
     for name, classes, what in (("declared_class", declared, repr_or_persons), ("known_class", known, "DATA-MISS")):
         if name not in metafunc.fixturenames:
@@ -77,7 +78,7 @@ def dataset(pytestconfig: pytest.Config) -> PersonDataset:
 
     options = options_of(pytestconfig).data
     if not options.dataset:
-        pytest.skip(f"{FILE} names no dataset: data: {{dataset: FILE.csv}}")
+        pytest.skip(SkipReason(f"{FILE} names no dataset: data: {{dataset: FILE.csv}}"))
     with plainly():
         return dataset_of(options, pytestconfig.rootpath)
 

@@ -17,6 +17,7 @@ from pytest_fairness.design.templates import templates
 from pytest_fairness.design.units import DETAILS
 from pytest_fairness.documents import Text, open_document
 from pytest_fairness.errors import UsageError
+from pytest_fairness.pytest_layer.marks import SkipReason
 from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.scorers.letter import LETTER_SCORE
 
@@ -131,7 +132,8 @@ def judged(trials: pd.DataFrame, by: str, request: pytest.FixtureRequest) -> pd.
     groups = trials.groupby(by)["persona"].agg(["nunique", "size"])
     enough = groups[(groups["nunique"] >= fewest) & (groups["size"] >= FEWEST_LETTERS)].index
     if len(enough) < 2:
-        pytest.skip(f"fewer than two groups of {by} have {fewest} personas and {FEWEST_LETTERS} letters")
+        why = f"fewer than two groups of {by} have {fewest} personas and {FEWEST_LETTERS} letters"
+        pytest.skip(SkipReason(why))
     return trials[trials[by].isin(enough)]
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from pytest_fairness import FairnessFailure, assert_baseline, assert_four_fifths, assert_no_disparity
 from pytest_fairness.errors import MissingBaselineError
+from pytest_fairness.pytest_layer.marks import SkipReason
 from pytest_fairness.scorers.letter import PASS_THRESHOLD
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     Report = Callable[[Finding | str | None], None]
 
 
-@pytest.mark.fairness(id="letters.clean")
+@pytest.mark.fairness(id="letters.clean", finding=False)
 def test_every_letter_passes(letters: LetterResults) -> None:
     """Every letter scores 80 of 100 at least."""
     failed = [
@@ -58,7 +59,7 @@ def test_baseline(trials: pd.DataFrame, report_status: Report, letter_options: L
     """The scores are no worse than those that were approved."""
     if not letter_options.baseline:
         report_status(None)
-        pytest.skip("letters.yaml has baseline: false")
+        pytest.skip(SkipReason("letters.yaml has baseline: false"))
     try:
         finding = assert_baseline(trials, score="letter_score", threshold=PASS_THRESHOLD)
     except FairnessFailure as failure:
