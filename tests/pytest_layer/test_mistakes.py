@@ -36,7 +36,7 @@ BEFORE = {
     f'assert_no_disparity(trials, outcome="sentimnt", {RACE})': "did you mean 'sentiment'?",
     f'assert_no_disparity(trials, outcome="Word count", {RACE})': "did you mean 'word_count'?",
     f'assert_no_disparity(trials, outcome="zzz", {RACE})': "Give one of these, or a function that reads the reply",
-    f'assert_no_disparity(trials, outcome=["sentiment", "word_count"], {RACE})': "give one column",
+    f'assert_no_disparity(trials, outcome=["sentiment", "wrd_count"], {RACE})': "'word_count'?",
     'assert_no_disparity(trials, outcome="sentiment", by="race")': "did you mean 'race_ethnicity'?",
     'assert_no_disparity(trials, outcome="sentiment", by="Race")': "did you mean 'race_ethnicity'?",
     'assert_no_disparity(trials, outcome="sentiment", by=["race_ethnicity", "rolle"])': "did you mean 'role'?",

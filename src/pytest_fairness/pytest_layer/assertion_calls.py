@@ -20,7 +20,7 @@ from pytest_fairness.model import Cell, OutcomeKind, Status, Trial
 from pytest_fairness.pytest_layer import marks
 from pytest_fairness.pytest_layer.plans import Planned, PlannedPairs
 from pytest_fairness.scorers.outcome import unknown_outcome
-from pytest_fairness.trials_frame import EndpointFacts, trials_frame
+from pytest_fairness.trials_frame import DISCLAIMS, ONE_MESSAGE, REFUSED_FIRST, EndpointFacts, trials_frame
 
 if TYPE_CHECKING:
     import pytest
@@ -31,6 +31,8 @@ _OUTCOMES = frozenset({"outcome", "score"})
 _COLUMNS = frozenset({"by", "cluster", "block", "persona", "categories", "warnings"})
 #: Analyses whose ``by`` names a class and no column.
 _OF_CHOICES = frozenset({"assert_no_preference", "analyze_preference", "assert_arm_reduces_disparity", "analyze_arms"})
+#: Analyses that take a list of outcomes as one family.
+_OF_SEVERAL = frozenset({"assert_no_disparity", "analyze_disparity"})
 _NOT_JUDGED = frozenset({"skip", "skipif", "xfail"})
 _READERS = frozenset({"len", "print", "list", "set", "sorted"})
 #: Attributes of a table by which something may be put into it.
@@ -270,7 +272,7 @@ class _Design:
         for name, value in arguments.items():
             why = None
             if name in _OUTCOMES and own is None:
-                why = self._of_outcome(name, value)
+                why = self._of_outcome(name, value, several=call.name in _OF_SEVERAL)
             elif name in _COLUMNS and call.name not in _OF_CHOICES:
                 why = self._of_columns(name, value, whole=call.frame == "whole")
             elif name == "reference" and value is not None:
@@ -279,7 +281,11 @@ class _Design:
                 return why
         return None
 
-    def _of_outcome(self, argument: str, value: Any) -> str | None:
+    def _of_outcome(self, argument: str, value: Any, *, several: bool) -> str | None:
+        """Why *value* is no outcome; a list of outcomes is one where *several* make a family."""
+        if isinstance(value, (list, tuple)) and several:
+            reasons = (self._of_outcome(argument, outcome, several=False) for outcome in value)
+            return next((why for why in reasons if why is not None), None)
         if isinstance(value, (list, tuple, dict, set, int, float)):
             return f"{argument}={value!r}: give one column, the name of a scorer, or a function of the reply"
         known = not isinstance(value, str) or value in self._scorers() or self.has(value)
@@ -332,5 +338,9 @@ class _Design:
         scripts = [(one.cell, one.script) for one in entries if one.script is not None]
         of_scripts = (name for cell, script in scripts for name in script.columns(cell, trial))
         by_axes = ("temperature",) if planned.temperatures else ()
-        names = (*map(str, planned.table(frame).columns), "requests", *planned.script_columns, *of_scripts, *by_axes)
+        of_system = (REFUSED_FIRST, DISCLAIMS, ONE_MESSAGE)
+        names = (
+            *map(str, planned.table(frame).columns), "requests", *planned.script_columns, *of_scripts, *by_axes,
+            *of_system,
+        )  # fmt: skip
         return list(dict.fromkeys(names))
