@@ -199,6 +199,31 @@ def test_f61_an_expected_failure_and_a_pass_fail_nothing(plain: Folder) -> None:
     assert verify(plain.last).problems == []
 
 
+def test_f61_what_failed_and_is_asked_again_is_judged_again(plain: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same question, with answers where there were errors: the finding of before is answered, whatever it was."""
+    fails = "    if 'FAILS' in os.environ and len(prompt) % 3 == 0:\n        raise OSError('it is locked')\n    praise"
+    plain.write(SUITE.replace("poor and bad", "great and excellent").replace("    praise", fails, 1))
+    monkeypatch.setenv("FAILS", "1")
+    assert plain.session("-k", "test_a")[0] == 1
+    assert [verdict for _, verdict, _ in plain.findings] != ["PASS"]
+    monkeypatch.delenv("FAILS")
+    code, printed = plain.session("-k", "test_a", "--fairness-resume=last", "--fairness-retry-errors")
+    assert code == 0, printed
+    assert plain.findings == [(A, "PASS", "")]
+    assert verify(plain.last).problems == []
+
+
+def test_f61_a_salvaged_run_keeps_what_it_judged(plain: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trial was damaged; what is left of the run is resumed without the test that failed."""
+    plain.session()
+    monkeypatch.chdir(plain.path)
+    answered = rb'({"type":"trial","key":"[0-9a-f]{64}","status":")answered'
+    for path in (plain.last / "run.sqlite3", *plain.last.glob("trials*.jsonl")):
+        path.write_bytes(re.sub(answered, rb"\1refused_", path.read_bytes(), count=1))
+    assert main(["salvage", "last"]) == 0
+    stands(plain, plain.session("--fairness-resume=last", *LEFT_OUT), f"{plain.last.name}, session 1")
+
+
 # ---------------------------------------------------------------- a bundle to be tampered with
 
 
