@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -17,6 +16,7 @@ from pytest_fairness.baselines.mitigations import Mitigation
 from pytest_fairness.cli import main
 from pytest_fairness.reports.bundle import derive, unpack, verify, write_bundle
 from pytest_fairness.reports.findings_json import conclude, save_results
+from tests.support.runs import relogged, resummed
 from tests.support.sessions import run_pytest
 
 #: A system of the project's own, which speaks badly of one group.
@@ -293,12 +293,6 @@ class Forgery:
         derive(self.folder)
 
 
-def resummed(folder: Path) -> None:
-    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    sums = (f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}\n" for name in names)
-    (folder / "SHA256SUMS").write_text("".join(line for line in sums if "SHA256SUMS" not in line))
-
-
 def tampered(folder: Path, edit: Callable[[Forgery], object]) -> str:
     """What `verify` has to say of the bundle with an *edit*, all hashes but those of the log made anew."""
     forgery = Forgery(folder)
@@ -515,6 +509,35 @@ def test_f64_what_is_taken_as_recorded_is_named(unpacked: Path, name: str, edit:
     page = Path(__file__).parents[2].joinpath("docs", "audit.md").read_text(encoding="utf-8")
     assert f"`{name}`" in page.partition("**What it takes as recorded.**")[2]
     assert tampered(unpacked, edit) == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("session", {"number": "first"}),
+        ("session", {"settings": []}),
+        ("session", None),
+        ("outcome", {"nodeid": ["a", "b"]}),
+        ("outcome", None),
+        ("ended", {"planned": 7}),
+        ("ended", {"pages": None, "mitigations": None}),
+        ("ended", None),
+        ("endpoint", {"endpoint": 7}),
+        ("judgement", {"finding": []}),
+        ("judgement", {"finding": {}, "columns": ""}),
+    ],
+)
+def test_f64_records_of_sessions_edited(unpacked: Path, kind: str, fields: dict[str, Any] | None) -> None:
+    """Also into what is none, or taken out: a problem, and no traceback."""
+
+    def change(record: dict[str, Any]) -> None:
+        if record["type"] == kind:
+            if fields is None:
+                record.clear()
+            record.update(fields or {})
+
+    relogged(unpacked, change)
+    assert verify(unpacked).problems
 
 
 # ---------------------------------------------------------------- F69: honest runs verify
