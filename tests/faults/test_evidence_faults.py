@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -17,6 +16,7 @@ from pytest_fairness.baselines.mitigations import Mitigation
 from pytest_fairness.cli import main
 from pytest_fairness.reports.bundle import derive, unpack, verify, write_bundle
 from pytest_fairness.reports.findings_json import conclude, save_results
+from tests.support.runs import relogged, resummed
 from tests.support.sessions import run_pytest
 
 #: A system of the project's own, which speaks badly of one group.
@@ -199,6 +199,31 @@ def test_f61_an_expected_failure_and_a_pass_fail_nothing(plain: Folder) -> None:
     assert verify(plain.last).problems == []
 
 
+def test_f61_what_failed_and_is_asked_again_is_judged_again(plain: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same question, with answers where there were errors: the finding of before is answered, whatever it was."""
+    fails = "    if 'FAILS' in os.environ and len(prompt) % 3 == 0:\n        raise OSError('it is locked')\n    praise"
+    plain.write(SUITE.replace("poor and bad", "great and excellent").replace("    praise", fails, 1))
+    monkeypatch.setenv("FAILS", "1")
+    assert plain.session("-k", "test_a")[0] == 1
+    assert [verdict for _, verdict, _ in plain.findings] != ["PASS"]
+    monkeypatch.delenv("FAILS")
+    code, printed = plain.session("-k", "test_a", "--fairness-resume=last", "--fairness-retry-errors")
+    assert code == 0, printed
+    assert plain.findings == [(A, "PASS", "")]
+    assert verify(plain.last).problems == []
+
+
+def test_f61_a_salvaged_run_keeps_what_it_judged(plain: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trial was damaged; what is left of the run is resumed without the test that failed."""
+    plain.session()
+    monkeypatch.chdir(plain.path)
+    answered = rb'({"type":"trial","key":"[0-9a-f]{64}","status":")answered'
+    for path in (plain.last / "run.sqlite3", *plain.last.glob("trials*.jsonl")):
+        path.write_bytes(re.sub(answered, rb"\1refused_", path.read_bytes(), count=1))
+    assert main(["salvage", "last"]) == 0
+    stands(plain, plain.session("--fairness-resume=last", *LEFT_OUT), f"{plain.last.name}, session 1")
+
+
 # ---------------------------------------------------------------- a bundle to be tampered with
 
 
@@ -266,12 +291,6 @@ class Forgery:
         results = conclude(self.folder, self.manifest, book, msgspec.convert(self.entries, list[Mitigation]))
         save_results(results, self.folder)
         derive(self.folder)
-
-
-def resummed(folder: Path) -> None:
-    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    sums = (f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}\n" for name in names)
-    (folder / "SHA256SUMS").write_text("".join(line for line in sums if "SHA256SUMS" not in line))
 
 
 def tampered(folder: Path, edit: Callable[[Forgery], object]) -> str:
@@ -490,6 +509,35 @@ def test_f64_what_is_taken_as_recorded_is_named(unpacked: Path, name: str, edit:
     page = Path(__file__).parents[2].joinpath("docs", "audit.md").read_text(encoding="utf-8")
     assert f"`{name}`" in page.partition("**What it takes as recorded.**")[2]
     assert tampered(unpacked, edit) == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("session", {"number": "first"}),
+        ("session", {"settings": []}),
+        ("session", None),
+        ("outcome", {"nodeid": ["a", "b"]}),
+        ("outcome", None),
+        ("ended", {"planned": 7}),
+        ("ended", {"pages": None, "mitigations": None}),
+        ("ended", None),
+        ("endpoint", {"endpoint": 7}),
+        ("judgement", {"finding": []}),
+        ("judgement", {"finding": {}, "columns": ""}),
+    ],
+)
+def test_f64_records_of_sessions_edited(unpacked: Path, kind: str, fields: dict[str, Any] | None) -> None:
+    """Also into what is none, or taken out: a problem, and no traceback."""
+
+    def change(record: dict[str, Any]) -> None:
+        if record["type"] == kind:
+            if fields is None:
+                record.clear()
+            record.update(fields or {})
+
+    relogged(unpacked, change)
+    assert verify(unpacked).problems
 
 
 # ---------------------------------------------------------------- F69: honest runs verify

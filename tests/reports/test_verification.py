@@ -24,7 +24,7 @@ from pytest_fairness.reports.html import render
 from pytest_fairness.reports.sections import Entry
 from pytest_fairness.reports.verification import is_on_wire
 from pytest_fairness.runs.judgements import TYPE
-from tests.support.runs import rehashed
+from tests.support.runs import relogged, resummed
 from tests.support.sessions import run_pytest
 
 SUITE = """
@@ -124,30 +124,6 @@ def bundle(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def folder(bundle: Path, tmp_path: Path) -> Path:
     """The bundle, unpacked, to be tampered with."""
     return unpack(bundle, tmp_path / "unpacked")
-
-
-def resummed(folder: Path) -> None:
-    """The sums made anew, as whoever tampers would."""
-    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    sums = (f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}\n" for name in names)
-    (folder / "SHA256SUMS").write_text("".join(line for line in sums if "SHA256SUMS" not in line))
-
-
-def relogged(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    """Every record of the log changed by *change*, the chain, the manifest and the sums made anew."""
-    log, manifest = folder / "trials.jsonl", json.loads((folder / "manifest.json").read_bytes())
-    lines = []
-    for line in log.read_bytes().splitlines():
-        record = json.loads(line)
-        change(record)
-        if record:
-            lines.append(json.dumps(record).encode())
-    made = rehashed(lines, b"\0", b"\0")
-    log.write_bytes(b"".join(made))
-    digest = hashlib.sha256(log.read_bytes()).hexdigest()
-    manifest["logs"]["trials.jsonl"] = {"records": len(made), "head": json.loads(made[-1])["hash"], "sha256": digest}
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    resummed(folder)
 
 
 def edited(folder: Path, name: str, change: Callable[[Any], None]) -> None:

@@ -104,6 +104,8 @@ def verify_run(run_dir: Path, baselines: Baselines) -> Verification:
                     found.problems.append(f"{one.number} {one.verdict} ({one.test}, {one.outcome}): {one.about}")
     except FairnessError as error:
         found.problems.append(str(error))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:  # somebody else's files may be anything
+        found.problems.append(f"its files have another shape than those of a run: {error!r:.200}")
     return found
 
 

@@ -34,7 +34,8 @@ _UNREAD = "it cannot be read: whether the logs end too early cannot be told"
 _GAP = "records before this line are missing; how many cannot be told"
 _TWICE = "this trial is already in another record"
 _KEPT = (
-    "command", "settings", "versions", "git_commit", "run_by", "seed", "started", "endpoints", "resumed", "shard",
+    "session", "sessions", "command", "settings", "versions", "git_commit", "run_by", "seed", "started", "endpoints",
+    "resumed", "shard",
     "replay_of", "merged_from",
 )  # fmt: skip
 #: Ids to pass over at once, at the most, where pages of the database cannot be read.
