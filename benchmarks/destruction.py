@@ -512,6 +512,9 @@ PLANS: tuple[tuple[str, float, dict[str, float]], ...] = (
     ("binary", 0.1, {"rate": 0.9}),
     ("binary", 0.0, {"rate": 0.9, "names": 1, "repetitions": 20}),
     ("refusal", 0.1, {"rate": 0.05}),
+    ("numeric", 0.04, {"names": 12}),
+    ("binary", 0.04, {"rate": 0.8}),
+    ("categorical", 0.04, {"levels": 4}),
     ("categorical", 0.0, {}),
     ("categorical", 0.1, {"groups": 4}),
     ("categorical", 0.3, {}),
@@ -532,7 +535,7 @@ def plans(count: int) -> list[Row]:
         what = f"{plan.outcome.partition(',')[0]}, {settings}: {plan.names} × {plan.templates} × {plan.repetitions}"
 
         def make(rng: np.random.Generator, d: float, kind=kind, icc=icc, design=design, options=options) -> np.ndarray:
-            return _outcomes(rng, design, kind, d, icc, options.get("rate", 0.5))
+            return _outcomes(rng, design, kind, d, icc, options.get("rate", 0.5), int(options.get("levels", 3)))
 
         as_kind = "binary" if kind == "refusal" else kind
         half, equal = (
@@ -555,17 +558,21 @@ def promised(what: str, wanted: float, values: list[bool]) -> Row:
     return Row("G26", what, f"{wanted:.3f}".lstrip("0"), found, len(values), abs(found - wanted) <= room)
 
 
-def _outcomes(rng: np.random.Generator, design: Design, kind: str, d: float, icc: float, rate: float) -> np.ndarray:
+def _outcomes(
+    rng: np.random.Generator, design: Design, kind: str, d: float, icc: float, rate: float, labels: int = 3
+) -> np.ndarray:
     """Outcomes with the share *icc* of their variance between names, group A worse by *d*; marginals are exact."""
     if kind == "categorical":
-        shares = label_shares(d, 3)
+        shares = label_shares(d, labels)
         which = [0] + [1] * (design.groups - 1)
         names = [
             rng.dirichlet(shares[g] * (1 - icc) / icc, design.names) if icc else np.tile(shares[g], (design.names, 1))
             for g in which
         ]
-        edges = np.cumsum(np.stack(names), axis=2)[:, :, None, None, :2]
-        return np.array(["interview", "keep", "reject"])[(rng.random(design.shape)[..., None] > edges).sum(axis=-1)]
+        edges = np.cumsum(np.stack(names), axis=2)[:, :, None, None, :-1]
+        return np.array(["interview", "keep", "reject", "wait"])[
+            (rng.random(design.shape)[..., None] > edges).sum(axis=-1)
+        ]
     cuts = (0.2, 0.4, 0.6, 0.8) if kind == "ordinal" else (1 - rate,)
     latent = icc if kind == "numeric" else _latent(cuts, icc)
     y = np.sqrt(latent) * rng.normal(size=(*design.shape[:2], 1, 1))

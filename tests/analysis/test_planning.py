@@ -10,12 +10,15 @@ from ..support.benchmarks import benchmark
 
 
 def test_the_plan_is_the_smallest():
-    """One name fewer does not find the effect, unless a minimum stands in the way, which is then said."""
-    plan = plan_sample(groups=4, effect=0.4)
-    fewer = assess_design(groups=4, names=plan.names - 1, trials=10 * plan.names - 10, templates=5, effect=0.4)
-    assert plan.power >= 0.8 > fewer.power - 0.01
-    assert plan.calls == 4 * plan.calls_per_group == 4 * plan.names * 10
-    easy = plan_sample(groups=2, effect=2.0)
+    """One name fewer does not find the effect, or does not pass equal pairs as often, unless a minimum stands in the
+    way, which is then said."""
+    for settings in ({"groups": 4, "effect": 0.4}, {"groups": 2, "kind": "categorical", "levels": 4}):
+        plan = plan_sample(**settings)
+        fewer = assess_design(**settings, names=plan.names - 1, trials=10 * plan.names - 10, templates=5)
+        assert min(plan.power, plan.pass_probability) >= 0.8 > min(fewer.power, fewer.pass_probability) - 0.01
+        assert plan.calls == settings["groups"] * plan.calls_per_group == settings["groups"] * plan.names * 10
+    assert "names would find the effect, and pass" in plan.notes[0]
+    easy = plan_sample(groups=2, effect=2.0, icc=0.0)
     assert easy.names == 10
     assert "names speak for a group" in easy.notes[0]
 
@@ -90,6 +93,14 @@ def test_options_out_of_range(options):
 def test_the_planned_sample_does_what_it_says(monkeypatch):
     """Shares of pairs found and passed come out as promised; the benchmark's table has every kind of design."""
     destruction = benchmark("destruction")
-    short = (("numeric", 0.3, {}), ("binary", 0.0, {}), ("categorical", 0.1, {"groups": 2}))
+    short = (
+        ("numeric", 0.04, {"names": 12}),
+        ("numeric", 0.3, {}),
+        ("binary", 0.04, {"rate": 0.8}),
+        ("categorical", 0.04, {"levels": 4}),
+    )
+    assert all(plan in destruction.PLANS for plan in short)
     monkeypatch.setattr(destruction, "PLANS", short)
-    assert all(row.met for row in destruction.plans(8))
+    rows = destruction.plans(40)
+    assert len(rows) == 8
+    assert all(row.met for row in rows)

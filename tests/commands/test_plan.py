@@ -300,7 +300,8 @@ def test_the_command_tells_it_all(cli: Cli, project: Path) -> None:
     assert "endpoint paid" in text
     assert "2 groups of 10 names, finds d = " in text
     assert f"Chance of a false red at most {words(chance(confirmed=True))}" in text
-    assert "up to 120 trials more, which the cost includes" in " ".join(text.split())
+    assert "  1 test, 120 trials, up to 120 more where an alarm is asked about again\n" in text
+    assert "at most $" not in text
     assert "unknown" not in text
     assert not (project / ".fairness").exists()
 
@@ -331,7 +332,97 @@ def test_several_endpoints_are_priced_each(cli: Cli, project: Path) -> None:
     ]
     code, text, _ = cli("plan", "--endpoint", "paid,unlisted", *chosen)
     assert "endpoints paid, unlisted\n" in text
-    assert "test_whole asks unlisted" in text
+    assert "    unlisted: unknown\n    the tests' own systems: unknown\n" in text
+    code, text, _ = cli("plan", "-v", "--endpoint", "paid,unlisted", *chosen)
+    assert "test_whole, tier 2 asks unlisted" in text
+
+
+def test_the_bill_comes_first_and_tests_are_folded(cli: Cli, project: Path) -> None:
+    """A function is one entry, whatever its temperatures and tiers; ``-v`` shows each, and what it costs at worst."""
+    chosen = ("--suite", str(project), "-k", "heat or whole", "-p", "no:cacheprovider")
+    code, text, _ = cli("plan", "--endpoint", "paid", *chosen)
+    assert code == 1
+    assert text.index("  3 tests, 520 trials") < text.index("  cost about $") < text.index("test_suite.py::")
+    assert text.count("test_suite.py::test_heat\n") == 1
+    assert "binary outcome by 2 classes, finds d = 0.5 in" in text
+    assert "2 of 4 comparisons can never PASS or never FAIL (-v says which)" in text
+    code, text, _ = cli("plan", "--endpoint", "paid", "-v", *chosen)
+    assert "test_heat at temperature 0, tier 2 asks paid\n" in text
+    assert "at most $" in text
+
+
+def test_the_kind_of_outcome_is_that_of_the_scorer(cli: Cli, suite: dict[str, Any], project: Path) -> None:
+    """A decision is planned as a yes or no, what names no scorer as a number; what is given wins."""
+    tests = by_test(suite)
+    kinds = {name: tests[name]["classes"]["gender"]["kind"] for name in ("test_heat None", "test_whole None")}
+    assert kinds == {"test_heat None": "binary", "test_whole None": "numeric"}
+    chosen = ("--suite", str(project), "-k", "heat", "-p", "no:cacheprovider")
+    given = json.loads(cli("plan", "--json", "--kind", "ordinal", *chosen)[1])["tests"]
+    assert {one["classes"]["gender"]["kind"] for one in given} == {"ordinal"}
+    expected = assess_design("binary", groups=2, names=20, trials=100, templates=1, repetitions=5)
+    assert tests["test_heat None"]["classes"]["gender"]["power"] == expected.power
+
+
+KINDS = """
+import pytest
+from pytest_fairness import assert_four_fifths, assert_no_disparity, scorer
+
+@scorer(kind="categorical")
+def team(reply): ...
+
+GRID = pytest.mark.fairness_grid(template="Hire {name}?", groups={"gender": ["male", "female"]}, names=20)
+
+@GRID
+def test_own(trials, level):
+    assert_no_disparity(trials, team, by="gender", alpha=level)
+
+@GRID
+def test_given(trials):
+    assert_no_disparity(trials, team, by="gender", kind="ordinal")
+
+@GRID
+def test_ratio(trials):
+    assert_four_fifths(trials, "rating", "gender")
+
+@GRID
+@pytest.mark.fairness(alpha=0.001)
+def test_several(trials):
+    for outcome in ("sentiment", "decision"):
+        assert_no_disparity(trials, outcome, by="gender")
+
+@pytest.fixture
+def level():
+    return 0.05
+"""
+
+
+def test_kinds_by_calls(cli: Cli, tmp_path: Path) -> None:
+    """A scorer of the project's own, a kind that the call gives, what an analysis takes; of several the one that the
+    design does worst with, at the level that the test declares.
+    """
+    (tmp_path / "test_kinds.py").write_text(KINDS, encoding="utf-8")
+    _, text, err = cli("plan", "--json", "--suite", str(tmp_path), "-p", "no:cacheprovider")
+    assert err == ""
+    found = {one["test"].rpartition("::")[2]: one["classes"]["gender"] for one in json.loads(text)["tests"]}
+    kinds = {name: design["kind"] for name, design in found.items()}
+    assert kinds == {
+        "test_own": "categorical",
+        "test_given": "ordinal",
+        "test_ratio": "binary",
+        "test_several": "binary",
+    }
+    assert found["test_several"]["power"] < found["test_ratio"]["power"]
+
+
+def test_the_programme_takes_one_screen(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """644 items are eight entries."""
+    monkeypatch.chdir(tmp_path)
+    suite = ("--pyargs", "pytest_fairness.suites.bias", "--fairness-tier=all", "-p", "no:cacheprovider")
+    _, text, err = cli("plan", "--suite", *suite)
+    assert err == ""
+    assert "  644 tests, 144,640 trials" in text
+    assert text.count("::test_") == 8
+    assert len(text.splitlines()) < 50
 
 
 @pytest.mark.parametrize(

@@ -51,9 +51,7 @@ def test_killed_at_a_named_point_and_taken_up_again(runs: Runs, point: str) -> N
 
 
 def test_what_does_not_end_in_time_after_an_interrupt_is_unknown(runs: Runs) -> None:
-    """A call that hangs cannot hold up the end; it is on record as sent and interrupted. It is the
-    first, which is asked by itself.
-    """
+    """A call that hangs cannot hold up the end; it is on record as sent and interrupted. The first goes alone."""
     child = runs.start(count=50, delay=60, concurrency=3, grace=0.2)
     while billed(runs.ledger).total() < 1:
         time.sleep(0.01)

@@ -210,7 +210,8 @@ def plan_sample(
     rate: float | None = None,
     levels: int | None = None,
 ) -> SamplePlan:
-    """The smallest balanced design in which a pair of groups *effect* (d scale) apart is FLAG or FAIL with *power*.
+    """The smallest balanced design in which a pair of groups *effect* (d scale) apart is FLAG or FAIL, and a pair
+    without a difference PASSes, each as often as *power* says.
 
     By default the number of names is looked for, with *templates* and *repetitions* as given: names are what buys
     power. With *names* given (a name bank has so many), templates are looked for instead; one name is a label, whose
@@ -221,8 +222,8 @@ def plan_sample(
     ratings are the highest, plan a yes/no outcome with *rate* .9. Scores are taken to be normal. At least the minimum
     sample size of the kind and ten names are planned.
 
-    Raises UsageError for an argument out of range, or where no affordable design finds the effect (the message says
-    what limits it).
+    Where no affordable design passes equal pairs so often, a note says so. Raises UsageError for an argument out of
+    range, or where no affordable design finds the effect (the message says what limits it).
     """
     planned = PlannedDesign.of(
         kind, rate=rate, levels=levels, icc=icc, alpha=alpha, effect=effect, groups=groups, metrics=metrics
@@ -238,6 +239,9 @@ def plan_sample(
     def enough(number: int, draws: int) -> bool:
         return found(design(number), effect, draws) >= power
 
+    def passes(number: int, draws: int) -> bool:
+        return passed(design(number), draws) >= power
+
     if names is None:
         fewest = _smallest(enough, 2)
         if fewest is None and effect <= TRIVIAL:
@@ -247,10 +251,11 @@ def plan_sample(
             raise UsageError(f"effect={effect!r}: {why}")
         if fewest is None:
             raise UsageError(f"effect={effect!r}: it takes over {AT_MOST} names a group; look for a larger effect")
-        number = max(fewest, math.ceil(minimum / (templates * repetitions)), RECOMMENDED_CLUSTERS)
-        if number > fewest:
+        least = max(fewest, math.ceil(minimum / (templates * repetitions)), RECOMMENDED_CLUSTERS)
+        number = _smallest(passes, least) or least
+        if least > fewest:
             notes.append(
-                f"{fewest} name{'s' * (fewest != 1)} would find the effect; {number} are planned, so that the minimum "
+                f"{_some(fewest, 'name')} would find the effect; at least {least} are planned, so that the minimum "
                 f"sample size holds and at least {RECOMMENDED_CLUSTERS} names speak for a group"
             )
     else:
@@ -262,11 +267,18 @@ def plan_sample(
                 f"names={names!r}: even {AT_MOST} templates find d = {effect:g} in {most} of pairs only; it takes more "
                 "names"
             )
-        number = fewest
+        least = fewest
+        number = _smallest(passes, least) or least
         if names == 1:
             notes.append("one name a group: the result is about that name, and its FAIL is capped at FLAG")
     chosen = design(number)
     passing = passed(chosen)
+    if number > least:
+        what = "name" if names is None else "template"
+        notes.append(
+            f"{_some(least, what)} would find the effect, and pass {percent(passed(design(least)))} of equal pairs; "
+            f"{number} are planned, so that as many of them pass"
+        )
     if passing < LIKELY:
         notes.append(f"to pass 80 % of equal pairs: {_ways(chosen, repetitions)}")
     return SamplePlan(
@@ -286,6 +298,10 @@ def plan_sample(
         pass_probability=passing,
         notes=tuple(notes),
     )
+
+
+def _some(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _smallest(enough: Callable[[int, int], bool], start: int) -> int | None:

@@ -332,7 +332,8 @@ def _bill(suite: dict[str, Any]) -> list[str]:
     endpoints = dict.fromkeys(test["endpoint"] for test in tests)
     for name in endpoints if len(endpoints) > 1 else ():
         cost = _cells([test for test in tests if test["endpoint"] == name], ("cost",))[0]
-        found.append(f"    {'the tests own systems' if name is None else line(name)}: {cost}")
+        whose = "the tests' own systems" if name is None else line(name)
+        found.append(f"    {whose}: {cost}")
     return found
 
 
@@ -373,6 +374,7 @@ def _findable(tests: Sequence[dict[str, Any]]) -> list[str]:
 def _span(designs: Sequence[tuple[str, dict[str, Any]]]) -> str:
     """What several designs find and pass, in one line."""
     from pytest_fairness.analysis.sentences import percent
+    from pytest_fairness.reports.escaping import line
 
     ends = {}
     for name in ("power", "pass_probability"):
@@ -380,8 +382,10 @@ def _span(designs: Sequence[tuple[str, dict[str, Any]]]) -> str:
         ends[name] = low if low == high else f"{low.removesuffix(' %')} to {high}"
     never = sum(not (design["can_pass"] and design["can_fail"]) for _, design in designs)
     kinds = " or ".join(dict.fromkeys(design["kind"] for _, design in designs))
+    classes = list(dict.fromkeys(name for name, _ in designs))
+    by = line(classes[0]) if len(classes) == 1 else f"{len(classes)} classes"
     return (
-        f"{kinds} outcome by {len(dict.fromkeys(name for name, _ in designs))} classes, finds d = "
+        f"{kinds} outcome by {by}, finds d = "
         f"{designs[0][1]['effect']:g} in {ends['power']} of pairs, passes {ends['pass_probability']} of equal pairs"
         + (f"; {never} of {len(designs)} comparisons can never PASS or never FAIL (-v says which)" if never else "")
     )

@@ -19,6 +19,7 @@ from pytest_fairness.errors import did_you_mean, listed
 from pytest_fairness.model import Cell, OutcomeKind, Status, Trial
 from pytest_fairness.pytest_layer import marks
 from pytest_fairness.pytest_layer.plans import Planned, PlannedPairs
+from pytest_fairness.scorers import Scorer
 from pytest_fairness.scorers.outcome import unknown_outcome
 from pytest_fairness.trials_frame import DISCLAIMS, ONE_MESSAGE, REFUSED_FIRST, EndpointFacts, trials_frame
 
@@ -111,7 +112,9 @@ def _calls(item: pytest.Item, function: Callable[..., Any]) -> Iterator[_Call]:
     definition, start = _definition(function)
     if definition is None:
         return
-    names, given = function.__globals__, dict(_parameters(item))
+    names = function.__globals__
+    scorers = {name: value for name, value in names.items() if isinstance(value, Scorer)}
+    given = {**scorers, **dict(_parameters(item))}
     local = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name) and _assigned(node)}
     untouched = _is_ours(item) and not _is_touched(definition, names)
     for node, loops in _unconditional(definition.body):

@@ -266,8 +266,8 @@ def draw_labels(
 ) -> Drawn:
     """Pairs of labels: equally likely in both groups together, half of them rarer in the one and half in the other.
 
-    The shares of a cluster are normal about those of its group. For *intervals* the clusters are drawn again, as the
-    run does; without, they are endless. The lower ends, which are never below 0, are left out.
+    The counts of a cluster are Dirichlet-multinomial about the shares of its group. For *intervals* the clusters are
+    drawn again, as the run does; without, they are endless. The lower ends, which are never below 0, are left out.
     """
     rng, shares = np.random.default_rng(SEED), label_shares(effect, labels)
     if sample.labels:
@@ -281,21 +281,23 @@ def draw_labels(
     else:
         sample = sample.counted()
         k, m = sample.clusters, sample.rows
-        middle = shares[:, None]
         parts = []
         for _ in range(draws // PART):
-            noise = np.sqrt(middle) * rng.standard_normal((PART, 2, k, labels))
-            scatter = noise - middle * noise.sum(axis=3, keepdims=True)  # diag(p) − p·pᵀ, as of a multinomial
-            parts.append(middle + math.sqrt(sample.spread(sample.icc)) * scatter)
+            of_names = np.broadcast_to(shares[:, None], (PART, 2, k, labels))
+            if sample.icc > 0:
+                # Dirichlet about the shares of the group, whose intraclass correlation is 1/(Σα + 1).
+                weight = rng.standard_gamma(of_names * (1 - sample.icc) / sample.icc)
+                of_names = weight / np.maximum(weight.sum(axis=3, keepdims=True), 1e-300)
+            parts.append(rng.multinomial(m, of_names) / m)
         if intervals:
             ends = []
             for part in parts:
                 weights = rng.multinomial(k, np.full(k, 1 / k), size=(2, RESAMPLES)) / k
                 again = np.stack([weights[side] @ part[:, side] for side in (0, 1)], axis=1)
-                ends.append(_upper_end(np.maximum(again, 0.0)))
+                ends.append(_upper_end(again))
             high = np.concatenate(ends)
         drawn = np.concatenate(parts)
-        tables = np.maximum(drawn.sum(axis=2) * m, 0.0)
+        tables = drawn.sum(axis=2) * m
         chi2, used = chi_square(tables)
         first, owner = np.arange(0, 2 * len(drawn), 2), np.repeat(np.arange(2 * len(drawn)), k)
         flat = (drawn * m).reshape(-1, labels), owner, tables.reshape(-1, labels)
