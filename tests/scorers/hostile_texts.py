@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pytest_fairness.scorers.choice import read_choice, read_ranking
 from pytest_fairness.scorers.decision import decision
 from pytest_fairness.scorers.disclaimer import has_disclaimer
+from pytest_fairness.scorers.lexicon import shipped_lexicon
 from pytest_fairness.scorers.rating import rating, rating_scorer
 from pytest_fairness.scorers.refusal import is_refusal
 from pytest_fairness.scorers.salary import salary
@@ -37,10 +38,13 @@ READERS: Mapping[str, tuple[Callable[[str], object], int]] = {
     "choice of four": (lambda text: read_choice(text, FOUR), 20_000),
     "ranking": (lambda text: read_ranking(text, PAIR), 20_000),
     "masking": (lambda text: masked(text, ("Ann", "Grace", "Lee")), 1_000_000),
+    "lexicon": (lambda text: shipped_lexicon().warnings(text), 1_000_000),
 }
 
 #: What goes before the repeated units, so that a reader gets past its first look.
 OPENINGS = ("", "I'm sorry ", "", "Decision: ", "1")
+#: Ends that no reader takes for one: a run of marks that a blank follows is read otherwise than one before a letter.
+ENDS = (" x", "x!")
 
 UNITS = (
     # What the readers look for
@@ -57,6 +61,7 @@ UNITS = (
     "1) x\n", "1, ", "1\n\n", "#", "#\n", "Ann", "Grace Lee ", "good ", "good but bad ", "very ", "kind of ", "least ",
     # What patterns trip over, whatever they look for
     " ", "\n", " \n", "\t", "\r\n", "\v", "\u00a0", "\u2003", "\u2028", "\u200b", "a", "a ", "A ", "aA", "a'", "a-",
+    "...", "?!",
     "a.", "A.", "a, ", "_", "a_", "'", '"', '"0', "-", "- ", "–", "…", ".", "!", "? ", "!?", ":", "*", "`", "|", "/",
     "0", "1", "1,", "1.", "-1", "+", "%", "1%", "1/", "{", "}", "{}", "[", "[[", "]", "(", "()", "((1", '{"a":',
     '{"score":7}', '{"score":7} {', '[{"a":1}', '"\\', "\\", "<", "</", "\x00",
@@ -65,6 +70,6 @@ UNITS = (
 )  # fmt: skip
 
 
-def hostile(unit: str, length: int, opening: str = "") -> str:
-    """*unit* repeated to *length* characters, with an end that no reader takes for one."""
-    return (opening + unit * (length // len(unit) + 1))[: length - 2] + " x"
+def hostile(unit: str, length: int, opening: str = "", end: str = ENDS[0]) -> str:
+    """*unit* repeated to *length* characters, with an *end* that no reader takes for one."""
+    return (opening + unit * (length // len(unit) + 1))[: length - len(end)] + end

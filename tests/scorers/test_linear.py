@@ -4,73 +4,42 @@ from __future__ import annotations
 
 import itertools
 import sys
-import time
-from collections.abc import Callable
 
 import pytest
 
 from pytest_fairness.scorers.choice import ChoiceStatus, read_choice, read_ranking
 from pytest_fairness.scorers.decision import decision
+from pytest_fairness.scorers.lexicon import _ReadText
 from pytest_fairness.scorers.rating import rating
 from pytest_fairness.scorers.salary import salary
 from pytest_fairness.scorers.sentiment import sentiment
 from pytest_fairness.scorers.text import plain, squeezed
 
-from .hostile_texts import OPENINGS, PAIR, READERS, UNITS, hostile
+from .hostile_texts import ENDS, OPENINGS, PAIR, READERS, UNITS, hostile
 
-# The thread's own time, which other work on the machine does not lengthen; where its steps are too coarse, the wall's.
-CLOCK = time.thread_time if time.get_clock_info("thread_time").resolution < 1e-4 else time.perf_counter
-LEAST = 0.0002
-"""Seconds: what is shorter is repeated, as the clock's own steps would be half of it."""
 SOME = [name for name in READERS if name not in ("choice of four", "rating to 100")]
-
-
-def seconds(read: Callable[[str], object], text: str, repeats: int) -> float:
-    started = CLOCK()
-    for _ in range(repeats):
-        read(text)
-    return CLOCK() - started
-
-
-def growth(read: Callable[[str], object], short: str, long: str) -> float:
-    """How much longer *long* takes than *short*, the best of several tries of each: other work disturbs single ones."""
-    repeats = max(1, int(LEAST / max(seconds(read, short, 1), 1e-7)))
-    quick = slow = float("inf")
-    for _ in range(6):
-        quick, slow = min(quick, seconds(read, short, repeats)), min(slow, seconds(read, long, repeats))
-        if slow < 8 * quick:
-            break
-    return slow / quick
+#: Units that the lexicon reads in some tenths of a second a megabyte.
+MARKS = (".", "!", "? ", "!?", "...", "a.", "\n", "1.")
 
 
 @pytest.mark.parametrize("name", SOME)
-def test_four_times_the_text_takes_four_times_as_long(name: str) -> None:
-    """Under eight times, for everything that patterns trip over. A quadratic reader would take 16 times as long."""
-    read, longest = READERS[name]
-    length = min(longest // 2, 2_000)
-    slow = {}
-    for unit, opening in zip(UNITS, itertools.cycle(OPENINGS), strict=False):
-        found = growth(read, hostile(unit, length // 4, opening), hostile(unit, length, opening))
-        if found >= 8:
-            slow[opening + unit] = round(found, 1)
-    assert slow == {}
-
-
-@pytest.mark.parametrize("name", SOME)
-def test_a_megabyte_takes_no_more_than_its_share(name: str) -> None:
-    """Fifty times the text takes under 250 times as long: it leaves the processor's caches, and 2,500 is quadratic."""
+def test_f53_f66_a_megabyte_of_anything_is_read(name: str) -> None:
+    """Of every unit that patterns trip over, before a blank and before a letter. A quadratic reader takes hours for one
+    of them, and the watch on tests that hang ends the session; how it grows is measured in benchmarks/scoring.py."""
     read, _ = READERS[name]
-    slow = {}
-    for unit in ("Greg Walsh ", "$1-$2 ", "{", "\n", "ﷺ"):
-        short, long = hostile(unit, 20_000), hostile(unit, 1_000_000)
-        repeats = max(1, int(LEAST / max(seconds(read, short, 1), 1e-7)))
-        for _ in range(3):
-            found = seconds(read, long, 1) / (seconds(read, short, repeats) / repeats)
-            if found < 250:
-                break
-        else:
-            slow[unit] = round(found)
-    assert slow == {}
+    for unit, opening, end in zip(UNITS, itertools.cycle(OPENINGS), itertools.cycle(ENDS), strict=False):
+        read(hostile(unit, 50_000 if name == "lexicon" else 1_000_000, opening, end))
+    for unit, end in itertools.product(MARKS, ENDS):
+        read(hostile(unit, 1_000_000, end=end))
+
+
+def test_f66_a_run_of_marks_ends_a_sentence_as_one_mark_does() -> None:
+    """Where a blank or a quotation mark follows, or nothing; not before a letter, and not within the run."""
+    for marks in (".", "!", "?", "...", "!?!", "." * 100):
+        for follows, ends in ((" ", True), ('" ', True), (")", True), ("", False), ("x ", False), (", ", False)):
+            read = _ReadText(f"One{marks}{follows}two").plain
+            assert read.count("¶") == int(ends), (marks, follows)
+    assert _ReadText("One!!!").plain == " one ¶ "
 
 
 AROUND = ("{}", "Rating: {}/10", "${}", "Decision: {}", "1. {}", "<answer>{}</answer>")

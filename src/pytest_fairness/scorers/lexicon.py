@@ -358,8 +358,9 @@ def _is_covered(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
 
 #: A word, with what stands for an apostrophe in it; underscores and marks part words.
 _WORD = re.compile(r"[^\W_]+(?:['\u2019\u02bc][^\W_]+)*")
+# A run of marks is tried where it begins, and once: at each of its marks, it would take a time quadratic in the run.
 _READ = re.compile(
-    r"(?P<word>[^\W_]+(?:['\u2019\u02bc][^\W_]+)*)|(?P<end>[.!?]+(?=[\s\"')\u201d\u2019]|\Z)|\n[^\S\n]*\n)"
+    r"(?P<word>[^\W_]+(?:['\u2019\u02bc][^\W_]+)*)|(?P<end>(?<![.!?])[.!?]++(?=[\s\"')\u201d\u2019]|\Z)|\n[^\S\n]*\n)"
 )
 #: Four or more single letters with one mark or blank between each two: "c u l t u r e", "f.i.t.s".
 _SPACED = re.compile(r"(?<![^\W_])[^\W\d_](?:[ .\-_*\u00b7][ ]?[^\W\d_]){3,}(?![^\W_])")
