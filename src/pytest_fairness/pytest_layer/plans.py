@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from pytest_fairness.analysis.choice_columns import choice_columns
-from pytest_fairness.design.grid import Grid, other_names
+from pytest_fairness.design.grid import Grid, other_names, somebody_else
 from pytest_fairness.design.pairs import PairGrid, other_candidates
 from pytest_fairness.design.strategies import DIRECT, Ladder
 from pytest_fairness.endpoints.protocol import Endpoint
@@ -95,17 +95,28 @@ class PlannedGrid:
             cell, turns = self.grid[index], self.grid.conversation_at(index)
             script = None
             if self.ladder is not None:
-                script = self._escalation(cell.prompt, turns, self.ladder)
+                script = self._escalation(cell.prompt, turns, self.ladder, self._other_prompt(index))
             entries.append(PlannedCell(replace(cell, tier=2, system=None, turns=turns), script))
         return entries
 
-    def _escalation(self, prompt: str, turns: tuple[str, ...], ladder: Ladder) -> Escalation:
+    @cached_property
+    def _somebody_else(self) -> Grid | None:
+        """Whom strategies that compare two people show beside each person: one and the same for all."""
+        compares = self.ladder is not None and any(strategy.compares for strategy in self.ladder.strategies)
+        return somebody_else(self.grid, self.arguments) if compares and self.arguments is not None else None
+
+    def _other_prompt(self, index: int) -> str | None:
+        """The prompt of the cell at *index*, about somebody else."""
+        other = self._somebody_else
+        return None if other is None else other.cell_at(self.grid.position(index) // len(self.grid.units)).prompt
+
+    def _escalation(self, prompt: str, turns: tuple[str, ...], ladder: Ladder, other: str | None) -> Escalation:
         """*turns* first; each strategy begins with what they establish before the request."""
         established = turns[: self.grid.asked_at]
         rungs = [Rung(DIRECT, turns)]
         for one in ladder.strategies:
             before = () if one.own_role else established
-            rungs.append(Rung(one.name, (*before, *one.fill(prompt, ladder.key)), one.objections))
+            rungs.append(Rung(one.name, (*before, *one.fill(prompt, ladder.key, other)), one.objections))
         return Escalation(rungs=tuple(rungs), usable=self.usable[0], version=self.usable[1])
 
     def table(self, frame: pd.DataFrame) -> pd.DataFrame:
