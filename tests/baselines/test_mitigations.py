@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import datetime
+import io
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from pytest_fairness.baselines.mitigations import Mitigation, counted, followed_
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports.audit_sections import mitigations_section
+from pytest_fairness.reports.bundle import write_bundle
 from pytest_fairness.reports.findings_json import RunResults, read_results
 from tests.support.sessions import run_pytest
 
@@ -77,6 +81,8 @@ def test_what_became_of_each(tmp_path: Path) -> None:
     assert [one["status"] for one in followed] == [
         "open", "overdue", "open", "re-tested", "open", "fixed", "not tested", "open", "fixed", "open",
     ]  # fmt: skip
+    # A run is a re-test of what was done by its day, and of nothing else.
+    assert [one["retested"] for one in followed] == [None] * 3 + [DAY.isoformat()] + [None] * 6
     assert followed[7]["findings"] == ["f-1", "f-2"]
     assert followed[7]["verdict"] == "FAIL"
     assert unanswered(found, followed) == ["f-4"]
@@ -123,3 +129,25 @@ def test_a_session_follows_up(tmp_path: Path, workers: tuple[str, ...]) -> None:
     result = run_pytest(tmp_path, *workers)
     assert result.ret == (4 if not workers else 1)
     assert "mitigations.yaml:1: missing key `owner`" in str(result.stdout) + str(result.stderr)
+
+
+def test_a_bundle_ties_each_other_run_to_the_action_that_came_before_it(tmp_path: Path) -> None:
+    """Of two other runs both finished after the action was done: both are re-tests of it, by date."""
+    (tmp_path / "test_it.py").write_text(SUITE, encoding="utf-8")
+    entry = "- test: test_it.py::test_table[3]\n  action: reword\n  owner: Jane\n  date: 2026-02-01\n"
+    for when in ("2026-02-02", "2999-01-01"):
+        (tmp_path / "mitigations.yaml").write_text(f"{entry}  done: {when}\n", encoding="utf-8")
+        run_pytest(tmp_path)
+    runs = sorted((tmp_path / ".fairness" / "runs").glob("2*"))
+    for run, relation in zip(runs, ("re-test", "before"), strict=True):
+        with zipfile.ZipFile(write_bundle(run, tmp_path / f"{run.name}.zip")) as bundle:
+            files = {name.rpartition("/")[2]: name for name in bundle.namelist()}
+            tables = {
+                name: list(csv.DictReader(io.StringIO(bundle.read(files[f"{name}.csv"]).decode())))
+                for name in ("retests", "mitigations")
+            }
+        (row,) = tables["retests"]
+        assert (row["mitigation"], row["relation"]) == ("reword", relation)
+        assert row["mitigation_done"] == ("2026-02-02" if relation == "re-test" else "2999-01-01")
+        (mitigation,) = tables["mitigations"]
+        assert bool(mitigation["retested"]) == (relation == "re-test")

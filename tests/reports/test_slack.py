@@ -13,7 +13,7 @@ from pytest_fairness.reports.escaping import slack
 from pytest_fairness.reports.findings_json import ItemResult
 from pytest_fairness.reports.slack import message
 
-from .factories import four_fifths, passing, results
+from .factories import baseline, four_fifths, passing, results
 
 HOSTILE = (
     "<!channel> <@U1> <https://evil.example|click> *PASS* _x_ `code` ~no~ @here #general www.evil.example :tada: & "
@@ -45,6 +45,23 @@ def test_a_regression_is_sent_without_a_fail() -> None:
     assert message(before, changes_between(after, before), {}) is None
 
 
+def test_the_overall_score_stands_beside_its_baseline_and_what_is_to_be_done_at_the_end() -> None:
+    """What was asked for: the score, the baseline's, what has fallen, and an action that names where to look."""
+    body = message(results(baseline(), four_fifths()), None, {})
+    assert body is not None
+    assert texts(body)[1].startswith("*Overall letter_score: 89.20 (baseline: 94.20)* · ")
+    assert any("• Age: 88.10 (baseline: 96.50)" in text for text in texts(body))
+    action = texts(body)[-1]
+    assert action.startswith("*Action required:* review the prompts, templates and model for what treats people unlike")
+    assert "by age and race" in action
+    assert "gender" not in action  # it has not fallen
+    assert "mend and test again, entering what is done in mitigations.yaml" in action
+    assert "approved as a baseline, with a justification" in action
+    assert "justifications.yaml" not in action  # nothing is flagged
+    flagged = message(results(four_fifths(), baseline(verdict=Verdict.FLAG)), None, {})
+    assert flagged is None or "justifications.yaml" not in texts(flagged)[-1]
+
+
 def test_hostile_text_stays_text() -> None:
     """Slack's three characters are escaped by its rules; no mention, link, emoji or markup is left."""
     shown = slack(HOSTILE)
@@ -68,5 +85,5 @@ def test_a_thousand_findings_fit() -> None:
         assert max(map(len, texts(body))) <= 3000
         assert len(texts(body)[0]) <= 150
         assert len(json.dumps(body["blocks"])) <= 13_000
-        shown = len(body["blocks"]) - 4
-        assert texts(body)[-1] == f"… and {1000 - shown} more, in the report"
+        shown = len(body["blocks"]) - 5
+        assert texts(body)[-2] == f"… and {1000 - shown} more, in the report"

@@ -96,18 +96,22 @@ def test_heat_maps_show_the_worst_verdict_by_what_was_tested():
     findings = (disparity(), passing(), passing(protected_class="race_ethnicity"), passing(model_endpoint="other"))
     (heat,) = heat_maps([run(1, *findings)])
     assert heat.head == ("Model", "race_ethnicity", "gender")
-    fail, passed = (Entry(verdict=one, small=("1 finding",)) for one in (Verdict.FAIL, Verdict.PASS))
-    mixed = Entry(verdict=Verdict.FAIL, small=("2 findings", "1 FAIL"))
+    large, small = (f"largest |d| {abs(finding.pairs[0].effect):.2f}" for finding in (disparity(), passing()))
+    assert large > small
+    fail = Entry(verdict=Verdict.FAIL, small=("1 finding", large))
+    passed = Entry(verdict=Verdict.PASS, small=("1 finding", small))
+    mixed = Entry(verdict=Verdict.FAIL, small=("2 findings", "1 FAIL", large))
     assert heat.rows == (("gpt-4o", mixed, passed), ("other", Entry(words="not tested"), passed))
-    tiers = (disparity(tier=1), disparity(tier=2, verdict=Verdict.PASS))
+    # As severe as it is in either: a verdict says less than how far the groups are apart.
+    tiers = (disparity(tier=1), passing(tier=2, protected_class="race_ethnicity"))
     (heat,) = heat_maps([run(1, *tiers)])
-    assert heat.caption == "The worst verdict of each module in each tier"
+    assert heat.caption.startswith("The worst verdict of each module in each tier, and the largest effect")
     assert (heat.head, heat.rows) == (("Module", "tier 1", "tier 2"), (("test_names", fail, passed),))
     (heat,) = heat_maps([run(1, *tiers), run(2, tiers[1])])
-    assert heat.caption.endswith("over 2 runs")
+    assert "in each tier over 2 runs" in heat.caption
     assert heat.rows[0][1:] == (
-        Entry(verdict=Verdict.FAIL, small=("1 finding", "FAIL in 1 of 2 runs")),
-        Entry(verdict=Verdict.PASS, small=("2 findings", "PASS in 2 of 2 runs")),
+        Entry(verdict=Verdict.FAIL, small=("1 finding", "FAIL in 1 of 2 runs", large)),
+        Entry(verdict=Verdict.PASS, small=("2 findings", "PASS in 2 of 2 runs", small)),
     )
 
 

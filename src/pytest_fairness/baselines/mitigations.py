@@ -71,13 +71,17 @@ class Mitigation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         same_class = self.protected_class in (None, finding.protected_class)
         return about and same_class and self.outcome in (None, finding.outcome)
 
+    def is_done(self, day: datetime.date) -> bool:
+        """Whether the action was done by *day*, so that a run of that day is a re-test."""
+        return self.done is not None and self.done <= day
+
     def status(self, verdict: Verdict | None, day: datetime.date) -> str:
         """What became of it, by the worst *verdict* that a run of *day* has on what it is about, if it has any."""
         if verdict is None:
             return NOT_TESTED
         if verdict is Verdict.PASS:
             return FIXED
-        if self.done is not None and self.done <= day:
+        if self.is_done(day):
             return RETESTED
         return OVERDUE if self.due is not None and self.due < day else OPEN
 
@@ -98,7 +102,8 @@ def followed_up(
     day: datetime.date,
 ) -> list[dict[str, JSON]]:
     """Each of *entries* with what a run of *day* says of it: its ``status``, the worst ``verdict`` and the ids of the
-    ``findings`` that it covers, and whether these are ``simulated``. *findings*: each with its test and its id.
+    ``findings`` that it covers, whether these are ``simulated``, and the day on which they were ``retested`` after the
+    action was done, which is *day* or None. *findings*: each with its test and its id.
     """
     found = []
     for entry in entries:
@@ -107,6 +112,7 @@ def followed_up(
         fields: dict[str, Any] = msgspec.to_builtins(entry)
         fields |= {"status": entry.status(worst, day), "verdict": worst and worst.value}
         fields |= {"findings": [number for _, number in covered]}
+        fields |= {"retested": day.isoformat() if covered and entry.is_done(day) else None}
         fields |= {"simulated": any(finding.simulated for finding, _ in covered)}
         found.append(fields)
     return found

@@ -327,6 +327,26 @@ def other_names(grid: Grid, arguments: Mapping[str, Any]) -> Grid | None:
     return None
 
 
+def somebody_else(grid: Grid, arguments: Mapping[str, Any]) -> Grid | None:
+    """*grid*, made by ``expand_grid(**arguments)``, about one person more: of a neutral name that *grid* does not use,
+    and of no group. None where the classes have no control, and for personas.
+    """
+    classes = arguments.get("groups")
+    if arguments.get("persona") is not None or not classes:
+        return None
+    used = {unit.cluster for unit in grid.units}
+    of_none = {**arguments, "groups": {name: [CONTROL] for name in classes}, "sample": None}
+    for names in (1, len(used) + 1):
+        try:
+            controls = expand_grid(**{**of_none, "names": names})
+        except UsageError:
+            continue
+        free = next((unit for unit in controls.units if unit.cluster and unit.cluster not in used), None)
+        if free is not None:
+            return replace(controls, units=(free,))
+    return None
+
+
 def _sizes(units: Sequence[Unit]) -> Counter[tuple[tuple[str, str], ...]]:
     """How many units each combination of groups has, under each signal."""
     return Counter((*sorted(unit.swapped.items()), ("signal", unit.signal)) for unit in units)

@@ -14,15 +14,19 @@ from pytest_fairness.documents import Text, chosen, entries
 from pytest_fairness.errors import InvalidEntry, UsageError
 
 DIRECT = "direct"
-_REQUEST, _KEY = "{request}", "{key}"
+_REQUEST, _KEY, _OTHER = "{request}", "{key}", "{other}"
+
+
+_SLOTS = re.compile("|".join(map(re.escape, (_REQUEST, _KEY, _OTHER))))
 
 
 class Strategy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One way to ask: ``turns`` of one conversation, with ``{request}`` where the test's prompt belongs.
 
-    ``objections``: a regular expression. Where it is found, in any case, in what the plain request was answered with,
-    the strategy is tried before those that answer no objection. ``own_role``: its turns establish a role themselves, so
-    that of the test does not come before them.
+    ``{other}`` is the same prompt about somebody else, of whom no group is said; where a test has no such person,
+    ``alone`` are the turns. ``objections``: a regular expression. Where it is found, in any case, in what the plain
+    request was answered with, the strategy is tried before those that answer no objection. ``own_role``: its turns
+    establish a role themselves, so that of the test does not come before them.
 
     Raises UsageError for a name that is no slug, for turns in which ``{request}`` does not stand exactly once, and for
     ``objections`` that are no regular expression.
@@ -30,6 +34,7 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     name: str
     turns: tuple[Text, ...]
+    alone: tuple[Text, ...] = ()
     description: str = ""
     use_when: str = ""
     objections: str = ""
@@ -42,8 +47,10 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             why = "use the characters a-z 0-9 _ . -, and neither 'direct' nor 'none'"
         elif not self.turns or not all(isinstance(turn, str) and turn.strip() for turn in self.turns):
             why = "turns is a list of one or more texts"
-        elif sum(turn.count(_REQUEST) for turn in self.turns) != 1:
+        elif any(sum(turn.count(_REQUEST) for turn in turns) != 1 for turns in (self.turns, self.alone) if turns):
             why = f"{_REQUEST} stands exactly once, where the test's prompt belongs"
+        elif any(_OTHER in turn for turn in self.alone) or (self.compares and not self.alone):
+            why = f"{_OTHER} goes with `alone`, the turns for a test that has nobody else, without {_OTHER}"
         try:
             re.compile(self.objections)
         except re.error as error:
@@ -51,9 +58,18 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if why is not None:
             raise InvalidEntry(f"strategy {self.name!r}: {why}")
 
-    def fill(self, request: str, key: str) -> tuple[str, ...]:
-        """The turns for one prompt. What *request* holds is never read for slots."""
-        return tuple(request.join(part.replace(_KEY, key) for part in turn.split(_REQUEST)) for turn in self.turns)
+    @property
+    def compares(self) -> bool:
+        """Whether the person asked about is shown beside another one."""
+        return any(_OTHER in turn for turn in self.turns)
+
+    def fill(self, request: str, key: str, other: str | None = None) -> tuple[str, ...]:
+        """The turns for one prompt, and for the same prompt about somebody *other*, if there is one. What the two hold
+        is never read for slots.
+        """
+        turns = self.alone if self.compares and other is None else self.turns
+        filled = {_REQUEST: request, _KEY: key, _OTHER: other or ""}
+        return tuple(_SLOTS.sub(lambda slot: filled[slot[0]], turn) for turn in turns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from pytest_fairness.analysis.choice_columns import choice_columns
-from pytest_fairness.design.grid import Grid, other_names
+from pytest_fairness.design.grid import Grid, other_names, somebody_else
 from pytest_fairness.design.pairs import PairGrid, other_candidates
 from pytest_fairness.design.strategies import DIRECT, Ladder
 from pytest_fairness.design.templates import REQUEST, Template
@@ -153,7 +153,7 @@ class PlannedGrid:
             cell = cell if cell.tier == 1 else replace(cell, tier=1)
         else:
             if self.ladder is not None:
-                script = self._escalation(cell.prompt, turns, self.ladder)
+                script = self._escalation(cell.prompt, turns, self.ladder, self._other_prompt(index))
             cell = replace(cell, tier=2, system=None, turns=turns)
         return PlannedCell(cell, script, role=role, request=request)
 
@@ -165,25 +165,36 @@ class PlannedGrid:
         if len(cell.turns) > 1:
             _refuse_turns_after_the_request(self.grid.turns, endpoint)
         if isinstance(script, Escalation) and self.ladder is not None:
-            strategies = [strategy for strategy in self.ladder.strategies if len(strategy.turns) == 1]
-            if not strategies:
+            filled = [(strategy, strategy.fill(entry.request, self.ladder.key)) for strategy in self.ladder.strategies]
+            of_one_turn = [(strategy, turns[0]) for strategy, turns in filled if len(turns) == 1]
+            if not of_one_turn:
                 raise _one_text_a_request(endpoint, "strategies of several turns, the first of which would be lost")
             rungs = [Rung(DIRECT, (one_text(entry.role, entry.request),))]
-            for strategy in strategies:
-                (text,) = strategy.fill(entry.request, self.ladder.key)
+            for strategy, text in of_one_turn:
                 message = one_text(None if strategy.own_role else entry.role, text)
                 rungs.append(Rung(strategy.name, (message,), strategy.objections))
             script = replace(script, rungs=tuple(rungs))
         cell = replace(cell, system=None, turns=(one_text(entry.role, entry.request),))
         return replace(entry, cell=cell, script=script, one_message=True)
 
-    def _escalation(self, prompt: str, turns: tuple[str, ...], ladder: Ladder) -> Escalation:
+    @cached_property
+    def _somebody_else(self) -> Grid | None:
+        """Whom strategies that compare two people show beside each person: one and the same for all."""
+        compares = self.ladder is not None and any(strategy.compares for strategy in self.ladder.strategies)
+        return somebody_else(self.grid, self.arguments) if compares and self.arguments is not None else None
+
+    def _other_prompt(self, index: int) -> str | None:
+        """The prompt of the cell at *index*, about somebody else."""
+        other = self._somebody_else
+        return None if other is None else other.cell_at(self.grid.position(index) // len(self.grid.units)).prompt
+
+    def _escalation(self, prompt: str, turns: tuple[str, ...], ladder: Ladder, other: str | None) -> Escalation:
         """*turns* first; each strategy begins with what they establish before the request."""
         established = turns[: self.grid.asked_at]
         rungs = [Rung(DIRECT, turns)]
         for one in ladder.strategies:
             before = () if one.own_role else established
-            rungs.append(Rung(one.name, (*before, *one.fill(prompt, ladder.key)), one.objections))
+            rungs.append(Rung(one.name, (*before, *one.fill(prompt, ladder.key, other)), one.objections))
         return Escalation(rungs=tuple(rungs), usable=self.usable[0], version=self.usable[1])
 
     def table(self, frame: pd.DataFrame) -> pd.DataFrame:

@@ -37,6 +37,7 @@ def mitigations_section(results: RunResults, _run_dir: Path, *, report: str = ""
         "Entered": lambda one: one["date"],
         "Due": lambda one: one.get("due", formatting.NOTHING),
         "Done": lambda one: one.get("done", formatting.NOTHING),
+        "Re-tested": lambda one: one.get("retested") or formatting.NOTHING,
     }
     parts: list[Part] = [table("Each mitigation, and what this run says of it", entries, columns, words=tuple(columns))]
     if without := unanswered(results.named, entries):

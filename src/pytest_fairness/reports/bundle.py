@@ -120,7 +120,10 @@ _HISTORY = (
     "justification", "run_id", "endpoint", "models", "regression", "simulated", "replayed", "overall_before", "overall",
     "digest",
 )  # fmt: skip
-_RETESTS = ("finding", "run", "finished", "verdict", "test", "outcome", "class", "endpoint", "simulated")
+_RETESTS = (
+    "finding", "run", "finished", "verdict", "test", "outcome", "class", "endpoint", "simulated", "mitigation",
+    "mitigation_done", "relation",
+)  # fmt: skip
 
 
 def _version_row(file: str, name: str, version: BaselineVersion, before: Sequence[BaselineVersion]) -> Sequence[Any]:
@@ -144,7 +147,21 @@ def _retests(run_dir: Path, results: RunResults) -> Iterator[Sequence[Any]]:
             for finding, nodeid, number in found.named:
                 if number in wanted:
                     of = (finding.outcome, finding.protected_class, finding.model_endpoint or "", finding.simulated)
-                    yield number, other.name, found.run.get("finished"), finding.verdict.value, nodeid, *of
+                    finished = found.run.get("finished")
+                    action = _action_on(number, str(finished or "")[:10], results)
+                    yield number, other.name, finished, finding.verdict.value, nodeid, *of, *action
+
+
+def _action_on(number: str, day: str, results: RunResults) -> tuple[str, str, str]:
+    """What was done about the finding *number*, when, and whether a run of *day* came before that or is a re-test; of
+    several actions the last that was done by then. Empty where nothing was done.
+    """
+    entries = [one for one in results.mitigations if number in one.get("findings", ()) and one.get("done")]
+    if not entries:
+        return "", "", ""
+    in_time = [one for one in entries if str(one["done"]) <= day]
+    entry = max(in_time or entries, key=lambda one: str(one["done"]))
+    return str(entry["action"]), str(entry["done"]), "re-test" if in_time else "before"
 
 
 def derive(folder: Path) -> None:
@@ -244,7 +261,7 @@ def _justifications(results: RunResults) -> Rows:
 
 def _mitigations(results: RunResults) -> Rows:
     about = ("finding", "test", "outcome", "class", "action", "owner", "date", "due", "done")
-    names = ("status", "verdict", "findings", *about, "simulated")
+    names = ("status", "verdict", "findings", *about, "retested", "simulated")
     return names, ([one.get(name) for name in names] for one in results.mitigations)
 
 

@@ -1,14 +1,16 @@
 """How severe the findings are by what was tested, of one run or of several: each model on each class, each module in
-each tier.
+each tier, by the worst verdict and the largest effect.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pytest_fairness.model import Finding, Verdict
+from pytest_fairness.analysis.sentences import effect_words
+from pytest_fairness.model import Finding, Verdict, deciding_pair
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.reports.findings_json import RunResults
@@ -64,12 +66,19 @@ def _heat_map(
         else:
             alike = sum(finding.verdict is worst for _, finding in found)
             small += [f"{alike} {worst}"] if alike < len(found) else []
-        return Entry(verdict=worst, small=tuple(small))
+        return Entry(verdict=worst, small=(*small, *_severity([finding for _, finding in found])))
 
     over = f" over {len(runs)} runs" if len(runs) > 1 else ""
     return Table(
-        caption=f"The worst verdict of each {of}{over}",
+        caption=f"The worst verdict of each {of}{over}, and the largest effect behind a finding",
         head=(corner, *(shortened(name, 60) for name in columns)),
         rows=tuple((shortened(row, 80), *(cell(row, column) for column in columns)) for row in rows),
         kind="heat",
     )
+
+
+def _severity(findings: Sequence[Finding]) -> list[str]:
+    """``largest |d| 0.84``: of the pairs that decide *findings*, how far the two are apart; nothing where none is."""
+    deciders = [deciding_pair(finding.pairs) for finding in findings if finding.assertion != "baseline"]
+    effects = [abs(pair.effect) for pair in deciders if pair is not None and not math.isnan(pair.effect)]
+    return [f"largest |d| {effect_words(max(effects))}"] if effects else []

@@ -8,13 +8,14 @@ import os
 import re
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from pytest_fairness.analysis.sentences import listed
 from pytest_fairness.endpoints.redaction import redact, remember
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.model import Finding, Verdict
+from pytest_fairness.model import ALARMS, Finding, PairResult, Verdict
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.changes import REGRESSIONS, FindingChange, counted
 from pytest_fairness.reports.escaping import line, shortened, slack
@@ -24,8 +25,8 @@ from pytest_fairness.reports.outputs import job_address
 VARIABLE = "FAIRNESS_SLACK_WEBHOOK"
 #: Slack takes 50 blocks, 3,000 characters in a text and some 13,000 in all blocks together.
 _MOST_FINDINGS, _LONGEST, _MOST = 20, 500, 10_000
-#: Scopes of a baseline that are named.
-_MOST_SCOPES = 5
+#: Scopes of a baseline that are named, and what the gate calls the one of all personas.
+_MOST_SCOPES, _OVERALL = 5, "overall"
 _SECONDS = 10.0
 _ADDRESS = re.compile(r"https://[\w.:-]+/[\w./-]*", re.ASCII)
 _LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -105,9 +106,10 @@ def message(
     shown_facts, job = [slack(redact(fact)) for fact in facts if fact], job_address(environment)
     if _ADDRESS.fullmatch(job):
         shown_facts.append(f"<{job}|this job>")
+    scores = [f"*{slack(redact(_cut(score)))}*" for score in _overall_scores(results.findings)]
     blocks = [
         {"type": "header", "text": {"type": "plain_text", "text": head[:150], "emoji": False}},
-        _section(" · ".join(shown_facts)),
+        _section(" · ".join([*scores, *shown_facts])),
         {"type": "divider"},
     ]
     shown = 0
@@ -119,6 +121,7 @@ def message(
         shown += 1
     if shown < len(reported):
         blocks.append(_section(f"… and {len(reported) - shown} more, in the report"))
+    blocks.append(_section(_required([results.findings[at] for at in reported])))
     return {"text": head, "blocks": blocks, "unfurl_links": False, "unfurl_media": False}
 
 
@@ -134,6 +137,35 @@ def _words(finding: Finding, nodeid: str, change: FindingChange | None) -> str:
     said = slack(redact(_cut(f"{about}{since}: {sentence}")))
     fallen = "".join(f"\n• {slack(redact(_cut(one)))}" for one in formatting.regressions(finding)[:_MOST_SCOPES])
     return f"*{finding.verdict}*{said}{fallen}\n{slack(redact(_cut(nodeid or finding.test_id)))}"
+
+
+def _overall_scores(findings: Sequence[Finding]) -> Iterator[str]:
+    """``Overall letter_score: 89.20 (baseline: 94.20)`` of each finding that was held to a baseline."""
+    for finding in findings:
+        for pair in finding.pairs if finding.assertion == "baseline" else ():
+            now, approved = (pair.statistics.get(name) for name in ("now", "approved"))
+            if pair.metric == _OVERALL and isinstance(now, (int, float)) and isinstance(approved, (int, float)):
+                was, is_now = (formatting.value(score, finding) for score in (approved, now))
+                yield f"Overall {finding.outcome}: {is_now} (baseline: {was})"
+
+
+def _required(reported: Sequence[Finding]) -> str:
+    """What somebody has to do about the findings *reported*: where to look, and what ends it."""
+    fallen = {pair.metric for one in reported if one.assertion == "baseline" for pair in one.pairs if _alarms(pair)}
+    classes = {one.protected_class for one in reported if one.assertion != "baseline" and one.protected_class}
+    about = sorted((fallen - {_OVERALL}) | classes)[:_MOST_SCOPES]
+    where = f" for what treats people unlike by {listed(about)}" if about else ""
+    ways = ["mend and test again, entering what is done in mitigations.yaml"]
+    if any(one.verdict is Verdict.FLAG for one in reported):
+        ways.append("document why a FLAG is accepted in justifications.yaml")
+    if fallen:
+        ways.append("have the new scores approved as a baseline, with a justification")
+    text = f"review the prompts, templates and model{where}; then {', or '.join(ways)}"
+    return f"*Action required:* {slack(redact(_cut(text)))}"
+
+
+def _alarms(pair: PairResult) -> bool:
+    return pair.verdict in ALARMS
 
 
 def _section(text: str) -> dict[str, Any]:
