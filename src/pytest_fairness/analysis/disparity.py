@@ -21,9 +21,11 @@ from pytest_fairness.analysis.family import (
     unless_refused,
 )
 from pytest_fairness.analysis.policy import (
+    CONTRARY,
     MARGIN,
     RECOMMENDED_CLUSTERS,
     RECOMMENDED_N,
+    UNLIKE,
     Decision,
     Rule,
     judge,
@@ -42,7 +44,16 @@ from pytest_fairness.analysis.reading import (
     read,
     reasons_by_group,
 )
-from pytest_fairness.analysis.sentences import NO_ANSWER, REFUSAL, Subject, effect_with_interval, lost_words
+from pytest_fairness.analysis.sentences import (
+    NO_ANSWER,
+    REFUSAL,
+    Subject,
+    amount,
+    effect_with_interval,
+    listed,
+    lost_words,
+    p_words,
+)
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import (
     ALARMS,
@@ -130,6 +141,7 @@ def analyze_disparity(
     )
     family = Family([member for grouping in every for member in grouping.members], rule)
     pairs, blocks = _judge(family, every)
+    _check_intervals(pairs)
     decider = deciding_pair(pairs)
     verdict, reason = verdict_by(decider)
     home = next((g for g in every if decider is not None and g.rows.by == decider.statistics["by"]), every[0])
@@ -173,7 +185,7 @@ def analyze_disparity(
             _statistic(pair, home),
             effect_with_interval(pair.effect_name, pair.effect, pair.effect_low, pair.effect_high),
         ),
-        notes=tuple(dict.fromkeys(_notes(every, reading, rule, subject.missing))),
+        notes=tuple(dict.fromkeys([*_notes(every, reading, rule, subject.missing), *_of_pairs(pairs, reading)])),
         pairs=pairs,
         family=family.facts(pairs),
         **every[0].rows.facts,
@@ -259,6 +271,15 @@ def _judge(family: Family, every: Sequence[_Grouping]) -> tuple[list[PairResult]
     return family.results(judged), blocks
 
 
+def _check_intervals(pairs: Sequence[PairResult]) -> None:
+    """Raise AssertionError for a FAIL whose interval holds 0: no evidence may contradict itself."""
+    for pair in pairs:
+        low, high = pair.effect_low, pair.effect_high
+        if pair.verdict is Verdict.FAIL and low is not None and high is not None and low <= 0 <= high:
+            about = f"{pair.group_1} and {pair.group_2} on {pair.metric}"
+            raise AssertionError(f"the interval of a FAIL holds 0: {about}, {pair.effect:g} ({low:g} to {high:g})")
+
+
 def _with_refusals(family: Family, at: int, rows: ScoredRows, judged: Judged, unlike: Bools) -> Judged:
     """Pairs whose refusals differ: the worse of the decision on the answers and that with every refusal worse than the
     worst answer."""
@@ -282,10 +303,16 @@ def _with_refusals(family: Family, at: int, rows: ScoredRows, judged: Judged, un
         worse(unless_refused(one), other) if flag and one.reason is not Reason.UNSCORED else one
         for one, other, flag in zip(judged.decisions, harsher, unlike.tolist(), strict=True)
     ]
+    # The effect that is shown is the one that decided: of the answers, or with the refusals below them.
+    decided = [
+        end is other or (lower and end.verdict is other.verdict)
+        for end, other, lower in zip(final, harsher, (worst.p_value < answered).tolist(), strict=True)
+    ]
+    ranks = unlike & np.array(decided, dtype=np.bool_)
     p_values = {"complete_case_p_value": answered, "worst_rank_p_value": worst.p_value}
     extra = {name: np.where(unlike, p, np.nan) for name, p in p_values.items()}
     table = replace(judged.table, p_value=ranked, corrected=again, beside={**judged.table.beside, **extra})
-    return Judged(judged.member, table, final)
+    return Judged(judged.member, table, final, (worst, ranks))
 
 
 def _with_templates(grouping: _Grouping, judged: Judged, rule: Rule) -> list[dict[str, Any]]:
@@ -414,6 +441,31 @@ def _notes(every: Sequence[_Grouping], reading: Reading, rule: Rule, missing: Ma
                 f"first or last {noun} recur: a group counts as about {parts.min():.1f} of them, "
                 f"{RECOMMENDED_CLUSTERS} or more are better"
             )
+
+
+def _of_pairs(pairs: Sequence[PairResult], reading: Reading) -> Iterator[str]:
+    """Remarks on the pairs of the outcome: rows and names that contradict each other, and spreads that are unlike."""
+    own = [pair for pair in pairs if not pair.alarm_only]
+    contrary = [f"{pair.group_1} and {pair.group_2}" for pair in own if CONTRARY in pair.notes]
+    if contrary:
+        yield f"{CONTRARY} ({listed(contrary)})"
+    unlike = [pair for pair in own if pair.verdict is Verdict.PASS and _spread_p(pair) < UNLIKE]
+    for pair in sorted(unlike, key=_spread_p)[:3]:
+        one, two = (
+            (name, float(str(pair.statistics[f"spread_{at}"])))
+            for at, name in enumerate((pair.group_1, pair.group_2), start=1)
+        )
+        (more, wide), (less, narrow) = (one, two) if one[1] > two[1] else (two, one)
+        sizes = f"SD {amount(wide, reading.values.kind)} against {amount(narrow, reading.values.kind)}"
+        yield (
+            f"{more} spreads more than {less} on {reading.name} ({sizes}, Brown–Forsythe "
+            f"{p_words(_spread_p(pair))}): a way of being treated differently that this verdict does not judge"
+        )
+
+
+def _spread_p(pair: PairResult) -> float:
+    p = pair.statistics.get("spread_p_value")
+    return p if isinstance(p, float) else 1.0
 
 
 def _rates(every: Sequence[_Grouping]) -> dict[str, JSON]:

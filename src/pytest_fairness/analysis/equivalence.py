@@ -13,6 +13,7 @@ from pytest_fairness.analysis.family import Family, Member, missing_answers, une
 from pytest_fairness.analysis.policy import (
     Decision,
     Rule,
+    about_names,
     capped,
     first_match,
     needed,
@@ -160,7 +161,7 @@ def _decide(table: PairTable, rule: Rule, alpha: float) -> list[Decision]:
         ways = [now * (half / room) ** 2] if math.isfinite(half) and room > 0 else []
         return undecided(Reason.PRECISION, needed(ways, now, noun))
 
-    return first_match(
+    decisions = first_match(
         table,
         rule,
         *too_little(table, rule, alarm),
@@ -170,6 +171,7 @@ def _decide(table: PairTable, rule: Rule, alpha: float) -> list[Decision]:
         (significant, Decision(Verdict.FLAG, notes=("the groups differ, perhaps by more than the margin",))),
         (True, until_inside),
     )
+    return [about_names(table, at, rule, decision) for at, decision in enumerate(decisions)]
 
 
 def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:
@@ -221,7 +223,7 @@ def _sentence(
     if pair is None:
         return "there are no two groups to compare"
     if pair.alarm_only:
-        return left_without(pair, "an outcome", "trials", missing)
+        return f"no alarm on {reading.name} itself, but {left_without(pair, 'an outcome', 'trials', missing)}"
     if "margin" not in pair.statistics or pair.reason in (Reason.RAGGED, Reason.UNSCORED):
         return f"{pair.group_1} and {pair.group_2} cannot be compared on {pair.metric}; it takes {pair.needs}"
     kind, own_unit = reading.values.kind, reading.unit
@@ -234,8 +236,10 @@ def _sentence(
     gap = f"{first} is {amount(-apart, kind, own_unit)} lower than {second} on {pair.metric}"
     if apart == 0:
         gap = f"{first} and {second} are alike on {pair.metric}"
-    ends = f"{amount(low, kind)} to {amount(high, kind)}"
-    sure = f"{confidence} interval of the difference {ends}, TOST {p_words(pair.p_value)}"
+    sure = f"TOST {p_words(pair.p_value)}"
+    if low < apart < high:
+        ends = f"{amount(low, kind)} to {amount(high, kind)}"
+        sure = f"{confidence} interval of the difference {ends}, {sure}"
     if verdict is Verdict.PASS:
         count = "the two groups" if pairs == 1 else f"all {pairs} pairs of groups"
         return f"{count} are equivalent within ±{allowed}; the widest apart: {gap} ({sure})"

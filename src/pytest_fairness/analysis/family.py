@@ -15,6 +15,7 @@ import numpy as np
 
 from pytest_fairness.analysis.policy import (
     LIKELY_REFUSAL_DIFFERENCE,
+    MARGIN,
     MAX_REFUSAL_DIFFERENCE,
     MAX_UNSCORED,
     MINIMUM_N,
@@ -26,9 +27,10 @@ from pytest_fairness.analysis.policy import (
     spec_verdict,
     undecided,
 )
-from pytest_fairness.analysis.sentences import NO_ANSWER, percent
+from pytest_fairness.analysis.sentences import NO_ANSWER, WORST_RANK, percent
 from pytest_fairness.model import ALARMS, JSON, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints, Membership
+from pytest_fairness.statistics.clusters import TINY
 from pytest_fairness.statistics.compare import RATES, Metric, measure
 from pytest_fairness.statistics.corrections import correct, minimum_detectable_effect
 from pytest_fairness.statistics.pair_table import EMPTY, PairTable
@@ -90,11 +92,13 @@ def missing_answers(by: str, design: Membership, missing: Bools) -> list[Member]
 
 
 class Judged(NamedTuple):
-    """A member with its table as it was judged, and the decision on each pair."""
+    """A member with its table as it was judged, the decision on each pair, and the table with refusals ranked worst,
+    with the pairs whose effect is that of it."""
 
     member: Member
     table: PairTable
     decisions: list[Decision]
+    ranked: tuple[PairTable, Bools] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,12 +244,21 @@ def too_small(difference: Floats, one: Floats, two: Floats, rule: Rule) -> Bools
 
 def pair_results(judged: Judged, rule: Rule) -> list[PairResult]:
     """One result a pair of groups; what is unknown (NaN) is None, or left out of ``statistics``."""
-    member, table, decisions = judged
+    member, table, decisions, ranked = judged
     labels, count = table.labels, table.first.size
     unknown = np.full(count, np.nan)
-    names, value, low, high = table.largest()
+    names, value, low, high = table.largest(MARGIN)
+    worse_off = _worse_off(member, table, rule)
+    if ranked is not None:
+        worst, chosen = ranked
+        of_worst, *ends = worst.largest(MARGIN)
+        value, low, high = (np.where(chosen, new, old) for old, new in zip((value, low, high), ends, strict=True))
+        names = [f"{of_worst[at]}{WORST_RANK}" if chosen[at] else name for at, name in enumerate(names)]
+        below = (value < 0) == member.lower_is_worse
+        lower = np.where(below, table.first, table.second)
+        # Labels are no better or worse, and what is refused most often is none of them.
+        worse_off = np.where(chosen & (member.kind is not OutcomeKind.CATEGORICAL) & (value != 0), lower, worse_off)
     lows, highs = shown(value, low, high)
-    worse_off = _worse_off(member, table, rule).tolist()
     spec_p, spec_size = (table.beside.get(name, unknown).tolist() for name in ("spec_p_value", "spec_effect"))
     statistics = _statistics(member, table) if member.report is None else member.report(table)
     mde = member.mde if member.mde is not None else unknown if member.report else _mde(table, rule)
@@ -270,7 +283,7 @@ def pair_results(judged: Judged, rule: Rule) -> list[PairResult]:
             effect_low=lows[at],
             effect_high=highs[at],
             difference=difference[at],
-            worse_off=labels[worse_off[at]] if worse_off[at] >= 0 else None,
+            worse_off=labels[int(worse_off[at])] if worse_off[at] >= 0 else None,
             test=table.test[at],
             scope="labels" if single[at] else "names",
             mde=mdes[at],
@@ -326,7 +339,8 @@ def _statistics(member: Member, table: PairTable) -> list[dict[str, JSON]]:
 def _worse_off(member: Member, table: PairTable, rule: Rule) -> Ints:
     """The group that each pair finds worse off; −1 for neither, and for labels, which are no better or worse.
 
-    Where the difference is beyond chance it is the ranks that say so, and their direction counts.
+    Where the difference is beyond chance it is the ranks that say so, and their direction counts. Where the means of
+    the rows, which a reader is shown, and those of the clusters point apart, neither group is.
     """
     difference, own = table.difference, member.direction(table)
     unknown = member.lower_is_worse is None or (member.kind in RATES and member.favourable is None)
@@ -334,8 +348,17 @@ def _worse_off(member: Member, table: PairTable, rule: Rule) -> Ints:
         return np.full(difference.size, -1)
     direction = np.where(significant(table, rule) & (own != 0), own, difference)
     first = (direction < 0) == member.lower_is_worse
-    apart = ~np.isnan(difference) & (direction != 0)
+    apart = ~np.isnan(difference) & (direction != 0) & ~(difference * _row_gap(table) < 0)
     return np.where(apart, np.where(first, table.first, table.second), -1)
+
+
+def _row_gap(table: PairTable) -> Floats:
+    """The difference of the means of the rows; 0 where they are not known."""
+    means = "mean" if "mean_1" in table.beside else "rate"
+    if f"{means}_1" not in table.beside:
+        return np.zeros(table.first.size)
+    gap = table.beside[f"{means}_1"] - table.beside[f"{means}_2"]
+    return np.where(np.abs(gap) > TINY * np.abs(table.beside[f"{means}_1"]), gap, 0.0)
 
 
 def _mde(table: PairTable, rule: Rule) -> Floats:

@@ -14,6 +14,7 @@ from pytest_fairness.analysis.policy import (
     MINIMUM_N,
     Decision,
     Rule,
+    about_names,
     capped,
     first_match,
     undecided,
@@ -113,7 +114,14 @@ def analyze_four_fifths(
         verdict=verdict,
         reason=reason,
         sentence=four_fifths_sentence(
-            verdict, reason, decider, by=called, clusters=rule.cluster_noun, cases=rule.case_noun, missing=missing
+            verdict,
+            reason,
+            decider,
+            by=called,
+            clusters=rule.cluster_noun,
+            outcome=name,
+            cases=rule.case_noun,
+            missing=missing,
         ),
         by=called,
         groups=[group for one in every for group in one.groups],
@@ -240,7 +248,9 @@ def _grouping(
             return replace(decision, notes=(*decision.notes, note))
         if table.trials[at, 1] < SMALLEST_SHARE * sum(n) and decision.verdict is Verdict.PASS:
             return undecided(Reason.N, "a reference group of at least 2 % of the data", *decision.notes)
-        return capped(table, at, rule) if decision.verdict is Verdict.FAIL and table.alone[at] else decision
+        if decision.verdict is Verdict.FAIL and table.alone[at]:
+            return capped(table, at, rule)
+        return about_names(table, at, rule, decision)
 
     member = Member(
         name=name,
@@ -367,12 +377,15 @@ def four_fifths_sentence(
     *,
     by: str,
     clusters: str,
+    outcome: str = "the decision",
     cases: str = "cases",
     missing: Mapping[str, str] | None = None,
 ) -> str:
     """Who gets the favourable decision how often, the ratio, and how sure that is."""
     if decider is not None and decider.alarm_only:
-        return f"{verdict}: {left_without(decider, 'a decision', cases, missing or {})}."
+        return (
+            f"{verdict}: no alarm on {outcome} itself, but {left_without(decider, 'a decision', cases, missing or {})}."
+        )
     if decider is None or "impact_ratio" not in decider.statistics:
         needs = f": it would take {decider.needs}" if decider is not None and decider.needs else ""
         return f"{verdict}: there are no two groups of {by} with decisions to compare{needs}."

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import NormalDist
 from typing import TypeAlias
@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pytest_fairness.analysis.false_alarms import ALPHA
-from pytest_fairness.analysis.sentences import percent
+from pytest_fairness.analysis.sentences import ABOUT, percent
 from pytest_fairness.model import ALARMS, OutcomeKind, PairResult, Reason, Verdict, deciding_pair
 from pytest_fairness.statistics.arrays import Bools
 from pytest_fairness.statistics.pair_table import PairTable
@@ -37,6 +37,9 @@ MAX_REFUSAL_DIFFERENCE = 0.05
 LIKELY_REFUSAL_DIFFERENCE = 0.2
 """p × pairs under which a difference in refusals of over 5 points bears on the scores."""
 RECOMMENDED_CLUSTERS = 10
+CONTRARY = "the rows and the clusters contradict each other about who is higher, so neither is evidence: p = 1"
+UNLIKE = 0.01
+"""p of equal spreads below which a PASS says that the groups are spread unlike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +134,14 @@ def judge(table: PairTable, rule: Rule) -> list[Decision]:
     beyond = significant(table, rule)
     alarm = beyond & (table.size >= TRIVIAL)
     signs = np.sign(np.nan_to_num(table.effect))
+    firm = table.firm(MARGIN).any(axis=1)
     apart = "each group always has the same outcome, and the two differ"
     turned = "the means and the ranks differ in opposite directions: a few extreme values turn the mean"
     close = "beyond chance, but under 5 points and with a ratio of .8 or more, so FAIL is FLAG"
+    unsure = "the interval of the difference holds 0, so FAIL is FLAG"
     near = "the rates differ by less than 5 points, and their ratio is between .8 and 1.25 (90 % intervals)"
     inside = "the whole 90 % interval of the difference is below the one declared"
-    return first_match(
+    decisions = first_match(
         table,
         rule,
         *too_little(table, rule, alarm),
@@ -152,12 +157,32 @@ def judge(table: PairTable, rule: Rule) -> list[Decision]:
         (alarm & (table.size <= MARGIN), Decision(Verdict.FLAG)),
         (alarm & table.close, Decision(Verdict.FLAG, notes=(close,))),
         (alarm & (table.single | table.one_part), capped),
+        (alarm & ~firm, Decision(Verdict.FLAG, notes=(unsure,))),
         (alarm, Decision(Verdict.FAIL)),
         (np.all((table.low > -MARGIN) & (table.high < MARGIN), axis=1), Decision(Verdict.PASS)),
         (table.near, Decision(Verdict.PASS, notes=(near,))),
         (table.inside, Decision(Verdict.PASS, notes=(inside,))),
         (True, _imprecise),
     )
+    return [noted(table, at, about_names(table, at, rule, decision)) for at, decision in enumerate(decisions)]
+
+
+def about_names(table: PairTable, at: int, rule: Rule, decision: Decision) -> Decision:
+    """The *decision*, where it is no PASS on a group of one name: nothing tells that name from its group."""
+    named = table.named[at]
+    if decision.verdict is not Verdict.PASS or not named.any():
+        return decision
+    groups = np.array([table.first[at], table.second[at]])
+    names = sorted(table.only[group] for group in groups[named].tolist())
+    about = f"{ABOUT}{' and '.join(names)}, not about {'their groups' if len(names) > 1 else 'the group'}"
+    return undecided(Reason.N, f"at least 2 {rule.cluster_noun} a group, better 20", *decision.notes, about)
+
+
+def noted(table: PairTable, at: int, decision: Decision) -> Decision:
+    """The *decision* with what a reader of the pair has to know."""
+    if not table.contrary[at]:
+        return decision
+    return replace(decision, notes=(*decision.notes, CONTRARY))
 
 
 def undecided(reason: Reason, needs: str | None, *notes: str) -> Decision:

@@ -15,6 +15,10 @@ from pytest_fairness.model import ALARMS, GroupResult, OutcomeKind, PairResult, 
 RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
 REFUSAL = "refusal"
 NO_ANSWER = "no answer"
+ABOUT = "about "
+"""Begins a note on whose names a result is about."""
+WORST_RANK = ", refusals ranked worst"
+"""Ends the name of an effect in which a refusal is worse than any answer."""
 
 
 # ---------------------------------------------------------------- numbers
@@ -156,13 +160,15 @@ class Subject:
             means = f"{self._amount(low)} against {self._amount(high)}; {self.turning}"
             ranks = f"{worse} ranks lower than {better} on {self.outcome} ({self._sure(pair)})"
             return f"{ranks}, but its mean does not: {means}"
-        worst, answered = (pair.statistics.get(f"{which}_p_value") for which in ("worst_rank", "complete_case"))
-        if isinstance(worst, float) and isinstance(answered, float) and worst < answered:
-            # The p-value is that of the worst ranks, the effect that of the answers: each stands with its own.
-            effect = f"{interval_words(pair, of=pair.worse_off)}; {self._basis(pair)}"
-            corrected = f"corrected {p_words(pair.corrected_p_value)}"
-            more = f"and by more with refusals ranked worst ({corrected})"
-            return f"{self._gap(pair)} among those answered ({effect}), {more}"
+        if pair.effect_name.endswith(WORST_RANK):
+            effect = f"{interval_words(pair, of=pair.worse_off)}, corrected {p_words(pair.corrected_p_value)}"
+            if pair.effect * (pair.difference or 0.0) < 0:
+                worse, better, low, high = self._ordered(pair)
+                answered = f"{self._amount(low)} against {self._amount(high)} ({self._basis(pair)})"
+                ranked = f"{worse} is worse off than {better} on {self.outcome} with refusals ranked worst ({effect})"
+                return f"{ranked}, although not among those answered: {answered}"
+            more = f"and by more with refusals ranked worst ({effect})"
+            return f"{self._gap(pair)} among those answered ({self._basis(pair)}), {more}"
         if self.in_block and pair.corrected_p_value >= ALPHA:
             return f"{self.in_block}; over all {self.block}s {self._gap(pair)} ({self._sure(pair)})"
         return f"{self._gap(pair)} ({self._sure(pair)}){self._likewise(pair)}"
@@ -212,6 +218,9 @@ class Subject:
             "refused": self._mostly_refused(pair),
         }
         text = _OPEN[reason].format(**words) if reason in _OPEN else f"{self._gap(pair)}, too uncertain to tell"
+        about = next((note for note in pair.notes if note.startswith(ABOUT)), "")
+        if about and reason is Reason.N:
+            text = f"{self._gap(pair)} ({self._sure(pair)}), which is {about}"
         sure = "" if reason in (Reason.N, Reason.UNSCORED, Reason.RAGGED) else f" ({self._sure(pair)})"
         needs = reason is not Reason.DIFFERENTIAL_REFUSAL and pair.needs
         return text + sure + (f"; it would take {pair.needs}" if needs else "")

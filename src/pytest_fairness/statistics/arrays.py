@@ -42,7 +42,7 @@ class Membership:
     """Who stands where: one entry a row of the frame.
 
     ``cluster_name`` and ``block_name`` are the columns, ``None`` where each row is its own cluster, or all rows are one
-    block. ``parts`` are first and last name of each cluster (one
+    block, ``cluster_labels`` what the clusters are called. ``parts`` are first and last name of each cluster (one
     code a label of the clusters), where names have both; ``copy`` marks rows whose reply is that of a previous
     repetition of the same cell, None where the replies are not known.
     """
@@ -56,6 +56,7 @@ class Membership:
     has_refusals: bool
     cluster_name: str | None
     block_name: str | None
+    cluster_labels: tuple[str, ...] = ()
     parts: tuple[Coded, ...] = ()
     copy: Bools | None = None
 
@@ -226,6 +227,7 @@ def read_design(
         has_refusals="refused" in frame.columns,
         cluster_name=None if clusters is None else cluster,
         block_name=block,
+        cluster_labels=() if clusters is None else clusters.labels,
         parts=() if clusters is None or cluster != DEFAULT_CLUSTER else _parts(frame, clusters),
         copy=None if clusters is None else _copies(frame, group, clusters, block_codes),
     )

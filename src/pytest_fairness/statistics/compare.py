@@ -102,11 +102,7 @@ def measure(
             dropped = single is not rows
             single = single._replace(cluster=np.arange(single.values.size))
             by_row = compare(single, single.lay_out(present.size, blocks, own_rows=True), None)
-            kept = ("units", "alone", "ragged", "constant", "one_part", "part_clusters", "icc", "per_cluster")
-            columns = {name: getattr(table, name) for name in kept}
-            unknown = np.full(table.alone.size, np.nan)
-            by_row = replace(by_row, p_cluster=unknown, p_value=by_row.p_row, **columns)
-            table = table.choose(by_row, table.alone)
+            table = _about_labels(table, by_row)
         inner = all_pairs(present.size)
         index = np.full((groups, groups), -1, dtype=np.intp)
         index[present[inner.first], present[inner.second]] = np.arange(inner.first.size)
@@ -118,13 +114,49 @@ def measure(
     counted = np.where(table.single[:, None], table.rows, trials[both].T)
     return Metric(
         kind=kind,
-        pairs=replace(table, labels=labels, own_rows=own_rows, trials=counted, clusters=clusters[both].T),
+        pairs=replace(
+            table,
+            labels=labels,
+            own_rows=own_rows,
+            only=_only(design, layout, present),
+            trials=counted,
+            clusters=clusters[both].T,
+        ),
         layout=layout,
         present=present,
         trials=trials,
         repeats=repeats,
         copies_dropped=dropped,
     )
+
+
+_OF_CLUSTERS = (
+    *("units", "alone", "contrary", "ragged", "constant", "one_part"),
+    *("part_clusters", "icc", "per_cluster"),
+)
+
+
+def _about_labels(table: PairTable, by_row: PairTable) -> PairTable:
+    """*table*, in which pairs where a group has one cluster are as in *by_row*, by the test on rows alone."""
+    unknown = np.full(table.alone.size, np.nan)
+    of_names = {"p_delta", "spread_p_value", "spread_1", "spread_2"} & by_row.beside.keys()
+    beside = {**by_row.beside, **dict.fromkeys(of_names, unknown)}
+    columns = {name: getattr(table, name) for name in _OF_CLUSTERS}
+    by_row = replace(by_row, p_cluster=unknown, p_value=by_row.p_row, beside=beside, **columns)
+    return table.choose(by_row, table.alone)
+
+
+def _only(design: Membership, layout: Layout, present: Ints) -> tuple[str, ...]:
+    """Of each group the name of its one cluster; nothing where that is the label of the group itself, and words where
+    it has others, which no partner met."""
+    names = [f"one name of {label}" for label in design.group.labels]
+    if not design.cluster_labels:
+        return ()
+    for at in np.flatnonzero(layout.clusters == 1).tolist():
+        group = int(present[at])
+        name = design.cluster_labels[int(layout.cluster_label[layout.cluster_group == at][0])]
+        names[group] = "" if name == design.group.labels[group] else name
+    return tuple(names)
 
 
 def _recurring_parts(design: Membership, layout: Layout) -> NameParts | None:
