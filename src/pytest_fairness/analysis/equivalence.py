@@ -171,7 +171,7 @@ def _decide(table: PairTable, rule: Rule, alpha: float) -> list[Decision]:
         (significant, Decision(Verdict.FLAG, notes=("the groups differ, perhaps by more than the margin",))),
         (True, until_inside),
     )
-    return [about_names(table, at, rule, decision) for at, decision in enumerate(decisions)]
+    return about_names(table, rule, decisions)
 
 
 def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:

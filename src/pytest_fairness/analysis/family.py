@@ -323,7 +323,8 @@ def _statistics(member: Member, table: PairTable) -> list[dict[str, JSON]]:
     for at, key in enumerate(("hedges_g", "d_from_cliffs_delta")[: len(table.effect_names) // 2 * 2]):
         for end, values in (("low", table.low), ("high", table.high)):
             columns[f"{key}_{end}"] = np.where(np.isnan(table.ragged), np.nan, values[:, at])
-    known = {name: values.tolist() for name, values in columns.items() if not np.isnan(values).all()}
+    unknown = {name: np.isnan(values) for name, values in columns.items()}
+    known = {name: values.tolist() for name, values in columns.items() if not unknown[name].all()}
     known |= {f"trials_{at + 1}": table.trials[:, at].astype(int).tolist() for at in (0, 1)}
     known |= {f"clusters_{at + 1}": table.clusters[:, at].astype(int).tolist() for at in (0, 1)}
     if "largest_gap_category" in known:
@@ -331,6 +332,8 @@ def _statistics(member: Member, table: PairTable) -> list[dict[str, JSON]]:
             at if math.isnan(at) else member.categories[int(at)] for at in known["largest_gap_category"]
         ]
     pairs = zip(*known.values(), strict=True)
+    if not any(unknown[name].any() for name in known if name in unknown):
+        return [{"by": member.by, **dict(zip(known, pair, strict=True))} for pair in pairs]
     alike = "by", member.by
     # NaN is not itself.
     return [dict([alike, *(one for one in zip(known, pair, strict=True) if one[1] == one[1])]) for pair in pairs]

@@ -250,7 +250,7 @@ def _grouping(
             return undecided(Reason.N, "a reference group of at least 2 % of the data", *decision.notes)
         if decision.verdict is Verdict.FAIL and table.alone[at]:
             return capped(table, at, rule)
-        return about_names(table, at, rule, decision)
+        return decision
 
     member = Member(
         name=name,
@@ -258,7 +258,7 @@ def _grouping(
         table=table,
         metric=metric,
         kind=metric.kind,
-        decide=lambda table, rule: first_match(table, rule, (True, judged)),
+        decide=lambda table, rule: about_names(table, rule, first_match(table, rule, (True, judged))),
         report=lambda table: [{"by": by, **_figures(table, at)} for at in range(table.first.size)],
         spec_tests=metric.pairs.first.size,
         unreported=np.zeros(0) if declared else np.delete(_selection_p(metric), reported),

@@ -164,25 +164,23 @@ def judge(table: PairTable, rule: Rule) -> list[Decision]:
         (table.inside, Decision(Verdict.PASS, notes=(inside,))),
         (True, _imprecise),
     )
-    return [noted(table, at, about_names(table, at, rule, decision)) for at, decision in enumerate(decisions)]
+    decisions = about_names(table, rule, decisions)
+    for at in np.flatnonzero(table.contrary).tolist():
+        decisions[at] = replace(decisions[at], notes=(*decisions[at].notes, CONTRARY))
+    return decisions
 
 
-def about_names(table: PairTable, at: int, rule: Rule, decision: Decision) -> Decision:
-    """The *decision*, where it is no PASS on a group of one name: nothing tells that name from its group."""
-    named = table.named[at]
-    if decision.verdict is not Verdict.PASS or not named.any():
-        return decision
-    groups = np.array([table.first[at], table.second[at]])
-    names = sorted(table.only[group] for group in groups[named].tolist())
-    about = f"{ABOUT}{' and '.join(names)}, not about {'their groups' if len(names) > 1 else 'the group'}"
-    return undecided(Reason.N, f"at least 2 {rule.cluster_noun} a group, better 20", *decision.notes, about)
-
-
-def noted(table: PairTable, at: int, decision: Decision) -> Decision:
-    """The *decision* with what a reader of the pair has to know."""
-    if not table.contrary[at]:
-        return decision
-    return replace(decision, notes=(*decision.notes, CONTRARY))
+def about_names(table: PairTable, rule: Rule, decisions: list[Decision]) -> list[Decision]:
+    """The *decisions*, without a PASS on a group of one name: nothing tells that name from its group."""
+    named, found = table.named, list(decisions)
+    for at in np.flatnonzero(named.any(axis=1)).tolist():
+        if found[at].verdict is Verdict.PASS:
+            groups = np.array([table.first[at], table.second[at]])
+            names = sorted(table.only[group] for group in groups[named[at]].tolist())
+            about = f"{ABOUT}{' and '.join(names)}, not about {'their groups' if len(names) > 1 else 'the group'}"
+            needs = f"at least 2 {rule.cluster_noun} a group, better 20"
+            found[at] = undecided(Reason.N, needs, *found[at].notes, about)
+    return found
 
 
 def undecided(reason: Reason, needs: str | None, *notes: str) -> Decision:
