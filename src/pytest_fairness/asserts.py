@@ -79,6 +79,7 @@ def assert_four_fifths(
     reference: str | None = None,
     alpha: float = 0.05,
     correction: str = "bonferroni",
+    practical_ratio: float = 0.9,
     bare_ratio: bool = False,
     scorers: Mapping[str, Any] | None = None,
 ) -> Finding:
