@@ -35,7 +35,17 @@ from pytest_fairness.analysis.reading import (
 from pytest_fairness.analysis.sentences import effect_with_interval, left_without, listed, lost_words, p_words
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict, deciding_pair
-from pytest_fairness.statistics.arrays import Bools, Coded, Floats, Ints, Membership, Values, require_frame, row_name
+from pytest_fairness.statistics.arrays import (
+    Bools,
+    Coded,
+    Floats,
+    Ints,
+    Membership,
+    Values,
+    refuse_text_numbers,
+    require_frame,
+    row_name,
+)
 from pytest_fairness.statistics.compare import Metric, describe_groups
 from pytest_fairness.statistics.effects import LOGIT_TO_D
 from pytest_fairness.statistics.layout import Pairs
@@ -179,6 +189,8 @@ def read_decisions(
     if isinstance(favourable, Collection) and not isinstance(favourable, str):
         wanted = list(favourable)
     yes = series.isin(wanted).to_numpy(dtype=np.bool_, na_value=False) & present
+    if favourable is True and not yes.any():
+        refuse_text_numbers(found.name, series)
     if favourable is True and yes.any():
         values = series.to_numpy(dtype=object)
         for at in np.flatnonzero(present).tolist():

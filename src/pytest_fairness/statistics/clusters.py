@@ -222,6 +222,10 @@ def _degrees_of_freedom(cells: PairCells, error: Floats) -> Floats:
     unequal = k1 != k2
     overlap = (cells.shared >= 2) & ~cells.paired
     if bool(np.any(unequal | overlap)):
+        largest = error.max(axis=1, keepdims=True)
+        error = error / np.where(
+            largest > 0, largest, 1.0
+        )  # squared next: of any unit, neither too large nor too small
         bottom = np.sum(error**2 / np.maximum(units - 1, 1.0), axis=1)
         welch = np.where(bottom > 0, error.sum(axis=1) ** 2 / np.where(bottom > 0, bottom, 1.0), df)
         smaller = np.minimum(k1, k2)

@@ -20,7 +20,15 @@ from scipy.special import bdtrc, stdtr
 
 from pytest_fairness.errors import FrameError
 from pytest_fairness.model import JSON, Reason, to_json
-from pytest_fairness.statistics.arrays import Floats, finite_numbers, flags, refuse, require_column, row_name
+from pytest_fairness.statistics.arrays import (
+    Floats,
+    finite_numbers,
+    flags,
+    refuse,
+    refuse_text_numbers,
+    require_column,
+    row_name,
+)
 from pytest_fairness.statistics.clusters import TINY, MeanTest, one_sample_t, t_quantile
 from pytest_fairness.statistics.corrections import correct
 
@@ -244,6 +252,8 @@ def _numbers(frame: pd.DataFrame, score_values: pd.Series[Any] | Sequence[float 
         raise FrameError("the scores have another index than the table: give one score a row, in the same order")
     if len(score_values) != len(frame):
         raise FrameError(f"{len(score_values)} scores for {len(frame)} rows: give one score a row")
+    series = score_values if isinstance(score_values, pd.Series) else pd.Series(list(score_values), dtype="object")
+    refuse_text_numbers(str(series.name or "score"), series, labels=False)
     numbers, bad = finite_numbers(score_values)
     if bad.any():
         value, row = list(score_values)[int(bad.argmax())], frame.index[int(bad.argmax())]
