@@ -15,6 +15,7 @@ from pytest_fairness.analysis.family import (
     Member,
     beside,
     missing_answers,
+    p_lost,
     shown,
     too_small,
     unequal_refusals,
@@ -219,6 +220,7 @@ class _Grouping:
         reading, design, metric, refusals = rows.reading, rows.design, rows.measure(), rows.refusals()
         kind, table = reading.values.kind, metric.pairs
         lost, total = rows.unanswered(table)
+        without = missing_answers(rows.by, design, rows.missing)
         own = Member(
             name=reading.name,
             by=rows.by,
@@ -227,7 +229,8 @@ class _Grouping:
             kind=kind,
             lost=lost,
             total=total,
-            imputed=lambda at, high: rows.imputed(table, at, high).measure().pairs,
+            p_lost=p_lost(without),
+            imputed=lambda at, high, alike: rows.imputed(table, at, high, at_random=alike).measure().pairs,
             by_rank=True,
             lower_is_worse=reading.lower_is_worse,
             favourable=reading.favourable,
@@ -237,7 +240,7 @@ class _Grouping:
         members = (
             own,
             *beside(refusals, REFUSAL if reading.name != REFUSAL else "refused", rows.by),
-            *missing_answers(rows.by, design, rows.missing),
+            *without,
         )
         refusing = kind is OutcomeKind.REFUSAL
         refused = (np.nan_to_num(reading.values.values) == 1) & rows.used if refusing else design.refused

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_fairness.analysis.family import Family, Member, missing_answers, unequal_refusals, unless_refused
+from pytest_fairness.analysis.family import (
+    Family,
+    Member,
+    missing_answers,
+    p_lost,
+    unequal_refusals,
+    unless_refused,
+)
 from pytest_fairness.analysis.policy import (
     Decision,
     Rule,
@@ -99,6 +106,7 @@ def analyze_equivalence(
     metric, refusals = rows.measure(), rows.refusals()
     table = compared(metric)
     lost, total = rows.unanswered(table)
+    without = missing_answers(rows.by, design, rows.missing)
     own = Member(
         name=reading.name,
         by=rows.by,
@@ -107,14 +115,15 @@ def analyze_equivalence(
         decide=lambda table, rule: _decide(table, rule, alpha),
         lost=lost,
         total=total,
-        imputed=lambda at, high: compared(rows.imputed(table, at, high).measure()),
+        p_lost=p_lost(without),
+        imputed=lambda at, high, alike: compared(rows.imputed(table, at, high, at_random=alike).measure()),
         stands=False,
         lower_is_worse=reading.lower_is_worse,
         alarm_only=False,
         mde=np.full(table.first.size, np.nan),
     )
     family = Family(
-        [own, *missing_answers(rows.by, design, rows.missing)],
+        [own, *without],
         Rule(alpha=alarm_share * alpha, correction=correction, **nouns(frame, design)),
     )
     first, *others = family.judge()

@@ -15,6 +15,7 @@ import numpy as np
 
 from pytest_fairness.analysis.policy import (
     LIKELY_REFUSAL_DIFFERENCE,
+    LOST_ALIKE,
     MARGIN,
     MAX_REFUSAL_DIFFERENCE,
     MAX_UNSCORED,
@@ -42,8 +43,9 @@ class Member:
     """One metric of the family over one grouping: its pairs, and how they are decided.
 
     ``unreported`` are the p-values of further pairs that count in the correction. Of the ``total`` trials of each pair
-    (P × groups) so many are ``lost``, without an outcome; ``imputed(place, first_high)`` is the table of that pair
-    alone with those at the extremes, None where it cannot be compared. An alarm on a pair with many lost ``stands``
+    (P × groups) so many are ``lost``, without an outcome, which both groups are alike with ``p_lost``; ``imputed(place,
+    first_high, at_random)`` is the table of that pair alone with those at the extremes, or where they would be at
+    random, None where it cannot be compared. An alarm on a pair with many lost ``stands``
     where it remains at the extreme that speaks against it. The direction of a difference is that of ranks where it is
     ``by_rank``. ``favourable`` is the value, 1 or 0, of the favourable answer of a yes/no outcome, None where that is
     not known; ``lower_is_worse`` is None where no group is worse off. ``report`` gives what is reported of each pair
@@ -60,7 +62,8 @@ class Member:
     unreported: Floats = field(default_factory=lambda: EMPTY)
     lost: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.intp))
     total: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.intp))
-    imputed: Callable[[int, bool], PairTable | None] = lambda _at, _high: None
+    p_lost: Floats = field(default_factory=lambda: EMPTY)
+    imputed: Callable[[int, bool, bool], PairTable | None] = lambda _at, _high, _random: None
     stands: bool = True
     noun: str = "outcome"
     by_rank: bool = False
@@ -89,6 +92,11 @@ def missing_answers(by: str, design: Membership, missing: Bools) -> list[Member]
         return []
     everyone = np.ones(missing.size, dtype=np.bool_)
     return beside(measure(design, missing.astype(np.float64), everyone, OutcomeKind.REFUSAL), NO_ANSWER, by)
+
+
+def p_lost(missing: Sequence[Member]) -> Floats:
+    """p of equal shares of missing answers, corrected over the pairs, of what :func:`missing_answers` gives."""
+    return correct(missing[0].table.p_value, "bonferroni") if missing else EMPTY
 
 
 class Judged(NamedTuple):
@@ -153,8 +161,9 @@ class Family:
     def _settled(self, at: int, place: int, decision: Decision) -> Decision:
         """What stands where trials of two groups have no outcome: bounds first, UNSCORED where they leave it open.
 
-        A PASS with any lost has to pass with them at both extremes (Horowitz & Manski 2000). With over 5 % lost an
-        alarm stands if it remains where they are least favourable to it, by the milder of the two verdicts.
+        A PASS with any lost has to pass with them at both extremes (Horowitz & Manski 2000), or, where both groups lost
+        as many, at the 10th and 90th percentile. With over 5 % lost an alarm stands if it remains where they are least
+        favourable to it, by the milder of the two verdicts.
         """
         member, cases, noun = self.members[at], self.rule.case_noun, self.members[at].noun
         lost = member.lost[place]
@@ -163,12 +172,14 @@ class Family:
         if decision.reason is Reason.RAGGED or not (over or decision.verdict is Verdict.PASS):
             return decision
         if decision.verdict is Verdict.PASS:
-            again = [self._imputed(at, place, high) for high in (True, False)]
+            alike = member.p_lost.size > 0 and bool(member.p_lost[place] > LOST_ALIKE)
+            again = [self._imputed(at, place, high, at_random=alike) for high in (True, False)]
             if all(one is not None and one[0].verdict is Verdict.PASS for one in again) or (None in again and not over):
                 return decision
             if not over:
-                needs = f"{article} {noun} for the {int(lost.sum())} {cases} without one: at their worst they would "
-                return undecided(Reason.PRECISION, needs + "turn the PASS")
+                could = "they could" if alike else "at their worst they would"
+                needs = f"{article} {noun} for the {int(lost.sum())} {cases} without one: {could} turn the PASS"
+                return undecided(Reason.PRECISION, needs)
         elif decision.verdict in ALARMS:
             # Least favourable to a difference: the higher group's missing outcomes are the lowest, and the other way.
             least = self._imputed(at, place, bool(member.direction(member.table)[place] < 0))
@@ -178,11 +189,11 @@ class Family:
         needs = f"{article} {noun} for more {cases}: {percent(many)} of a group's have none, and what is missing could "
         return undecided(Reason.UNSCORED, needs + "turn the verdict")
 
-    def _imputed(self, at: int, place: int, high: bool) -> tuple[Decision, bool] | None:
-        """The decision on a pair with what is missing at an extreme, and whether its difference remains; None where
-        that cannot be compared."""
+    def _imputed(self, at: int, place: int, high: bool, *, at_random: bool = False) -> tuple[Decision, bool] | None:
+        """The decision on a pair with what is missing imputed, and whether its difference remains; None where that
+        cannot be compared."""
         member = self.members[at]
-        table = member.imputed(place, high)
+        table = member.imputed(place, high, at_random)
         if table is None:
             return None
         p = member.table.p_value.copy()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pytest_fairness.analysis.family import Family, Member, missing_answers
+from pytest_fairness.analysis.family import Family, Member, missing_answers, p_lost
 from pytest_fairness.analysis.policy import (
     MAX_RAGGED,
     MINIMUM_N,
@@ -262,8 +262,8 @@ def _grouping(
     table = _compared(rows, metric, reported)
     lost, total = rows.unanswered(table)
 
-    def imputed(at: int, high: bool) -> PairTable:
-        two = rows.imputed(table, at, high)
+    def imputed(at: int, high: bool, alike: bool) -> PairTable:
+        two = rows.imputed(table, at, high, at_random=alike)
         return _compared(two, two.measure(), np.zeros(1, dtype=np.intp))
 
     def judged(table: PairTable, at: int, rule: Rule) -> Decision:
@@ -305,6 +305,7 @@ def _grouping(
         unreported=np.zeros(0) if declared else np.delete(_selection_p(metric), reported),
         lost=lost[:0] if bare else lost,
         total=total,
+        p_lost=p_lost(missing_answers(by, last, ~used))[reported] if lost.any() else np.zeros(0),
         imputed=imputed,
         noun="decision",
         lower_is_worse=True,

@@ -19,6 +19,8 @@ from pytest_fairness.statistics.proportions import wilson
 from pytest_fairness.statistics.scores import compare_rates, compare_scores
 
 RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
+TAIL = 0.9
+"""What is missing at random is imputed at this percentile of the pair, and at its mirror image."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,18 +292,29 @@ def impute(
     missing: Bools,
     first_high: bool,
     scale: tuple[float | None, float | None],
+    at_random: Ints | None = None,
 ) -> Floats:
     """*values* with what is *missing* of two groups at the extremes: of the first at the high end if *first_high*, of
     the second at the other; or the other way round.
 
-    The ends are those of the *scale* where it is known, else of what the two groups have. Labels have no ends: with
-    *first_high* the missing ones of each group take the label that it has most in excess of the other, which sets the
-    two furthest apart; otherwise the other's, which brings them together.
+    The ends are those of the *scale* where it is known, else of what the two groups have; *at_random*, where nothing
+    says that what is missing is different, the 10th and the 90th percentile of the two groups. A missing yes or no has
+    odds of yes :data:`TAIL` times as high or as low as those of the pair, and as many in the order of *at_random*, a
+    code a row, are yes. Labels have no ends: with *first_high* the missing ones of each group take the label that
+    it has most in excess of the other, which sets the two furthest apart; otherwise the other's, which brings them
+    together.
     """
     filled = values.copy()
     first, second = (missing & (group == one) for one in groups)
     known = [values[used & (group == one)] for one in groups]
     both = np.concatenate(known)
+    if at_random is not None and both.size and kind in RATES:
+        rate = float(both.mean())
+        for which, up in ((first, first_high), (second, not first_high)):
+            odds, rows = (TAIL / (1 - TAIL)) ** (1 if up else -1), np.flatnonzero(which)
+            rows = rows[np.argsort(at_random[rows], kind="stable")]
+            filled[rows] = _thinned(rows.size, rate * odds / (1 - rate + rate * odds), up=up)
+        return filled
     if kind is OutcomeKind.CATEGORICAL:
         size = int(both.max(initial=0)) + 1
         shares = [np.bincount(own.astype(np.intp), minlength=size) / max(own.size, 1) for own in known]
@@ -310,10 +323,19 @@ def impute(
         return filled
     low = scale[0] if scale[0] is not None else float(both.min(initial=np.inf))
     high = scale[1] if scale[1] is not None else float(both.max(initial=-np.inf))
+    if at_random is not None and both.size:
+        low, high = np.quantile(both, [1 - TAIL, TAIL], method="inverted_cdf").tolist()
     if not np.isfinite([low, high]).all():
         low = high = 0.0
     filled[first], filled[second] = (high, low) if first_high else (low, high)
     return filled
+
+
+def _thinned(count: int, rate: float, *, up: bool) -> Floats:
+    """So many of *count* ones, spread evenly, as *rate* makes, rounded *up* or down."""
+    ones = math.ceil(count * rate - 1e-9) if up else math.floor(count * rate + 1e-9)
+    steps = np.floor(np.arange(count + 1) * ones / max(count, 1) + 1e-9)
+    return np.asarray(np.diff(steps))
 
 
 def turning_rows(values: Floats, group: Ints, groups: tuple[int, int], used: Bools, most: int = 10) -> list[int]:
