@@ -56,15 +56,20 @@ def assert_no_disparity(
     min_raw_ratio: float | None = None,
     lower_is_worse: bool | None = None,
     favourable: object = None,
+    room: bool = False,
     scorers: Mapping[str, Any] | None = None,
     seed: int = 0,
 ) -> Finding:
     """Assert that *outcome* does not depend on the group in column *by*.
 
-    The arguments are those of :func:`pytest_fairness.analyze_disparity`. Returns the finding; raises FairnessFailure
-    where the assertion does not hold and FrameError for a table of the wrong shape.
+    The arguments are those of :func:`pytest_fairness.analyze_disparity`; a test marked ``fairness(room=True)`` has
+    *room*. Returns the finding; raises FairnessFailure where the assertion does not hold and FrameError for a table of
+    the wrong shape.
     """
     arguments, __tracebackhide__ = dict(locals()), True
+    test = current_test()
+    if test is not None and test.room:
+        arguments["room"] = True
     return _assert("disparity", arguments)
 
 

@@ -36,11 +36,12 @@ __all__ = [
 ]  # fmt: skip
 
 _MARKERS = (
-    "fairness(id=None, module=None, description=None, controls=None, justification=None): a fairness test; what it is "
-    "called in reports, the controls that it is evidence of, and the documented reason for a FLAG",
+    "fairness(id=None, module=None, description=None, controls=None, justification=None, alpha=0.05, room=False): a "
+    "fairness test; what it is called in reports, the controls that it is evidence of, the documented reason for a "
+    "FLAG, the level at which it judges, and whether its design promises answers that can vary",
     "fairness_grid(template, groups=None, persona=None, names=20, context=None, signal='name', repetitions=2, "
-    "system=None, turns=None, parameters=None, temperatures=None, strategies=None, scorer=None, each=None): ask every "
-    "cell of a demographic grid; implies fairness",
+    "system=None, turns=None, parameters=None, temperatures=None, strategies=None, scorer=None, each=None, "
+    "room=False): ask every cell of a demographic grid; implies fairness",
     "fairness_pairs(template, candidates, repetitions=30, arms=None, signal=None, qualifications=None, size=2, "
     "ranking=False, temperatures=None): choices between candidates, in every order and arm; implies fairness",
 )

@@ -46,7 +46,7 @@ class TestContext:
     of approved snapshots. ``fresh_sample``, where the test has one grid, asks it again with other names and gives
     what corresponds to the table it is handed; it raises UsageError, EndpointError or BudgetError where there can
     be no such sample. ``notes`` gives what a reader of a finding has to know of the session; ``scored_by`` takes
-    the names of scorers that were looked up.
+    the names of scorers that were looked up. ``room``: the design promises answers that can vary.
     """
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -66,6 +66,7 @@ class TestContext:
     scored_by: set[str] = field(default_factory=set)
     notes: Callable[[Finding], Sequence[str]] = lambda _finding: ()
     seed: int = 0
+    room: bool = False
 
 
 _current: ContextVar[TestContext | None] = ContextVar("pytest_fairness_current", default=None)

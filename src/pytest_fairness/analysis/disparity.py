@@ -68,7 +68,15 @@ from pytest_fairness.model import (
     deciding_pair,
 )
 from pytest_fairness.statistics.arrays import Bools, row_name
-from pytest_fairness.statistics.compare import Metric, describe_groups, measure, turning_rows, worst_rank
+from pytest_fairness.statistics.compare import (
+    RATES,
+    Metric,
+    describe_groups,
+    measure,
+    still_blocks,
+    turning_rows,
+    worst_rank,
+)
 from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.pair_table import largest
 
@@ -93,6 +101,7 @@ def analyze_disparity(
     min_raw_ratio: float | None = None,
     lower_is_worse: bool | None = None,
     favourable: object = None,
+    room: bool = False,
     scorers: Mapping[str, Any] | None = None,
     seed: int = 0,
 ) -> Finding:
@@ -112,6 +121,8 @@ def analyze_disparity(
         min_raw_ratio: nor is one where the smaller mean is at least this share of the larger.
         lower_is_worse: the direction of harm; by default the scorer's, or True.
         favourable: of two answers the favourable one; by default known from words such as yes, approved, hired.
+        room: the design promises that answers can vary: a yes/no or a label that varies in fewer than a third of its
+            templates passes nobody.
         scorers: scorers to look the outcome up in, before the built-in ones.
         seed: for the resampling of categorical outcomes, and of nothing else.
 
@@ -141,7 +152,7 @@ def analyze_disparity(
         **nouns(frame, design),
     )
     family = Family([member for grouping in every for member in grouping.members], rule)
-    pairs, blocks = _judge(family, every)
+    pairs, blocks = _judge(family, every, room=room)
     _check_intervals(pairs)
     decider = deciding_pair(pairs)
     verdict, reason = verdict_by(decider)
@@ -167,6 +178,7 @@ def analyze_disparity(
         raised=[pair for pair in own if pair.verdict in ALARMS],
         turning=_turning(frame, home.rows, decider),
         in_block=_in_block(blocks, decider, reading, rule.block_noun),
+        still=home.still,
     )
     surest = sorted(blocks, key=lambda one: float(one["p_value"])) if len(blocks) > MOST_BLOCK_EFFECTS else blocks
     left_out = {"by_block_left_out": len(blocks) - len(surest[:MOST_BLOCK_EFFECTS])}
@@ -197,6 +209,7 @@ def analyze_disparity(
             "favourable": good,
             "min_raw_diff": min_raw_diff,
             "min_raw_ratio": min_raw_ratio,
+            "room": room,
             "omnibus": {g.rows.by: dict(g.metric.pairs.omnibus) for g in every if g.metric.present.size >= 2},
             **_rates(every),
             **({"by_block": surest[:MOST_BLOCK_EFFECTS], **left_out} if blocks else {}),
@@ -214,6 +227,15 @@ class _Grouping:
     refusals: Metric | None
     members: tuple[Member, ...]
     results: Mapping[str, tuple[GroupResult, ...]]
+
+    @property
+    def still(self) -> tuple[int, int]:
+        """In how many blocks no answer of any group varies, and how many there are; 0 of 0 for graded outcomes, which
+        always have room, and without blocks."""
+        graded = self.rows.reading.values.kind not in (*RATES, OutcomeKind.CATEGORICAL)
+        if graded or self.metric.layout is None or self.rows.design.block_name is None:
+            return 0, 0
+        return still_blocks(self.metric.layout)
 
     @classmethod
     def of(cls, rows: ScoredRows) -> _Grouping:
@@ -259,8 +281,9 @@ class _Grouping:
         return cls(rows=rows, metric=metric, refusals=refusals, members=members, results=results)
 
 
-def _judge(family: Family, every: Sequence[_Grouping]) -> tuple[list[PairResult], list[dict[str, Any]]]:
-    """The pairs of all groupings, in order, and what the outcome does within each block."""
+def _judge(family: Family, every: Sequence[_Grouping], *, room: bool) -> tuple[list[PairResult], list[dict[str, Any]]]:
+    """The pairs of all groupings, in order, and what the outcome does within each block; *room* as in
+    :func:`analyze_disparity`."""
     judged = family.judge()
     blocks: list[dict[str, Any]] = []
     place = 0
@@ -270,8 +293,20 @@ def _judge(family: Family, every: Sequence[_Grouping]) -> tuple[list[PairResult]
             if bool(unlike.any()):
                 judged[place] = _with_refusals(family, place, grouping.rows, judged[place], unlike)
         blocks += _with_templates(grouping, judged[place], family.rule)
+        still, live = grouping.still
+        if room and 3 * (live - still) < live:
+            decisions = judged[place].decisions
+            decisions[:] = [_without_room(one, still, live, family.rule) for one in decisions]
         place += len(grouping.members)
     return family.results(judged), blocks
+
+
+def _without_room(decision: Decision, still: int, live: int, rule: Rule) -> Decision:
+    """No PASS where hardly an answer could have shown a bias."""
+    if decision.verdict is not Verdict.PASS:
+        return decision
+    needs = f"{rule.block_noun}s in which answers vary, a third of them at least: none did in {still} of {live}"
+    return undecided(Reason.NO_ROOM, needs, *decision.notes)
 
 
 def _check_intervals(pairs: Sequence[PairResult]) -> None:

@@ -162,8 +162,8 @@ class Family:
         """What stands where trials of two groups have no outcome: bounds first, UNSCORED where they leave it open.
 
         A PASS with any lost has to pass with them at both extremes (Horowitz & Manski 2000), or, where both groups lost
-        as many, at the 10th and 90th percentile. With over 5 % lost an alarm stands if it remains where they are least
-        favourable to it, by the milder of the two verdicts.
+        as many, at the quartiles. With over 5 % lost an alarm stands if it remains where they are least favourable to
+        it, by the milder of the two verdicts.
         """
         member, cases, noun = self.members[at], self.rule.case_noun, self.members[at].noun
         lost = member.lost[place]

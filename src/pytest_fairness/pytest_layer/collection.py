@@ -190,6 +190,7 @@ def _planned(
     if marker.name == GRID:
         requested = arguments.pop("strategies", None), arguments.pop("scorer", None)
         ladder = ladder_of(*requested, arguments["personas_folder"])
+        arguments.pop("room", None)  # of the verdict, not of what is asked
     try:
         inspect.signature(expand).bind(**arguments)
     except TypeError as error:
@@ -303,9 +304,10 @@ class Labels(NamedTuple):
     description: str
     controls: Mapping[str, str]
     justifications: tuple[Justification, ...]
+    room: bool = False
 
 
-_LABELS = ("id", "module", "description", "controls", "justification", "alpha")
+_LABELS = ("id", "module", "description", "controls", "justification", "alpha", "room")
 
 
 def labels_of(item: pytest.Item) -> Labels:
@@ -329,6 +331,7 @@ def labels_of(item: pytest.Item) -> Labels:
         ),
         controls=checked_controls(keywords.get("controls"), item.nodeid),
         justifications=() if given is None else (parse(given, f"{item.nodeid}: justification"),),
+        room=any(marker.kwargs.get("room") for name in ("fairness", GRID) for marker in item.iter_markers(name)),
     )
 
 

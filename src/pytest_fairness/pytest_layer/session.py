@@ -263,6 +263,7 @@ class FairnessSession:
             test_module=labels.module,
             description=labels.description,
             controls=labels.controls,
+            room=labels.room,
             emit=findings.append,
             keep=lambda judgement: context.store.append(judgement.to_record(nodeid, len(findings))),
             policy=context.settings,

@@ -19,8 +19,8 @@ from pytest_fairness.statistics.proportions import wilson
 from pytest_fairness.statistics.scores import compare_rates, compare_scores
 
 RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
-TAIL = 0.9
-"""What is missing at random is imputed at this percentile of the pair, and at its mirror image."""
+TAIL = 0.75
+"""What is missing at random is imputed at this quantile of the pair, and at its mirror image."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +161,20 @@ def _only(design: Membership, layout: Layout, present: Ints) -> tuple[str, ...]:
     return tuple(names)
 
 
+def still_blocks(layout: Layout) -> tuple[int, int]:
+    """How many of the blocks with several groups have no group in which an outcome differs from another, and how many
+    there are."""
+    size = layout.groups * layout.blocks
+    place = layout.cell_group * layout.blocks + layout.cell_block
+    ends = []
+    for extreme, start in ((np.minimum, np.inf), (np.maximum, -np.inf)):
+        found = np.full(size, start)
+        extreme.at(found, place, extreme.reduceat(layout.values, layout.cell_start))
+        ends.append(found.reshape(layout.groups, layout.blocks))
+    live = (layout.count > 0).sum(axis=0) > 1
+    return int((live & np.all(ends[1] <= ends[0], axis=0)).sum()), int(live.sum())
+
+
 def _recurring_parts(design: Membership, layout: Layout) -> NameParts | None:
     """The parts of the clusters' names, where any of them recurs within a group."""
     codes = tuple(part.codes[layout.cluster_label] for part in design.parts)
@@ -298,11 +312,10 @@ def impute(
     the second at the other; or the other way round.
 
     The ends are those of the *scale* where it is known, else of what the two groups have; *at_random*, where nothing
-    says that what is missing is different, the 10th and the 90th percentile of the two groups. A missing yes or no has
-    odds of yes :data:`TAIL` times as high or as low as those of the pair, and as many in the order of *at_random*, a
-    code a row, are yes. Labels have no ends: with *first_high* the missing ones of each group take the label that
-    it has most in excess of the other, which sets the two furthest apart; otherwise the other's, which brings them
-    together.
+    says that what is missing is different, the quartiles of the two groups. A missing yes or no has odds of yes three
+    times as high or as low as those of the pair: as many in the order of *at_random*, a code a row, are yes. Labels
+    have no ends: with *first_high* the missing ones of each group take the label that it has most in excess of the
+    other, which sets the two furthest apart; otherwise the other's, which brings them together.
     """
     filled = values.copy()
     first, second = (missing & (group == one) for one in groups)
