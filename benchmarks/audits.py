@@ -60,6 +60,8 @@ class Design:
         group, name, template, repetition = (axis.ravel() for axis in np.indices(shape))
         letters = np.array(list("ABCDEFGH"))[group]
         names = [f"{letter}{n}{sample}" for letter, n in zip(letters, name, strict=True)]
+        if self.names == 1:
+            names = letters.tolist()  # a design without names: the label is what the result is about
         return pd.DataFrame({"group": letters, "name": names, "template": template, "repetition": repetition})
 
     def latent(self, rng: np.random.Generator, noise: np.ndarray | None = None, d: float = 0.0) -> np.ndarray:

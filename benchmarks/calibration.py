@@ -3,10 +3,10 @@
 Run: python benchmarks/calibration.py [--audits 1000] [--only GOAL …] [--write] [--figures FILE]
 
 Each target is simulated with a fixed seed through the public ``analyze_…`` functions: G1–G12 here, G13–G26 in
-``destruction.py``. Beside G1–G12 stands what the plain recipe makes of the same data: Mann-Whitney or chi-square on
-all calls with Bonferroni over pairs and d ≥ .2, "fail if below the baseline", chi-square over round-robin wins, or
-averaging over both orders. ``--write`` puts the table into ``docs/calibration.md``, beside the figures of the first
-version, which ``--figures first_version.json`` wrote when its package was installed.
+``destruction.py``, G29–G33 in ``uneven.py``. Beside G1–G12 stands what the plain recipe makes of the same data:
+Mann-Whitney or chi-square on all calls with Bonferroni over pairs and d ≥ .2, "fail if below the baseline", chi-square
+over round-robin wins, or averaging over both orders. ``--write`` puts the table into ``docs/calibration.md``, beside
+the figures of the first version, which ``--figures first_version.json`` wrote when its package was installed.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 import destruction
 import numpy as np
 import pandas as pd
+import uneven
 from audits import LOGIT, Design, Row, alarmed, exactly, judged, number, own_pairs, passed, share
 from scipy.special import expit
 
@@ -209,6 +210,7 @@ GOALS: tuple[Callable[[int], list[Row]], ...] = (
     round_robin,
     position_bias,
     *destruction.GOALS,
+    *uneven.GOALS,
 )
 
 

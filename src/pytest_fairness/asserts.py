@@ -57,16 +57,21 @@ def assert_no_disparity(
     min_raw_ratio: float | None = None,
     lower_is_worse: bool | None = None,
     favourable: object = None,
+    room: bool = False,
     scorers: Mapping[str, Any] | None = None,
     seed: int = 0,
 ) -> Finding:
     """Assert that *outcome* does not depend on the group in column *by*.
 
-    The arguments are those of :func:`pytest_fairness.analyze_disparity`. Returns the finding; raises FairnessFailure
-    where the assertion does not hold and FrameError for a table of the wrong shape. A list of outcomes is one family:
-    each is judged at alpha divided by their number and reported by itself; the worst finding is returned, or raised.
+    The arguments are those of :func:`pytest_fairness.analyze_disparity`; a test marked ``fairness(room=True)`` has
+    *room*. Returns the finding; raises FairnessFailure where the assertion does not hold and FrameError for a table of
+    the wrong shape. A list of outcomes is one family: each is judged at alpha divided by their number and reported by
+    itself; the worst finding is returned, or raised.
     """
     arguments, __tracebackhide__ = dict(locals()), True
+    test = current_test()
+    if test is not None and test.room:
+        arguments["room"] = True
     if isinstance(outcome, (list, tuple)):
         return _assert_each(arguments)
     return _assert("disparity", arguments)
@@ -83,6 +88,7 @@ def assert_four_fifths(
     reference: str | None = None,
     alpha: float = 0.05,
     correction: str = "bonferroni",
+    practical_ratio: float = 0.9,
     bare_ratio: bool = False,
     scorers: Mapping[str, Any] | None = None,
 ) -> Finding:

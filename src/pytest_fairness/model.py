@@ -219,6 +219,7 @@ class Reason(StrEnum):
     TEMPLATE = "TEMPLATE"  # the groups agree on the whole, but in one template they may not
     SMALL_NUMBERS = "SMALL_NUMBERS"  # four-fifths below .8, but chance alone brings that often enough
     DIFFERENTIAL_REFUSAL = "DIFFERENTIAL_REFUSAL"  # scores agree, but one group is refused more often
+    NO_ROOM = "NO_ROOM"  # the design promises answers that can vary, and in most templates none did
     OVERLAP = "OVERLAP"  # under 80 % of the personas are in both baseline and run
     MIXED_MODELS = "MIXED_MODELS"  # more than one model version answered
     UNRECORDED = "UNRECORDED"  # what it takes to judge was never written down

@@ -37,13 +37,13 @@ __all__ = [
 
 _MARKERS = (
     "fairness(id=None, module=None, description=None, controls=None, justification=None, alpha=.05, "
-    "finding=True): a fairness test; what it is called in reports, the controls that it is evidence "
-    "of, the documented reason for a FLAG, the level that its assertions declare, and False where "
-    "it judges by its own asserts",
+    "room=False, finding=True): a fairness test; what it is called in reports, the controls that it "
+    "is evidence of, the documented reason for a FLAG, the level at which it judges, whether its "
+    "design promises answers that can vary, and False where it judges by its own asserts",
     "fairness_grid(template, groups=None, persona=None, names=20, context=None, signal='name', "
     "repetitions=2, system=None, turns=None, answer=None, parameters=None, name_slot='name', seed=0, "
     "sample=None, personas_folder=None, temperatures=None, strategies=None, scorer=None, each=None, "
-    "SLOT=[...]): ask every cell of a demographic grid; implies fairness",
+    "room=False, SLOT=[...]): ask every cell of a demographic grid; implies fairness",
     "fairness_pairs(template, candidates, repetitions=30, arms=None, system=None, signal=None, "
     "qualifications=None, size=2, ranking=False, turns=None, names=None, context=None, "
     "parameters=None, seed=0, sample=None, personas_folder=None, temperatures=None, SLOT=[...]): "

@@ -95,7 +95,8 @@ class TestContext:
     table. ``notes`` gives what a reader of a finding has to know of the session; ``scored_by`` takes the names of
     scorers that were looked up, ``found`` what the test's assertions have found, ``analysed`` the comparisons that were
     made at all. ``rehearsal``: the test is run again,
-    and nothing is judged.
+    and nothing is judged. ``room``: the design promises
+    answers that can vary.
     """
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -119,6 +120,7 @@ class TestContext:
     rehearsal: Rehearsal | None = None
     notes: Callable[[Finding], Sequence[str]] = lambda _finding: ()
     seed: int = 0
+    room: bool = False
 
 
 _current: ContextVar[TestContext | None] = ContextVar("pytest_fairness_current", default=None)

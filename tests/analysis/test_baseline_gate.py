@@ -300,16 +300,50 @@ def test_nothing_is_clipped_where_most_changes_are_alike():
     assert clip(np.array([0.0, 0.0, 0.0, -10.0])).tolist() == [0.0, 0.0, 0.0, -10.0]
 
 
-def test_a_category_with_a_wild_change_is_not_passed():
-    """A reply 500 points off among ten that held: named, and open."""
-    changes = [500.0, *np.linspace(-0.5, 0.5, 39)]
+def wild(*changes: float, spread: float = 5.0) -> Finding:
+    """Ten personas with so many wild changes, and thirty that held."""
+    rest = spread * np.resize([-1.0, 1.0, 0.6, -0.6, 0.2, -0.2], 40 - len(changes))
     categories = {"g=a": range(10), "g=b": range(10, 40)}
-    old = summary([50.0] * 40, categories)
-    finding = compare_baseline(old, summary([50.0 + x for x in changes], categories))
+    return compare_baseline(
+        summary([50.0] * 40, categories), summary([50.0 + x for x in (*changes, *rest)], categories)
+    )
+
+
+def test_a_category_that_holds_the_wild_falls_is_not_passed():
+    """Two of ten fell by 500 points, and nobody elsewhere: more than others' tails make likely."""
+    finding = wild(-500.0, -450.0)
     verdicts = {pair.metric: (pair.verdict, pair.reason) for pair in finding.pairs}
     assert verdicts["g=a"] == (Verdict.INCONCLUSIVE, Reason.PRECISION)
     assert verdicts["g=b"] == (Verdict.PASS, None)
     assert "p0" in finding.sentence
+    assert "p1" in finding.sentence
+
+
+@pytest.mark.parametrize("changes", [(-500.0,), (500.0,), (500.0, 500.0), (-500.0, 450.0), (-500.0, -500.0, 500.0)])
+def test_a_wild_change_that_tails_explain_is_named(changes):
+    """One fall among ten, a rise, or falls that rises make up for: PASS, and every one of them named."""
+    finding = wild(*changes)
+    assert {pair.verdict for pair in finding.pairs} == {Verdict.PASS}
+    assert set(finding.details["clipped"]) == {f"p{at}" for at in range(len(changes))}
+    assert any("changes far from all others" in note and "p0" in note for note in finding.notes)
+
+
+def test_wild_changes_within_the_margin_count_for_nothing():
+    """Far from the others by their own spread, and yet of no consequence."""
+    finding = wild(-2.9, -2.9, spread=0.3)
+    assert set(finding.details["clipped"]) == {"p0", "p1"}
+    assert {pair.verdict for pair in finding.pairs if pair.metric == "g=a"} == {Verdict.PASS}
+
+
+def test_wild_falls_everywhere_are_nobodys_alone():
+    """Two of ten, and six of thirty: the others' share makes two likely."""
+    rest = np.resize([-5.0, 5.0, 3.0, -3.0, 1.0, -1.0], 38)
+    rest[8:14] = -500.0
+    categories = {"g=a": range(10), "g=b": range(10, 40)}
+    finding = compare_baseline(
+        summary([50.0] * 40, categories), summary([50.0 + x for x in (-500.0, -450.0, *rest)], categories), alpha=1e-9
+    )
+    assert not [pair.metric for pair in finding.pairs if pair.verdict is Verdict.INCONCLUSIVE]
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,11 @@ MARGINS = "margin of 1 points overall and 3 a category"
             ["van Elteren", "Student's t", "±5 points"],
         ),
         (lambda: labelled("label", lambda f: np.where(f.score > 0, "x", "y")), ["Mantel & Haenszel"], ["Cramér"]),
-        (lambda: labelled("label", lambda f: f.score.round().clip(-1, 1).map(str)), ["Cramér's V"], ["van Elteren"]),
+        (
+            lambda: labelled("label", lambda f: f.score.round().clip(-1, 1).map("tone {}".format)),
+            ["Cramér's V"],
+            ["van Elteren"],
+        ),
         (lambda: labelled("stars", lambda f: f.score.round().clip(-2, 2)), ["Liu & Agresti 1996"], ["Cliff"]),
         (lambda: disparity(one_name()), ["a single name", "FAIL is capped at FLAG"], []),
         (lambda: disparity(refused()), ["every refusal ranked worst"], []),

@@ -210,6 +210,23 @@ def cluster_test(rows: Sequence[Row], *, yes_no: bool, parts: bool = False) -> t
     return t, df, 2 * float(stats.t.sf(abs(t), df))
 
 
+def delta_test(rows: Sequence[Row], df: float, *, parts: bool = False) -> tuple[float, tuple[float, float]]:
+    """p of Cliff's δ over its own jackknifed error, and its 90 % interval as ends of d."""
+    rows = common(rows)
+    delta, error = cliffs_delta(rows), jackknife(rows, cliffs_delta, parts=parts)
+    p = 0.0 if abs(delta) > 1 - 1e-12 or error < 1e-12 else 2 * float(stats.t.sf(abs(delta) / error, df))
+    half = float(stats.t.ppf(0.95, df)) * error if error and df >= 1 else math.inf * bool(error)
+    pairs = len(of(rows, side=0)) * len(of(rows, side=1))
+    return p, (to_d(delta - half, pairs), to_d(delta + half, pairs))
+
+
+def evidence(rows: Sequence[Row], p_row: float, p_cluster: float, p_delta: float = 0.0, *, yes_no: bool) -> float:
+    """The largest of the p-values; 1 where rows and names point in opposite directions."""
+    z, _ = row_test(rows, yes_no=yes_no)
+    difference, _, _ = name_contrast(rows, yes_no=yes_no)
+    return 1.0 if z * difference < 0 and abs(difference) > 1e-12 else max(p_row, p_cluster, p_delta)
+
+
 # ---------------------------------------------------------------- effects
 
 
@@ -260,9 +277,12 @@ def cliffs_delta(rows: Sequence[Row]) -> float:
 def d_of_delta(rows: Sequence[Row]) -> float:
     """√2·Φ⁻¹((δ+1)/2), full separation half a pair short of it."""
     rows = common(rows)
-    pairs = len(of(rows, side=0)) * len(of(rows, side=1))
+    return to_d(cliffs_delta(rows), len(of(rows, side=0)) * len(of(rows, side=1)))
+
+
+def to_d(delta: float, pairs: int) -> float:
     most = 1 - 1 / max(pairs, 2)
-    return math.sqrt(2) * float(stats.norm.ppf((min(max(cliffs_delta(rows), -most), most) + 1) / 2))
+    return math.sqrt(2) * float(stats.norm.ppf((min(max(delta, -most), most) + 1) / 2))
 
 
 def levels_of(rows: Sequence[Row]) -> list[float]:

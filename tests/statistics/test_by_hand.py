@@ -172,19 +172,24 @@ def check(drawn: Drawn, kind: OutcomeKind) -> None:
     same(float(found.beside["z"][0]), z, "z")
     if not found.test[0].startswith("Fisher"):
         same(float(found.p_row[0]), p_row, "p of the rows")
+    if fewest_names(rows) < 2:
+        assert found.p_value[0] == found.p_row[0]
+        return
+    t, df, p_cluster = slow.cluster_test(rows, yes_no=yes_no, parts=parts)
+    p_delta, of_delta = (0.0, (0.0, 0.0)) if yes_no else slow.delta_test(rows, df, parts=parts)
     if alone:
         assert math.isnan(found.p_cluster[0])
         assert found.p_value[0] == found.p_row[0]
     else:
-        t, df, p_cluster = slow.cluster_test(rows, yes_no=yes_no, parts=parts)
         same(float(found.df[0]), df, "degrees of freedom")
         same(float(found.p_cluster[0]), p_cluster, "p of the names")
         same(float(found.beside["t"][0]), t, "t")
-        assert found.p_value[0] == max(found.p_row[0], found.p_cluster[0])
+        if not yes_no:
+            same(float(found.beside["p_delta"][0]), p_delta, "p of δ")
+        p = slow.evidence(rows, float(found.p_row[0]), p_cluster, p_delta, yes_no=yes_no)
+        same(float(found.p_value[0]), p, "p of the pair")
         if parts:
             same(float(found.part_clusters[0]), slow.effective_parts(slow.common(rows)), "effective parts")
-    if fewest_names(rows) < 2:
-        return
     if kind is OutcomeKind.NUMERIC:
         within = slow.pools_within_blocks(rows)
 
@@ -199,8 +204,11 @@ def check(drawn: Drawn, kind: OutcomeKind) -> None:
         estimates = ((lambda own: slow.log_odds(own, levels) * slow.TO_D, floor),)
     assert len(found.effect_names) == len(estimates)
     for at, (estimate, least) in enumerate(estimates):
-        ends = slow.interval(rows, estimate, yes_no=yes_no, least=least, parts=parts)
-        check_interval(found, at, estimate(rows), ends)
+        low, high = slow.interval(rows, estimate, yes_no=yes_no, least=least, parts=parts)
+        value = estimate(rows)
+        if estimate is slow.d_of_delta and low <= 0 <= high and max(p_row, p_cluster, p_delta) < 0.1:
+            low, high = (max(low, of_delta[0]), high) if value > 0 else (low, min(high, of_delta[1]))
+        check_interval(found, at, value, (low, high))
     if yes_no and not math.isnan(found.p_cluster[0]) and not parts:
         same(float(found.beside["design_effect"][0]), slow.design_effect(rows), "design effect")
         p = [found.beside["rate_1"], found.beside["rate_2"]]
@@ -249,7 +257,7 @@ def check_block(rows: list[Row], kind: OutcomeKind, strata: Strata, at: int, *, 
         return
     _, p_row = slow.row_test(rows, yes_no=yes_no)
     _, _, p_cluster = slow.cluster_test(rows, yes_no=yes_no, parts=parts)
-    same(float(strata.p_value[at]), max(p_row, p_cluster), "p within the block")
+    same(float(strata.p_value[at]), slow.evidence(rows, p_row, p_cluster, yes_no=yes_no), "p within the block")
     if kind is OutcomeKind.NUMERIC:
         values = [slow.hedges_g(rows), slow.d_of_delta(rows)]
     else:

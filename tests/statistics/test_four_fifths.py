@@ -1,6 +1,7 @@
 """The four-fifths rule: published examples, the boundary, the family, and the modes."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from scipy import stats
@@ -9,6 +10,7 @@ from pytest_fairness.analysis.four_fifths import analyze_four_fifths, decide
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import Reason, Verdict
 from pytest_fairness.statistics.proportions import impact_ratio, reference_group
+from tests.support.benchmarks import benchmark
 
 from .frames_of import decisions
 
@@ -174,7 +176,9 @@ def test_decisions_that_are_missing_for_one_group_are_a_finding():
     """One decision in ten unread, all of one group: it is left without a decision."""
     finding = judge(unread(decisions(a=(60, 100), b=(55, 100)), 10))
     assert finding.verdict is Verdict.FAIL
-    assert finding.sentence.startswith("FAIL: a is left without a decision in 10.0 % of cases")
+    assert finding.sentence.startswith(
+        "FAIL: no alarm on outcome itself, but a is left without a decision in 10.0 % of"
+    )
     assert finding.family["size"] == 2
 
 
@@ -239,3 +243,77 @@ def test_one_name_a_group_never_fails():
     frame = decisions(a=(20, 100), b=(80, 100))
     frame = frame.assign(name=frame["group"], repetition=frame.groupby("group").cumcount())
     assert analyze_four_fifths(frame, "outcome", "group").pairs[0].verdict is Verdict.FLAG
+
+
+# ---------------------------------------------------------------- what matters in practice
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        ((480, 1000), (520, 1000), Verdict.PASS),  # .92, within chance
+        ((4_800, 10_000), (5_200, 10_000), Verdict.PASS),  # .92, beyond chance, too little to matter
+        ((4_500, 10_000), (5_000, 10_000), Verdict.PASS),  # exactly .9
+        ((4_499, 10_000), (5_000, 10_000), Verdict.FLAG),
+        ((4_250, 10_000), (5_000, 10_000), Verdict.FLAG),  # .85
+        ((8_910, 10_000), (9_900, 10_000), Verdict.FLAG),  # .9, and ten times as many rejected
+        ((8_100, 10_000), (9_000, 10_000), Verdict.PASS),  # .9 of exactly nine in ten, d = .41
+        ((8_101, 10_000), (9_001, 10_000), Verdict.FLAG),
+        ((9_350, 10_000), (9_500, 10_000), Verdict.PASS),  # nearly everybody, d = .15
+        ((3_900, 10_000), (5_000, 10_000), Verdict.FAIL),
+    ],
+)
+def test_a_ratio_of_nine_tenths_matters_only_where_nearly_everybody_is_favoured(low, high, verdict):
+    """29 CFR 1607.4(D): a difference in both statistical and practical terms."""
+    finding = judge(decisions(a=low, b=high))
+    assert finding.verdict is verdict
+    beyond = finding.pairs[0].corrected_p_value < 0.05
+    little = "apart by more than chance, too little to matter"
+    assert (little in finding.pairs[0].notes) is (beyond and verdict is Verdict.PASS)
+    assert (little in finding.sentence) is (beyond and verdict is Verdict.PASS)
+
+
+def test_the_practical_ratio_is_the_callers():
+    frame = decisions(a=(4_800, 10_000), b=(5_200, 10_000))
+    assert judge(frame).details["practical_ratio"] == 0.9
+    assert judge(frame, practical_ratio=1).verdict is Verdict.FLAG
+    assert judge(frame, practical_ratio=0.93).verdict is Verdict.FLAG
+    small = decisions(a=(8_600, 10_000), b=(9_100, 10_000))
+    assert judge(small, practical_ratio=0.8).verdict is Verdict.FLAG
+    for wrong in (0, -0.1, 1.01):
+        with pytest.raises(UsageError, match=r"practical_ratio=.*above 0 and up to 1"):
+            judge(frame, practical_ratio=wrong)
+
+
+def test_too_little_to_matter_is_no_pass_where_the_ratio_is_uncertain():
+    """Beyond chance, below no limit, and yet an interval that reaches under two thirds."""
+    ratio = replace(impact_ratio(92, 100, 98, 100), low_90=0.66)
+    assert decide(impact_ratio(92, 100, 98, 100), 0.2, alpha=0.05).verdict is Verdict.PASS
+    undecided = decide(replace(ratio, x_low=85, x_high=90), 0.01, alpha=0.05)
+    assert (undecided.verdict, undecided.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
+
+
+def test_tables_of_a_file_are_judged(tmp_path):
+    """The program for published tables: counts from percent or shares, rows without a number left out."""
+    program = benchmark("published_tables")
+    file = tmp_path / "tables.csv"
+    file.write_text(
+        "tool,category,applicants,selection rate\n"
+        'a,Female,"1,200",51 %\na,Male,1300,50.5 %\n'
+        "b,Female,40000,0.891\nb,Male,50000,0.989\n"
+        "c,Female,90000,40.1\nc,Male,90000,42.5\n"
+        "d,Female,100,30\nd,Male,120,\n"
+        "e,Female,4000,10\ne,Male,4000,20\n",
+        encoding="utf-8",
+    )
+    columns = dict(
+        zip(("table", "group", "n", "rate"), ("tool", "category", "applicants", "selection rate"), strict=True)
+    )
+    tables = program.read_tables(file, columns)
+    assert tables["table"].unique().tolist() == ["a", "b", "c", "e"]
+    assert tables["selected"].tolist() == [612, 656, 35640, 49450, 36090, 38250, 400, 800]
+    rows, verdicts = program.rows_of(tables, "these")
+    assert [row.met for row in rows] == [True, True]
+    assert verdicts == {"PASS": 2, "FLAG": 1, "FAIL": 1}
+    with pytest.raises(SystemExit, match="has no column 'table'"):
+        program.read_tables(file, {"table": "table", "group": "category", "n": "applicants", "rate": "selection rate"})

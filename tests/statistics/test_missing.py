@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from pytest_fairness.analysis.disparity import analyze_disparity
+from pytest_fairness.analysis.reading import ScoredRows
 from pytest_fairness.analysis.sentences import NO_ANSWER
 from pytest_fairness.model import Finding, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.compare import impute, worst_rank
@@ -256,3 +257,78 @@ def test_what_is_missing_at_its_extremes(kind: OutcomeKind, scale: Any, first_hi
         values, kind, np.repeat([0, 1], 4), (0, 1), used=~missing, missing=missing, first_high=first_high, scale=scale
     )
     assert found[missing].tolist() == filled
+
+
+# ---------------------------------------------------------------- missing at random
+
+
+def imputed_at_random(frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> tuple[Finding, set[bool]]:
+    """The finding, and whether what is missing was imputed as if at random."""
+    seen: set[bool] = set()
+    imputed = ScoredRows.imputed
+
+    def spy(rows: ScoredRows, *args: Any, at_random: bool = False) -> ScoredRows:
+        seen.add(at_random)
+        return imputed(rows, *args, at_random=at_random)
+
+    monkeypatch.setattr(ScoredRows, "imputed", spy)
+    return analyze_disparity(frame, "score", "group"), seen
+
+
+def test_what_both_groups_lose_alike_is_imputed_at_the_quartiles(monkeypatch: pytest.MonkeyPatch):
+    """Three of 200 in each group; four of one group alone are at the extremes."""
+    frame = table(0, 0)
+    assert imputed_at_random(frame, monkeypatch)[1] == set()
+    alike, seen = imputed_at_random(without(frame, a=3, b=3), monkeypatch)
+    assert (alike.verdict, seen) == (PASS, {True})
+    alone, seen = imputed_at_random(without(frame, a=4), monkeypatch)
+    assert seen == {False}
+    (lost,) = (pair for pair in alone.pairs if pair.metric == NO_ANSWER)
+    assert lost.p_value <= 0.2
+    wild = frame.assign(score=frame["score"].where(frame.index % 400 > 0, 30.0) + 0.15 * (frame["group"] == "b"))
+    alarm, seen = imputed_at_random(without(wild.assign(score=wild["score"] + (wild["group"] == "b")), a=12, b=12),
+                                    monkeypatch)  # fmt: skip
+    assert alarm.verdict in (FLAG, FAIL)
+    assert seen == {False}  # what speaks against an alarm is at the extremes
+
+
+def test_likely_differences_of_what_is_missing_count_over_all_pairs(monkeypatch: pytest.MonkeyPatch):
+    """p × pairs decides, as for refusals: of six pairs one has a small p by chance."""
+    lost = without(table(0, 0, 0, 0), a=6, b=2, c=3, d=3)
+    finding, seen = imputed_at_random(lost, monkeypatch)
+    p = [pair.p_value for pair in finding.pairs if pair.metric == NO_ANSWER]
+    assert min(p) < 0.2 < 6 * min(p)
+    assert seen == {True}
+
+
+def test_quartiles_of_numbers_and_of_yes_and_no():
+    """Numbers take the quartiles of both groups; yes and no odds three times as high or low, in the order given."""
+    values = np.array([1.0, 2, 3, 4, 5, 6, 7, 8, np.nan, np.nan, np.nan, np.nan])
+    group = np.array([0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 1, 1])
+    used, order = ~np.isnan(values), np.arange(12)[::-1].copy()
+    given: dict[str, Any] = {"used": used, "missing": ~used, "scale": (0.0, 10.0)}
+    pair = (values, OutcomeKind.NUMERIC, group, (0, 1))
+    assert impute(*pair, **given, first_high=True, at_random=order)[8:].tolist() == [6, 6, 2, 2]
+    assert impute(*pair, **given, first_high=False, at_random=order)[8:].tolist() == [2, 2, 6, 6]
+    assert impute(*pair, **given, first_high=True)[8:].tolist() == [10, 10, 0, 0]
+    yes = np.array([1.0] * 6 + [0.0] * 4 + [np.nan] * 8)
+    side = np.array([0, 1] * 9)
+    used = ~np.isnan(yes)
+    given = {"used": used, "missing": ~used, "scale": (0.0, 1.0)}
+    order = np.arange(18)[::-1].copy()
+    filled = impute(yes, OutcomeKind.BINARY, side, (0, 1), **given, first_high=True, at_random=order)
+    # .6 has odds of 1.5: .818 where they are three times as high, .333 where they are a third.
+    assert filled[10::2].tolist() == [1, 1, 1, 1]
+    assert filled[11::2].tolist() == [1, 0, 0, 0]
+    again = impute(yes, OutcomeKind.BINARY, side, (0, 1), **given, first_high=True, at_random=order[::-1].copy())
+    assert sorted(again.tolist()) == sorted(filled.tolist())
+    assert again.tolist() != filled.tolist()
+
+
+def test_the_order_of_rows_does_not_choose_who_said_yes():
+    frame = table(0, 0.1)
+    frame = frame.assign(yes=(frame["score"] > 0).astype(float))
+    lost = frame.assign(yes=frame["yes"].where(~(rows(frame, "a", 5) | rows(frame, "b", 4))))
+    first = analyze_disparity(lost, "yes", "group").pairs[0]
+    for seed in range(3):
+        assert analyze_disparity(lost.sample(frac=1, random_state=seed), "yes", "group").pairs[0] == first

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -394,3 +394,18 @@ def test_the_worst_of_the_literal_verdicts() -> None:
     """A pair of which it says nothing keeps the others from being a PASS."""
     held = ([PASS, FLAG, FAIL, None], [PASS, FLAG, None], [PASS, None], [PASS, PASS], [])
     assert [worst_spec(verdicts) for verdicts in held] == [FAIL, FLAG, None, PASS, None]
+
+
+def test_a_fail_needs_an_interval_that_leaves_0_out():
+    """Of two effects one is enough, and that is the one that is shown."""
+    (alone,) = judge(table(0.8, -0.1, 1.7), Rule())
+    assert (alone.verdict, alone.notes) == (FLAG, ("the interval of the difference holds 0, so FAIL is FLAG",))
+    (touching,) = judge(table(0.8, 0.0, 1.6), Rule())
+    assert touching.verdict is FLAG
+    both = replace(table(1.2, -0.3, 2.7, other=(0.7, 0.2, 1.2)), effect_names=("one", "two"))
+    assert judge(both, Rule())[0].verdict is FAIL
+    assert [float(column[0]) for column in both.largest(MARGIN)[1:]] == [0.7, 0.2, 1.2]
+    small = replace(table(1.2, -0.3, 2.7, other=(0.4, 0.2, 0.6)), effect_names=("one", "two"))
+    assert judge(small, Rule())[0].verdict is FLAG
+    assert float(small.largest(MARGIN)[1][0]) == 1.2
+    assert judge(table(-0.8, -1.5, -0.1), Rule())[0].verdict is FAIL

@@ -379,7 +379,7 @@ def _judge(
     used, total = (cells & data.used).sum(axis=2), cells.sum(axis=2)
     table = _table(data, pairs, found, used.min(axis=1))
 
-    def imputed(at: int, raised: bool) -> PairTable | None:
+    def imputed(at: int, raised: bool, _: bool) -> PairTable | None:
         again = data.contrast(arms, *pairs[at], raised)
         return None if again is None else _table(data, [pairs[at]], [again], used[at].min(keepdims=True))
 

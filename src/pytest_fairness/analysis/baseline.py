@@ -60,10 +60,11 @@ def compare_baseline(
     Two families, each corrected by Holm at *alpha*/2: the changes as they are (overall, categories of 8 personas and
     more, and passes where there is a *threshold*), and the changes with outliers clipped (overall, every category of 2
     and more). FAIL where a scope is significant in either and has dropped by more than its margin; FLAG where it is
-    significant within the margin. INCONCLUSIVE(PRECISION) for a category that holds a clipped change,
-    INCONCLUSIVE(OVERLAP) where under 80 % of a scope's personas are in both, INCONCLUSIVE(UNSCORED) where over 5 % of
-    either run's replies gave no score, INCONCLUSIVE(DIFFERENTIAL_REFUSAL) where refusals rose by over 5 points. A kind
-    of warning that the baseline lacks is FAIL if it is critical, else FLAG. PASS otherwise.
+    significant within the margin. INCONCLUSIVE(PRECISION) for a category that holds more clipped falls, less clipped
+    rises, than the others' share makes likely, INCONCLUSIVE(OVERLAP) where under 80 % of a scope's personas are in
+    both, INCONCLUSIVE(UNSCORED) where over 5 % of either run's replies gave no score,
+    INCONCLUSIVE(DIFFERENTIAL_REFUSAL) where refusals rose by over 5 points. A kind of warning that the baseline lacks
+    is FAIL if it is critical, else FLAG. PASS otherwise.
 
     The margins are in the score's own unit. By default 1 point overall and 3 a category on 0–100, 2 and 5 percentage
     points for yes/no, else .1 and .3 of the SD between the approved personas. *low* and *high* are the ends of the
@@ -207,9 +208,10 @@ def _pair(scope: ScopeTest, lower_is_worse: bool, scale: Scale) -> PairResult:
         verdict = Verdict.INCONCLUSIVE
     elif scope.slip:
         verdict, note = Verdict.FLAG, f"worse beyond chance, but by less than the margin of {margin}"
-    elif scope.label != OVERALL and any(abs(change) > scope.margin for change in scope.outliers.values()):
+    elif scope.crowded:
         verdict, reason = Verdict.INCONCLUSIVE, Reason.PRECISION
-        note = f"a change far from all others is among {scope.label}: {listed(list(scope.outliers))}"
+        far = listed(list(scope.outliers))
+        note = f"more changes far from all others are among {scope.label} than elsewhere: {far}"
     elif worsening > scope.margin > 0 and scope.corrected_p is not None:
         note = f"worse by more than the margin of {margin}, but not beyond chance"
     effect, low, high = (

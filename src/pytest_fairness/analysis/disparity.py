@@ -15,6 +15,7 @@ from pytest_fairness.analysis.family import (
     Member,
     beside,
     missing_answers,
+    p_lost,
     shown,
     too_small,
     unequal_refusals,
@@ -22,9 +23,11 @@ from pytest_fairness.analysis.family import (
 )
 from pytest_fairness.analysis.persuasion import first_refusals
 from pytest_fairness.analysis.policy import (
+    CONTRARY,
     MARGIN,
     RECOMMENDED_CLUSTERS,
     RECOMMENDED_N,
+    UNLIKE,
     Decision,
     Rule,
     judge,
@@ -49,8 +52,11 @@ from pytest_fairness.analysis.sentences import (
     NO_ANSWER,
     REFUSAL,
     Subject,
+    amount,
     effect_with_interval,
+    listed,
     lost_words,
+    p_words,
 )
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import (
@@ -65,7 +71,15 @@ from pytest_fairness.model import (
     deciding_pair,
 )
 from pytest_fairness.statistics.arrays import Bools, row_name
-from pytest_fairness.statistics.compare import Metric, describe_groups, measure, turning_rows, worst_rank
+from pytest_fairness.statistics.compare import (
+    RATES,
+    Metric,
+    describe_groups,
+    measure,
+    still_blocks,
+    turning_rows,
+    worst_rank,
+)
 from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.pair_table import largest
 
@@ -90,6 +104,7 @@ def analyze_disparity(
     min_raw_ratio: float | None = None,
     lower_is_worse: bool | None = None,
     favourable: object = None,
+    room: bool = False,
     scorers: Mapping[str, Any] | None = None,
     seed: int = 0,
 ) -> Finding:
@@ -109,6 +124,8 @@ def analyze_disparity(
         min_raw_ratio: nor is one where the smaller mean is at least this share of the larger.
         lower_is_worse: the direction of harm; by default the scorer's, or True.
         favourable: of two answers the favourable one; by default known from words such as yes, approved, hired.
+        room: the design promises that answers can vary: a yes/no or a label that varies in fewer than a third of its
+            templates passes nobody.
         scorers: scorers to look the outcome up in, before the built-in ones.
         seed: for the resampling of categorical outcomes, and of nothing else.
 
@@ -141,7 +158,8 @@ def analyze_disparity(
         **nouns(frame, design),
     )
     family = Family([member for grouping in every for member in grouping.members], rule)
-    pairs, blocks = _judge(family, every)
+    pairs, blocks = _judge(family, every, room=room)
+    _check_intervals(pairs)
     decider = deciding_pair(pairs)
     verdict, reason = verdict_by(decider)
     home = next((g for g in every if decider is not None and g.rows.by == decider.statistics["by"]), every[0])
@@ -166,6 +184,7 @@ def analyze_disparity(
         raised=[pair for pair in own if pair.verdict in ALARMS],
         turning=_turning(frame, home.rows, decider),
         in_block=_in_block(blocks, decider, reading, rule.block_noun),
+        still=home.still,
     )
     surest = sorted(blocks, key=lambda one: float(one["p_value"])) if len(blocks) > MOST_BLOCK_EFFECTS else blocks
     left_out = {"by_block_left_out": len(blocks) - len(surest[:MOST_BLOCK_EFFECTS])}
@@ -185,7 +204,7 @@ def analyze_disparity(
             _statistic(pair, home),
             effect_with_interval(pair.effect_name, pair.effect, pair.effect_low, pair.effect_high),
         ),
-        notes=tuple(dict.fromkeys(_notes(every, reading, rule, subject.missing))),
+        notes=tuple(dict.fromkeys([*_notes(every, reading, rule, subject.missing), *_of_pairs(pairs, reading)])),
         pairs=pairs,
         refusal_rates=dict(_refusal_rates(every, reading.name)),
         family=family.facts(pairs),
@@ -197,6 +216,7 @@ def analyze_disparity(
             "favourable": good,
             "min_raw_diff": min_raw_diff,
             "min_raw_ratio": min_raw_ratio,
+            "room": room,
             "omnibus": {g.rows.by: dict(g.metric.pairs.omnibus) for g in every if g.metric.present.size >= 2},
             **_rates(every),
             **({"by_block": surest[:MOST_BLOCK_EFFECTS], **left_out} if blocks else {}),
@@ -215,11 +235,21 @@ class _Grouping:
     members: tuple[Member, ...]
     results: Mapping[str, tuple[GroupResult, ...]]
 
+    @property
+    def still(self) -> tuple[int, int]:
+        """In how many blocks no answer of any group varies, and how many there are; 0 of 0 for graded outcomes, which
+        always have room, and without blocks."""
+        graded = self.rows.reading.values.kind not in (*RATES, OutcomeKind.CATEGORICAL)
+        if graded or self.metric.layout is None or self.rows.design.block_name is None:
+            return 0, 0
+        return still_blocks(self.metric.layout)
+
     @classmethod
     def of(cls, rows: ScoredRows, refused_first: Metric | None) -> _Grouping:
         reading, design, metric, refusals = rows.reading, rows.design, rows.measure(), rows.refusals()
         kind, table = reading.values.kind, metric.pairs
         lost, total = rows.unanswered(table)
+        without = missing_answers(rows.by, design, rows.missing)
         own = Member(
             name=reading.name,
             by=rows.by,
@@ -228,7 +258,8 @@ class _Grouping:
             kind=kind,
             lost=lost,
             total=total,
-            imputed=lambda at, high: rows.imputed(table, at, high).measure().pairs,
+            p_lost=p_lost(without),
+            imputed=lambda at, high, alike: rows.imputed(table, at, high, at_random=alike).measure().pairs,
             by_rank=True,
             lower_is_worse=reading.lower_is_worse,
             favourable=reading.favourable,
@@ -239,7 +270,7 @@ class _Grouping:
             own,
             *beside(refusals, REFUSAL if reading.name != REFUSAL else "refused", rows.by),
             *beside(refused_first, FIRST_REFUSAL, rows.by),
-            *missing_answers(rows.by, design, rows.missing),
+            *without,
         )
         refusing = kind is OutcomeKind.REFUSAL
         refused = (np.nan_to_num(reading.values.values) == 1) & rows.used if refusing else design.refused
@@ -258,8 +289,9 @@ class _Grouping:
         return cls(rows=rows, metric=metric, refusals=refusals, members=members, results=results)
 
 
-def _judge(family: Family, every: Sequence[_Grouping]) -> tuple[list[PairResult], list[dict[str, Any]]]:
-    """The pairs of all groupings, in order, and what the outcome does within each block."""
+def _judge(family: Family, every: Sequence[_Grouping], *, room: bool) -> tuple[list[PairResult], list[dict[str, Any]]]:
+    """The pairs of all groupings, in order, and what the outcome does within each block; *room* as in
+    :func:`analyze_disparity`."""
     judged = family.judge()
     blocks: list[dict[str, Any]] = []
     place = 0
@@ -269,8 +301,29 @@ def _judge(family: Family, every: Sequence[_Grouping]) -> tuple[list[PairResult]
             if bool(unlike.any()):
                 judged[place] = _with_refusals(family, place, grouping.rows, judged[place], unlike)
         blocks += _with_templates(grouping, judged[place], family.rule)
+        still, live = grouping.still
+        if room and 3 * (live - still) < live:
+            decisions = judged[place].decisions
+            decisions[:] = [_without_room(one, still, live, family.rule) for one in decisions]
         place += len(grouping.members)
     return family.results(judged), blocks
+
+
+def _without_room(decision: Decision, still: int, live: int, rule: Rule) -> Decision:
+    """No PASS where hardly an answer could have shown a bias."""
+    if decision.verdict is not Verdict.PASS:
+        return decision
+    needs = f"{rule.block_noun}s in which answers vary, a third of them at least: none did in {still} of {live}"
+    return undecided(Reason.NO_ROOM, needs, *decision.notes)
+
+
+def _check_intervals(pairs: Sequence[PairResult]) -> None:
+    """Raise AssertionError for a FAIL whose interval holds 0: no evidence may contradict itself."""
+    for pair in pairs:
+        low, high = pair.effect_low, pair.effect_high
+        if pair.verdict is Verdict.FAIL and low is not None and high is not None and low <= 0 <= high:
+            about = f"{pair.group_1} and {pair.group_2} on {pair.metric}"
+            raise AssertionError(f"the interval of a FAIL holds 0: {about}, {pair.effect:g} ({low:g} to {high:g})")
 
 
 def _with_refusals(family: Family, at: int, rows: ScoredRows, judged: Judged, unlike: Bools) -> Judged:
@@ -296,10 +349,16 @@ def _with_refusals(family: Family, at: int, rows: ScoredRows, judged: Judged, un
         worse(unless_refused(one), other) if flag and one.reason is not Reason.UNSCORED else one
         for one, other, flag in zip(judged.decisions, harsher, unlike.tolist(), strict=True)
     ]
+    # The effect that is shown is the one that decided: of the answers, or with the refusals below them.
+    decided = [
+        end is other or (lower and end.verdict is other.verdict)
+        for end, other, lower in zip(final, harsher, (worst.p_value < answered).tolist(), strict=True)
+    ]
+    ranks = unlike & np.array(decided, dtype=np.bool_)
     p_values = {"complete_case_p_value": answered, "worst_rank_p_value": worst.p_value}
     extra = {name: np.where(unlike, p, np.nan) for name, p in p_values.items()}
     table = replace(judged.table, p_value=ranked, corrected=again, beside={**judged.table.beside, **extra})
-    return Judged(judged.member, table, final)
+    return Judged(judged.member, table, final, (worst, ranks))
 
 
 def _with_templates(grouping: _Grouping, judged: Judged, rule: Rule) -> list[dict[str, Any]]:
@@ -439,6 +498,31 @@ def _refusal_rates(every: Sequence[_Grouping], outcome: str) -> Iterator[tuple[s
         for group in grouping.results.get(FIRST_REFUSAL, ()):
             if group.value is not None:
                 yield FIRST_ASK.format(group.group), group.value
+
+
+def _of_pairs(pairs: Sequence[PairResult], reading: Reading) -> Iterator[str]:
+    """Remarks on the pairs of the outcome: rows and names that contradict each other, and spreads that are unlike."""
+    own = [pair for pair in pairs if not pair.alarm_only]
+    contrary = [f"{pair.group_1} and {pair.group_2}" for pair in own if CONTRARY in pair.notes]
+    if contrary:
+        yield f"{CONTRARY} ({listed(contrary)})"
+    unlike = [pair for pair in own if pair.verdict is Verdict.PASS and _spread_p(pair) < UNLIKE]
+    for pair in sorted(unlike, key=_spread_p)[:3]:
+        one, two = (
+            (name, float(str(pair.statistics[f"spread_{at}"])))
+            for at, name in enumerate((pair.group_1, pair.group_2), start=1)
+        )
+        (more, wide), (less, narrow) = (one, two) if one[1] > two[1] else (two, one)
+        sizes = f"SD {amount(wide, reading.values.kind)} against {amount(narrow, reading.values.kind)}"
+        yield (
+            f"{more} spreads more than {less} on {reading.name} ({sizes}, Brown–Forsythe "
+            f"{p_words(_spread_p(pair))}): a way of being treated differently that this verdict does not judge"
+        )
+
+
+def _spread_p(pair: PairResult) -> float:
+    p = pair.statistics.get("spread_p_value")
+    return p if isinstance(p, float) else 1.0
 
 
 def _rates(every: Sequence[_Grouping]) -> dict[str, JSON]:

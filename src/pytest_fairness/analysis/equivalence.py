@@ -9,10 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_fairness.analysis.family import Family, Member, missing_answers, unequal_refusals, unless_refused
+from pytest_fairness.analysis.family import (
+    Family,
+    Member,
+    missing_answers,
+    p_lost,
+    unequal_refusals,
+    unless_refused,
+)
 from pytest_fairness.analysis.policy import (
     Decision,
     Rule,
+    about_names,
     capped,
     first_match,
     needed,
@@ -98,6 +106,7 @@ def analyze_equivalence(
     metric, refusals = rows.measure(), rows.refusals()
     table = compared(metric)
     lost, total = rows.unanswered(table)
+    without = missing_answers(rows.by, design, rows.missing)
     own = Member(
         name=reading.name,
         by=rows.by,
@@ -106,14 +115,15 @@ def analyze_equivalence(
         decide=lambda table, rule: _decide(table, rule, alpha),
         lost=lost,
         total=total,
-        imputed=lambda at, high: compared(rows.imputed(table, at, high).measure()),
+        p_lost=p_lost(without),
+        imputed=lambda at, high, alike: compared(rows.imputed(table, at, high, at_random=alike).measure()),
         stands=False,
         lower_is_worse=reading.lower_is_worse,
         alarm_only=False,
         mde=np.full(table.first.size, np.nan),
     )
     family = Family(
-        [own, *missing_answers(rows.by, design, rows.missing)],
+        [own, *without],
         Rule(alpha=alarm_share * alpha, correction=correction, **nouns(frame, design)),
     )
     first, *others = family.judge()
@@ -160,7 +170,7 @@ def _decide(table: PairTable, rule: Rule, alpha: float) -> list[Decision]:
         ways = [now * (half / room) ** 2] if math.isfinite(half) and room > 0 else []
         return undecided(Reason.PRECISION, needed(ways, now, noun))
 
-    return first_match(
+    decisions = first_match(
         table,
         rule,
         *too_little(table, rule, alarm),
@@ -170,6 +180,7 @@ def _decide(table: PairTable, rule: Rule, alpha: float) -> list[Decision]:
         (significant, Decision(Verdict.FLAG, notes=("the groups differ, perhaps by more than the margin",))),
         (True, until_inside),
     )
+    return about_names(table, rule, decisions)
 
 
 def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:
@@ -221,7 +232,7 @@ def _sentence(
     if pair is None:
         return "there are no two groups to compare"
     if pair.alarm_only:
-        return left_without(pair, "an outcome", "trials", missing)
+        return f"no alarm on {reading.name} itself, but {left_without(pair, 'an outcome', 'trials', missing)}"
     if "margin" not in pair.statistics or pair.reason in (Reason.RAGGED, Reason.UNSCORED):
         return f"{pair.group_1} and {pair.group_2} cannot be compared on {pair.metric}; it takes {pair.needs}"
     kind, own_unit = reading.values.kind, reading.unit
@@ -234,8 +245,10 @@ def _sentence(
     gap = f"{first} is {amount(-apart, kind, own_unit)} lower than {second} on {pair.metric}"
     if apart == 0:
         gap = f"{first} and {second} are alike on {pair.metric}"
-    ends = f"{amount(low, kind)} to {amount(high, kind)}"
-    sure = f"{confidence} interval of the difference {ends}, TOST {p_words(pair.p_value)}"
+    sure = f"TOST {p_words(pair.p_value)}"
+    if low < apart < high:
+        ends = f"{amount(low, kind)} to {amount(high, kind)}"
+        sure = f"{confidence} interval of the difference {ends}, {sure}"
     if verdict is Verdict.PASS:
         count = "the two groups" if pairs == 1 else f"all {pairs} pairs of groups"
         return f"{count} are equivalent within ±{allowed}; the widest apart: {gap} ({sure})"

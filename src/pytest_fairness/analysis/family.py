@@ -15,6 +15,8 @@ import numpy as np
 
 from pytest_fairness.analysis.policy import (
     LIKELY_REFUSAL_DIFFERENCE,
+    LOST_ALIKE,
+    MARGIN,
     MAX_REFUSAL_DIFFERENCE,
     MAX_UNSCORED,
     MINIMUM_N,
@@ -26,9 +28,10 @@ from pytest_fairness.analysis.policy import (
     spec_verdict,
     undecided,
 )
-from pytest_fairness.analysis.sentences import NO_ANSWER, percent
+from pytest_fairness.analysis.sentences import NO_ANSWER, WORST_RANK, percent
 from pytest_fairness.model import ALARMS, JSON, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints, Membership
+from pytest_fairness.statistics.clusters import TINY
 from pytest_fairness.statistics.compare import RATES, Metric, measure
 from pytest_fairness.statistics.corrections import correct, minimum_detectable_effect
 from pytest_fairness.statistics.pair_table import EMPTY, PairTable
@@ -40,8 +43,9 @@ class Member:
     """One metric of the family over one grouping: its pairs, and how they are decided.
 
     ``unreported`` are the p-values of further pairs that count in the correction. Of the ``total`` trials of each pair
-    (P × groups) so many are ``lost``, without an outcome; ``imputed(place, first_high)`` is the table of that pair
-    alone with those at the extremes, None where it cannot be compared. An alarm on a pair with many lost ``stands``
+    (P × groups) so many are ``lost``, without an outcome, which both groups are alike with ``p_lost``; ``imputed(place,
+    first_high, at_random)`` is the table of that pair alone with those at the extremes, or where they would be at
+    random, None where it cannot be compared. An alarm on a pair with many lost ``stands``
     where it remains at the extreme that speaks against it. The direction of a difference is that of ranks where it is
     ``by_rank``. ``favourable`` is the value, 1 or 0, of the favourable answer of a yes/no outcome, None where that is
     not known; ``lower_is_worse`` is None where no group is worse off. ``report`` gives what is reported of each pair
@@ -58,7 +62,8 @@ class Member:
     unreported: Floats = field(default_factory=lambda: EMPTY)
     lost: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.intp))
     total: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.intp))
-    imputed: Callable[[int, bool], PairTable | None] = lambda _at, _high: None
+    p_lost: Floats = field(default_factory=lambda: EMPTY)
+    imputed: Callable[[int, bool, bool], PairTable | None] = lambda _at, _high, _random: None
     stands: bool = True
     noun: str = "outcome"
     by_rank: bool = False
@@ -89,12 +94,19 @@ def missing_answers(by: str, design: Membership, missing: Bools) -> list[Member]
     return beside(measure(design, missing.astype(np.float64), everyone, OutcomeKind.REFUSAL), NO_ANSWER, by)
 
 
+def p_lost(missing: Sequence[Member]) -> Floats:
+    """p of equal shares of missing answers, corrected over the pairs, of what :func:`missing_answers` gives."""
+    return correct(missing[0].table.p_value, "bonferroni") if missing else EMPTY
+
+
 class Judged(NamedTuple):
-    """A member with its table as it was judged, and the decision on each pair."""
+    """A member with its table as it was judged, the decision on each pair, and the table with refusals ranked worst,
+    with the pairs whose effect is that of it."""
 
     member: Member
     table: PairTable
     decisions: list[Decision]
+    ranked: tuple[PairTable, Bools] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +161,9 @@ class Family:
     def _settled(self, at: int, place: int, decision: Decision) -> Decision:
         """What stands where trials of two groups have no outcome: bounds first, UNSCORED where they leave it open.
 
-        A PASS with any lost has to pass with them at both extremes (Horowitz & Manski 2000). With over 5 % lost an
-        alarm stands if it remains where they are least favourable to it, by the milder of the two verdicts.
+        A PASS with any lost has to pass with them at both extremes (Horowitz & Manski 2000), or, where both groups lost
+        as many, at the quartiles. With over 5 % lost an alarm stands if it remains where they are least favourable to
+        it, by the milder of the two verdicts.
         """
         member, cases, noun = self.members[at], self.rule.case_noun, self.members[at].noun
         lost = member.lost[place]
@@ -159,12 +172,14 @@ class Family:
         if decision.reason is Reason.RAGGED or not (over or decision.verdict is Verdict.PASS):
             return decision
         if decision.verdict is Verdict.PASS:
-            again = [self._imputed(at, place, high) for high in (True, False)]
+            alike = member.p_lost.size > 0 and bool(member.p_lost[place] > LOST_ALIKE)
+            again = [self._imputed(at, place, high, at_random=alike) for high in (True, False)]
             if all(one is not None and one[0].verdict is Verdict.PASS for one in again) or (None in again and not over):
                 return decision
             if not over:
-                needs = f"{article} {noun} for the {int(lost.sum())} {cases} without one: at their worst they would "
-                return undecided(Reason.PRECISION, needs + "turn the PASS")
+                could = "they could" if alike else "at their worst they would"
+                needs = f"{article} {noun} for the {int(lost.sum())} {cases} without one: {could} turn the PASS"
+                return undecided(Reason.PRECISION, needs)
         elif decision.verdict in ALARMS:
             # Least favourable to a difference: the higher group's missing outcomes are the lowest, and the other way.
             least = self._imputed(at, place, bool(member.direction(member.table)[place] < 0))
@@ -174,11 +189,11 @@ class Family:
         needs = f"{article} {noun} for more {cases}: {percent(many)} of a group's have none, and what is missing could "
         return undecided(Reason.UNSCORED, needs + "turn the verdict")
 
-    def _imputed(self, at: int, place: int, high: bool) -> tuple[Decision, bool] | None:
-        """The decision on a pair with what is missing at an extreme, and whether its difference remains; None where
-        that cannot be compared."""
+    def _imputed(self, at: int, place: int, high: bool, *, at_random: bool = False) -> tuple[Decision, bool] | None:
+        """The decision on a pair with what is missing imputed, and whether its difference remains; None where that
+        cannot be compared."""
         member = self.members[at]
-        table = member.imputed(place, high)
+        table = member.imputed(place, high, at_random)
         if table is None:
             return None
         p = member.table.p_value.copy()
@@ -240,12 +255,21 @@ def too_small(difference: Floats, one: Floats, two: Floats, rule: Rule) -> Bools
 
 def pair_results(judged: Judged, rule: Rule) -> list[PairResult]:
     """One result a pair of groups; what is unknown (NaN) is None, or left out of ``statistics``."""
-    member, table, decisions = judged
+    member, table, decisions, ranked = judged
     labels, count = table.labels, table.first.size
     unknown = np.full(count, np.nan)
-    names, value, low, high = table.largest()
+    names, value, low, high = table.largest(MARGIN)
+    worse_off = _worse_off(member, table, rule)
+    if ranked is not None:
+        worst, chosen = ranked
+        of_worst, *ends = worst.largest(MARGIN)
+        value, low, high = (np.where(chosen, new, old) for old, new in zip((value, low, high), ends, strict=True))
+        names = [f"{of_worst[at]}{WORST_RANK}" if chosen[at] else name for at, name in enumerate(names)]
+        below = (value < 0) == member.lower_is_worse
+        lower = np.where(below, table.first, table.second)
+        # Labels are no better or worse, and what is refused most often is none of them.
+        worse_off = np.where(chosen & (member.kind is not OutcomeKind.CATEGORICAL) & (value != 0), lower, worse_off)
     lows, highs = shown(value, low, high)
-    worse_off = _worse_off(member, table, rule).tolist()
     spec_p, spec_size = (table.beside.get(name, unknown).tolist() for name in ("spec_p_value", "spec_effect"))
     statistics = _statistics(member, table) if member.report is None else member.report(table)
     mde = member.mde if member.mde is not None else unknown if member.report else _mde(table, rule)
@@ -270,7 +294,7 @@ def pair_results(judged: Judged, rule: Rule) -> list[PairResult]:
             effect_low=lows[at],
             effect_high=highs[at],
             difference=difference[at],
-            worse_off=labels[worse_off[at]] if worse_off[at] >= 0 else None,
+            worse_off=labels[int(worse_off[at])] if worse_off[at] >= 0 else None,
             test=table.test[at],
             scope="labels" if single[at] else "names",
             mde=mdes[at],
@@ -310,7 +334,8 @@ def _statistics(member: Member, table: PairTable) -> list[dict[str, JSON]]:
     for at, key in enumerate(("hedges_g", "d_from_cliffs_delta")[: len(table.effect_names) // 2 * 2]):
         for end, values in (("low", table.low), ("high", table.high)):
             columns[f"{key}_{end}"] = np.where(np.isnan(table.ragged), np.nan, values[:, at])
-    known = {name: values.tolist() for name, values in columns.items() if not np.isnan(values).all()}
+    unknown = {name: np.isnan(values) for name, values in columns.items()}
+    known = {name: values.tolist() for name, values in columns.items() if not unknown[name].all()}
     known |= {f"trials_{at + 1}": table.trials[:, at].astype(int).tolist() for at in (0, 1)}
     known |= {f"clusters_{at + 1}": table.clusters[:, at].astype(int).tolist() for at in (0, 1)}
     if "largest_gap_category" in known:
@@ -318,6 +343,8 @@ def _statistics(member: Member, table: PairTable) -> list[dict[str, JSON]]:
             at if math.isnan(at) else member.categories[int(at)] for at in known["largest_gap_category"]
         ]
     pairs = zip(*known.values(), strict=True)
+    if not any(unknown[name].any() for name in known if name in unknown):
+        return [{"by": member.by, **dict(zip(known, pair, strict=True))} for pair in pairs]
     alike = "by", member.by
     # NaN is not itself.
     return [dict([alike, *(one for one in zip(known, pair, strict=True) if one[1] == one[1])]) for pair in pairs]
@@ -326,7 +353,8 @@ def _statistics(member: Member, table: PairTable) -> list[dict[str, JSON]]:
 def _worse_off(member: Member, table: PairTable, rule: Rule) -> Ints:
     """The group that each pair finds worse off; −1 for neither, and for labels, which are no better or worse.
 
-    Where the difference is beyond chance it is the ranks that say so, and their direction counts.
+    Where the difference is beyond chance it is the ranks that say so, and their direction counts. Where the means of
+    the rows, which a reader is shown, and those of the clusters point apart, neither group is.
     """
     difference, own = table.difference, member.direction(table)
     unknown = member.lower_is_worse is None or (member.kind in RATES and member.favourable is None)
@@ -334,8 +362,17 @@ def _worse_off(member: Member, table: PairTable, rule: Rule) -> Ints:
         return np.full(difference.size, -1)
     direction = np.where(significant(table, rule) & (own != 0), own, difference)
     first = (direction < 0) == member.lower_is_worse
-    apart = ~np.isnan(difference) & (direction != 0)
+    apart = ~np.isnan(difference) & (direction != 0) & ~(difference * _row_gap(table) < 0)
     return np.where(apart, np.where(first, table.first, table.second), -1)
+
+
+def _row_gap(table: PairTable) -> Floats:
+    """The difference of the means of the rows; 0 where they are not known."""
+    means = "mean" if "mean_1" in table.beside else "rate"
+    if f"{means}_1" not in table.beside:
+        return np.zeros(table.first.size)
+    gap = table.beside[f"{means}_1"] - table.beside[f"{means}_2"]
+    return np.where(np.abs(gap) > TINY * np.abs(table.beside[f"{means}_1"]), gap, 0.0)
 
 
 def _mde(table: PairTable, rule: Rule) -> Floats:

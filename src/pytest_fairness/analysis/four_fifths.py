@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pytest_fairness.analysis.family import Family, Member, missing_answers
+from pytest_fairness.analysis.family import Family, Member, missing_answers, p_lost
 from pytest_fairness.analysis.policy import (
     MAX_RAGGED,
     MINIMUM_N,
+    TRIVIAL,
     Decision,
     Rule,
+    about_names,
     capped,
     first_match,
     undecided,
@@ -29,11 +32,22 @@ from pytest_fairness.analysis.reading import (
     nouns,
     reasons_by_group,
 )
-from pytest_fairness.analysis.sentences import effect_with_interval, left_without, lost_words, p_words
+from pytest_fairness.analysis.sentences import effect_with_interval, left_without, listed, lost_words, p_words
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict, deciding_pair
-from pytest_fairness.statistics.arrays import Bools, Coded, Floats, Ints, Membership, Values, require_frame, row_name
+from pytest_fairness.statistics.arrays import (
+    Bools,
+    Coded,
+    Floats,
+    Ints,
+    Membership,
+    Values,
+    refuse_text_numbers,
+    require_frame,
+    row_name,
+)
 from pytest_fairness.statistics.compare import Metric, describe_groups
+from pytest_fairness.statistics.effects import LOGIT_TO_D
 from pytest_fairness.statistics.layout import Pairs
 from pytest_fairness.statistics.pair_table import PairTable, combine
 from pytest_fairness.statistics.proportions import (
@@ -51,6 +65,9 @@ if TYPE_CHECKING:
     from pytest_fairness.scorers.outcome import Outcome
 
 HIGHEST = "highest"
+PRACTICAL = 0.9
+"""A ratio from here on does not matter in practice, where less than nearly everybody is favoured."""
+TOO_LITTLE = "apart by more than chance, too little to matter"
 LEAST_RATIO = 2 / 3
 """A PASS needs the lower end of the ratio's 90 % interval to reach this: four fifths of four fifths is .64."""
 
@@ -66,14 +83,16 @@ def analyze_four_fifths(
     reference: str | None = None,
     alpha: float = 0.05,
     correction: str = "bonferroni",
+    practical_ratio: float = PRACTICAL,
     bare_ratio: bool = False,
     scorers: Mapping[str, Any] | None = None,
 ) -> Finding:
     """Compare the rate of the favourable decision of each group with that of the reference group.
 
     Who was refused was not selected. FAIL where the ratio is below four fifths, significantly after correction, and one
-    favourable decision more would not turn the order; FLAG where it is at least four fifths and the rates differ
-    significantly; PASS where the lower end of every ratio's 90 % interval (on clusters) reaches two thirds.
+    favourable decision more would not turn the order; FLAG where it is at least four fifths, and the rates differ
+    significantly and by what matters in practice; PASS where the lower end of every ratio's 90 % interval (on clusters)
+    reaches two thirds.
 
     Args:
         frame, outcome, by, cluster, block, alpha, correction, scorers: as for ``analyze_disparity``.
@@ -82,6 +101,9 @@ def analyze_four_fifths(
         reference: the group that others are compared with, declared beforehand; ``None`` or ``"highest"`` for the
             group with the highest rate among those of at least 2 % of the data. The data then choose it, so all pairs
             of groups count as the family.
+        practical_ratio: a ratio from here on does not matter in practice (29 CFR 1607.4(D): "in both statistical and
+            practical terms"), unless nearly everybody is favoured, over .9 of one group, and the odds ratio has d of .2
+            or more: .99 against .891 is a ratio of .9 and ten times as many rejected.
         bare_ratio: judge by the ratio alone (below four fifths FAILs, anything else PASSes), for readers of the
             literal rule. With few decisions that is no more than a toss of a coin, and the finding says so.
 
@@ -91,12 +113,14 @@ def analyze_four_fifths(
     """
     columns = as_columns(by)
     check_level(alpha, correction)
+    if not 0 < practical_ratio <= 1:
+        raise UsageError(f"practical_ratio={practical_ratio!r}: give a ratio above 0 and up to 1, as .9")
     name, yes, present = read_decisions(require_frame(frame), outcome, favourable, scorers)
     declared = None if reference == HIGHEST else reference
     if declared is not None and len(columns) > 1:
         raise UsageError("reference=… names one group, but by=… names several classes: analyse them one by one")
     every = [
-        _grouping(called, design, name, yes, present, declared, bare=bare_ratio)
+        _grouping(called, design, name, yes, present, declared, practical=practical_ratio, bare=bare_ratio)
         for called, design in groupings(frame, columns, cluster, block)
     ]
     design = every[0].design
@@ -113,19 +137,27 @@ def analyze_four_fifths(
         verdict=verdict,
         reason=reason,
         sentence=four_fifths_sentence(
-            verdict, reason, decider, by=called, clusters=rule.cluster_noun, cases=rule.case_noun, missing=missing
+            verdict,
+            reason,
+            decider,
+            by=called,
+            clusters=rule.cluster_noun,
+            outcome=name,
+            cases=rule.case_noun,
+            missing=missing,
         ),
         by=called,
         groups=[group for one in every for group in one.groups],
         decider=decider,
         tested=_in_words,
-        notes=tuple(dict.fromkeys(_notes(every, bare_ratio, missing, rule.case_noun))),
+        notes=tuple(dict.fromkeys([*_notes(every, bare_ratio, missing, rule.case_noun), *_trifles(pairs)])),
         pairs=pairs,
         family={**family.facts(pairs), "alpha": None if bare_ratio else alpha},
         **every[0].rows.facts,
         details={
             "reference": {one.rows.by: one.reference for one in every},
             "reference_declared": declared is not None,
+            "practical_ratio": practical_ratio,
             "mode": "bare ratio" if bare_ratio else "ratio with significance and flip-flop",
         },
     )
@@ -157,6 +189,8 @@ def read_decisions(
     if isinstance(favourable, Collection) and not isinstance(favourable, str):
         wanted = list(favourable)
     yes = series.isin(wanted).to_numpy(dtype=np.bool_, na_value=False) & present
+    if favourable is True and not yes.any():
+        refuse_text_numbers(found.name, series)
     if favourable is True and yes.any():
         values = series.to_numpy(dtype=object)
         for at in np.flatnonzero(present).tolist():
@@ -189,7 +223,15 @@ class _Decided(NamedTuple):
 
 
 def _grouping(
-    by: str, design: Membership, name: str, yes: Floats, present: Bools, reference: str | None, *, bare: bool
+    by: str,
+    design: Membership,
+    name: str,
+    yes: Floats,
+    present: Bools,
+    reference: str | None,
+    *,
+    practical: float,
+    bare: bool,
 ) -> _Decided:
     """Count and test; who was refused got no favourable decision and counts. Where the data choose the reference, all
     pairs count in the family. Raises FrameError for a *reference* that is no group."""
@@ -220,8 +262,8 @@ def _grouping(
     table = _compared(rows, metric, reported)
     lost, total = rows.unanswered(table)
 
-    def imputed(at: int, high: bool) -> PairTable:
-        two = rows.imputed(table, at, high)
+    def imputed(at: int, high: bool, alike: bool) -> PairTable:
+        two = rows.imputed(table, at, high, at_random=alike)
         return _compared(two, two.measure(), np.zeros(1, dtype=np.intp))
 
     def judged(table: PairTable, at: int, rule: Rule) -> Decision:
@@ -232,7 +274,14 @@ def _grouping(
             return undecided(Reason.N, f"decisions about {table.labels[group]}, which has none")
         if table.ragged[at] > MAX_RAGGED:
             return undecided(Reason.RAGGED, "both groups in every block, or block=None if blocks mean nothing here")
-        decision = decide(ratio, float(table.corrected[at]), alpha=rule.alpha, bare=bare, cases=rule.case_noun)
+        decision = decide(
+            ratio,
+            float(table.corrected[at]),
+            alpha=rule.alpha,
+            practical=practical,
+            bare=bare,
+            cases=rule.case_noun,
+        )
         if decision.reason is Reason.SMALL_NUMBERS:
             chance = chance_of(ratio.ratio, x, n, design_effect=float(table.beside["design_effect"][at]))
             share = f"{100 * chance:.0f} %" if chance >= 0.005 else "under 1 %"
@@ -240,7 +289,9 @@ def _grouping(
             return replace(decision, notes=(*decision.notes, note))
         if table.trials[at, 1] < SMALLEST_SHARE * sum(n) and decision.verdict is Verdict.PASS:
             return undecided(Reason.N, "a reference group of at least 2 % of the data", *decision.notes)
-        return capped(table, at, rule) if decision.verdict is Verdict.FAIL and table.alone[at] else decision
+        if decision.verdict is Verdict.FAIL and table.alone[at]:
+            return capped(table, at, rule)
+        return decision
 
     member = Member(
         name=name,
@@ -248,12 +299,13 @@ def _grouping(
         table=table,
         metric=metric,
         kind=metric.kind,
-        decide=lambda table, rule: first_match(table, rule, (True, judged)),
+        decide=lambda table, rule: about_names(table, rule, first_match(table, rule, (True, judged))),
         report=lambda table: [{"by": by, **_figures(table, at)} for at in range(table.first.size)],
         spec_tests=metric.pairs.first.size,
         unreported=np.zeros(0) if declared else np.delete(_selection_p(metric), reported),
         lost=lost[:0] if bare else lost,
         total=total,
+        p_lost=p_lost(missing_answers(by, last, ~used))[reported] if lost.any() else np.zeros(0),
         imputed=imputed,
         noun="decision",
         lower_is_worse=True,
@@ -335,8 +387,17 @@ def _figures(table: PairTable, at: int) -> dict[str, JSON]:
 # ---------------------------------------------------------------- the rule
 
 
-def decide(ratio: ImpactRatio, q: float, *, alpha: float, bare: bool = False, cases: str = "cases") -> Decision:
-    """The rule: the ratio, significance after correction, and whether one decision more would turn it."""
+def decide(
+    ratio: ImpactRatio,
+    q: float,
+    *,
+    alpha: float,
+    practical: float = PRACTICAL,
+    bare: bool = False,
+    cases: str = "cases",
+) -> Decision:
+    """The rule: the ratio, significance after correction, whether one decision more would turn it, and whether what is
+    significant matters in practice."""
     if bare:
         return Decision(Verdict.FAIL if ratio.below else Verdict.PASS)
     if ratio.x_high == 0:
@@ -346,15 +407,27 @@ def decide(ratio: ImpactRatio, q: float, *, alpha: float, bare: bool = False, ca
             return Decision(Verdict.FAIL)
         why = "one decision more would turn it round" if ratio.flip_flop else "the difference is within chance"
         return undecided(Reason.SMALL_NUMBERS, f"more {cases} in the smaller group", f"below four fifths, but {why}")
-    if q < alpha:
+    beyond = q < alpha
+    if beyond and matters(ratio, practical):
         return Decision(Verdict.FLAG, notes=("at least four fifths, but the rates differ by more than chance",))
     fewest, least = min(ratio.n_low, ratio.n_high), MINIMUM_N[OutcomeKind.BINARY]
     if fewest < least:
         return undecided(Reason.PRECISION, f"at least {least} {cases} a group (now {fewest})")
     if ratio.low_90 >= LEAST_RATIO:
-        return Decision(Verdict.PASS)
+        return Decision(Verdict.PASS, notes=(TOO_LITTLE,) if beyond else ())
     needs = f"more {cases}, until the interval of the ratio stays above two thirds"
     return undecided(Reason.PRECISION, needs, "the interval reaches below two thirds")
+
+
+def matters(ratio: ImpactRatio, practical: float) -> bool:
+    """Whether the two rates differ by what matters in practice: their ratio is below *practical*, or nearly everybody
+    is favoured in one group, and the odds of being rejected in the other are not nearly the same.
+
+    Near 1 a ratio of rates is blind: the ratio of those rejected is what an applicant meets.
+    """
+    under = ratio.under(Fraction(practical).limit_denominator(10**6))
+    nearly_all = 10 * ratio.x_high > 9 * ratio.n_high
+    return under or (nearly_all and ratio.log_odds * LOGIT_TO_D >= TRIVIAL)
 
 
 # ---------------------------------------------------------------- words
@@ -367,12 +440,15 @@ def four_fifths_sentence(
     *,
     by: str,
     clusters: str,
+    outcome: str = "the decision",
     cases: str = "cases",
     missing: Mapping[str, str] | None = None,
 ) -> str:
     """Who gets the favourable decision how often, the ratio, and how sure that is."""
     if decider is not None and decider.alarm_only:
-        return f"{verdict}: {left_without(decider, 'a decision', cases, missing or {})}."
+        return (
+            f"{verdict}: no alarm on {outcome} itself, but {left_without(decider, 'a decision', cases, missing or {})}."
+        )
     if decider is None or "impact_ratio" not in decider.statistics:
         needs = f": it would take {decider.needs}" if decider is not None and decider.needs else ""
         return f"{verdict}: there are no two groups of {by} with decisions to compare{needs}."
@@ -394,6 +470,8 @@ def four_fifths_sentence(
     side = "below four fifths" if decider.statistics["below_four_fifths"] is True else "at least four fifths"
     if verdict is Verdict.FLAG and side.startswith("at least"):
         side += ", but apart by more than chance"
+    if TOO_LITTLE in decider.notes:
+        side += f", {TOO_LITTLE}"
     text = f"{verdict}: {rates}, {side} ({sure})"
     if verdict is Verdict.PASS:
         return f"{text}; no two groups of {by} are further apart."
@@ -435,3 +513,10 @@ def _notes(every: Sequence[_Decided], bare: bool, missing: Mapping[str, str], ca
             yield f"under 2 % of the data, so never the reference: {', '.join(tiny)}"
         if one.member.metric is not None and one.member.metric.copies_dropped:
             yield "repetitions with the same text count once in the tests, for a group has one cluster only"
+
+
+def _trifles(pairs: Sequence[PairResult]) -> Iterator[str]:
+    """Which pairs differ beyond chance, and too little to matter in practice."""
+    found = [f"{pair.group_1} and {pair.group_2}" for pair in pairs if TOO_LITTLE in pair.notes]
+    if found:
+        yield f"{TOO_LITTLE}: {listed(found)}"

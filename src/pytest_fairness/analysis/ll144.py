@@ -17,7 +17,7 @@ from pytest_fairness.analysis.four_fifths import read_decisions
 from pytest_fairness.errors import FrameError, UsageError, listed
 from pytest_fairness.errors import unknown as unknown_name
 from pytest_fairness.model import OutcomeKind
-from pytest_fairness.statistics.arrays import Bools, Floats, require_column, require_frame
+from pytest_fairness.statistics.arrays import Bools, Floats, refuse_text_numbers, require_column, require_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -223,6 +223,7 @@ def _outcome(
         refused = flags["refused"] & ~flags["undetermined"]
         return found.name, rate, np.where(refused, 0.0, chosen), (present & ~flags["undetermined"]) | refused, False
     if not numeric:
+        refuse_text_numbers(found.name, values, labels=False)
         seen = listed(repr(value) for value in values.dropna().drop_duplicates().tolist()[:8])
         raise UsageError(
             f"{found.name!r} holds {seen}: scores are numbers; of decisions, name the one that means selected with "

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_fairness.errors import FrameError
 from pytest_fairness.model import Status
 from pytest_fairness.scorers import is_refusal
+from pytest_fairness.statistics.arrays import refuse_text_numbers
 from pytest_fairness.trials_frame import any_text
 
 if TYPE_CHECKING:
@@ -112,25 +113,13 @@ def _judgeable(column: pd.Series[Any]) -> list[Any]:
     if not texts:
         return values
     example = next(value for value in values if isinstance(value, str))
-    if all(map(_is_number, texts)):
-        raise FrameError(
-            f"column {column.name!r} holds numbers written as text ({example!r}): labels cannot be more or less; "
-            f"convert it first, frame[{column.name!r}] = pd.to_numeric(frame[{column.name!r}])"
-        )
+    refuse_text_numbers(str(column.name), column, labels=False)
     if any(texts <= words for words in _YES_NO):
         raise FrameError(
             f"column {column.name!r} holds yes and no written as text ({example!r}): say which is yes, "
             f"frame[{column.name!r}] = frame[{column.name!r}] == {example!r}"
         )
     return values
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _check_names(table: pd.DataFrame, groups: list[str], column: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import NormalDist
 from typing import TypeAlias
@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pytest_fairness.analysis.false_alarms import ALPHA
-from pytest_fairness.analysis.sentences import percent
+from pytest_fairness.analysis.sentences import ABOUT, percent
 from pytest_fairness.model import ALARMS, OutcomeKind, PairResult, Reason, Verdict, deciding_pair
 from pytest_fairness.statistics.arrays import Bools
 from pytest_fairness.statistics.pair_table import PairTable
@@ -32,11 +32,16 @@ TRIVIAL = 0.2
 MARGIN = 0.5
 """Effects above this FAIL, and PASS needs the 90 % interval inside ± this (Cohen 1988: medium)."""
 MAX_UNSCORED = 0.05
+LOST_ALIKE = 0.2
+"""p of equal shares without an outcome over which nothing says that what is missing differs between two groups."""
 MAX_RAGGED = 0.20
 MAX_REFUSAL_DIFFERENCE = 0.05
 LIKELY_REFUSAL_DIFFERENCE = 0.2
 """p × pairs under which a difference in refusals of over 5 points bears on the scores."""
 RECOMMENDED_CLUSTERS = 10
+CONTRARY = "the rows and the clusters contradict each other about who is higher, so neither is evidence: p = 1"
+UNLIKE = 0.01
+"""p of equal spreads below which a PASS says that the groups are spread unlike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +136,14 @@ def judge(table: PairTable, rule: Rule) -> list[Decision]:
     beyond = significant(table, rule)
     alarm = beyond & (table.size >= TRIVIAL)
     signs = np.sign(np.nan_to_num(table.effect))
+    firm = table.firm(MARGIN).any(axis=1)
     apart = "each group always has the same outcome, and the two differ"
     turned = "the means and the ranks differ in opposite directions: a few extreme values turn the mean"
     close = "beyond chance, but under 5 points and with a ratio of .8 or more, so FAIL is FLAG"
+    unsure = "the interval of the difference holds 0, so FAIL is FLAG"
     near = "the rates differ by less than 5 points, and their ratio is between .8 and 1.25 (90 % intervals)"
     inside = "the whole 90 % interval of the difference is below the one declared"
-    return first_match(
+    decisions = first_match(
         table,
         rule,
         *too_little(table, rule, alarm),
@@ -152,12 +159,30 @@ def judge(table: PairTable, rule: Rule) -> list[Decision]:
         (alarm & (table.size <= MARGIN), Decision(Verdict.FLAG)),
         (alarm & table.close, Decision(Verdict.FLAG, notes=(close,))),
         (alarm & (table.single | table.one_part), capped),
+        (alarm & ~firm, Decision(Verdict.FLAG, notes=(unsure,))),
         (alarm, Decision(Verdict.FAIL)),
         (np.all((table.low > -MARGIN) & (table.high < MARGIN), axis=1), Decision(Verdict.PASS)),
         (table.near, Decision(Verdict.PASS, notes=(near,))),
         (table.inside, Decision(Verdict.PASS, notes=(inside,))),
         (True, _imprecise),
     )
+    decisions = about_names(table, rule, decisions)
+    for at in np.flatnonzero(table.contrary).tolist():
+        decisions[at] = replace(decisions[at], notes=(*decisions[at].notes, CONTRARY))
+    return decisions
+
+
+def about_names(table: PairTable, rule: Rule, decisions: list[Decision]) -> list[Decision]:
+    """The *decisions*, without a PASS on a group of one name: nothing tells that name from its group."""
+    named, found = table.named, list(decisions)
+    for at in np.flatnonzero(named.any(axis=1)).tolist():
+        if found[at].verdict is Verdict.PASS:
+            groups = np.array([table.first[at], table.second[at]])
+            names = sorted(table.only[group] for group in groups[named[at]].tolist())
+            about = f"{ABOUT}{' and '.join(names)}, not about {'their groups' if len(names) > 1 else 'the group'}"
+            needs = f"at least 2 {rule.cluster_noun} a group, better 20"
+            found[at] = undecided(Reason.N, needs, *found[at].notes, about)
+    return found
 
 
 def undecided(reason: Reason, needs: str | None, *notes: str) -> Decision:

@@ -226,7 +226,7 @@ def judge(compared: Sequence[Compared], *, alpha: float, correction: str, noun: 
     if not compared:
         return ()
 
-    def imputed(at: int, won: bool) -> PairTable | None:
+    def imputed(at: int, won: bool, _: bool) -> PairTable | None:
         again = compared[at].imputed
         return (
             None if again is None else _table([replace(compared[at], preference=again(won))], table.effect_names, noun)

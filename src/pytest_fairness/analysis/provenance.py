@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +10,10 @@ from pytest_fairness.analysis import persuasion
 from pytest_fairness.analysis.controls import controls_of
 from pytest_fairness.analysis.explanations import explain
 from pytest_fairness.analysis.policy import worst_spec
+from pytest_fairness.analysis.sentences import listed
 from pytest_fairness.model import NOT_COMPUTED, Finding, GroupResult, PairResult, Reason, Status, Verdict
 from pytest_fairness.running_test import current_test
+from pytest_fairness.statistics.arrays import spelled_alike, texts_of
 from pytest_fairness.trials_frame import ONE_MESSAGE
 
 if TYPE_CHECKING:
@@ -95,6 +97,9 @@ def finding_of(
     """The stamped finding about *frame*. Its p-values are those of *decider*, which the sentence is about and whose
     test statistic and effect size *tested* gives in words; other *fields* are those of :class:`Finding`."""
     statistic, effect = (NOT_COMPUTED, NOT_COMPUTED) if decider is None else _in_words(decider, tested)
+    outcome = str(fields.get("outcome", ""))
+    texts = texts_of(frame[outcome]) if outcome in frame.columns else []
+    spelled = [*_alike("groups", [group.group for group in groups]), *_alike("outcomes", texts)]
     of_pairs: dict[str, Any] = {
         "spec_verdict": None if decider is None else worst_spec(pair.spec_verdict for pair in pairs),
         "protected_class": by,
@@ -107,7 +112,17 @@ def finding_of(
         "refusal_rates": {group.group: group.refusal_rate for group in groups if group.refusal_rate is not None},
         "pairs": tuple(pairs),
     }
-    return stamp(Finding(**{**of_pairs, **fields}), frame)
+    notes = (*fields.pop("notes", ()), *spelled)
+    return stamp(Finding(**{**of_pairs, **fields, "notes": notes}), frame)
+
+
+def _alike(what: str, labels: Iterable[str]) -> list[str]:
+    """A remark on each few of the *labels* that are likely meant to be one."""
+    return [
+        f"{listed([repr(label) for label in same])} differ by case or blanks alone and count as different {what}: "
+        "make them one if they are"
+        for same in spelled_alike(dict.fromkeys(labels))[:3]
+    ]
 
 
 def _in_words(decider: PairResult, tested: Callable[[PairResult], tuple[str, str]]) -> tuple[str, str]:

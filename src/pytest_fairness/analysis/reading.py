@@ -142,9 +142,9 @@ class ScoredRows:
         own = self.reading.values
         return measure(self.design, own.values, self.used, own.kind, categories=len(own.categories), seed=self.seed)
 
-    def imputed(self, table: PairTable, at: int, first_high: bool) -> ScoredRows:
+    def imputed(self, table: PairTable, at: int, first_high: bool, *, at_random: bool = False) -> ScoredRows:
         """The two groups of the pair at a place alone, with what is missing of the first at the high end and of the
-        second at the low one, or turned."""
+        second at the low one, or turned; see :func:`impute`."""
         own, codes = self.reading.values, self.design.group.codes
         pair = int(table.first[at]), int(table.second[at])
         values = impute(
@@ -156,6 +156,7 @@ class ScoredRows:
             missing=self.missing,
             first_high=first_high,
             scale=(self.reading.low, self.reading.high),
+            at_random=self.design.cluster * self.design.blocks + self.design.block if at_random else None,
         )
         two = Coded((codes == pair[1]).astype(np.intp), tuple(self.design.group.labels[one] for one in pair))
         return replace(

@@ -18,6 +18,10 @@ FIRST_REFUSAL = "refusal at first"
 NO_ANSWER = "no answer"
 #: How the rate of a group is called that was refused when it was first asked.
 FIRST_ASK = "{}, first ask"
+ABOUT = "about "
+"""Begins a note on whose names a result is about."""
+WORST_RANK = ", refusals ranked worst"
+"""Ends the name of an effect in which a refusal is worse than any answer."""
 
 
 # ---------------------------------------------------------------- numbers
@@ -109,7 +113,7 @@ class Subject:
     outcome were judged, ``raised`` those of them that raise the alarm. ``answers`` are the two labels of a yes/no
     outcome, the favourable one last. ``missing`` says of each group without some outcomes why: status and first reason.
     ``turning`` names the rows that turn a mean, ``in_block`` the effect of the decider in the one block that raises the
-    alarm by itself.
+    alarm by itself. ``still``: in how many blocks no answer varied, of how many.
     """
 
     outcome: str
@@ -126,6 +130,7 @@ class Subject:
     missing: Mapping[str, str] = field(default_factory=dict)
     turning: str = ""
     in_block: str = ""
+    still: tuple[int, int] = (0, 0)
 
     def sentence(
         self, verdict: Verdict, reason: Reason | None, decider: PairResult | None, alarms: Sequence[PairResult]
@@ -147,8 +152,10 @@ class Subject:
             return f"{verdict}: no alarm on {self.outcome} itself, but {also}."
         if verdict in ALARMS:
             text = self._difference(decider)
+        elif verdict is Verdict.PASS:
+            text = self._no_difference(decider) + self._room()
         else:
-            text = self._no_difference(decider) if verdict is Verdict.PASS else self._open(reason, decider)
+            text = self._open(reason, decider)
         return f"{verdict}: {text}" + (f"; also, {also}" if also else "") + "."
 
     # ------------------------------------------------------------ one verdict each
@@ -159,13 +166,15 @@ class Subject:
             means = f"{self._amount(low)} against {self._amount(high)}; {self.turning}"
             ranks = f"{worse} ranks lower than {better} on {self.outcome} ({self._sure(pair)})"
             return f"{ranks}, but its mean does not: {means}"
-        worst, answered = (pair.statistics.get(f"{which}_p_value") for which in ("worst_rank", "complete_case"))
-        if isinstance(worst, float) and isinstance(answered, float) and worst < answered:
-            # The p-value is that of the worst ranks, the effect that of the answers: each stands with its own.
-            effect = f"{interval_words(pair, of=pair.worse_off)}; {self._basis(pair)}"
-            corrected = f"corrected {p_words(pair.corrected_p_value)}"
-            more = f"and by more with refusals ranked worst ({corrected})"
-            return f"{self._gap(pair)} among those answered ({effect}), {more}"
+        if pair.effect_name.endswith(WORST_RANK):
+            effect = f"{interval_words(pair, of=pair.worse_off)}, corrected {p_words(pair.corrected_p_value)}"
+            if pair.effect * (pair.difference or 0.0) < 0:
+                worse, better, low, high = self._ordered(pair)
+                answered = f"{self._amount(low)} against {self._amount(high)} ({self._basis(pair)})"
+                ranked = f"{worse} is worse off than {better} on {self.outcome} with refusals ranked worst ({effect})"
+                return f"{ranked}, although not among those answered: {answered}"
+            more = f"and by more with refusals ranked worst ({effect})"
+            return f"{self._gap(pair)} among those answered ({self._basis(pair)}), {more}"
         if self.in_block and pair.corrected_p_value >= ALPHA:
             return f"{self.in_block}; over all {self.block}s {self._gap(pair)} ({self._sure(pair)})"
         return f"{self._gap(pair)} ({self._sure(pair)}){self._likewise(pair)}"
@@ -180,7 +189,7 @@ class Subject:
         return f"; also {'; '.join(named[:3])}" + (f"; and {len(named) - 3} more" if len(named) > 3 else "")
 
     def _no_difference(self, pair: PairResult) -> str:
-        among = "between the two groups" if self.pairs == 1 else f"among {self.pairs} pairs of groups"
+        among = self._among()
         same = next((note for note in pair.notes if note.startswith("saturated: ")), "")
         if same:
             always = f"always {self._always(pair)} ({self._basis(pair)})"
@@ -203,6 +212,20 @@ class Subject:
         none = f"no difference {size} on {self.outcome} {among} of {self.by}"
         return f"{none}; the widest: {widest} ({sure}; {self._basis(pair)})"
 
+    def _among(self) -> str:
+        return "between the two groups" if self.pairs == 1 else f"among {self.pairs} pairs of groups"
+
+    def _room(self) -> str:
+        """In which share of the texts nothing but a large bias could have shown; empty where all left room."""
+        still, live = self.still
+        if not still:
+            return ""
+        texts = "text" if self.block == "template" else self.block
+        return (
+            f"; in {still} of {live} {texts}{'s' * (live != 1)} no answer varied: only a bias that turns a clear case "
+            "could have shown"
+        )
+
     def _open(self, reason: Reason | None, pair: PairResult) -> str:
         why = [f"{group}: {self.missing[group]}" for group in (pair.group_1, pair.group_2) if group in self.missing]
         words = {
@@ -215,7 +238,12 @@ class Subject:
             "refused": self._mostly_refused(pair),
         }
         text = _OPEN[reason].format(**words) if reason in _OPEN else f"{self._gap(pair)}, too uncertain to tell"
-        sure = "" if reason in (Reason.N, Reason.UNSCORED, Reason.RAGGED) else f" ({self._sure(pair)})"
+        about = next((note for note in pair.notes if note.startswith(ABOUT)), "")
+        if about and reason is Reason.N:
+            text = f"{self._gap(pair)} ({self._sure(pair)}), which is {about}"
+        if reason is Reason.NO_ROOM:
+            text = f"no difference on {self.outcome} {self._among()}{self._room()}"
+        sure = "" if reason in (Reason.N, Reason.UNSCORED, Reason.RAGGED, Reason.NO_ROOM) else f" ({self._sure(pair)})"
         needs = reason is not Reason.DIFFERENTIAL_REFUSAL and pair.needs
         return text + sure + (f"; it would take {pair.needs}" if needs else "")
 

@@ -194,6 +194,7 @@ def _planned(
     if marker.name == GRID:
         requested = arguments.pop("strategies", None), arguments.pop("scorer", None)
         ladder = ladder_of(*requested, arguments["personas_folder"])
+        arguments.pop("room", None)  # of the verdict, not of what is asked
     try:
         inspect.signature(expand).bind(**arguments)
     except TypeError as error:
@@ -320,9 +321,10 @@ class Labels(NamedTuple):
     controls: Mapping[str, str]
     justifications: tuple[Justification, ...]
     finding: bool = True
+    room: bool = False
 
 
-_LABELS = ("id", "module", "description", "controls", "justification", "alpha", "finding")
+_LABELS = ("id", "module", "description", "controls", "justification", "alpha", "room", "finding")
 
 
 def labels_of(item: pytest.Item) -> Labels:
@@ -351,6 +353,7 @@ def labels_of(item: pytest.Item) -> Labels:
         controls=checked_controls(keywords.get("controls"), item.nodeid),
         justifications=() if given is None else (parse(given, f"{item.nodeid}: justification"),),
         finding=keywords.get("finding", True),
+        room=any(marker.kwargs.get("room") for name in ("fairness", GRID) for marker in item.iter_markers(name)),
     )
 
 

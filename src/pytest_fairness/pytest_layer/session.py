@@ -329,6 +329,7 @@ class FairnessSession:
             test_module=labels.module,
             description=labels.description,
             controls=labels.controls,
+            room=labels.room,
             emit=emit,
             keep=basis.append,
             policy=context.settings,

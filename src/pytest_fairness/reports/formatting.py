@@ -132,6 +132,7 @@ _REASONS = {
     Reason.TEMPLATE: "one template differs",
     Reason.SMALL_NUMBERS: "small numbers",
     Reason.DIFFERENTIAL_REFUSAL: "a group is refused more",
+    Reason.NO_ROOM: "answers hardly vary",
     Reason.OVERLAP: "too few shared personas",
     Reason.MIXED_MODELS: "several models answered",
     Reason.UNRECORDED: "not recorded",

@@ -6,7 +6,8 @@ This is the only module of the statistical core that sees pandas: everything aft
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -42,7 +43,7 @@ class Membership:
     """Who stands where: one entry a row of the frame.
 
     ``cluster_name`` and ``block_name`` are the columns, ``None`` where each row is its own cluster, or all rows are one
-    block. ``parts`` are first and last name of each cluster (one
+    block, ``cluster_labels`` what the clusters are called. ``parts`` are first and last name of each cluster (one
     code a label of the clusters), where names have both; ``copy`` marks rows whose reply is that of a previous
     repetition of the same cell, None where the replies are not known.
     """
@@ -56,6 +57,7 @@ class Membership:
     has_refusals: bool
     cluster_name: str | None
     block_name: str | None
+    cluster_labels: tuple[str, ...] = ()
     parts: tuple[Coded, ...] = ()
     copy: Bools | None = None
 
@@ -227,6 +229,7 @@ def read_design(
         has_refusals="refused" in frame.columns,
         cluster_name=None if clusters is None else cluster,
         block_name=block,
+        cluster_labels=() if clusters is None else clusters.labels,
         parts=() if clusters is None or cluster != DEFAULT_CLUSTER else _parts(frame, clusters),
         copy=None if clusters is None else _copies(frame, group, clusters, block_codes),
     )
@@ -280,8 +283,10 @@ def _copies(frame: pd.DataFrame, group: Coded, clusters: Coded, block: Ints) -> 
 
 # ---------------------------------------------------------------- outcomes
 
-LARGEST = 1e100
-"""Larger values have squares that a float cannot hold."""
+LARGEST, SMALLEST = 1e100, 1e-150
+"""Larger values, and smaller ones than 0, have squares that a float cannot hold."""
+MOST_LABELS = 20
+"""More different texts than this are labels only where that is said."""
 ORDINAL_LEVELS = 11
 """Whole numbers with at most this many distinct values are ranks of a scale, not quantities."""
 _NUMBERS = (bool, int, float, Decimal, np.bool_, np.number)
@@ -326,6 +331,10 @@ def read_outcome(
         raise FrameError(f"unknown outcome kind {kind!r}; it is one of {known}, or 'auto'") from None
     if wanted is OutcomeKind.CATEGORICAL:
         return _labelled(column, series, wanted, favourable)
+    if isinstance(series.dtype, pd.CategoricalDtype) and series.dtype.ordered and favourable is None:
+        ordered = _in_order(column, series, wanted)
+        if ordered is not None:
+            return ordered
     # A pandas category holds labels, unless it is declared to hold numbers.
     named = wanted is not None and isinstance(series.dtype, pd.CategoricalDtype)
     numbers = _as_numbers(series.astype(object) if named else series)
@@ -335,8 +344,11 @@ def read_outcome(
             refuse(frame, column, other, lambda at: f"{series.iloc[at]!r} is not a number, but the kind is {wanted}")
             raise FrameError(f"column {column!r}: values of type {series.dtype} are not numbers")
         _require_text(frame, column, series)
+        refuse_text_numbers(column, series)
         return _labelled(column, series, wanted, favourable)
     refuse(frame, column, np.abs(numbers) > LARGEST, lambda at: _too_large(series.iloc[at]))
+    tiny = (numbers != 0) & (np.abs(numbers) < SMALLEST)
+    refuse(frame, column, tiny, lambda _: _TOO_SMALL)
     why = None
     if wanted is None:
         wanted, why = _infer(series, numbers[~np.isnan(numbers)])
@@ -392,6 +404,11 @@ def _labelled(column: str, series: pd.Series[Any], wanted: OutcomeKind | None, f
             )
         if wanted is OutcomeKind.BINARY:
             raise FrameError(f"column {column!r} has {len(names)} labels ({listed}): a yes/no outcome has two")
+        if wanted is None and len(names) > MOST_LABELS:
+            raise FrameError(
+                f"column {column!r} has {len(names):,} different texts ({listed}): more than {MOST_LABELS} are hardly "
+                "labels. Score the texts, or pass kind='categorical' if labels is what they are"
+            )
         why = "its values are labels" if wanted is None else None
         return Values(values=values, kind=OutcomeKind.CATEGORICAL, categories=names, why=why)
     if favourable is not None and str(favourable) not in names:
@@ -406,6 +423,84 @@ def _labelled(column: str, series: pd.Series[Any], wanted: OutcomeKind | None, f
         why=f"it has two labels, {listed}",
         favourable=1.0 if known else None,
     )
+
+
+def _in_order(column: str, series: pd.Series[Any], wanted: OutcomeKind | None) -> Values | None:
+    """An ordered category as its codes, a rating; None for two labels that mean yes and no, whose order says less."""
+    labels = [str(label) for label in series.dtype.categories]  # type: ignore[union-attr]
+    held = [label for code, label in enumerate(labels) if (series.cat.codes == code).any()]
+    if wanted not in (None, OutcomeKind.ORDINAL, OutcomeKind.BINARY):
+        raise FrameError(f"column {column!r} holds labels in an order: its kind is ordinal, not {wanted}")
+    if wanted is OutcomeKind.BINARY or (len(held) == 2 and None not in map(_good, held)):
+        return None
+    codes = series.cat.codes.to_numpy(dtype=np.float64)
+    shown = [f"{label} = {code}" for code, label in enumerate(labels)]
+    listed = ", ".join(shown if len(shown) <= 8 else [*shown[:4], "…", shown[-1]])
+    why = f"its labels have an order, {listed}" if wanted is None else None
+    return Values(values=np.where(codes < 0, np.nan, codes), kind=OutcomeKind.ORDINAL, why=why)
+
+
+_CURRENCY = "$€£¥₹"
+_NUMBER = re.compile(
+    rf"\s*[{_CURRENCY}]?\s*[-+−]?\s*[{_CURRENCY}]?\s*"
+    r"(?P<number>\d[\d'’   ]*(?:[.,]\d+)*|[.,]\d+)(?P<power>e[-+]?\d+)?"
+    rf"\s*(?P<rest>%|‰|[{_CURRENCY}]|/\s*\d+)?\s*",
+    re.IGNORECASE,
+)
+"""A number as people write it: 0.176, 51,9, 66 %, 4/5, $120,000."""
+
+
+def texts_of(series: pd.Series[Any]) -> list[str]:
+    """The different texts of *series*, in order of appearance."""
+    if pd.api.types.is_numeric_dtype(series.dtype) or pd.api.types.is_bool_dtype(series.dtype):
+        return []
+    return [text for text in pd.unique(series.dropna()).tolist() if isinstance(text, str)]
+
+
+def refuse_text_numbers(column: str, series: pd.Series[Any], *, labels: bool = True) -> None:
+    """Raise FrameError where most texts of *series* are numbers: labels cannot be more or less. Where *labels* will do,
+    0 and 1 alone are yes and no."""
+    texts = texts_of(series)
+    numbers = [text for text in texts if _NUMBER.fullmatch(text)]
+    if 2 * len(numbers) <= len(texts) or (labels and {text.strip() for text in texts} <= {"0", "1"}):
+        return
+    example, where = next((text for text in numbers if not _is_float(text)), numbers[0]), f"frame[{column!r}]"
+    others = [text for text in texts if not _NUMBER.fullmatch(text)]
+    raise FrameError(
+        f"column {column!r} holds numbers written as text ({example!r}): labels cannot be more or less; convert it "
+        f"first, {where} = {_conversion(example, where)}"
+        + (f"; {others[0]!r} is none, so make it a missing value" if others else "")
+        + ("; or pass kind='categorical' if labels is what they are" if labels else "")
+    )
+
+
+def _conversion(example: str, where: str) -> str:
+    """The expression that makes numbers of texts like *example*."""
+    found = _NUMBER.fullmatch(example)
+    if found is None or _is_float(example):
+        return f"pd.to_numeric({where})"
+    if (found["rest"] or "").startswith("/"):
+        return f"{where}.map(lambda text: float(fractions.Fraction(text.replace(' ', ''))))"
+    text = where
+    if "," in found["number"] and not re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", found["number"]):
+        text += ".str.replace('.', '').str.replace(',', '.')"
+    return f"pd.to_numeric({text}.str.replace('[^0-9.eE+-]', '', regex=True))"
+
+
+def _is_float(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def spelled_alike(labels: Iterable[str]) -> list[list[str]]:
+    """The *labels* that differ by case or blanks alone, together."""
+    found: dict[str, list[str]] = {}
+    for label in labels:
+        found.setdefault(" ".join(label.split()).casefold(), []).append(label)
+    return [same for same in found.values() if len(same) > 1]
 
 
 def _infer(series: pd.Series[Any], present: Floats) -> tuple[OutcomeKind, str]:
@@ -440,6 +535,11 @@ def _as_numbers(series: pd.Series[Any]) -> Floats | None:
     except OverflowError:  # a whole number beyond any float
         numbers[series.notna().to_numpy()] = [float(one) if abs(one) <= LARGEST else np.inf for one in held]
     return numbers
+
+
+_TOO_SMALL = (
+    f"the value is nearer to 0 than {SMALLEST:g}, too small to compute with; use another unit, or round it to 0"
+)
 
 
 def _too_large(value: Any) -> str:

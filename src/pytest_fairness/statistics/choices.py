@@ -23,6 +23,7 @@ from pytest_fairness.statistics.arrays import (
     first_repeat,
     flags,
     refuse,
+    refuse_text_numbers,
     require_column,
     require_frame,
     row_name,
@@ -293,6 +294,7 @@ def read_slates(
 
     def numbers(column: str, what: str) -> Floats:
         series = require_column(frame, column, what)
+        refuse_text_numbers(column, series, labels=False)
         found, bad = finite_numbers(series)
         refuse(frame, column, bad, lambda at: f"{series.iloc[at]!r} is no {what}")
         return np.asarray(found[at])

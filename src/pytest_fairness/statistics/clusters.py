@@ -22,6 +22,9 @@ from pytest_fairness.statistics.layout import PairCells, Pairs
 TINY = 1e-12
 """Relative size under which a spread or a difference is rounding, not data: averages of equal scores differ by less."""
 
+CONFIDENCE = 0.90
+"""Of the intervals that a verdict reads: two one-sided tests at 5 % (Schuirmann 1987)."""
+
 
 @lru_cache(maxsize=64)
 def all_pairs(groups: int) -> Pairs:
@@ -55,7 +58,7 @@ def t_quantile(df: Floats | float, q: float) -> Floats:
     return np.asarray(quantile[at].reshape(np.shape(df)))
 
 
-def reach(error: Floats, df: Floats, confidence: float = 0.90) -> Floats:
+def reach(error: Floats, df: Floats, confidence: float = CONFIDENCE) -> Floats:
     """Half the width of the interval: t·SE; infinite without a degree of freedom, 0 where the error is 0."""
     quantile = t_quantile(df, 0.5 + confidence / 2)
     return np.where(error > 0, quantile * np.where(error > 0, error, 1.0), np.where(np.isnan(error), np.inf, 0.0))
@@ -219,6 +222,10 @@ def _degrees_of_freedom(cells: PairCells, error: Floats) -> Floats:
     unequal = k1 != k2
     overlap = (cells.shared >= 2) & ~cells.paired
     if bool(np.any(unequal | overlap)):
+        largest = error.max(axis=1, keepdims=True)
+        error = error / np.where(
+            largest > 0, largest, 1.0
+        )  # squared next: of any unit, neither too large nor too small
         bottom = np.sum(error**2 / np.maximum(units - 1, 1.0), axis=1)
         welch = np.where(bottom > 0, error.sum(axis=1) ** 2 / np.where(bottom > 0, bottom, 1.0), df)
         smaller = np.minimum(k1, k2)

@@ -19,6 +19,8 @@ from pytest_fairness.statistics.proportions import wilson
 from pytest_fairness.statistics.scores import compare_rates, compare_scores
 
 RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
+TAIL = 0.75
+"""What is missing at random is imputed at this quantile of the pair, and at its mirror image."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,11 +104,7 @@ def measure(
             dropped = single is not rows
             single = single._replace(cluster=np.arange(single.values.size))
             by_row = compare(single, single.lay_out(present.size, blocks, own_rows=True), None)
-            kept = ("units", "alone", "ragged", "constant", "one_part", "part_clusters", "icc", "per_cluster")
-            columns = {name: getattr(table, name) for name in kept}
-            unknown = np.full(table.alone.size, np.nan)
-            by_row = replace(by_row, p_cluster=unknown, p_value=by_row.p_row, **columns)
-            table = table.choose(by_row, table.alone)
+            table = _about_labels(table, by_row)
         inner = all_pairs(present.size)
         index = np.full((groups, groups), -1, dtype=np.intp)
         index[present[inner.first], present[inner.second]] = np.arange(inner.first.size)
@@ -118,13 +116,63 @@ def measure(
     counted = np.where(table.single[:, None], table.rows, trials[both].T)
     return Metric(
         kind=kind,
-        pairs=replace(table, labels=labels, own_rows=own_rows, trials=counted, clusters=clusters[both].T),
+        pairs=replace(
+            table,
+            labels=labels,
+            own_rows=own_rows,
+            only=_only(design, layout, present),
+            trials=counted,
+            clusters=clusters[both].T,
+        ),
         layout=layout,
         present=present,
         trials=trials,
         repeats=repeats,
         copies_dropped=dropped,
     )
+
+
+_OF_CLUSTERS = (
+    *("units", "alone", "contrary", "ragged", "constant", "one_part"),
+    *("part_clusters", "icc", "per_cluster"),
+)
+
+
+def _about_labels(table: PairTable, by_row: PairTable) -> PairTable:
+    """*table*, in which pairs where a group has one cluster are as in *by_row*, by the test on rows alone."""
+    unknown = np.full(table.alone.size, np.nan)
+    of_names = {"p_delta", "spread_p_value", "spread_1", "spread_2"} & by_row.beside.keys()
+    beside = {**by_row.beside, **dict.fromkeys(of_names, unknown)}
+    columns = {name: getattr(table, name) for name in _OF_CLUSTERS}
+    by_row = replace(by_row, p_cluster=unknown, p_value=by_row.p_row, beside=beside, **columns)
+    return table.choose(by_row, table.alone)
+
+
+def _only(design: Membership, layout: Layout, present: Ints) -> tuple[str, ...]:
+    """Of each group the name of its one cluster; nothing where that is the label of the group itself, and words where
+    it has others, which no partner met."""
+    names = [f"one name of {label}" for label in design.group.labels]
+    if not design.cluster_labels:
+        return ()
+    for at in np.flatnonzero(layout.clusters == 1).tolist():
+        group = int(present[at])
+        name = design.cluster_labels[int(layout.cluster_label[layout.cluster_group == at][0])]
+        names[group] = "" if name == design.group.labels[group] else name
+    return tuple(names)
+
+
+def still_blocks(layout: Layout) -> tuple[int, int]:
+    """How many of the blocks with several groups have no group in which an outcome differs from another, and how many
+    there are."""
+    size = layout.groups * layout.blocks
+    place = layout.cell_group * layout.blocks + layout.cell_block
+    ends = []
+    for extreme, start in ((np.minimum, np.inf), (np.maximum, -np.inf)):
+        found = np.full(size, start)
+        extreme.at(found, place, extreme.reduceat(layout.values, layout.cell_start))
+        ends.append(found.reshape(layout.groups, layout.blocks))
+    live = (layout.count > 0).sum(axis=0) > 1
+    return int((live & np.all(ends[1] <= ends[0], axis=0)).sum()), int(live.sum())
 
 
 def _recurring_parts(design: Membership, layout: Layout) -> NameParts | None:
@@ -258,18 +306,28 @@ def impute(
     missing: Bools,
     first_high: bool,
     scale: tuple[float | None, float | None],
+    at_random: Ints | None = None,
 ) -> Floats:
     """*values* with what is *missing* of two groups at the extremes: of the first at the high end if *first_high*, of
     the second at the other; or the other way round.
 
-    The ends are those of the *scale* where it is known, else of what the two groups have. Labels have no ends: with
-    *first_high* the missing ones of each group take the label that it has most in excess of the other, which sets the
-    two furthest apart; otherwise the other's, which brings them together.
+    The ends are those of the *scale* where it is known, else of what the two groups have; *at_random*, where nothing
+    says that what is missing is different, the quartiles of the two groups. A missing yes or no has odds of yes three
+    times as high or as low as those of the pair: as many in the order of *at_random*, a code a row, are yes. Labels
+    have no ends: with *first_high* the missing ones of each group take the label that it has most in excess of the
+    other, which sets the two furthest apart; otherwise the other's, which brings them together.
     """
     filled = values.copy()
     first, second = (missing & (group == one) for one in groups)
     known = [values[used & (group == one)] for one in groups]
     both = np.concatenate(known)
+    if at_random is not None and both.size and kind in RATES:
+        rate = float(both.mean())
+        for which, up in ((first, first_high), (second, not first_high)):
+            odds, rows = (TAIL / (1 - TAIL)) ** (1 if up else -1), np.flatnonzero(which)
+            rows = rows[np.argsort(at_random[rows], kind="stable")]
+            filled[rows] = _thinned(rows.size, rate * odds / (1 - rate + rate * odds), up=up)
+        return filled
     if kind is OutcomeKind.CATEGORICAL:
         size = int(both.max(initial=0)) + 1
         shares = [np.bincount(own.astype(np.intp), minlength=size) / max(own.size, 1) for own in known]
@@ -278,10 +336,19 @@ def impute(
         return filled
     low = scale[0] if scale[0] is not None else float(both.min(initial=np.inf))
     high = scale[1] if scale[1] is not None else float(both.max(initial=-np.inf))
+    if at_random is not None and both.size:
+        low, high = np.quantile(both, [1 - TAIL, TAIL], method="inverted_cdf").tolist()
     if not np.isfinite([low, high]).all():
         low = high = 0.0
     filled[first], filled[second] = (high, low) if first_high else (low, high)
     return filled
+
+
+def _thinned(count: int, rate: float, *, up: bool) -> Floats:
+    """So many of *count* ones, spread evenly, as *rate* makes, rounded *up* or down."""
+    ones = math.ceil(count * rate - 1e-9) if up else math.floor(count * rate + 1e-9)
+    steps = np.floor(np.arange(count + 1) * ones / max(count, 1) + 1e-9)
+    return np.asarray(np.diff(steps))
 
 
 def turning_rows(values: Floats, group: Ints, groups: tuple[int, int], used: Bools, most: int = 10) -> list[int]:

@@ -45,17 +45,19 @@ class PairTable:
 
     ``first`` and ``second`` are places in ``labels``. ``effect`` (P × E, named ``effect_names``) is on the d scale,
     positive where the first group is higher, with its 90 % interval ``low`` to ``high``. ``p_value`` is max(p_row,
-    p_cluster), or p_row where a group is ``alone``, one cluster; ``corrected`` is that of the family, ``df`` those of
-    the clusters. ``difference`` with its 90 % interval is in the outcome's own unit, ``error`` its standard error on
-    the cluster means with ``difference_df``. ``rows`` and ``units`` (clusters) are those tested, ``trials`` and
-    ``clusters`` all that have an outcome. ``ragged`` is the share of rows in blocks that lack a group, ``constant``
-    whether neither group varies, ``part_clusters`` G*, the effective number of first or last names, ``one_part``
-    whether all names of a group share one. ``icc`` and ``per_cluster`` feed the minimum detectable effect.
+    p_cluster, p of Cliff's δ), 1 where rows and clusters are ``contrary``, or p_row where a group is ``alone``, one
+    cluster; ``corrected`` is that of the family, ``df`` those of the clusters. ``difference`` with its 90 % interval is
+    in the outcome's own unit, ``error`` its standard error on the cluster means with ``difference_df``. ``rows`` and
+    ``units`` (clusters) are those tested, ``trials`` and ``clusters`` all that have an outcome. ``ragged`` is the share
+    of rows in blocks that lack a group, ``constant`` whether neither group varies, ``part_clusters`` G*, the effective
+    number of first or last names, ``one_part`` whether all names of a group share one. ``icc`` and ``per_cluster`` feed
+    the minimum detectable effect.
 
     ``trivial``: the difference is below what the caller declared, ``inside``: its whole 90 % interval is. ``near``: the
     intervals of a difference of rates and of their ratio lie inside ±5 points and .8 to 1.25, ``close``: the estimates
-    do. ``own_rows``: every row is its own cluster. ``beside`` is reported and decides nothing, ``omnibus`` is true of
-    all groups together, ``statistic`` names the row test's.
+    do. ``own_rows``: every row is its own cluster; ``only``: of each group the name of its one cluster, or words where
+    it has several, and nothing where the cluster is the label of the group itself. ``beside`` is reported and decides
+    nothing, ``omnibus`` is true of all groups together, ``statistic`` names the row test's.
     """
 
     labels: tuple[str, ...] = ()
@@ -63,6 +65,7 @@ class PairTable:
     second: Ints
     effect_names: tuple[str, ...] = ("d",)
     own_rows: bool = False
+    only: tuple[str, ...] = ()
     statistic: str = ""
     effect: Floats = _column(0.0)
     low: Floats = _column(-np.inf)
@@ -85,6 +88,7 @@ class PairTable:
     clusters: Floats = _column(0.0)
     ragged: Floats = _column(np.nan)
     alone: Bools = _column(missing=False)
+    contrary: Bools = _column(missing=False)
     constant: Bools = _column(missing=False)
     one_part: Bools = _column(missing=False)
     part_clusters: Floats = _column(np.inf)
@@ -115,9 +119,25 @@ class PairTable:
         """Pairs whose result is about labels: a group has one cluster, although clusters are known."""
         return self.alone & (not self.own_rows)
 
-    def largest(self) -> tuple[list[str], Floats, Floats, Floats]:
-        """The name of the larger effect of each pair, the effect, and the ends of its interval."""
-        chosen, effect, low, high = largest(self.effect, self.low, self.high)
+    @property
+    def named(self) -> Bools:
+        """Which side of which pairs (P × 2) is one name or document, of which the group could have others."""
+        known = np.array([bool(name) for name in self.only or [""] * len(self.labels)], dtype=np.bool_)
+        groups = np.stack([self.first, self.second], axis=1)
+        return np.asarray(self.single[:, None] & (self.units == 1) & known[groups])
+
+    def firm(self, margin: float) -> Bools:
+        """Which effects (P × E) are larger than *margin*, with an interval that leaves 0 out."""
+        return np.asarray(((self.low > 0) | (self.high < 0)) & (np.abs(np.nan_to_num(self.effect)) > margin))
+
+    def largest(self, margin: float) -> tuple[list[str], Floats, Floats, Floats]:
+        """The name of the larger effect of each pair, the effect, and the ends of its interval; of a pair with effects
+        that are :meth:`firm`, the larger of those."""
+        firm = self.firm(margin)
+        kept = firm | ~firm.any(axis=1, keepdims=True)
+        chosen, *_ = largest(np.where(kept, self.effect, 0.0), self.low, self.high)
+        at = np.arange(chosen.size)
+        effect, low, high = self.effect[at, chosen], self.low[at, chosen], self.high[at, chosen]
         return [self.effect_names[at] for at in chosen.tolist()], effect, low, high
 
     def choose(self, other: Self, which: Bools) -> Self:
@@ -205,6 +225,11 @@ def combine_in_block(p_row: Floats, p_cluster: Floats) -> Floats:
     return np.where(np.isnan(p_cluster), 1.0, combine(p_row, p_cluster))
 
 
+def opposed(z: Floats, difference: Floats) -> Bools:
+    """Pairs whose rows (*z*) and whose clusters (*difference* of their means) say the opposite of each other."""
+    return np.asarray(np.sign(z) * np.sign(np.nan_to_num(difference)) < 0)
+
+
 class Comparison(NamedTuple):
     """One pass over comparisons, of pairs of groups or of pairs within a block: the row test's z and p, the contrast of
     clusters, the effects, the mean of each stratum and side, and the sums over cells of the outcome less what is
@@ -231,12 +256,17 @@ def pair_table(
     half: Floats,
     difference: Floats,
     beside: Mapping[str, Floats],
+    p_delta: Floats | None = None,
     **columns: Any,
 ) -> PairTable:
-    """The table of *pairs* compared by *p_row* on rows and by the contrast *found* on clusters, the *difference* ±
-    *half*."""
+    """The table of *pairs* compared by *p_row* on rows, by the contrast *found* on clusters and, where given, by
+    *p_delta* on Cliff's δ; the *difference* ± *half*."""
     p_cluster = found.contrast.p_value
     alone = np.isnan(p_cluster)
+    contrary = opposed(found.z, found.contrast.difference) & ~alone
+    p_value = combine(p_row, p_cluster)
+    if p_delta is not None:
+        p_value = np.fmax(p_value, np.where(alone, np.nan, p_delta))
     on_clusters = [f", and {kind} on cluster {cluster_test}" for kind in ("t", "paired t")]
     least, one_part = recurrence(cells, parts)
     icc, per_cluster = intraclass(cells, found.aligned, found.aligned_square)
@@ -248,7 +278,8 @@ def pair_table(
         + np.array(["", *on_clusters], object)[np.where(alone, 0, 1 + cells.paired)],
         p_row=p_row,
         p_cluster=p_cluster,
-        p_value=combine(p_row, p_cluster),
+        p_value=np.where(contrary, 1.0, p_value),
+        contrary=contrary,
         effect_names=tuple(one.name for one in found.effects),
         difference=difference,
         difference_low=difference - half,
@@ -268,6 +299,7 @@ def pair_table(
             "n_2": cells.side_rows[:, 1],
             "t": ratio(found.contrast.difference, np.nan_to_num(found.contrast.error)),
             "z": found.z,
+            **({} if p_delta is None else {"p_delta": np.where(alone, np.nan, p_delta)}),
             **beside,
             "icc_1": icc[:, 0],
             "icc_2": icc[:, 1],
@@ -285,13 +317,14 @@ def each_block(cells: PairCells, compare: Callable[[PairCells, Ints], Comparison
     if not kept.size:
         return None
     found = compare(inner, kept)
+    contrary = opposed(found.z, found.contrast.difference)
     effect, low, high = intervals(found.effects, found.contrast.df)
     return Strata(
         pair=cells.stratum_comparison[kept],
         block=cells.stratum_block[kept],
         rows=inner.side_rows,
         means=found.means,
-        p_value=combine_in_block(found.p_row, found.contrast.p_value),
+        p_value=np.where(contrary, 1.0, combine_in_block(found.p_row, found.contrast.p_value)),
         effect=effect,
         low=low,
         high=high,

@@ -20,9 +20,18 @@ from scipy.special import bdtrc, stdtr
 
 from pytest_fairness.errors import FrameError
 from pytest_fairness.model import JSON, Reason, to_json
-from pytest_fairness.statistics.arrays import Floats, finite_numbers, flags, refuse, require_column, row_name
+from pytest_fairness.statistics.arrays import (
+    Floats,
+    finite_numbers,
+    flags,
+    refuse,
+    refuse_text_numbers,
+    require_column,
+    row_name,
+)
 from pytest_fairness.statistics.clusters import TINY, MeanTest, one_sample_t, t_quantile
 from pytest_fairness.statistics.corrections import correct
+from pytest_fairness.statistics.proportions import binomial_tail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,6 +253,8 @@ def _numbers(frame: pd.DataFrame, score_values: pd.Series[Any] | Sequence[float 
         raise FrameError("the scores have another index than the table: give one score a row, in the same order")
     if len(score_values) != len(frame):
         raise FrameError(f"{len(score_values)} scores for {len(frame)} rows: give one score a row")
+    series = score_values if isinstance(score_values, pd.Series) else pd.Series(list(score_values), dtype="object")
+    refuse_text_numbers(str(series.name or "score"), series, labels=False)
     numbers, bad = finite_numbers(score_values)
     if bad.any():
         value, row = list(score_values)[int(bad.argmax())], frame.index[int(bad.argmax())]
@@ -277,7 +288,8 @@ SMALLEST = 2
 CLIP = 4 * 1.4826
 """Changes beyond so many MADs of the median are clipped: four standard deviations, if the changes are normal."""
 OWN_LEVEL = 0.05
-"""A category is tested on the spread of all only if its own one-sided t is below this."""
+"""A category is tested on the spread of all only if its own one-sided t is below this, and holds too many clipped
+changes if chance brings so many less often."""
 SLACK = 1e-9  # what binary fractions may be off by
 PASS_MARGIN = 0.02
 """Passes may fall by so large a share of the personas: the overall margin of a yes/no score."""
@@ -290,7 +302,8 @@ class ScopeTest:
     ``test`` is on new − old as it is (negative: worse), ``clipped`` the mean change with outliers clipped. ``p_raw``
     and ``p_clipped`` are corrected within their families, None where the scope does not belong to that family.
     ``regression``: significant in either family, and worse by the margin; ``slip``: significant, and within it.
-    ``outliers`` are the personas whose change was clipped, with that change. ``repetitions_needed`` is the R with which
+    ``outliers`` are the personas whose change was clipped, with that change; ``crowded``: a category holds more of them
+    than the others' share makes likely. ``repetitions_needed`` is the R with which
     a drop of the margin shows in 80 % of runs, None where no number of repetitions would do (more personas would).
     ``lost`` and ``gained`` count the passes.
     """
@@ -310,6 +323,7 @@ class ScopeTest:
     slip: bool = False
     reason: Reason | None = None
     outliers: Mapping[str, float] = field(default_factory=dict)
+    crowded: bool = False
     repetitions_needed: int | None = None
     lost: int = 0
     gained: int = 0
@@ -423,6 +437,7 @@ def baseline_gate(
             slip=bool(drops) and not regression,
             reason=reasons[label],
             outliers=_outliers(both, turn),
+            crowded="=" in label and _crowded(both, data, margin),
             repetitions_needed=needed,
             lost=int((both.change < 0).sum()) if label == PASSES else 0,
             gained=int((both.change > 0).sum()) if label == PASSES else 0,
@@ -434,6 +449,20 @@ def baseline_gate(
         untested=untested,
         changes=_outliers(data, sign),
     )
+
+
+def _crowded(own: pd.DataFrame, every: pd.DataFrame, margin: float) -> bool:
+    """Whether the changes *own* to a category hold more clipped falls, less clipped rises, than the share of those in
+    the rest of *every* change makes likely; a change within the *margin* counts for nothing.
+
+    One is added to the others' clipped changes, and one to those that are not: that nobody there was clipped does not
+    show that nobody could be (Laplace's rule of succession).
+    """
+    held = every[(every.kept != every.change) & (every.change.abs() > margin)]
+    here = held[held.index.isin(own.index)]
+    net = int((here.change < 0).sum()) - int((here.change > 0).sum())
+    others = len(every) - len(own)
+    return net > 0 and binomial_tail(net, len(own), (len(held) - len(here) + 1) / (others + 2)) < OWN_LEVEL
 
 
 def _outliers(changes: pd.DataFrame, sign: float) -> dict[str, float]:

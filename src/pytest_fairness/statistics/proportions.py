@@ -194,7 +194,17 @@ class ImpactRatio:
     @property
     def below(self) -> bool:
         """Whether the ratio is below four fifths, in integers; exactly four fifths is not."""
-        return 5 * self.x_low * self.n_high < 4 * self.x_high * self.n_low
+        return self.under(Fraction(4, 5))
+
+    def under(self, limit: Fraction) -> bool:
+        """Whether the ratio is below *limit*, in integers."""
+        return limit.denominator * self.x_low * self.n_high < limit.numerator * self.x_high * self.n_low
+
+    @property
+    def log_odds(self) -> float:
+        """The log odds ratio of the higher rate to the lower."""
+        counts = (np.array([float(count)]) for count in (self.x_high, self.n_high, self.x_low, self.n_low))
+        return float(log_odds_ratio(*counts)[0])
 
 
 def impact_ratio(x1: int, n1: int, x2: int, n2: int, *, design_effect: float = 1.0, df: float = np.inf) -> ImpactRatio:

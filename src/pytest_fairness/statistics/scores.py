@@ -10,15 +10,27 @@ import numpy as np
 from scipy.special import chdtrc, ndtr
 
 from pytest_fairness.model import OutcomeKind
-from pytest_fairness.statistics.arrays import Floats, Ints
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints, sums
 from pytest_fairness.statistics.categories import chi_square
-from pytest_fairness.statistics.clusters import TINY, Contrast, NameParts, Removals, contrast, ratio, reach
+from pytest_fairness.statistics.clusters import (
+    CONFIDENCE,
+    TINY,
+    Contrast,
+    NameParts,
+    Removals,
+    contrast,
+    ratio,
+    reach,
+    two_sided_t,
+)
 from pytest_fairness.statistics.effects import (
     LOGIT_TO_D,
     Effect,
     Moments,
+    RankEffect,
     Standardised,
     cumulative_odds,
+    dominance_test,
     hedges_correction,
     moments_of,
     rank_effect,
@@ -66,7 +78,7 @@ def compare_scores(layout: Layout, pairs: Pairs, kind: OutcomeKind, parts: NameP
     moments = moments_of(layout, scale, blocked=True) if layout.blocks > 1 else plain
     stratum_variance = _van_elteren_variance(layout, pairs, ranks).ravel()
 
-    def compare(cells: PairCells, kept: Ints | slice) -> tuple[Comparison, Standardised, Floats, Floats]:
+    def compare(cells: PairCells, kept: Ints | slice) -> tuple[Comparison, Standardised, RankEffect]:
         alike = layout.cell_size[cells.cell] / cells.size
         own, other = (
             ranks.below[groups, cells.cell] / alike for groups in (layout.cell_group[cells.cell], cells.partner)
@@ -75,20 +87,23 @@ def compare_scores(layout: Layout, pairs: Pairs, kind: OutcomeKind, parts: NameP
         z, p_row = _stratified_z(cells, aligned, stratum_variance[kept])
         leaving = Removals(cells)
         raw = standardise(cells, leaving, moments, plain, scale, parts)
-        delta, d = rank_effect(cells, leaving, other, _against_itself(cells), parts)
-        effects: tuple[Effect, ...] = raw.g, d
+        ranked = rank_effect(cells, leaving, other, _against_itself(cells), parts)
+        effects: tuple[Effect, ...] = raw.g, ranked.effect
         if kind is OutcomeKind.ORDINAL:
             levels, codes = np.unique(layout.values, return_inverse=True)
             effects = (cumulative_odds(cells, leaving, codes, levels.size, parts)[1],)
         groups = np.stack([cells.first, cells.second], axis=1)[cells.stratum_comparison]
         means = moments.mean[groups, cells.stratum_block[:, None]] + layout.reference
         found = contrast(cells, aligned, 1.0, parts)
-        return Comparison(z, p_row, found, effects, means, raw.aligned, raw.aligned_square), raw, delta, d.value
+        return Comparison(z, p_row, found, effects, means, raw.aligned, raw.aligned_square), raw, ranked
 
-    found, raw, delta, d = compare(cells, slice(None))
+    found, raw, ranked = compare(cells, slice(None))
+    p_delta, of_delta = dominance_test(cells, ranked, found.contrast.df, parts)
     constant, sure = constant_pairs(layout, pairs)
+    apart = np.fmax(np.maximum(found.p_row, p_delta), found.contrast.p_value) < 1 - CONFIDENCE
     effect, low, high = (
-        np.where(constant[:, None], sure[:, None], ends) for ends in intervals(found.effects, found.contrast.df)
+        np.where(constant[:, None], sure[:, None], ends)
+        for ends in _without_zero(*intervals(found.effects, found.contrast.df), of_delta, apart)
     )
     literal, omnibus = _plain_scores(layout, pairs, plain, order, ranks)
     shift, exact = hodges_lehmann(layout, pairs, order)
@@ -100,6 +115,7 @@ def compare_scores(layout: Layout, pairs: Pairs, kind: OutcomeKind, parts: NameP
         row_test="van Elteren" if layout.blocks > 1 else "Wilcoxon rank-sum (van Elteren, one block)",
         cluster_test="means of aligned ranks",
         p_row=found.p_row,
+        p_delta=p_delta,
         difference=raw.difference.difference,
         half=reach(raw.error, found.contrast.df),
         df=found.contrast.df,
@@ -114,11 +130,12 @@ def compare_scores(layout: Layout, pairs: Pairs, kind: OutcomeKind, parts: NameP
             "mean_aligned_rank_1": found.contrast.mean[:, 0],
             "mean_aligned_rank_2": found.contrast.mean[:, 1],
             "hedges_g": raw.g.value,
-            "cliffs_delta": delta,
-            "d_from_cliffs_delta": d,
+            "cliffs_delta": ranked.delta,
+            "d_from_cliffs_delta": ranked.effect.value,
             "hodges_lehmann_shift" if exact else "hodges_lehmann_shift_from_quantiles": shift,
             "standardiser_sd": raw.sd,
             "standardiser_df": raw.df,
+            **_unlike_spread(layout, pairs, moments),
             **literal,
         },
         omnibus=omnibus,
@@ -126,6 +143,54 @@ def compare_scores(layout: Layout, pairs: Pairs, kind: OutcomeKind, parts: NameP
     )
     inflation = 1 + (table.per_cluster - 1) * np.maximum(np.nan_to_num(table.icc), 0.0)
     return replace(table, beside={**table.beside, "design_effect": inflation})
+
+
+def _without_zero(
+    effect: Floats, low: Floats, high: Floats, of_delta: tuple[Floats, Floats], apart: Bools
+) -> tuple[Floats, Floats, Floats]:
+    """The *effect* with its ends; where the tests tell the groups *apart* at the level of the interval, and that of d
+    of δ holds 0, its end towards 0 is that of δ itself: near ±1 the error on the d scale is as large as d."""
+    if effect.shape[1] < 2:
+        return effect, low, high
+    delta_low, delta_high = of_delta
+    held, d = apart & (low[:, 1] <= 0) & (high[:, 1] >= 0), effect[:, 1]
+    low[:, 1] = np.where(held & (d > 0), np.maximum(delta_low, low[:, 1]), low[:, 1])
+    high[:, 1] = np.where(held & (d < 0), np.minimum(delta_high, high[:, 1]), high[:, 1])
+    return effect, low, high
+
+
+def _unlike_spread(layout: Layout, pairs: Pairs, moments: Moments) -> dict[str, Floats]:
+    """The SD of the clusters' means in both groups of each pair, and p of no difference between the two: t on their
+    distances from the group's median (Brown & Forsythe 1974). NaN where a group has one cluster."""
+    count = layout.by_cluster(layout.cell_size)
+    mean = layout.by_cluster(moments.deviation) / count
+    group = layout.cluster_group
+    if layout.own_rows:
+        # A cluster stands for all rows alike.
+        alike = count.astype(np.intp)
+        mean, group = np.repeat(mean, alike), np.repeat(group, alike)
+    k = np.bincount(group, minlength=layout.groups).astype(np.float64)
+    ordered = mean[np.lexsort((mean, group))]
+    start = np.cumsum(k) - k
+    low, high = ((start + np.floor((k - 1 + odd) / 2)).astype(np.intp) for odd in (0, 1))
+    median = (ordered[low] + ordered[high]) / 2
+    distance = np.abs(mean - median[group])
+    centre, middle = (sums(group, values, layout.groups) / k for values in (mean, distance))
+    of_mean, of_distance = (
+        sums(group, (values - about[group]) ** 2, layout.groups)
+        for values, about in ((mean, centre), (distance, middle))
+    )
+    i, j = pairs.first, pairs.second
+    df = k[i] + k[j] - 2.0
+    error = np.sqrt((of_distance[i] + of_distance[j]) / np.maximum(df, 1.0) * (1 / k[i] + 1 / k[j]))
+    known = np.minimum(k[i], k[j]) > 1
+    sd = np.sqrt(of_mean / np.maximum(k - 1, 1.0))
+    columns = {
+        "spread_p_value": two_sided_t(middle[i] - middle[j], error, df),
+        "spread_1": sd[i],
+        "spread_2": sd[j],
+    }
+    return {name: np.where(known, values, np.nan) for name, values in columns.items()}
 
 
 def _against_itself(cells: PairCells) -> Floats | None:
