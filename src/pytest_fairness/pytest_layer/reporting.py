@@ -165,6 +165,7 @@ def write_reports(
     from pytest_fairness.reports.outputs import write_outputs
 
     run, end, root, settings = store.directory, now(), context.root, context.settings
+    store.check_written()  # what is judged from must not have been lost meanwhile
     store.update_manifest(notes=[*run_notes(run, store.manifest()), *still_open(store.of_type("batch"))])
     if (findings := run / "findings.json").exists():  # of a session before this one: none are lost
         number = next(n for n in itertools.count(1) if not (run / f"findings-{n}.json").exists())
