@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -189,18 +188,16 @@ def test_a_trial_is_lost_with_the_attempt_whose_texts_it_shares(root: Path, tmp_
     run, whole = store.directory, snapshot(store.directory)
     changed = "the record was changed: its hash does not fit"
     for damage, lost in (
-        (lambda: rewrite(run, 7, "Answer to", "Reply to: "), [f"7: {changed}", f"8: {changed}"]),
+        (lambda: rewrite(run, 7, "Answer to", "Reply to: "), [f"lines 7-8: {changed}"]),
         (
             lambda: edit(run, "DELETE FROM records WHERE number = 6"),
-            ["6: cannot be read", "7: the record before it is"],
+            ["line 6: cannot be read", "line 7: the record before it is"],
         ),
     ):
         damage()
         done = salvage(run, tmp_path / "runs")
         assert done.records == COUNT - 2
-        assert [
-            re.sub("^.*line ", "", str(each))[: len(why)] for each, why in zip(done.lost, lost, strict=True)
-        ] == lost
+        assert [str(each).removeprefix("trials.jsonl, ")[: len(why)] for each, why in zip(done.lost, lost)] == lost
         (run / "run.sqlite3").write_bytes(whole[str(run / "run.sqlite3")])
 
 
