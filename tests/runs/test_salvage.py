@@ -197,7 +197,8 @@ def test_a_trial_is_lost_with_the_attempt_whose_texts_it_shares(root: Path, tmp_
         damage()
         done = salvage(run, tmp_path / "runs")
         assert done.records == COUNT - 2
-        assert [str(each).removeprefix("trials.jsonl, ")[: len(why)] for each, why in zip(done.lost, lost)] == lost
+        rows = zip(done.lost, lost, strict=True)
+        assert [str(each).removeprefix("trials.jsonl, ")[: len(why)] for each, why in rows] == lost
         (run / "run.sqlite3").write_bytes(whole[str(run / "run.sqlite3")])
 
 

@@ -33,10 +33,12 @@ from pytest_fairness.reports.html import banners, render, write_html
 from pytest_fairness.reports.pdf import surroundings, write_summary
 from pytest_fairness.reports.sections import SECTIONS_SUFFIX, SUFFIX
 from pytest_fairness.reports.verification import Verification, verify_run
+from pytest_fairness.runs.export import export_records, stored
 from pytest_fairness.runs.files import open_regular, write_atomically
 from pytest_fairness.runs.folder import run_folders
 from pytest_fairness.runs.manifest import FINISHED, LOGS, read_manifest
 from pytest_fairness.runs.manifest import versions as installed
+from pytest_fairness.runs.reader import Watch, reading, unwatched
 
 SUMS, ABOUT = "SHA256SUMS", "bundle.json"
 #: What of a run's folder is recorded, and goes in as it is.
@@ -53,8 +55,8 @@ _LINK = re.compile(r"\[([^\]]*)\]\((?!https?://)[^)]*\)")
 # ---------------------------------------------------------------- making one
 
 
-def write_bundle(run_dir: Path, into: Path) -> Path:
-    """Write the bundle of the run in *run_dir* to the file *into*; *into*.
+def write_bundle(run_dir: Path, into: Path, watch: Watch = unwatched) -> Path:
+    """Write the bundle of the run in *run_dir* to the file *into*; *into*. *watch* shows how far it is.
 
     Raises UsageError where the run has not come to its end or does not verify, and where *into* is another file;
     StoreError where it cannot be written.
@@ -62,7 +64,7 @@ def write_bundle(run_dir: Path, into: Path) -> Path:
     if FINISHED not in read_manifest(run_dir):
         raise UsageError(f"{run_dir} did not come to its end: finish it with --fairness-resume={run_dir.name}")
     root = project_of(run_dir)
-    wrong = verify_run(run_dir, project_baselines(root)).problems
+    wrong = verify_run(run_dir, project_baselines(root), watch).problems
     if wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         raise UsageError(
@@ -72,7 +74,8 @@ def write_bundle(run_dir: Path, into: Path) -> Path:
         folder = Path(temporary) / f"audit-{run_dir.name}"
         folder.mkdir()
         _record(run_dir, root, folder)
-        derive(folder)
+        with stored(folder, watch):
+            derive(folder)
         write_atomically(folder / SUMS, _sums(folder).encode("ascii"))
         packed = Path(temporary) / "bundle.zip"
         _pack(folder, packed)
@@ -87,8 +90,10 @@ def write_bundle(run_dir: Path, into: Path) -> Path:
 
 def _record(run_dir: Path, root: Path, folder: Path) -> None:
     """Copy into *folder* what was recorded: of the run, of the baselines, and of other runs that tested the same."""
+    with reading(run_dir, check=False) as reader:  # it was verified
+        export_records(reader.connection, folder)
     for pattern in _RECORDED:
-        for path in sorted(run_dir.glob(pattern)):
+        for path in [] if pattern == LOGS else sorted(run_dir.glob(pattern)):
             with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as source, (folder / path.name).open("wb") as copy:
                 shutil.copyfileobj(source, copy)
     results = read_results(run_dir)
@@ -351,32 +356,34 @@ def is_bundle(path: Path) -> bool:
     return path.is_file() or any((path / name).exists() for name in (SUMS, ABOUT, "index.html"))
 
 
-def verify(path: Path) -> Verification:
-    """Verify a bundle, the folder that it was unpacked to, or a run's folder. Raises UsageError for anything else."""
+def verify(path: Path, watch: Watch = unwatched) -> Verification:
+    """Verify a bundle, the folder that it was unpacked to, or a run's folder; *watch* shows how far that is. Raises
+    UsageError for anything else.
+    """
     if path.is_file():
         with tempfile.TemporaryDirectory(prefix="fairness-verify-") as temporary:
             try:
                 folder = unpack(path, Path(temporary))
             except StoreError as error:
                 return Verification(problems=[str(error)])
-            return _verify_bundle(folder, Path(temporary) / "again")
+            return _verify_bundle(folder, Path(temporary) / "again", watch)
     if is_bundle(path):
         with tempfile.TemporaryDirectory(prefix="fairness-verify-") as temporary:
-            return _verify_bundle(path, Path(temporary) / "again")
-    return verify_run(path, project_baselines(project_of(path)))
+            return _verify_bundle(path, Path(temporary) / "again", watch)
+    return verify_run(path, project_baselines(project_of(path)), watch)
 
 
-def _verify_bundle(folder: Path, again: Path) -> Verification:
+def _verify_bundle(folder: Path, again: Path, watch: Watch) -> Verification:
     """Verify the bundle in *folder*: its files, its run, and all that is made of it, which is made *again*."""
     found = Verification()
     try:
         found.problems += _check_sums(folder, found)
-        run = verify_run(folder, _bundled(folder))
+        run = verify_run(folder, _bundled(folder), watch)
         found.checked += run.checked
         found.problems += run.problems
         found.derived += run.derived
         if not run.problems:
-            _check_derived(folder, again, found)
+            _check_derived(folder, again, found, watch)
     except (FairnessError, OSError, ValueError, KeyError) as error:
         found.problems.append(str(error))
     return found
@@ -404,7 +411,7 @@ def _check_sums(folder: Path, found: Verification) -> list[str]:
     return wrong
 
 
-def _check_derived(folder: Path, again: Path, found: Verification) -> None:
+def _check_derived(folder: Path, again: Path, found: Verification, watch: Watch) -> None:
     about, here = json.loads((folder / ABOUT).read_bytes()), installed()["pytest-fairness"]
     if about.get("made_by") != here:
         found.checked.append(
@@ -420,7 +427,8 @@ def _check_derived(folder: Path, again: Path, found: Verification) -> None:
         shutil.copyfile(folder / name, again / name)
     if about.get("pdf") != surroundings():  # another version of the library writes other bytes
         (again / ABOUT).write_text(json.dumps({**about, "pdf": None}))
-    derive(again)
+    with stored(again, watch):
+        derive(again)
     made = [name for name in _files(again) if name not in recorded]
     wrong = [
         name for name in made if not (folder / name).is_file() or sha256_of(folder / name) != sha256_of(again / name)

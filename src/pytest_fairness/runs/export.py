@@ -9,7 +9,7 @@ import os
 import shutil
 import sqlite3
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from pytest_fairness.runs.files import open_regular, replacing
 from pytest_fairness.runs.folder import reserve_run
 from pytest_fairness.runs.manifest import write_manifest
 from pytest_fairness.runs.packing import Unpacker
-from pytest_fairness.runs.reader import RunReader, charge, reading
+from pytest_fairness.runs.reader import Heads, RunReader, Watch, charge, reading, unwatched
 
 
 def export_records(connection: sqlite3.Connection, directory: Path) -> dict[str, dict[str, Any]]:
@@ -38,6 +38,23 @@ def export_records(connection: sqlite3.Connection, directory: Path) -> dict[str,
                 stream.write(data)
         head["sha256"] = digest.hexdigest()
     return heads
+
+
+@contextlib.contextmanager
+def stored(directory: Path, watch: Watch = unwatched) -> Iterator[None]:
+    """Put the exported records in *directory* into a database beside them, until the end of the block: what looks many
+    up by their keys would read the files from end to end for each. Raises StoreError where a record was changed.
+    """
+    path = directory / database.NAME
+    try:
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode = OFF")
+            connection.execute("PRAGMA synchronous = OFF")
+            database.create_tables(connection)
+            Heads(directory, over=True).check(connection, watch)
+        yield
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def heads_of(connection: sqlite3.Connection) -> dict[str, dict[str, Any]]:

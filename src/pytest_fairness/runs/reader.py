@@ -10,9 +10,10 @@ import hashlib
 import math
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 from urllib.parse import quote
 
 from pytest_fairness.errors import StoreError
@@ -36,6 +37,15 @@ from pytest_fairness.runs.records import trial_of
 #: Characters after which an answer ends that holds records.
 LONGEST_ANSWER = 8 * 2**20
 _TRIALS = f"SELECT {COLUMNS} FROM trials"
+
+
+#: What passes the items of long work on, showing how far it is: of a label and a number of them.
+Watch: TypeAlias = Callable[[str, int, Iterable[Any]], Iterable[Any]]
+
+
+def unwatched(label: str, total: int, items: Iterable[Any]) -> Iterable[Any]:  # noqa: ARG001 - as a Watch is called
+    """*items* as they are."""
+    return items
 
 
 class Find(Operation):
@@ -114,8 +124,9 @@ class RunReader(RunRecords):
         self.engines = {record["identity"]: record for record in self.of_type("engine")}
 
     @classmethod
-    def open(cls, directory: Path, *, check: bool = True) -> Self:
+    def open(cls, directory: Path, *, check: bool = True, watch: Watch = unwatched) -> Self:
         """Check every record of the run in *directory*; without *check* those alone that are read from exported files.
+        *watch* shows how far that is.
 
         Raises StoreError, naming record or line, for one that was changed, added or removed, where there are fewer than
         when the run was closed, and for a trial that was asked twice.
@@ -126,7 +137,7 @@ class RunReader(RunRecords):
         try:
             heads = Heads(directory, over=True)
             if check or not _is_stored(connection, directory):
-                heads.check(connection)
+                heads.check(connection, watch)
                 _refuse_twice(connection, directory)
             return cls(directory, connection, heads)
         except BaseException:
@@ -166,15 +177,20 @@ class RunReader(RunRecords):
     def _decoded(self, query: str, *values: Any) -> Iterator[dict[str, Any]]:
         return (decode_line(self.texts.text(row)) for row in self.connection.execute(query, values))
 
+    @cached_property
+    def shared_cells(self) -> dict[tuple[str, str], Any]:
+        """The cells that share a trial with the one that it was asked for, by its key and their ids."""
+        return {(use["key"], use["cell"]["id"]): use["cell"] for use in self.each("use")}
+
     def lines(self, name: str) -> Iterator[str]:
         """The records of one writer as they are exported to the file *name*, each a line without its end."""
         return self.texts.lines(writer_of(name))
 
 
 @contextlib.contextmanager
-def reading(directory: Path, *, check: bool = True) -> Iterator[RunReader]:
-    """The run in *directory*, until the end of the block; *check* as for :meth:`RunReader.open`."""
-    reader = RunReader.open(directory, check=check)
+def reading(directory: Path, *, check: bool = True, watch: Watch = unwatched) -> Iterator[RunReader]:
+    """The run in *directory*, until the end of the block; *check* and *watch* as for :meth:`RunReader.open`."""
+    reader = RunReader.open(directory, check=check, watch=watch)
     with contextlib.closing(reader.connection):
         yield reader
 
@@ -295,27 +311,29 @@ class Heads:
         self._manifest = read_manifest(directory)
         self._anchors = anchors_of(self._manifest)
 
-    def check(self, connection: sqlite3.Connection) -> None:
+    def check(self, connection: sqlite3.Connection, watch: Watch = unwatched) -> None:
         """Check every record of the run, which are read into *connection* from its exported files where those are all
         there is. Raises StoreError naming record or line.
         """
         where, logs = self._directory / database.NAME, sorted(self._directory.glob(LOGS))
         if _is_stored(connection, self._directory):
             with _naming(where):
-                self._check_stored(connection, where)
+                self._check_stored(connection, where, watch)
             self._check_length(where)
             for path in logs:
                 self._check_export(path)
             return
         connection.execute("BEGIN IMMEDIATE")
         for path in logs:
-            database.insert_records(connection, writer_of(path.name), map(body_of, self._exported(path)))
+            total = self._anchors.get(path.name, _BEGINNING).records
+            lines = watch(f"records of {path.name} read", total, self._exported(path))
+            database.insert_records(connection, writer_of(path.name), map(body_of, lines))
         self._check_length(self._directory)
         if not self._over:  # somebody is about to spend
             charge(connection)
         connection.execute("COMMIT")
 
-    def _check_stored(self, connection: sqlite3.Connection, path: Path) -> None:
+    def _check_stored(self, connection: sqlite3.Connection, path: Path, watch: Watch) -> None:
         connection.text_factory = legible
         try:
             schema = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
@@ -326,7 +344,9 @@ class Heads:
             if found != "ok":
                 raise damaged(path, " ".join(found.split()))
             texts = Unpacker(connection)
-            for row in connection.execute(f"SELECT {COLUMNS} FROM records ORDER BY id"):
+            (total,) = connection.execute("SELECT count(*) FROM records").fetchone()
+            rows = connection.execute(f"SELECT {COLUMNS} FROM records ORDER BY id")
+            for row in watch("records read", total, rows):
                 name = log_name(Row(*row).writer)
                 where = f"{path}, record {row[1]} of {name}"
                 try:
