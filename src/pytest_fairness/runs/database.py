@@ -61,6 +61,7 @@ _PATIENCE = 60.0
 #: Pages of 4 KiB in the log of changes before they are moved into the file, which holds up a commit.
 _CHECKPOINT = 10_000
 _connecting = threading.Lock()
+_KEY = re.compile("[0-9a-f]{64}")
 
 Key: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
@@ -146,10 +147,15 @@ def insert_records(connection: sqlite3.Connection, writer: str, texts: Iterable[
     connection.executemany(_INSERT + _ROW, map(packer.pack, texts))
 
 
+def as_stored(key: object) -> bytes:
+    """A content key as it stands in the tables; of what is none, which a table may hold, what no record has."""
+    return bytes.fromhex(key) if isinstance(key, str) and _KEY.fullmatch(key) else b""
+
+
 def in_keys(keys: Sequence[str]) -> Iterator[tuple[str, list[bytes]]]:
     """``IN (?, …)`` for the content keys *keys*, and its values: as often as that takes."""
     for start in range(0, len(keys), AT_ONCE):
-        values = [bytes.fromhex(key) for key in keys[start : start + AT_ONCE]]
+        values = [as_stored(key) for key in keys[start : start + AT_ONCE]]
         # Of few lengths, so that statements are prepared once.
         values += [values[-1]] * ((1 << (len(values) - 1).bit_length()) - len(values))
         yield f"IN ({', '.join('?' * len(values))})", values

@@ -19,7 +19,17 @@ from urllib.parse import quote
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import Trial
 from pytest_fairness.runs import database, files
-from pytest_fairness.runs.database import AT_ONCE, Key, Operation, Read, damaged, in_keys, log_name, writer_of
+from pytest_fairness.runs.database import (
+    AT_ONCE,
+    Key,
+    Operation,
+    Read,
+    as_stored,
+    damaged,
+    in_keys,
+    log_name,
+    writer_of,
+)
 from pytest_fairness.runs.designs import RecordedDesign
 from pytest_fairness.runs.lines import (
     FIRST,
@@ -63,7 +73,7 @@ class Find(Operation):
             ((wanted, values),) = in_keys(some)
             found = {Row(*row).key: row for row in database.connection.execute(f"{_TRIALS} WHERE key {wanted}", values)}
             for key in some:
-                row = found.get(bytes.fromhex(key))
+                row = found.get(as_stored(key))
                 text = None if row is None else database.texts.text(row)
                 size += len(text or "")
                 if answer and size > LONGEST_ANSWER:
@@ -159,7 +169,7 @@ class RunReader(RunRecords):
         """The record of every finished trial, and then once more with each further cell that shares it."""
         yield from self.trial_records()
         for use in self.each("use"):
-            for record in self._decoded(f"{_TRIALS} WHERE key = ?", bytes.fromhex(use["key"])):
+            for record in self._decoded(f"{_TRIALS} WHERE key = ?", as_stored(use["key"])):
                 yield {**record, "cell": use["cell"]}
 
     def each(self, kind: str) -> Iterator[dict[str, Any]]:

@@ -26,6 +26,7 @@ from pytest_fairness.runs.database import (
     Operation,
     Operator,
     Read,
+    as_stored,
     in_keys,
 )
 from pytest_fairness.runs.export import export_records, heads_of
@@ -123,7 +124,7 @@ class Claim(Operation):
             owned = ", ".join(["(?, ?)"] * len(mine))
             execute(
                 f"INSERT OR REPLACE INTO claims VALUES {owned}",
-                [value for key in mine for value in (bytes.fromhex(key), database.writer)],
+                [value for key in mine for value in (as_stored(key), database.writer)],
             )
         return mine, [key for key in left if key not in mine]
 
