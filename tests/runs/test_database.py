@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
+import random
 import shutil
 import sqlite3
 import stat
@@ -17,9 +19,12 @@ from hypothesis import strategies as st
 
 from pytest_fairness.cli import main
 from pytest_fairness.errors import StoreError
-from pytest_fairness.runs import database
+from pytest_fairness.runs import database, packing
 from pytest_fairness.runs.folder import run_folders
+from pytest_fairness.runs.lines import BadLineError, encode_record
+from pytest_fairness.runs.packing import COLUMNS, Packer, Unpacker
 from pytest_fairness.runs.reader import RunReader
+from pytest_fairness.runs.salvage import salvage
 from pytest_fairness.runs.store import RunStore, open_store
 from tests.support.runs import archived, edit, records
 
@@ -171,6 +176,74 @@ def test_a_forked_child_writes_nothing(store: RunStore) -> None:
         os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     note(store, "")
+
+
+# ------------------------------------------------------------ of another version
+
+
+def test_a_run_of_another_form_is_refused_in_one_message(root: Path) -> None:
+    """By whoever reads, continues or salvages it; with what can be read all the same, where it was exported."""
+    directory = written(root, "one")
+    edit(directory, "PRAGMA user_version = 2")
+    for way_on in ("$", "; or read a copy of its folder without run.sqlite3, as its exported records are beside it$"):
+        for opened in (RunReader.open, RunStore.open, lambda run: salvage(run, root)):
+            with pytest.raises(
+                StoreError, match=rf"another version .*form 2, here 3\): read it with that version{way_on}"
+            ):
+                opened(directory)
+        (directory / "trials.jsonl").touch()
+
+
+# ------------------------------------------------------------ each text once
+
+WORDS = "the candidate brings solid experience, works carefully, and is recommended without reserve to whoever asks"
+
+
+def test_a_trial_of_a_hundred_words_takes_two_kilobytes(root: Path) -> None:
+    """Of its own words, with the headers of a provider, its request, and all that the run keeps beside it."""
+    chosen = random.Random(0)
+    headers = {f"x-header-{number}": "value " * 8 for number in range(12)}
+    with open_store(root, "t") as store:
+        for number in range(200):
+            reply = " ".join(chosen.choices(WORDS.split(), k=100)) + f" {number}"
+            key = hashlib.sha256(b"%d" % number).hexdigest()
+            prompt = f"Write a reference for candidate {number}. " + WORDS
+            wire = {"request_body": json.dumps({"messages": [{"role": "user", "content": prompt}]})}
+            wire |= {"response_body": json.dumps({"id": f"chatcmpl-{key[:24]}", "text": reply})}
+            wire |= {"response_headers": headers | {"x-request-id": key[24:48]}}
+            store.claim([key])
+            store.append({"type": "sent", "key": key})
+            store.append({"type": "attempt", "key": key, "text": reply, "wire": wire})
+            cell = {"id": f"c{number}", "turns": [prompt], "groups": {"gender": "female"}}
+            store.append({"type": "trial", "key": key, "status": "answered", "cell": cell, "replies": [reply]})
+    assert (store.directory / "run.sqlite3").stat().st_size <= 200 * 2000
+    with RunStore.open(store.directory) as again:
+        assert len(again) == 200
+        assert len(str(again.records([key]).__next__()["replies"])) > 600
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["sent", "attempt", "trial"]), st.integers(0, 3), ANY_TEXT), max_size=30))
+def test_what_is_packed_is_unpacked(rows: list[tuple[str, int, str]]) -> None:
+    """Whatever was before it, of whichever type and trial, also far longer than what the format can look back to."""
+    texts = [
+        encode_record({"type": kind, "key": f"{key:064x}", "text": text * (1 + 4000 * (key == 3))})
+        for kind, key, text in rows
+    ]
+    with contextlib.closing(sqlite3.connect("", isolation_level=None)) as connection:
+        database.create_tables(connection)
+        database.insert_records(connection, "main", texts)
+        rows_of = f"SELECT {COLUMNS} FROM records ORDER BY number DESC"
+        unpacker = Unpacker(connection)
+        assert [unpacker.text(row) for row in connection.execute(rows_of)] == texts[::-1]
+
+
+def test_a_record_that_unpacks_to_more_than_can_be_meant_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "_LONGEST", 1000)
+    with contextlib.closing(sqlite3.connect("")) as connection:
+        row = Packer("main").pack(encode_record({"type": "note", "text": "a" * 2000}))
+        with pytest.raises(BadLineError, match="too long to be meant"):
+            Unpacker(connection).text(row)
 
 
 # ------------------------------------------------------------ damaged
