@@ -23,7 +23,7 @@ from pytest_fairness.reports import run_comparison
 from pytest_fairness.runs.judgements import Judgement, judgements
 from pytest_fairness.runs.reader import RunReader
 from tests.reports.factories import disparity, results
-from tests.support.runs import edit
+from tests.support.runs import records, rewrite
 from tests.support.sessions import run_pytest
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -343,7 +343,8 @@ def test_a_comparison_takes_runs_that_hold(project: Path, tmp_path: Path) -> Non
     first, second, _ = (project / ".fairness" / "runs" / one for one in ids(project))
     copy = tmp_path / "copy"
     shutil.copytree(second, copy)
-    edit(copy, "UPDATE records SET record = replace(record, 'answered', 'refused') WHERE type = 'trial'")
+    number = next(at for at, record in enumerate(records(copy), 1) if record["type"] == "trial")
+    rewrite(copy, number, "answered", "refused")
     with pytest.raises(StoreError, match="hash does not fit"):
         compare_runs(first, copy)
 

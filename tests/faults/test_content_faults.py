@@ -40,6 +40,7 @@ from pytest_fairness.runs.store import open_store
 from tests.reports.page_reader import Page
 from tests.reports.test_markdown import OURS, Rendered, is_inert
 from tests.support.doubles import Scripted, cell, plan
+from tests.support.runs import exported
 from tests.support.servers import Fault
 
 from .conftest import KEY, PLACE, Project, message
@@ -125,7 +126,7 @@ def test_f39_f40_f42_a_session_obeys_nothing_that_a_model_writes(shown: Case) ->
     _foreign_page_is_inert((shown.project / "page.html").read_text(encoding="utf-8"))
     trials = read_trials(shown.run)
     assert [trial.reply for trial in trials.values()] == [HOSTILE] * 10
-    for log in shown.run.glob("trials*.jsonl"):
+    for log in exported(shown.run).glob("trials*.jsonl"):
         data = log.read_bytes()
         assert len(data.splitlines()) == data.count(b"\n")
         assert data.isascii()
@@ -359,7 +360,7 @@ def test_f46_links_are_not_followed(project: Project, tmp_path: Path) -> None:
     check(first)
     target = tmp_path / "precious"
     target.write_text("precious")
-    log = project.folder(first) / "trials.jsonl"
+    log = exported(project.folder(first)) / "trials.jsonl"
     for deed in (
         lambda: log.symlink_to(target),
         lambda: os.link(target, log),
@@ -525,7 +526,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The archive of a finished run: its manifest and the export of its records."""
     with open_store(tmp_path_factory.mktemp("runs"), "session") as store, Engine(Scripted(), store) as engine:
         engine.run(plan(6))
-        store.finish()
+        store.export()
     for database in store.directory.glob("run.sqlite3*"):
         database.unlink()
     return store.directory

@@ -24,11 +24,12 @@ import pytest
 
 from pytest_fairness.cli import main
 from pytest_fairness.runs import files
+from pytest_fairness.runs.database import insert_records
 from pytest_fairness.runs.folder import reserve_run, run_folders
-from pytest_fairness.runs.lines import columns_of
+from pytest_fairness.runs.lines import body_of
 from pytest_fairness.runs.reader import RunReader, reading
 from pytest_fairness.runs.store import RunStore
-from tests.support.runs import archived, edit, rehashed
+from tests.support.runs import archived, edit, exported, lines, records, rehashed, rewrite
 
 from .conftest import SUITE, TRIALS, Project, words
 from .oracles import check, newest_run, same_statistics
@@ -72,9 +73,11 @@ def test_f30_the_disk_fills_while_asking(project: Project) -> None:
     logged = len(full.of("attempt"))
     assert sent - logged <= CONCURRENCY, "what was paid for after the disk was full"
     check(full, oracles="2456")
+    held_back = len(full.of("sent")) - sent  # announced, and stopped before the first byte left: nobody knows that
+    assert 0 <= held_back <= CONCURRENCY
 
     case = project.run("--fairness-resume=last")
-    assert len(case.ledger) == TRIALS
+    assert len(case.ledger) == TRIALS - held_back
     assert len({record["key"] for record in case.of("trial")}) == TRIALS
     check(case, oracles="2567")
 
@@ -98,7 +101,7 @@ def test_f32_damage_is_named_and_never_passed_over(project: Project) -> None:
     run = recorded(project)
     sent = len(project.server.requests)
     stored = (run / "run.sqlite3").read_bytes()
-    edit(run, "UPDATE records SET record = replace(record, 'time', 'date') WHERE number = 9")
+    rewrite(run, 9, "time", "date")
     refused(project, run, "record 9 of trials.jsonl: the record was changed")
     (run / "run.sqlite3").write_bytes(stored)
 
@@ -140,10 +143,10 @@ def test_f33_what_was_cut_off_or_made_anew_shows(project: Project) -> None:
     refused(project, run, "ends after 100 records")
     (run / "run.sqlite3").write_bytes(stored)
 
-    lines = log_of(archived(run)).read_bytes().splitlines(keepends=True)
+    whole = log_of(archived(run)).read_bytes().splitlines(keepends=True)
     log_of(run).unlink()
     refused(project, run, "is missing, but manifest.json lists it", ["replay"])
-    for content, damage in ((lines[:-3], "ends after"), (rehashed(lines, *EDIT), "made anew")):
+    for content, damage in ((whole[:-3], "ends after"), (rehashed(whole, *EDIT), "made anew")):
         log_of(run).write_bytes(b"".join(content))
         refused(project, run, damage)
     assert len(project.server.requests) == TRIALS
@@ -309,16 +312,16 @@ CHANGES: dict[str, tuple[dict[str, Any], list[str], str]] = {
 def test_f37_each_change_is_named_and_nothing_mixed(project: Project) -> None:
     """Going on after an edit: the message names what changed, nothing is asked, the old records stay as they were."""
     run = recorded(project)
-    before = log_of(run).read_bytes()
+    before = lines(run)
     for what, (changed, options, named) in CHANGES.items():
         project.write(**{"suite": SUITE, **changed})
         case = project.run("--fairness-resume=last", *options)
         assert case.code in (1, pytest.ExitCode.USAGE_ERROR), f"{what}: {case.output}"
         assert named in words(case), f"{what}: {case.output}"
         assert len(project.server.requests) == TRIALS, what
-        after = log_of(run).read_bytes()
-        assert after.startswith(before), what
-        assert after.count(b'"type":"trial"') == TRIALS, what
+        after = lines(run)
+        assert after[: len(before)] == before, what
+        assert sum(line.startswith('{"type":"trial"') for line in after) == TRIALS, what
     project.write()
     case = project.run("--fairness-resume=last")
     assert case.code == 0, case.output
@@ -363,7 +366,7 @@ def test_f38_other_locales(project: Project) -> None:
     case = project.case(ledger=project.server.requests[TRIALS:], output=case.output, code=0)
     check(case)
     assert case.run != ordinary
-    assert log_of(case.run).read_bytes().isascii()
+    assert log_of(exported(case.run)).read_bytes().isascii()
     assert sorted(_timeless(case.run)) == sorted(_timeless(ordinary))
     assert any("看護師" in text for text in _timeless(case.run))
     same_statistics(case.run, ordinary)
@@ -372,10 +375,9 @@ def test_f38_other_locales(project: Project) -> None:
 
 def _timeless(run: Path) -> list[str]:
     """What was asked and answered, without what tells one session from another."""
-    records = [json.loads(line) for line in log_of(run).read_bytes().splitlines()]
     wanted = ("key", "status", "messages", "replies", "cell", "parameters", "repetition", "usage", "cost")
-    trials = [record for record in records if record["type"] == "trial"]
-    return [json.dumps({key: one[key] for key in wanted}, ensure_ascii=False, sort_keys=True) for one in trials]
+    trials = [{key: record[key] for key in wanted} for record in records(run, "trial")]
+    return [json.dumps(trial, ensure_ascii=False, sort_keys=True) for trial in trials]
 
 
 # ---------------------------------------------------------------- F56: the run's folder goes while it is written
@@ -447,6 +449,62 @@ def test_f56_the_run_goes_after_the_last_test(project: Project) -> None:
     assert "Traceback" not in case.output
 
 
+# ---------------------------------------------------------------- F70: the log of changes goes while it is written
+
+CHANGES_GO = (
+    SUITE
+    + """
+def test_goes():
+    import os, pathlib
+    (run,) = pathlib.Path(".fairness/runs").glob("2*")
+    log = run / "run.sqlite3-wal"
+    if HOW == "removed":
+        log.unlink()
+    else:
+        os.truncate(log, 40_000)
+"""
+)
+
+
+def test_f70_what_sqlite_has_not_yet_moved_is_lost_after_the_last_test(project: Project) -> None:
+    """Removed or cut when all has passed: noticed before the run counts as finished, exit status 3, nothing judged."""
+    for how in ("removed", "cut"):
+        project.write(CHANGES_GO.replace("HOW", repr(how)))
+        for options in ((), ("-n2", "--dist=loadfile")):
+            code, output = _ended(Background(project, *options))
+            assert code == pytest.ExitCode.INTERNAL_ERROR, output
+            assert f"run.sqlite3-wal was {how} while this session wrote to it" in output
+            assert "Traceback" not in output
+            (run,) = run_folders(project.path / ".fairness" / "runs")
+            assert not (run / "findings.json").exists()
+            assert not (run / "report.html").exists()
+            assert "finished" not in json.loads((run / "manifest.json").read_text())
+            shutil.rmtree(project.path / ".fairness")
+
+
+def test_f70_it_goes_while_it_asks(project: Project) -> None:
+    """Noticed at the next commit: no more than was under way is sent, and nothing is judged."""
+    project.write(SUITE.replace("repetitions=1", "repetitions=20"))
+    project.server.latency = 0.05
+    session = Background(project)
+    session.until_received(30)
+    run = newest_run(project.path)
+    assert run is not None
+    (run / "run.sqlite3-wal").unlink()
+    sent = len(project.server.requests)
+    code, output = _ended(session)
+    assert code == pytest.ExitCode.TESTS_FAILED, output
+    assert "run.sqlite3-wal was removed while this session wrote to it" in output
+    assert len(project.server.requests) <= sent + 2 * CONCURRENCY
+    assert not (run / "findings.json").exists()
+
+
+def _ended(session: Background) -> tuple[int, str]:
+    """The exit status and the words of a session, of whose run perhaps nothing can be read."""
+    output = session.process.communicate(timeout=60)[0].decode("utf-8", "replace")
+    return session.process.returncode, " ".join(output.split())
+
+
 # ---------------------------------------------------------------- F57: heads that were taken out of the manifest
 
 
@@ -456,12 +514,14 @@ def test_f57_a_finished_run_without_its_heads_is_damaged(project: Project) -> No
     run = recorded(project)
     with RunStore.open(run, writer="another") as store:
         store.append({"type": "note"})
-        store.finish()
+        store.export()
     manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
-    made = [line.decode().rstrip() for line in rehashed(log_of(run).read_bytes().splitlines(keepends=True), *EDIT)]
+    made = rehashed(log_of(run).read_bytes().splitlines(keepends=True), *EDIT)
     with contextlib.closing(sqlite3.connect(run / "run.sqlite3")) as connection, connection:
-        statement = "UPDATE records SET record = ?, status = ? WHERE writer = 'main' AND number = ?"
-        connection.executemany(statement, ((line, columns_of(line)[2], number) for number, line in enumerate(made, 1)))
+        connection.execute("DELETE FROM records WHERE writer = 'main'")
+        insert_records(connection, "main", [body_of(line.decode().rstrip()) for line in made])
+    for path in run.glob("*.jsonl"):
+        path.unlink()
     own = manifest["logs"].pop("trials.jsonl")
     others = manifest["logs"]
     empty = others | {"trials.jsonl": own | {"records": 0, "head": "0" * 64}}

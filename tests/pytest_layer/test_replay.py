@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import MODES
+from tests.support.runs import exported
 from tests.support.servers import ModelServer
 
 from .conftest import GRID, MODELS, Project
@@ -104,7 +105,7 @@ def test_a_replay_fails_closed(project: Project) -> None:
     assert "repetition 0 (80 of 160 trials are missing)" in printed
     assert "the prompt: the text of template 't2' changed" in printed
 
-    log = copy / "trials.jsonl"
+    log = exported(copy) / "trials.jsonl"
     log.write_bytes(log.read_bytes().replace(b'"status":"answered"', b'"status":"refused"', 1))
     for name, why in (
         ("elsewhere", "*elsewhere/trials.jsonl, line *: the record was changed*"),

@@ -10,6 +10,7 @@ from collections import Counter
 import pytest
 
 from tests.conftest import MODES
+from tests.support.runs import lines, records
 from tests.support.servers import ModelServer
 
 from .conftest import BIASED, GRID, MODELS, Project, shown
@@ -103,7 +104,7 @@ def test_what_changed_is_named_and_not_mixed(project: Project) -> None:
     """Another prompt, number or seed, no such run: the run refuses to go on and names the change; its log stays."""
     project.write(GRID)
     project.run().assert_outcomes(passed=1)
-    log = (project.last / "trials.jsonl").read_bytes()
+    log = lines(project.last)
     for options, why in (
         (("--fairness-resume=last", "--fairness-seed", "3"), "*cannot be resumed: the seed was 0, is 3. Its data are*"),
         (("--fairness-resume", "test_suite.py"), "*holds no run 'test_suite.py'*"),
@@ -117,9 +118,9 @@ def test_what_changed_is_named_and_not_mixed(project: Project) -> None:
     result.assert_outcomes(errors=1)
     changes = "n: repetitions were 2, are 3; the prompt: the text of template 't2' changed"
     assert changes in result.stdout.str()
-    after = (project.last / "trials.jsonl").read_bytes()
-    assert after.startswith(log)
-    assert after.count(b'"type":"trial"') == log.count(b'"type":"trial"') == 160
+    after = lines(project.last)
+    assert after[: len(log)] == log
+    assert len(records(project.last, "trial")) == 160
 
 
 def test_the_next_temperature_of_a_test_is_no_change_of_the_first(project: Project) -> None:

@@ -18,6 +18,7 @@ from pytest_fairness.reports.judged_tables import JudgedTable, JudgedTables, cho
 from pytest_fairness.reports.plain_text import MOST_LINES, finding_text
 from pytest_fairness.reports.sections import Page as PageSections
 from pytest_fairness.trials_frame import DESIGN
+from tests.support.runs import archived
 from tests.support.sessions import run_pytest
 
 from .factories import HOSTILE
@@ -215,7 +216,7 @@ def test_the_report_has_dots_and_pairs_from_the_runs_files_alone(tmp_path: Path)
     assert f"The widest contrast{about}" in page.text
     assert page.all("mark")
     results = read_results(run)
-    (run / "run.sqlite3").unlink()
+    archived(run)
     assert write_html(run).read_text(encoding="utf-8") == text
     assert JudgedTables(run).of(results, 0) is not None
     for log in run.glob("trials*.jsonl"):

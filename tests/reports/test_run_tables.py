@@ -14,6 +14,7 @@ from pytest_fairness import open_run
 from pytest_fairness.cli import main
 from pytest_fairness.errors import FairnessError, MissingExtra, StoreError, UsageError
 from pytest_fairness.reports.run_tables import RunTables
+from tests.support.runs import archived, exported
 from tests.support.sessions import run_pytest
 
 TRIALS = 240
@@ -164,7 +165,8 @@ def test_a_changed_record_is_found(run: RunTables, tmp_path: Path) -> None:
     whole, archive = tmp_path / "whole", tmp_path / "archive"
     for folder in (whole, archive):
         shutil.copytree(run.directory, folder)
-    (archive / "run.sqlite3").unlink()
+    exported(whole)
+    archived(archive)
     pd.testing.assert_frame_equal(open_run(archive).trials, run.trials)
     for log in (whole / "trials.jsonl", archive / "trials.jsonl"):
         log.write_bytes(log.read_bytes().replace(b'"answered"', b'"refused" ', 1))

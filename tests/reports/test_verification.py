@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 
 from pytest_fairness.cli import main
+from pytest_fairness.engine import progress
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports.audit_sections import bundle_page
 from pytest_fairness.reports.bundle import unpack, verify, write_bundle
-from pytest_fairness.reports.findings_json import RunResults
+from pytest_fairness.reports.findings_json import RunResults, read_results
 from pytest_fairness.reports.html import render
 from pytest_fairness.reports.sections import Entry
 from pytest_fairness.reports.verification import is_on_wire
@@ -159,9 +160,19 @@ def test_the_commands(
     whole: Path, bundle: Path, folder: Path, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.chdir(project)
+    monkeypatch.setattr(progress, "_EVERY", {False: 0.0})  # else a line every 15 s
     assert main(["audit", "last", "--into", str(bundle)]) == 0
     digest = hashlib.sha256(bundle.read_bytes()).hexdigest()
-    assert f"SHA-256 {digest}" in capsys.readouterr().out
+    shown = capsys.readouterr()
+    assert f"SHA-256 {digest}" in shown.out
+    found = len(read_results(whole).findings)
+    for line in (
+        "records read: ",
+        "trials checked: ",
+        f"findings derived: {found}/{found}, ",
+        "records of trials.jsonl",
+    ):
+        assert f"\n{line}" in f"\n{shown.err}"
     assert main(["verify", str(bundle)]) == 0
     out = capsys.readouterr().out
     assert digest in out
@@ -175,6 +186,24 @@ def test_the_commands(
     assert main(["audit", "last", "--into", str(other)]) == 2
     assert "is there already, and is another" in capsys.readouterr().err
     assert other.read_bytes() == b"mine"
+
+
+def test_the_log_is_read_as_often_whatever_the_findings(
+    whole: Path, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Looking up the replies of each finding in the exported file took most of the time, and grew with its square."""
+    opened: list[Path] = []
+    real = Path.open
+
+    def counting(path: Path, *arguments: Any, **more: Any) -> Any:
+        opened.append(path)
+        return real(path, *arguments, **more)
+
+    monkeypatch.setattr(Path, "open", counting)
+    write_bundle(whole, tmp_path / "again.zip")
+    assert verify(bundle).problems == []
+    often = sum(path.name == "trials.jsonl" for path in opened)
+    assert often < len(read_results(whole).findings)
 
 
 def test_the_index_leads_to_everything(folder: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
+import random
 import shutil
 import sqlite3
 import stat
@@ -15,10 +17,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pytest_fairness.cli import main
 from pytest_fairness.errors import StoreError
-from pytest_fairness.runs import database
+from pytest_fairness.runs import database, packing
 from pytest_fairness.runs.folder import run_folders
+from pytest_fairness.runs.lines import BadLineError, encode_record
+from pytest_fairness.runs.packing import COLUMNS, Packer, Unpacker
 from pytest_fairness.runs.reader import RunReader
+from pytest_fairness.runs.salvage import salvage
 from pytest_fairness.runs.store import RunStore, open_store
 from tests.support.runs import archived, edit, records
 
@@ -92,28 +98,47 @@ def test_records_are_committed_in_groups_and_unbidden(store: RunStore, monkeypat
     assert len(records(store.directory, "note")) == 3001
 
 
-def test_ordinary_tools_read_it(root: Path) -> None:
-    """By columns, of each trial the record that counts."""
+def test_ordinary_tools_read_what_is_exported_for_them(root: Path, tmp_path: Path) -> None:
+    """By columns, of each trial the record that counts, in a file of its owner's alone; another is left as it is."""
     with open_store(root, "t") as store:
         for status, replies in (("unknown", []), ("answered", ["first", "last \ud800"])):
             cell = {"id": "c", "template": "t", "groups": {"gender": "female"}, "name": "Ada"}
             store.append({"type": "trial", "key": KEY, "status": status, "cell": cell, "replies": replies, "cost": 0.5})
         store.append({"type": "attempt", "key": KEY, "status": "answered", "wire": {"status_code": 200}})
-    with contextlib.closing(sqlite3.connect(store.directory / "run.sqlite3")) as connection:
+    path = tmp_path / "tables.sqlite3"
+    command = ["export", str(store.directory), "--sqlite", str(path)]
+    assert main(command) == 0
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with contextlib.closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT status, template, groups, name, cost FROM trials").fetchall() == [
             ("answered", "t", '{"gender":"female"}', "Ada", 0.5)
         ]
         assert connection.execute("SELECT status, status_code FROM attempts").fetchall() == [("answered", 200)]
+        ((reply, record),) = connection.execute("SELECT reply, record FROM trials").fetchall()
+        assert (reply, json.loads(record)["replies"]) == ("last \\ud800", ["first", "last \ud800"])
+    assert main(command) == 2
 
 
 # ------------------------------------------------------------ disks that fail
 
 
-@pytest.mark.parametrize("deed", ["removed", "replaced", "held by another program"])
+@pytest.mark.parametrize(
+    ("deed", "suffix"),
+    [
+        ("removed", ""),
+        ("replaced", ""),
+        ("removed", "-wal"),
+        ("replaced", "-wal"),
+        ("cut", "-wal"),
+        ("removed", "-shm"),
+        ("held by another program", ""),
+    ],
+)
 def test_a_database_that_cannot_be_written_any_more_is_noticed(
-    root: Path, monkeypatch: pytest.MonkeyPatch, deed: str
+    root: Path, monkeypatch: pytest.MonkeyPatch, deed: str, suffix: str
 ) -> None:
-    """Writing on into a file that has no name any more would lose everything paid for; a lock is waited for."""
+    """Writing on into a file that has no name any more, or into a log of changes that was cut, would lose everything
+    paid for; a lock is waited for."""
     monkeypatch.setattr(database, "_PATIENCE", 0.2)
     store = open_store(root, "t")
     path = store.directory / "run.sqlite3"
@@ -123,8 +148,13 @@ def test_a_database_that_cannot_be_written_any_more_is_noticed(
             other.execute("BEGIN IMMEDIATE")
             error = r"cannot be locked .* close the program that has it open"
         else:
-            path.unlink()
-            error = "removed or replaced"
+            error = rf"run\.sqlite3{suffix} was {deed} while this session wrote to it"
+            path = path.with_name(f"{path.name}{suffix}")
+            if deed == "cut":
+                note(store, "written")
+                os.truncate(path, path.stat().st_size // 2)
+            else:
+                path.unlink()
         if deed == "replaced":
             path.touch()
         with pytest.raises(StoreError, match=error):
@@ -148,18 +178,93 @@ def test_a_forked_child_writes_nothing(store: RunStore) -> None:
     note(store, "")
 
 
+# ------------------------------------------------------------ of another version
+
+
+def test_a_run_of_another_form_is_refused_in_one_message(root: Path) -> None:
+    """By whoever reads, continues or salvages it; with what can be read all the same, where it was exported."""
+    directory = written(root, "one")
+    edit(directory, "PRAGMA user_version = 2")
+    for way_on in ("$", "; or read a copy of its folder without run.sqlite3, as its exported records are beside it$"):
+        for opened in (RunReader.open, RunStore.open, lambda run: salvage(run, root)):
+            with pytest.raises(
+                StoreError, match=rf"another version .*form 2, here 3\): read it with that version{way_on}"
+            ):
+                opened(directory)
+        (directory / "trials.jsonl").touch()
+
+
+# ------------------------------------------------------------ each text once
+
+WORDS = "the candidate brings solid experience, works carefully, and is recommended without reserve to whoever asks"
+
+
+def test_a_trial_of_a_hundred_words_takes_two_kilobytes(root: Path) -> None:
+    """Of its own words, with the headers of a provider, its request, and all that the run keeps beside it."""
+    chosen = random.Random(0)
+    headers = {f"x-header-{number}": "value " * 8 for number in range(12)}
+    with open_store(root, "t") as store:
+        for number in range(200):
+            reply = " ".join(chosen.choices(WORDS.split(), k=100)) + f" {number}"
+            key = hashlib.sha256(b"%d" % number).hexdigest()
+            prompt = f"Write a reference for candidate {number}. " + WORDS
+            wire = {"request_body": json.dumps({"messages": [{"role": "user", "content": prompt}]})}
+            wire |= {"response_body": json.dumps({"id": f"chatcmpl-{key[:24]}", "text": reply})}
+            wire |= {"response_headers": headers | {"x-request-id": key[24:48]}}
+            store.claim([key])
+            store.append({"type": "sent", "key": key})
+            store.append({"type": "attempt", "key": key, "text": reply, "wire": wire})
+            cell = {"id": f"c{number}", "turns": [prompt], "groups": {"gender": "female"}}
+            store.append({"type": "trial", "key": key, "status": "answered", "cell": cell, "replies": [reply]})
+    assert (store.directory / "run.sqlite3").stat().st_size <= 200 * 2000
+    with RunStore.open(store.directory) as again:
+        assert len(again) == 200
+        assert len(str(again.records([key]).__next__()["replies"])) > 600
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["sent", "attempt", "trial"]), st.integers(0, 3), ANY_TEXT), max_size=30))
+def test_what_is_packed_is_unpacked(rows: list[tuple[str, int, str]]) -> None:
+    """Whatever was before it, of whichever type and trial, also far longer than what the format can look back to."""
+    texts = [
+        encode_record({"type": kind, "key": f"{key:064x}", "text": text * (1 + 4000 * (key == 3))})
+        for kind, key, text in rows
+    ]
+    with contextlib.closing(sqlite3.connect("", isolation_level=None)) as connection:
+        database.create_tables(connection)
+        database.insert_records(connection, "main", texts)
+        rows_of = f"SELECT {COLUMNS} FROM records ORDER BY number DESC"
+        unpacker = Unpacker(connection)
+        assert [unpacker.text(row) for row in connection.execute(rows_of)] == texts[::-1]
+
+
+def test_a_record_that_unpacks_to_more_than_can_be_meant_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "_LONGEST", 1000)
+    with contextlib.closing(sqlite3.connect("")) as connection:
+        row = Packer("main").pack(encode_record({"type": "note", "text": "a" * 2000}))
+        with pytest.raises(BadLineError, match="too long to be meant"):
+            Unpacker(connection).text(row)
+
+
 # ------------------------------------------------------------ damaged
 
 DAMAGES = {
-    "edited": ("UPDATE records SET record = replace(record, 'two', 'owt') WHERE number = 3", "its hash does not fit"),
+    "another key": (f"UPDATE records SET key = x'{KEY}' WHERE number = 3", "its hash does not fit"),
+    "another base": ("UPDATE records SET bases = '2' WHERE number = 3", "its hash does not fit|cannot be unpacked"),
+    "a base after it": ("UPDATE records SET bases = '-1' WHERE number = 3", "cannot be unpacked"),
+    "another text": ("UPDATE records SET body = (SELECT body FROM records WHERE number = 4) WHERE number = 3", "hash"),
+    "a text cut short": (
+        "UPDATE records SET body = substr(body, 1, length(body) - 1) WHERE number = 3",
+        "cannot be unpacked",
+    ),
     "removed": ("DELETE FROM records WHERE number = 3", "does not follow the one before"),
     "moved": ("UPDATE records SET id = id + 10 WHERE number = 3", "does not follow the one before"),
-    "renumbered": ("UPDATE records SET number = 30 WHERE number = 3", "columns are not those"),
+    "renumbered": ("UPDATE records SET number = 30 WHERE number = 3", "does not follow the one before"),
     "doubled": (
-        "INSERT INTO records SELECT 99, writer, 99, type, key, status, record FROM records WHERE number = 3",
-        "does not follow the one before",
+        "INSERT INTO records SELECT 99, writer, 5, type, key, status, hash, bases, body FROM records WHERE number = 3",
+        "its hash does not fit",
     ),
-    "foreign": ("INSERT INTO records VALUES (99, 'main', 99, 'x', NULL, NULL, '{}')", "not a record of this log"),
+    "foreign": ("INSERT INTO records VALUES (99, 'main', 5, 'x', NULL, NULL, x'00', NULL, x'0300')", "does not fit"),
     "another type": ("UPDATE records SET type = 'trial' WHERE number = 3", "columns are not those"),
     "a trigger": ("CREATE TRIGGER t AFTER INSERT ON records BEGIN DELETE FROM records; END", "tables are not those"),
     "another view": ("DROP VIEW trials", "tables are not those"),
@@ -227,6 +332,7 @@ def test_an_export_that_was_changed_is_noticed_beside_the_database(root: Path) -
     with open_store(root, "t") as store:
         note(store, "hire", "her")
         store.finish(finished="now")
+        store.export()
     path = store.directory / "trials.jsonl"
     whole = path.read_bytes()
     for changed, why in (

@@ -20,6 +20,7 @@ from pytest_fairness.runs.merge import merge
 from pytest_fairness.runs.reader import RunReader
 from pytest_fairness.runs.store import open_store
 from tests.support.doubles import Scripted, plan
+from tests.support.runs import archived, exported
 
 
 @given(count=st.integers(1, 120), whole=st.integers(1, 9), repetitions=st.integers(1, 3))
@@ -79,10 +80,10 @@ def shard(
 def test_a_merged_run_holds_every_log_as_it_was(tmp_path: Path) -> None:
     """Byte for byte, with its heads in the manifest: what the shards' evidence was, the merged run's is."""
     shards = [shard(tmp_path, part) for part in (1, 2)]
-    merged = merge(shards[::-1], tmp_path / "merged")
+    merged = exported(merge(shards[::-1], tmp_path / "merged"))
     assert {path.name for path in merged.glob("*.jsonl")} == {"trials-s1.jsonl", "trials-s2.jsonl"}
     for number, directory in enumerate(shards, 1):
-        assert (merged / f"trials-s{number}.jsonl").read_bytes() == (directory / "trials.jsonl").read_bytes()
+        assert (merged / f"trials-s{number}.jsonl").read_bytes() == (exported(directory) / "trials.jsonl").read_bytes()
     assert Counter(trial.status for trial in RunReader.open(merged).finished()) == {"answered": 10}
     manifest = json.loads((merged / "manifest.json").read_text())
     assert [entry["shard"] for entry in manifest["merged_from"]] == ["1/2", "2/2"]
@@ -124,7 +125,7 @@ def test_a_missing_or_damaged_shard_is_named(tmp_path: Path) -> None:
     first, second = shard(tmp_path, 1), shard(tmp_path, 2)
     with pytest.raises(UsageError, match="shard 2/2 is missing"):
         merge([first], tmp_path / "merged")
-    log = second / "trials.jsonl"
+    log = archived(second) / "trials.jsonl"
     log.write_bytes(log.read_bytes().replace(b"Answer to", b"Reply to ", 1))
     with pytest.raises(StoreError, match=r"2/.*/trials.jsonl, line \d+: the record was changed"):
         merge([first, second], tmp_path / "merged")

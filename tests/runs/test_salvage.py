@@ -17,7 +17,7 @@ from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.salvage import salvage
 from pytest_fairness.runs.store import RunStore, open_store
 from tests.support.doubles import Scripted, plan
-from tests.support.runs import archived, edit, records, rehashed, snapshot
+from tests.support.runs import archived, edit, records, rehashed, rewrite, snapshot
 
 Lines = list[bytes]
 #: Records of a run of three trials: log, engine, and sent, attempt and trial of each.
@@ -158,12 +158,12 @@ def test_a_damaged_database_is_salvaged(root: Path, tmp_path: Path) -> None:
         engine.run(plan(3))
         asyncio.run(store.budget(None).reserve(700))
     run = store.directory
-    edit(run, "UPDATE records SET record = replace(record, 'Answer', 'answer') WHERE number = 5")
+    rewrite(run, 8, "Answer", "answer")
     before = snapshot(run)
     done = salvage(run, tmp_path / "runs")
     assert (done.records, [str(lost) for lost in done.lost]) == (
         COUNT - 1,
-        ["trials.jsonl, line 5: the record was changed: its hash does not fit"],
+        ["trials.jsonl, line 8: the record was changed: its hash does not fit"],
     )
     assert snapshot(run) == before
     with RunStore.open(done.directory) as again:
@@ -176,10 +176,30 @@ def test_a_damaged_database_is_salvaged(root: Path, tmp_path: Path) -> None:
         RunReader.open(run)
     with pytest.raises(UsageError, match="nothing of"):
         salvage(run, tmp_path / "runs")
-    exported = archived(done.directory)
-    shutil.copy(exported / "trials.jsonl", run / "trials.jsonl")
+    shutil.copy(archived(done.directory) / "trials.jsonl", run / "trials.jsonl")
     (run / "manifest.json").unlink()
     assert salvage(run, tmp_path / "runs").records == COUNT - 1
+
+
+def test_a_trial_is_lost_with_the_attempt_whose_texts_it_shares(root: Path, tmp_path: Path) -> None:
+    """Both are named; so is the record after one that was taken out, whose hash is made of that one's."""
+    with open_store(root, "t") as store, Engine(Scripted(), store, concurrency=1) as engine:
+        engine.run(plan(3))
+    run, whole = store.directory, snapshot(store.directory)
+    changed = "the record was changed: its hash does not fit"
+    for damage, lost in (
+        (lambda: rewrite(run, 7, "Answer to", "Reply to: "), [f"lines 7-8: {changed}"]),
+        (
+            lambda: edit(run, "DELETE FROM records WHERE number = 6"),
+            ["line 6: cannot be read", "line 7: the record before it is"],
+        ),
+    ):
+        damage()
+        done = salvage(run, tmp_path / "runs")
+        assert done.records == COUNT - 2
+        rows = zip(done.lost, lost, strict=True)
+        assert [str(each).removeprefix("trials.jsonl, ")[: len(why)] for each, why in rows] == lost
+        (run / "run.sqlite3").write_bytes(whole[str(run / "run.sqlite3")])
 
 
 def test_the_command_tells_what_became_of_it(

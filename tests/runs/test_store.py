@@ -143,7 +143,7 @@ def test_a_manifest_that_cannot_be_read_is_an_error(root: Path, content: str) ->
 
 
 def test_records_are_exported_by_their_writer(root: Path) -> None:
-    """trials.jsonl for a plain session, trials-gw0.jsonl for a worker; none for who asks nothing."""
+    """trials.jsonl for a plain session, trials-gw0.jsonl for a worker; none for who asks nothing, and none unasked."""
     with (
         open_store(root, "t") as plain,
         open_store(root, "t", writer="gw0") as worker,
@@ -153,6 +153,8 @@ def test_records_are_exported_by_their_writer(root: Path) -> None:
         finish(worker, KEYS[1])
         worker.flush()
         plain.finish(finished="now")
+        assert not list(plain.directory.glob("*.jsonl")), "every text stands in the database, and nowhere else"
+        plain.export()
     directory = plain.directory
     assert sorted(path.name for path in directory.glob("*.jsonl")) == ["trials-gw0.jsonl", "trials.jsonl"]
     assert {stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir() if path.is_file()} == {0o600}

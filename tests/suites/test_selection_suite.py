@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_fairness.endpoints.simulated import Planted
+from pytest_fairness.runs.reader import reading
 from tests.conftest import MODES
 
 from ..faults.conftest import Steady
@@ -116,8 +117,8 @@ def test_what_it_asks_and_judges(pytester: pytest.Pytester, suite: Run, records:
 
 def logged(run: Path) -> int:
     """How many trials the log of the *run* has."""
-    lines = (line for path in run.glob("trials*.jsonl") for line in path.read_text().splitlines())
-    return sum('"type":"trial"' in line.replace(" ", "")[:400] for line in lines)
+    with reading(run) as reader:
+        return len(reader)
 
 
 def test_workers_share_its_trials(

@@ -66,7 +66,7 @@ class Suicide:
                 die()
 
         def dying_insert(database: Database) -> None:
-            attempts = database._rows[2::6].count("attempt")
+            attempts = [row.type for row in database._rows].count("attempt")
             insert(database)
             if any(self.passing("mid-append") for _ in range(attempts)):
                 die()

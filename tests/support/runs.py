@@ -16,6 +16,7 @@ import pytest
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.engine.engine import Engine
 from pytest_fairness.runs.lines import FIRST, encode_line, encode_record
+from pytest_fairness.runs.packing import COLUMNS, Packer, Unpacker
 from pytest_fairness.runs.store import RunStore, open_store
 from tests.runs.children import Runs
 
@@ -56,15 +57,18 @@ def engine_for(store: RunStore) -> Iterator[EngineMaker]:
 
 def records(directory: Path, *kinds: str) -> list[dict[str, Any]]:
     """The records of a run, of these types or all, as plain JSON: of its database, or of exported files alone."""
-    database = directory / "run.sqlite3"
-    if database.exists():
-        with contextlib.closing(sqlite3.connect(database)) as connection:
-            query = "SELECT record FROM records ORDER BY writer, number"
-            lines = [line for (line,) in connection.execute(query)]
-    else:
-        lines = [line for path in sorted(directory.glob("trials*.jsonl")) for line in path.read_text().splitlines()]
-    found = [json.loads(line) for line in lines]
+    found = [json.loads(line) for line in lines(directory)]
     return [record for record in found if not kinds or record["type"] in kinds]
+
+
+def lines(directory: Path) -> list[str]:
+    """The records of a run as they are exported, writer by writer."""
+    database = directory / "run.sqlite3"
+    if not database.exists():
+        return [line for path in sorted(directory.glob("trials*.jsonl")) for line in path.read_text().splitlines()]
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        writers = [name for (name,) in connection.execute("SELECT DISTINCT writer FROM records ORDER BY writer")]
+        return [line for writer in writers for line in Unpacker(connection).lines(writer)]
 
 
 def unanswered(directory: Path) -> set[str]:
@@ -79,10 +83,29 @@ def edit(directory: Path, statement: str, *values: Any) -> None:
         connection.execute(statement, values)
 
 
+def rewrite(directory: Path, number: int, old: str, new: str, *, writer: str = "main") -> None:
+    """Write *new* for *old* in the text of a record, as somebody might who leaves its hash as it was."""
+    with contextlib.closing(sqlite3.connect(directory / "run.sqlite3")) as connection, connection:
+        query = f"SELECT {COLUMNS} FROM records WHERE writer = ? AND number = ?"
+        text = Unpacker(connection).text(connection.execute(query, (writer, number)).fetchone())
+        assert old in text
+        row = Packer(writer).pack(text.replace(old, new))
+        connection.execute(
+            "UPDATE records SET bases = ?, body = ? WHERE writer = ? AND number = ?",
+            (row.bases, row.body, writer, number),
+        )
+
+
+def exported(directory: Path) -> Path:
+    """The run with its records exported beside its database."""
+    with RunStore.open(directory, writer="archivist") as store:
+        store.export()
+    return directory
+
+
 def archived(directory: Path) -> Path:
     """The run as an archive keeps it: the manifest and the exported records, without a database."""
-    with RunStore.open(directory, writer="archivist") as store:
-        store.finish()
+    exported(directory)
     (directory / "run.sqlite3").unlink()
     shutil.rmtree(directory / "state")
     return directory

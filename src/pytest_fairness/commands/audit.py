@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +44,11 @@ def add(subparsers: Any) -> None:
 
 def audit(arguments: argparse.Namespace) -> tuple[str, int]:
     """Write the bundle; say where it is, and what to keep elsewhere."""
+    from pytest_fairness.engine.progress import Progress
     from pytest_fairness.reports.bundle import sha256_of, write_bundle
 
     run: Path = arguments.folder
-    bundle = write_bundle(run, arguments.into or Path(f"audit-{run.name}.zip"))
+    bundle = write_bundle(run, arguments.into or Path(f"audit-{run.name}.zip"), Progress(sys.stderr).each)
     summary = ""
     if arguments.pdf is not None:  # after the bundle, which verifies: nobody signs a page of a run that does not
         from pytest_fairness.reports.pdf import write_summary
@@ -62,6 +64,7 @@ def audit(arguments: argparse.Namespace) -> tuple[str, int]:
 
 def verify(arguments: argparse.Namespace) -> tuple[str, int]:
     """Verify; say what holds, what does not, and which verdicts were derived again."""
+    from pytest_fairness.engine.progress import Progress
     from pytest_fairness.reports.bundle import is_bundle, sha256_of, verify
     from pytest_fairness.reports.escaping import terminal
     from pytest_fairness.reports.formatting import count
@@ -70,7 +73,7 @@ def verify(arguments: argparse.Namespace) -> tuple[str, int]:
     path = Path(arguments.path)
     if not is_bundle(path):
         path = chosen_run(arguments.path)
-    found = verify(path, records_only=arguments.records_only)
+    found = verify(path, Progress(sys.stderr).each, records_only=arguments.records_only)
     derived = [one for one in found.derived if one.same is not None]
     lines = [f"holds: {line}" for line in found.checked]
     if found.derived:

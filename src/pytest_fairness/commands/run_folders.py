@@ -33,7 +33,7 @@ def add(subparsers: Any) -> None:
     parser.set_defaults(run=salvage)
     parser = subparsers.add_parser(
         "export",
-        help="write the records of a run, checked, to trials*.jsonl, as the end of a session does; or its tables",
+        help="write the records of a run, checked, to trials*.jsonl in its folder; or its tables",
         example="pytest-fairness export last --csv tables/",
     )
     add_run(parser, "folder", nargs="?", default="last", help="the run (last)")
@@ -44,6 +44,9 @@ def add(subparsers: Any) -> None:
             metavar="DIR",
             help=f"write trials, findings, groups, pairs as {kind} files instead",
         )
+    parser.add_argument(
+        "--sqlite", type=Path, metavar="FILE", help="write trials and attempts as tables of a new SQLite file instead"
+    )
     parser.set_defaults(run=export)
 
 
@@ -89,11 +92,18 @@ def export(arguments: argparse.Namespace) -> tuple[str, int]:
         written += run.to_parquet(arguments.parquet) if arguments.parquet else ()
         rows = {name: len(getattr(run, name)) for name in TABLES}
         return "".join(f"{path}: {rows[path.stem]:,} rows\n" for path in written), 0
+    folder: Path = arguments.folder
+    if arguments.sqlite:
+        from pytest_fairness.runs.export import export_tables
+        from pytest_fairness.runs.reader import reading
+
+        with reading(folder) as reader:
+            counted = export_tables(reader, arguments.sqlite)
+        return "".join(f"{arguments.sqlite}, {name}: {count:,} rows\n" for name, count in counted.items()), 0
     from pytest_fairness.runs.manifest import LOGS
     from pytest_fairness.runs.store import RunStore
 
-    folder: Path = arguments.folder
     with RunStore.open(folder, writer="export") as store:
-        store.finish()
+        store.export()
         heads = store.manifest()["logs"]
     return "".join(f"{path}: {heads[path.name]['records']:,} records\n" for path in sorted(folder.glob(LOGS))), 0

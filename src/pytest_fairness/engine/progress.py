@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TextIO
+from typing import Any, TextIO
 
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import Status, Trial
@@ -20,11 +20,12 @@ _EVERY = {True: 0.1, False: 15.0}
 
 @dataclass(slots=True, kw_only=True)
 class Standing:
-    """How far the asking has got; ``before`` trials were done when it began. ``cost`` is in US dollars, ``note`` about
-    what is waited for.
+    """How far the asking has got, or other work with another ``unit``; ``before`` were done when it began. ``cost`` is
+    in US dollars, ``note`` about what is waited for.
     """
 
     label: str = ""
+    unit: str = " trials"
     planned: int = 0
     done: int = 0
     before: int = 0
@@ -37,7 +38,7 @@ class Standing:
         """In one line, without line end, after *elapsed* seconds."""
         rate = (self.done - self.before) / elapsed if elapsed > 0 else 0.0
         share = self.done / self.planned if self.planned else 1.0
-        parts = [f"{self.label}: {self.done}/{self.planned} trials", f"{rate:.1f}/s"]
+        parts = [f"{self.label}: {self.done}/{self.planned}{self.unit}", f"{rate:.1f}/s"]
         if self.cost:
             parts.append(f"${self.cost:.4f} of about ${self.cost / share:.4f}" if share else f"${self.cost:.4f}")
         if self.refused:
@@ -77,6 +78,16 @@ class Progress:
         standing.failed += trial.status not in (Status.REFUSED, Status.ANSWERED)
         standing.cost += trial.cost or 0.0
         self._write_if_due()
+
+    def each(self, label: str, total: int, items: Iterable[Any]) -> Iterator[Any]:
+        """*items*, of which there are *total*, each counted when it is done."""
+        self.begin(total, label)
+        self._standing.unit = ""
+        for item in items:
+            yield item
+            self._standing.done += 1
+            self._write_if_due()
+        self.end()
 
     def note(self, text: str) -> None:
         """Things stand so with what is waited for."""

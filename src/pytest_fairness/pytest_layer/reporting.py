@@ -192,6 +192,7 @@ def write_reports(
     from pytest_fairness.reports.outputs import write_outputs
 
     run, end, root, settings = store.directory, now(), context.root, context.settings
+    store.check_written()  # what is judged from must not have been lost meanwhile
     notes: list[JSON] = [*run_notes(run, store.manifest()), *still_open(store.of_type("batch"))]
     store.update_manifest(notes=notes)
     if (findings := run / "findings.json").exists():  # of a session before this one: none are lost

@@ -36,10 +36,12 @@ from pytest_fairness.reports.html import banners, render, write_html
 from pytest_fairness.reports.pdf import surroundings, write_summary
 from pytest_fairness.reports.sections import SECTIONS_SUFFIX, SUFFIX
 from pytest_fairness.reports.verification import Verification, verify_run
+from pytest_fairness.runs.export import export_records, stored
 from pytest_fairness.runs.files import open_regular, write_atomically
 from pytest_fairness.runs.folder import run_folders
 from pytest_fairness.runs.manifest import FINISHED, LOGS, read_manifest
 from pytest_fairness.runs.manifest import versions as installed
+from pytest_fairness.runs.reader import Watch, reading, unwatched
 
 SUMS, ABOUT = "SHA256SUMS", "bundle.json"
 #: What of a run's folder is recorded, and goes in as it is.
@@ -58,8 +60,8 @@ _LINK = re.compile(r"\[([^\]]*)\]\((?!https?://)[^)]*\)")
 # ---------------------------------------------------------------- making one
 
 
-def write_bundle(run_dir: Path, into: Path) -> Path:
-    """Write the bundle of the run in *run_dir* to the file *into*; *into*.
+def write_bundle(run_dir: Path, into: Path, watch: Watch = unwatched) -> Path:
+    """Write the bundle of the run in *run_dir* to the file *into*; *into*. *watch* shows how far it is.
 
     Raises UsageError where the run has not come to its end or does not verify, and where *into* is another file;
     StoreError where it cannot be written.
@@ -67,7 +69,7 @@ def write_bundle(run_dir: Path, into: Path) -> Path:
     if FINISHED not in read_manifest(run_dir):
         raise UsageError(f"{run_dir} did not come to its end: finish it with --fairness-resume={run_dir.name}")
     root = project_of(run_dir)
-    wrong = verify_run(run_dir, project_baselines(root)).problems
+    wrong = verify_run(run_dir, project_baselines(root), watch).problems
     if wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         raise UsageError(
@@ -77,7 +79,8 @@ def write_bundle(run_dir: Path, into: Path) -> Path:
         folder = Path(temporary) / f"audit-{run_dir.name}"
         folder.mkdir()
         _record(run_dir, root, folder)
-        derive(folder)
+        with stored(folder, watch):
+            derive(folder)
         write_atomically(folder / SUMS, _sums(folder).encode("ascii"))
         packed = Path(temporary) / "bundle.zip"
         _pack(folder, packed)
@@ -92,8 +95,10 @@ def write_bundle(run_dir: Path, into: Path) -> Path:
 
 def _record(run_dir: Path, root: Path, folder: Path) -> None:
     """Copy into *folder* what was recorded: of the run, of the baselines, and of other runs that tested the same."""
+    with reading(run_dir, check=False) as reader:  # it was verified
+        export_records(reader.connection, folder)
     for pattern in _RECORDED:
-        for path in sorted(run_dir.glob(pattern)):
+        for path in [] if pattern == LOGS else sorted(run_dir.glob(pattern)):
             with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as source, (folder / path.name).open("wb") as copy:
                 shutil.copyfileobj(source, copy)
     results = read_results(run_dir)
@@ -373,9 +378,9 @@ def is_bundle(path: Path) -> bool:
     return path.is_file() or any((path / name).exists() for name in (SUMS, ABOUT, "index.html"))
 
 
-def verify(path: Path, *, records_only: bool = False) -> Verification:
+def verify(path: Path, watch: Watch = unwatched, *, records_only: bool = False) -> Verification:
     """Verify a bundle, the folder that it was unpacked to, or a run's folder; with *records_only* not what is made of
-    the records of a bundle, as index and reports. Raises UsageError for anything else.
+    the records of a bundle, as index and reports. *watch* shows how far that is. Raises UsageError for anything else.
     """
     if path.is_file():
         with tempfile.TemporaryDirectory(prefix="fairness-verify-") as temporary:
@@ -383,14 +388,14 @@ def verify(path: Path, *, records_only: bool = False) -> Verification:
                 folder = unpack(path, Path(temporary))
             except StoreError as error:
                 return Verification(problems=[str(error)])
-            return _verify_bundle(folder, Path(temporary) / "again", records_only)
+            return _verify_bundle(folder, Path(temporary) / "again", watch, records_only)
     if is_bundle(path):
         with tempfile.TemporaryDirectory(prefix="fairness-verify-") as temporary:
-            return _verify_bundle(path, Path(temporary) / "again", records_only)
-    return verify_run(path, project_baselines(project_of(path)))
+            return _verify_bundle(path, Path(temporary) / "again", watch, records_only)
+    return verify_run(path, project_baselines(project_of(path)), watch)
 
 
-def _verify_bundle(folder: Path, again: Path, records_only: bool) -> Verification:
+def _verify_bundle(folder: Path, again: Path, watch: Watch, records_only: bool) -> Verification:
     """Verify the bundle in *folder*: its files, its run, and all that is made of it, which is made *again* unless
     *records_only*.
     """
@@ -398,7 +403,7 @@ def _verify_bundle(folder: Path, again: Path, records_only: bool) -> Verificatio
     try:
         found.problems += _check_sums(folder, found)
         about = _about(folder)
-        run = verify_run(folder, _bundled(folder))
+        run = verify_run(folder, _bundled(folder), watch)
         found.checked += run.checked
         found.problems += run.problems
         found.derived += run.derived
@@ -407,7 +412,7 @@ def _verify_bundle(folder: Path, again: Path, records_only: bool) -> Verificatio
         elif about.get("run") != read_manifest(folder).get("id"):
             found.problems.append(f"{ABOUT} is of run {about.get('run')!r:.80}, and manifest.json of another")
         if not run.problems and about:
-            _check_derived(folder, again, about, found, records_only)
+            _check_derived(folder, again, about, found, watch, records_only=records_only)
     except (FairnessError, OSError, ValueError, KeyError) as error:
         found.problems.append(str(error))
     return found
@@ -456,7 +461,7 @@ def _about(folder: Path) -> dict[str, Any]:
 
 
 def _check_derived(
-    folder: Path, again: Path, about: Mapping[str, Any], found: Verification, records_only: bool
+    folder: Path, again: Path, about: Mapping[str, Any], found: Verification, watch: Watch, *, records_only: bool
 ) -> None:
     """Make all that follows from the records *again*, and compare it with what is in *folder*."""
     recorded = [name for pattern in _TAKEN for name in _matching(folder, pattern)]
@@ -481,7 +486,8 @@ def _check_derived(
             f"summary.pdf was not compared: it was made with {shortened(str(about['pdf']), 200)}; verify where these "
             "are, or verify --records-only"
         )
-    derive(again)
+    with stored(again, watch):
+        derive(again)
     made = [name for name in _files(again) if name not in recorded]
     wrong = [
         name for name in made if not (folder / name).is_file() or sha256_of(folder / name) != sha256_of(again / name)

@@ -155,18 +155,15 @@ def method_section(results: RunResults, _: Path) -> Section:
 def records_section(_: RunResults, run_dir: Path) -> Section | None:
     """How far each log reaches and its head: with these, nobody can change a record unseen."""
     try:
-        manifest = read_manifest(run_dir)
-        anchors = anchors_of(manifest)
+        anchors = anchors_of(read_manifest(run_dir))
     except StoreError:  # whoever verifies the run is told; a report shows what can be shown
         return None
     if not anchors:
         return None
-    written = manifest.get("logs", {})
     columns: Columns = {
         "Log": lambda name: name,
         "Records": lambda name: f"{anchors[name].records:,}",
         "Hash of the last record": lambda name: anchors[name].head,
-        "SHA-256 of the file": lambda name: str(written[name].get("sha256") or formatting.NOTHING),
     }
     words = (
         "Each record of a log holds the hash of the one before. A record that is changed, added or removed, and a log "

@@ -34,7 +34,7 @@ from pytest_fairness.runs.conclusions import ITEM, Conclusions, sha256_of_json
 from pytest_fairness.runs.judgements import Judgement
 from pytest_fairness.runs.keys import content_key, identity_hash
 from pytest_fairness.runs.manifest import FINISHED, read_manifest
-from pytest_fairness.runs.reader import RunReader, reading
+from pytest_fairness.runs.reader import RunReader, Watch, reading, unwatched
 from pytest_fairness.runs.records import SIMULATED, cell_of, trial_of
 from pytest_fairness.scorers import BUILT_IN, Scorer, outcome_of
 from pytest_fairness.scorers.choice import ChoiceStatus, read_choice, read_ranking
@@ -82,22 +82,22 @@ class Verification:
     left_out: list[str] = field(default_factory=list)
 
 
-def verify_run(run_dir: Path, baselines: Baselines) -> Verification:
-    """Check the run in *run_dir* from end to end, and derive each of its findings again."""
+def verify_run(run_dir: Path, baselines: Baselines, watch: Watch = unwatched) -> Verification:
+    """Check the run in *run_dir* from end to end, and derive each of its findings again; *watch* shows how far."""
     found = Verification()
     try:
         results, manifest = read_results(run_dir), read_manifest(run_dir)
         if FINISHED not in manifest:
             found.problems.append("the run did not come to its end: nothing shows whether the end of its logs is there")
-        with reading(run_dir) as reader:
+        with reading(run_dir, watch=watch) as reader:
             records = sum(anchor.records for anchor in reader.logs.values())
             found.checked.append(f"{count(records, 'record')} in {count(len(reader.logs), 'log')}, chained and whole")
-            _check_trials(reader, found)
+            _check_trials(reader, found, watch)
             conclusions = Conclusions(reader)
             _check_sessions(results, manifest, conclusions, run_dir, found)
             judged = _check_judged(results, conclusions, found)
             _check_conclusions(results, manifest, conclusions, run_dir, found)
-            for at in range(len(results.findings)):
+            for at in watch("findings derived", len(results.findings), range(len(results.findings))):
                 one = _derived(results, at, judged.get(at), reader, baselines)
                 found.derived.append(one)
                 if one.same is False:
@@ -112,7 +112,7 @@ def verify_run(run_dir: Path, baselines: Baselines) -> Verification:
 # ---------------------------------------------------------------- the log
 
 
-def _check_trials(reader: RunReader, found: Verification) -> None:
+def _check_trials(reader: RunReader, found: Verification, watch: Watch) -> None:
     """What was asked is what the trial's key was made of, and what was read is what the attempts brought."""
     # Of each text its hash: a run may hold a million.
     brought: dict[str, set[tuple[int, int]]] = defaultdict(set)
@@ -127,7 +127,7 @@ def _check_trials(reader: RunReader, found: Verification) -> None:
             found.problems.append(f"the identity of an endpoint was changed: {digest[:12]}… is not its hash")
     wrong: list[str] = []
     trials = 0
-    for record in reader.all_records():
+    for record in watch("trials checked", len(reader) + len(reader.shared_cells), reader.all_records()):
         trials += 1
         cell, about = cell_of(record["cell"]), f"trial {record['key'][:12]}… ({record['cell']['id']})"
         asked = engines.get(record["endpoint"]["identity"]), record["parameters"]["sent"]
@@ -520,9 +520,7 @@ def _check_table(judgement: Judgement, frame: pd.DataFrame, reader: RunReader) -
 
 def _of_cells(frame: pd.DataFrame, reader: RunReader) -> Iterator[dict[str, Any] | None]:
     """The record of each row's trial: with the row's own cell, where several share a reply."""
-    shared: dict[tuple[str, str], Any] = {}
-    for record in reader.each("use"):
-        shared[record["key"], record["cell"]["id"]] = record["cell"]
+    shared = reader.shared_cells
     cells = frame["cell"].tolist() if "cell" in frame else [None] * len(frame)
     for cell, asked in zip(cells, reader.records(frame["key"].tolist()), strict=True):
         yield None if asked is None else {**asked, "cell": shared.get((asked["key"], cell), asked["cell"])}

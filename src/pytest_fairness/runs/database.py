@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
 import re
 import socket
@@ -16,7 +17,7 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
@@ -25,11 +26,11 @@ import msgspec
 
 from pytest_fairness.errors import StoreError
 from pytest_fairness.runs import files
-from pytest_fairness.runs.lines import FIRST, columns_of, encode_line
-from pytest_fairness.runs.manifest import read_manifest, write_manifest
+from pytest_fairness.runs.manifest import LOGS, Anchor, anchors_of, read_manifest, write_manifest
+from pytest_fairness.runs.packing import COLUMNS, Packer, Row, Unpacker
 
 NAME = "run.sqlite3"
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 #: The statements of ``schema.sql``, as SQLite keeps them.
 SCHEMA = [
     re.sub("^--.*\n", "", statement, flags=re.MULTILINE).strip()
@@ -42,11 +43,12 @@ QUERIES = {
     "count": "SELECT count(DISTINCT key) FROM records WHERE key IS NOT NULL AND type = 'trial'",
     "look": "SELECT data_version, (SELECT ifnull(max(id), 0) FROM records) FROM pragma_data_version",
     "statuses": "SELECT status, count(*) FROM records WHERE key IS NOT NULL AND type = 'trial' GROUP BY status",
-    "type": "SELECT record FROM records WHERE key IS NULL AND type = ? ORDER BY id",
+    "type": f"SELECT {COLUMNS} FROM records WHERE key IS NULL AND type = ? ORDER BY id",
 }
-_COLUMNS = 6
-_INSERT = "INSERT INTO records (writer, number, type, key, status, record) VALUES "
-_ROW = "(?, ?, ?, ?, ?, ?)"
+_INSERT = f"INSERT INTO records ({COLUMNS}) VALUES "
+_ROW = f"({', '.join('?' * len(Row._fields))})"
+#: Keys that are looked up at once.
+AT_ONCE = 512
 #: Rows of one statement, at the most: SQLite lets go of the interpreter once a statement, however many rows it has.
 _ROWS = 64
 #: Seconds that records wait for others to be committed with, where nobody waits for them.
@@ -59,6 +61,7 @@ _PATIENCE = 60.0
 #: Pages of 4 KiB in the log of changes before they are moved into the file, which holds up a commit.
 _CHECKPOINT = 10_000
 _connecting = threading.Lock()
+_KEY = re.compile("[0-9a-f]{64}")
 
 Key: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
@@ -117,7 +120,7 @@ class Read(Operation):
 
     def run(self, database: Any) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = database.connection.execute(QUERIES[self.query], self.values).fetchall()
-        return rows
+        return [(database.texts.text(row),) for row in rows] if self.query == "type" else rows
 
 
 _AnyFuture: TypeAlias = Future[Any] | asyncio.Future[Any]
@@ -138,10 +141,24 @@ def writer_of(name: str) -> str:
     return name.removeprefix("trials").removesuffix(".jsonl").removeprefix("-") or "main"
 
 
-def insert_records(connection: sqlite3.Connection, writer: str, lines: Iterable[str]) -> None:
-    """Insert checked *lines* as the first records of *writer*."""
-    rows = ((writer, number, *columns_of(line), line) for number, line in enumerate(lines, 1))
-    connection.executemany(_INSERT + _ROW, rows)
+def insert_records(connection: sqlite3.Connection, writer: str, texts: Iterable[str]) -> None:
+    """Insert *texts*, the records of *writer* from the first on, without hashes."""
+    packer = Packer(writer)
+    connection.executemany(_INSERT + _ROW, map(packer.pack, texts))
+
+
+def as_stored(key: object) -> bytes:
+    """A content key as it stands in the tables; of what is none, which a table may hold, what no record has."""
+    return bytes.fromhex(key) if isinstance(key, str) and _KEY.fullmatch(key) else b""
+
+
+def in_keys(keys: Sequence[str]) -> Iterator[tuple[str, list[bytes]]]:
+    """``IN (?, …)`` for the content keys *keys*, and its values: as often as that takes."""
+    for start in range(0, len(keys), AT_ONCE):
+        values = [as_stored(key) for key in keys[start : start + AT_ONCE]]
+        # Of few lengths, so that statements are prepared once.
+        values += [values[-1]] * ((1 << (len(values) - 1).bit_length()) - len(values))
+        yield f"IN ({', '.join('?' * len(values))})", values
 
 
 # ---------------------------------------------------------------- files
@@ -161,7 +178,7 @@ def connect(path: Path) -> sqlite3.Connection:
     """The database *path*, made where there is none. Raises StoreError where it is unsafe or damaged."""
     connection = _opened(path, _PATIENCE)
     try:
-        if connection.execute("PRAGMA user_version").fetchone()[0] != SCHEMA_VERSION:
+        if check_version(connection, path) == 0:
             _create(connection, path)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT}")
@@ -196,12 +213,22 @@ def _create(connection: sqlite3.Connection, path: Path) -> None:
             "fairness_run_dir in the ini file"
         )
     connection.execute("BEGIN IMMEDIATE")
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version not in (0, SCHEMA_VERSION):
-        raise StoreError(f"{path} was written by another version of pytest-fairness: read it with that version")
-    if version == 0:
+    if check_version(connection, path) == 0:
         create_tables(connection)
     connection.execute("COMMIT")
+
+
+def check_version(connection: sqlite3.Connection, path: Path) -> int:
+    """The form of the database *path*: 0 where it has no tables yet. Raises StoreError where it is another."""
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version not in (0, SCHEMA_VERSION):
+        exported = any(path.parent.glob(LOGS))
+        copied = "; or read a copy of its folder without run.sqlite3, as its exported records are beside it"
+        raise StoreError(
+            f"{path} was written by another version of pytest-fairness (form {version}, here {SCHEMA_VERSION}): read "
+            f"it with that version{copied if exported else ''}"
+        )
+    return version
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
@@ -281,19 +308,86 @@ class _Seal(Operation):
 
     def run(self, database: Database) -> None:
         database.connection.execute("DELETE FROM claims WHERE writer = ?", (database.writer,))
-        if database.number:
+        if database.chain.number:
             manifest = read_manifest(database.directory)
-            head = {"records": database.number, "head": database.head}
+            head = {"records": database.chain.number, "head": database.chain.head}
             logs = manifest.setdefault("logs", {})
             if not head.items() <= logs.get(log_name(database.writer), {}).items():
                 logs[log_name(database.writer)] = head
                 write_manifest(database.directory, manifest)
 
 
+class _OpenFiles:
+    """The files that SQLite has open for the database *path*: writing on into one that was removed, replaced or cut
+    would lose everything paid for.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._log = path, path.with_name(f"{path.name}-wal")
+        self._index = path.with_name(f"{path.name}-shm")
+        self._known = {path: path.lstat()}
+        self._size = 0
+
+    def check(self) -> None:
+        """Raise StoreError where one is no longer what it was."""
+        if (error := self.trouble()) is not None:
+            raise error
+
+    def trouble(self) -> StoreError | None:
+        """What became of the files, None where they are as they were."""
+        for path in (self._path, self._log, self._index):
+            try:
+                status = path.lstat()
+            except OSError:
+                return self._lost(path, "removed")
+            if not os.path.samestat(status, self._known.setdefault(path, status)):
+                return self._lost(path, "replaced")
+            if path == self._log:
+                # It grows until it is written again from its beginning, and keeps its length then.
+                size, self._size = self._size, status.st_size
+                if status.st_size < size:
+                    return self._lost(path, "cut")
+        return None
+
+    def _lost(self, path: Path, how: str) -> StoreError:
+        if not self._path.parent.exists():
+            return files.removed(self._path.parent)
+        return StoreError(
+            f"{path} was {how} while this session wrote to it: what it asked since then may be lost, and nothing is "
+            "judged; run again, or salvage what is left (pytest-fairness salvage)"
+        )
+
+
+class CheckWritten(Operation):
+    """Raise StoreError where the database has not all that was written into it."""
+
+    writes = False
+
+    def run(self, database: Database) -> None:
+        (found,) = database.connection.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise damaged(database.path, " ".join(found.split()))
+        anchors = anchors_of(read_manifest(database.directory))
+        chain = database.chain
+        written = {
+            **{writer_of(name): anchor for name, anchor in anchors.items()},
+            **({database.writer: Anchor(chain.number, chain.head)} if chain.number else {}),
+        }
+        query = "SELECT count(*), ifnull(max(number), 0) FROM records WHERE writer = ?"
+        last = "SELECT hash FROM records WHERE writer = ? AND number = ?"
+        for writer, anchor in written.items():
+            (counted, number) = database.connection.execute(query, (writer,)).fetchone()
+            head = database.connection.execute(last, (writer, anchor.records)).fetchone()
+            if counted != number or number < anchor.records or head is None or head[0].hex() != anchor.head:
+                raise damaged(
+                    database.path, f"it has {counted} records of {log_name(writer)}, and {anchor.records} were written"
+                )
+
+
 class Database:
     """The database of the run in *directory*, written as *writer*, of which there is one at a time; thread safe.
 
-    ``head`` and ``number`` are the end of the writer's chain. Once anything could not be written, nothing more is: all
+    ``chain`` packs the writer's records and has their end. Once anything could not be written, nothing more is: all
     that follows raises the same StoreError, as nothing must be paid for that cannot be recorded.
     """
 
@@ -301,13 +395,12 @@ class Database:
         self.directory = directory
         self.writer = writer
         self.path = directory / NAME
-        self.head = FIRST
-        self.number = 0
+        self.chain = Packer(writer)
         #: Monotonic, in seconds; for limits per minute.
         self.clock: Callable[[], float] = time.monotonic
         self.closed = False
         self._pid = os.getpid()
-        self._rows: list[str | int | None] = []
+        self._rows: list[Row] = []
         self._account: tuple[int, int] | None = None
         self._account_changed = False
         self._queue: deque[_Waiting] = deque()
@@ -322,14 +415,15 @@ class Database:
         except BaseException:
             presence.close()
             raise
-        self._file = self.path.lstat()
+        self.texts = Unpacker(self.connection)
+        self._files = _OpenFiles(self.path)
         self._thread = threading.Thread(target=self._work, name="pytest-fairness-database", daemon=True)
 
     def start(self) -> None:
         """Begin to write, where the chain now ends."""
-        query = "SELECT number, record FROM records WHERE writer = ? ORDER BY number DESC LIMIT 1"
+        query = "SELECT number, hash FROM records WHERE writer = ? ORDER BY number DESC LIMIT 1"
         if (last := self.connection.execute(query, (self.writer,)).fetchone()) is not None:
-            self.number, self.head = last[0], last[1][-66:-2]
+            self.chain = Packer(self.writer, last[0], last[1].hex())
         about = (self.writer, self._pid, socket.gethostname())
         try:
             self.connection.execute("INSERT OR REPLACE INTO writers VALUES (?, ?, ?)", about)
@@ -337,6 +431,7 @@ class Database:
             self.connection.execute("DELETE FROM claims WHERE writer = ?", (self.writer,))
         except sqlite3.Error as error:
             raise _explained(self.path, error) from error
+        self._files.check()
         self._thread.start()
 
     @property
@@ -440,30 +535,27 @@ class Database:
             if self._broken is not None:
                 raise self._broken
             self._account = None
+            self._files.check()
             self.connection.execute("BEGIN IMMEDIATE" if any(one.operation.writes for one in group) else "BEGIN")
             results = [(one.future, self._done(one.operation)) for one in group]
             if early := [result for one, result in zip(group, results, strict=True) if one.operation.early]:
                 self._settle(early)
             self._save()
             self.connection.execute("COMMIT")
-            if not files.is_still(self.path, self._file):
-                raise self._absent()
+            self._files.check()
         except (sqlite3.Error, StoreError) as error:
             with contextlib.suppress(sqlite3.Error):
                 self.connection.execute("ROLLBACK")
             if isinstance(error, StoreError):
                 self._broken = error
             else:
-                still = files.is_still(self.path, self._file)
-                self._broken = _explained(self.path, error) if still else self._absent()
+                self._broken = self._files.trouble() or _explained(self.path, error)
             results = [(one.future, StoreError(str(self._broken))) for one in group]
         self._settle(results)
 
     def _done(self, operation: Operation) -> Any:
         if type(operation) is Append:
-            line, self.head = encode_line(operation.body, self.head)
-            self.number += 1
-            self._rows += (self.writer, self.number, *columns_of(line), line)
+            self._rows.append(self.chain.pack(operation.body))
             return None
         if operation.queries:
             self._save()
@@ -479,14 +571,10 @@ class Database:
             self.connection.execute("UPDATE account SET settled = ?, reserved = ?", self.account)
             self._account_changed = False
         rows, self._rows = self._rows, []
-        for at in range(0, len(rows), _ROWS * _COLUMNS):
-            values = rows[at : at + _ROWS * _COLUMNS]
-            self.connection.execute(_INSERT + ", ".join([_ROW] * (len(values) // _COLUMNS)), values)
-
-    def _absent(self) -> StoreError:
-        if not self.directory.exists():
-            return files.removed(self.directory)
-        return StoreError(f"{self.path} was removed or replaced while it was being written: run again")
+        for start in range(0, len(rows), _ROWS):
+            some = rows[start : start + _ROWS]
+            values = list(itertools.chain.from_iterable(some))
+            self.connection.execute(_INSERT + ", ".join([_ROW] * len(some)), values)
 
     def _settle(self, results: Iterable[tuple[_AnyFuture | None, Any]]) -> None:
         """Hand out what came of operations, in one call for all that wait on one event loop."""

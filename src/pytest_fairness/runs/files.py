@@ -49,14 +49,6 @@ def check_regular(path: Path, status: os.stat_result | None = None) -> None:
         raise StoreError(f"{path} {what}: remove it, {_CHOOSE}")
 
 
-def is_still(path: Path, status: os.stat_result) -> bool:
-    """Whether *path* is the file that it was when it had *status*."""
-    try:
-        return os.path.samestat(path.lstat(), status)
-    except OSError:
-        return False
-
-
 def network_file_system(path: Path) -> str | None:
     """The kind of network file system that *path* is on, as far as the system tells; None for a local one."""
     if str(path.absolute()).startswith("\\\\"):

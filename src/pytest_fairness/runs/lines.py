@@ -23,7 +23,7 @@ FIRST = "0" * 64
 _HASHES = re.compile(rb',"prev":"([0-9a-f]{64})","hash":"([0-9a-f]{64})"}')
 #: The length of both hashes with their names, and of the second.
 _TAIL, _OWN = 149, 75
-_COLUMNS = re.compile(r'\{"type":"([^"]*)"(?:,"key":"([^"]*)"(?:,"status":"([^"]*)")?)?')
+_COLUMNS = re.compile(r'\{"type":"([^"]*)"(?:,"key":"([0-9a-f]{64})"(?:,"status":"([^"]*)")?)?')
 
 
 def fields_of(noun: Any) -> dict[str, Any]:
@@ -66,9 +66,23 @@ class BadLineError(ValueError):
 
 def encode_line(body: str, previous: str) -> tuple[str, str]:
     """The line for the record *body* after the line with hash *previous*, without line end; and its own hash."""
-    chained = f'{body[:-1]},"prev":"{previous}"'
-    digest = hashlib.sha256(f"{chained}}}".encode("ascii")).hexdigest()
-    return f'{chained},"hash":"{digest}"}}', digest
+    digest = chained_digest(body, previous).hex()
+    return as_line(body, previous, digest), digest
+
+
+def as_line(body: str, previous: str, digest: str) -> str:
+    """The line for the record *body* between both of its hashes."""
+    return f'{body[:-1]},"prev":"{previous}","hash":"{digest}"}}'
+
+
+def chained_digest(body: str, previous: str) -> bytes:
+    """The hash of the line for the record *body* after the line with hash *previous*."""
+    return hashlib.sha256(f'{body[:-1]},"prev":"{previous}"}}'.encode("ascii")).digest()
+
+
+def body_of(line: str) -> str:
+    """The record of a line that was checked, without its hashes."""
+    return line[:-_TAIL] + "}"
 
 
 def check_line(line: bytes) -> tuple[str, str]:
@@ -92,7 +106,10 @@ def decode_line(line: bytes | str) -> dict[str, Any]:
     return record
 
 
-def columns_of(line: str) -> tuple[str | None, ...]:
+def columns_of(text: str) -> tuple[str | None, bytes | None, str | None]:
     """The type of a record, its content key and a trial's status, by which it is found; without parsing the rest."""
-    found = _COLUMNS.match(line)
-    return (None, None, None) if found is None else found.groups()
+    found = _COLUMNS.match(text)
+    if found is None:
+        return None, None, None
+    kind, key, status = found.groups()
+    return kind, None if key is None else bytes.fromhex(key), status

@@ -19,6 +19,7 @@ from pytest_fairness.errors import UsageError
 from pytest_fairness.runs.database import insert_records, writer_of
 from pytest_fairness.runs.designs import closest_changes
 from pytest_fairness.runs.export import make_run
+from pytest_fairness.runs.lines import body_of
 from pytest_fairness.runs.manifest import FINISHED, read_manifest
 from pytest_fairness.runs.reader import RunReader, reading
 
@@ -98,7 +99,7 @@ def _fill(connection: sqlite3.Connection, shards: Sequence[_Shard]) -> dict[str,
     for shard in shards:
         for name in shard.reader.logs:
             own = "" if writer_of(name) == "main" else f"-{writer_of(name)}"
-            insert_records(connection, f"s{shard.part}{own}", shard.reader.lines(name))
+            insert_records(connection, f"s{shard.part}{own}", map(body_of, shard.reader.lines(name)))
         about = {key: shard.manifest.get(key) for key in ("id", "shard", "command", "started", FINISHED)}
         merged.append({**about, "logs": msgspec.to_builtins(shard.reader.logs), "notes": shard.reader.notes})
         endpoints += [entry for entry in shard.manifest.get("endpoints", ()) if entry not in endpoints]

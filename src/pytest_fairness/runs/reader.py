@@ -7,30 +7,55 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import itertools
-import json
 import math
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 from urllib.parse import quote
 
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import Trial
 from pytest_fairness.runs import database, files
-from pytest_fairness.runs.database import Key, Operation, Read, damaged, log_name, writer_of
+from pytest_fairness.runs.database import (
+    AT_ONCE,
+    Key,
+    Operation,
+    Read,
+    as_stored,
+    damaged,
+    in_keys,
+    log_name,
+    writer_of,
+)
 from pytest_fairness.runs.designs import RecordedDesign
-from pytest_fairness.runs.lines import FIRST, BadLineError, check_line, columns_of, decode_line
+from pytest_fairness.runs.lines import (
+    FIRST,
+    BadLineError,
+    body_of,
+    chained_digest,
+    check_line,
+    columns_of,
+    decode_line,
+)
 from pytest_fairness.runs.manifest import FINISHED, LOGS, Anchor, anchors_of, read_manifest
+from pytest_fairness.runs.packing import COLUMNS, Row, Unpacker, legible
 from pytest_fairness.runs.records import trial_of
 
-#: Keys that are looked up at once.
-AT_ONCE = 512
 #: Characters after which an answer ends that holds records.
 LONGEST_ANSWER = 8 * 2**20
-_TRIALS = "SELECT record FROM trials"
+_TRIALS = f"SELECT {COLUMNS} FROM trials"
+
+
+#: What passes the items of long work on, showing how far it is: of a label and a number of them.
+Watch: TypeAlias = Callable[[str, int, Iterable[Any]], Iterable[Any]]
+
+
+def unwatched(label: str, total: int, items: Iterable[Any]) -> Iterable[Any]:  # noqa: ARG001 - as a Watch is called
+    """*items* as they are."""
+    return items
 
 
 class Find(Operation):
@@ -42,11 +67,19 @@ class Find(Operation):
     keys: list[Key]
 
     def run(self, database: Any) -> list[str | None]:
-        query = "SELECT key, record FROM trials WHERE key IN (SELECT value FROM json_each(?))"
-        found = dict(database.connection.execute(query, (json.dumps(self.keys),)))
-        sizes = itertools.accumulate(len(found.get(key, "")) for key in self.keys)
-        fitting = sum(1 for _ in itertools.takewhile(lambda size: size <= LONGEST_ANSWER, sizes))
-        return [found.get(key) for key in self.keys[: max(1, fitting)]]
+        answer, size = list[str | None](), 0
+        for start in range(0, len(self.keys), AT_ONCE):
+            some = self.keys[start : start + AT_ONCE]
+            ((wanted, values),) = in_keys(some)
+            found = {Row(*row).key: row for row in database.connection.execute(f"{_TRIALS} WHERE key {wanted}", values)}
+            for key in some:
+                row = found.get(as_stored(key))
+                text = None if row is None else database.texts.text(row)
+                size += len(text or "")
+                if answer and size > LONGEST_ANSWER:
+                    return answer
+                answer.append(text)
+        return answer
 
 
 class RunRecords:
@@ -95,13 +128,15 @@ class RunReader(RunRecords):
     def __init__(self, directory: Path, connection: sqlite3.Connection, heads: Heads) -> None:
         self.directory = directory
         self.connection = connection
+        self.texts = Unpacker(connection)
         self.logs = dict(sorted(heads.found.items()))
         self.notes = heads.notes
         self.engines = {record["identity"]: record for record in self.of_type("engine")}
 
     @classmethod
-    def open(cls, directory: Path, *, check: bool = True) -> Self:
+    def open(cls, directory: Path, *, check: bool = True, watch: Watch = unwatched) -> Self:
         """Check every record of the run in *directory*; without *check* those alone that are read from exported files.
+        *watch* shows how far that is.
 
         Raises StoreError, naming record or line, for one that was changed, added or removed, where there are fewer than
         when the run was closed, and for a trial that was asked twice.
@@ -112,7 +147,7 @@ class RunReader(RunRecords):
         try:
             heads = Heads(directory, over=True)
             if check or not _is_stored(connection, directory):
-                heads.check(connection)
+                heads.check(connection, watch)
                 _refuse_twice(connection, directory)
             return cls(directory, connection, heads)
         except BaseException:
@@ -124,39 +159,48 @@ class RunReader(RunRecords):
 
     def missing(self, keys: Iterable[str]) -> list[str]:
         """Those of *keys* whose trial is not finished."""
-        query = (
-            "SELECT value FROM json_each(?) WHERE NOT EXISTS "
-            "(SELECT 1 FROM records WHERE key = value AND type = 'trial')"
-        )
-        return [key for (key,) in self.connection.execute(query, (json.dumps(list(keys)),))]
+        all_keys, finished = list(keys), set[str]()
+        for wanted, values in in_keys(all_keys):
+            query = f"SELECT key FROM records WHERE type = 'trial' AND key {wanted}"
+            finished |= {key.hex() for (key,) in self.connection.execute(query, values)}
+        return [key for key in all_keys if key not in finished]
 
     def all_records(self) -> Iterator[dict[str, Any]]:
         """The record of every finished trial, and then once more with each further cell that shares it."""
-        for (line,) in self.connection.execute(f"{_TRIALS} ORDER BY id"):
-            yield decode_line(line)
-        for key, use in self.connection.execute("SELECT key, record FROM records WHERE type = 'use' ORDER BY id"):
-            for (line,) in self.connection.execute(f"{_TRIALS} WHERE key = ?", (key,)):
-                yield {**decode_line(line), "cell": decode_line(use)["cell"]}
+        yield from self.trial_records()
+        for use in self.each("use"):
+            for record in self._decoded(f"{_TRIALS} WHERE key = ?", as_stored(use["key"])):
+                yield {**record, "cell": use["cell"]}
 
     def each(self, kind: str) -> Iterator[dict[str, Any]]:
         """The records of one type, of trials too, in their order."""
-        query = "SELECT record FROM records WHERE type = ? ORDER BY id"
-        return (decode_line(line) for (line,) in self.connection.execute(query, (kind,)))
+        return self._decoded(f"SELECT {COLUMNS} FROM records WHERE type = ? ORDER BY id", kind)
 
     def finished(self) -> Iterator[Trial]:
         """Every finished trial."""
-        return (trial_of(decode_line(line)) for (line,) in self.connection.execute(f"{_TRIALS} ORDER BY id"))
+        return map(trial_of, self.trial_records())
+
+    def trial_records(self) -> Iterator[dict[str, Any]]:
+        """The record of every finished trial."""
+        return self._decoded(f"{_TRIALS} ORDER BY id")
+
+    def _decoded(self, query: str, *values: Any) -> Iterator[dict[str, Any]]:
+        return (decode_line(self.texts.text(row)) for row in self.connection.execute(query, values))
+
+    @cached_property
+    def shared_cells(self) -> dict[tuple[str, str], Any]:
+        """The cells that share a trial with the one that it was asked for, by its key and their ids."""
+        return {(use["key"], use["cell"]["id"]): use["cell"] for use in self.each("use")}
 
     def lines(self, name: str) -> Iterator[str]:
         """The records of one writer as they are exported to the file *name*, each a line without its end."""
-        query = "SELECT record FROM records WHERE writer = ? ORDER BY number"
-        return (line for (line,) in self.connection.execute(query, (writer_of(name),)))
+        return self.texts.lines(writer_of(name))
 
 
 @contextlib.contextmanager
-def reading(directory: Path, *, check: bool = True) -> Iterator[RunReader]:
-    """The run in *directory*, until the end of the block; *check* as for :meth:`RunReader.open`."""
-    reader = RunReader.open(directory, check=check)
+def reading(directory: Path, *, check: bool = True, watch: Watch = unwatched) -> Iterator[RunReader]:
+    """The run in *directory*, until the end of the block; *check* and *watch* as for :meth:`RunReader.open`."""
+    reader = RunReader.open(directory, check=check, watch=watch)
     with contextlib.closing(reader.connection):
         yield reader
 
@@ -172,7 +216,7 @@ def refuse_unreadable(directory: Path) -> None:
     path = directory / database.NAME
     if path.exists():
         with _naming(path), contextlib.closing(_open(directory)) as connection:
-            connection.execute("SELECT record FROM records ORDER BY id DESC LIMIT 1").fetchone()
+            connection.execute("SELECT body FROM records ORDER BY id DESC LIMIT 1").fetchone()
 
 
 def record_lines(directory: Path, kind: str = "trial", keys: Sequence[str] | None = None) -> Iterator[bytes | str]:
@@ -180,11 +224,16 @@ def record_lines(directory: Path, kind: str = "trial", keys: Sequence[str] | Non
     archive perhaps others; those that cannot be read are passed over.
     """
     if (directory / database.NAME).exists():
-        query, values = "SELECT record FROM records WHERE type = ?", [kind]
+        query = f"SELECT {COLUMNS} FROM records WHERE type = ?"
+        wanted: Iterable[tuple[str, list[Any]]] = [(query, [])]
         if keys is not None:
-            query, values = f"{query} AND key IN (SELECT value FROM json_each(?))", [kind, json.dumps(list(keys))]
+            wanted = ((f"{query} AND key {chosen}", values) for chosen, values in in_keys(keys))
         with contextlib.suppress(sqlite3.Error, StoreError), contextlib.closing(_open(directory)) as connection:
-            yield from (line for (line,) in connection.execute(query, values))
+            texts = Unpacker(connection)
+            for query, values in wanted:
+                for row in connection.execute(query, [kind, *values]):
+                    with contextlib.suppress(BadLineError):
+                        yield texts.text(row)
         return
     for path in sorted(directory.glob(LOGS)):
         with path.open("rb") as file:
@@ -214,6 +263,8 @@ def _open(directory: Path) -> sqlite3.Connection:
             connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
         with contextlib.ExitStack() as stack:
             stack.callback(connection.close)
+            with _naming(path):
+                database.check_version(connection, path)
             if _is_stored(connection, directory):
                 stack.pop_all()
                 return connection
@@ -236,7 +287,7 @@ def _refuse_twice(connection: sqlite3.Connection, directory: Path) -> None:
     )
     for (key,) in connection.execute(query):
         places = "SELECT writer, number FROM records WHERE key = ? AND type = 'trial' ORDER BY id"
-        (first, at), *_, (second, again) = connection.execute(places, (key,))
+        (first, at), *_, (second, again) = connection.execute(places, (key,)).fetchall()
         raise StoreError(
             f"{directory / log_name(second)}, line {again}: this trial is already in {log_name(first)}, line {at}: the "
             "records are not of one run; restore them from a copy"
@@ -245,9 +296,14 @@ def _refuse_twice(connection: sqlite3.Connection, directory: Path) -> None:
 
 def charge(connection: sqlite3.Connection) -> None:
     """Put what the records say was spent into the account, where it holds less: it counts towards a cap, too."""
-    query = "SELECT ifnull(sum(json_extract(record, '$.cost')), 0) FROM records WHERE type = 'attempt'"
-    (spent,) = connection.execute(query).fetchone()
+    texts = Unpacker(connection)
+    attempts = connection.execute(f"SELECT {COLUMNS} FROM records WHERE type = 'attempt' ORDER BY id")
+    spent = math.fsum(decode_line(texts.text(row)).get("cost") or 0.0 for row in attempts)
     connection.execute("UPDATE account SET settled = max(settled, ?)", (math.ceil(spent * 1e9),))
+
+
+_BEGINNING = Anchor(0, FIRST)
+_NOT_NEXT = "a record is missing, was added or moved: it does not follow the one before"
 
 
 class Heads:
@@ -265,60 +321,69 @@ class Heads:
         self._manifest = read_manifest(directory)
         self._anchors = anchors_of(self._manifest)
 
-    def check(self, connection: sqlite3.Connection) -> None:
+    def check(self, connection: sqlite3.Connection, watch: Watch = unwatched) -> None:
         """Check every record of the run, which are read into *connection* from its exported files where those are all
         there is. Raises StoreError naming record or line.
         """
         where, logs = self._directory / database.NAME, sorted(self._directory.glob(LOGS))
         if _is_stored(connection, self._directory):
             with _naming(where):
-                self._check_stored(connection, where)
+                self._check_stored(connection, where, watch)
             self._check_length(where)
             for path in logs:
                 self._check_export(path)
             return
         connection.execute("BEGIN IMMEDIATE")
         for path in logs:
-            database.insert_records(connection, writer_of(path.name), self._exported(path))
+            total = self._anchors.get(path.name, _BEGINNING).records
+            lines = watch(f"records of {path.name} read", total, self._exported(path))
+            database.insert_records(connection, writer_of(path.name), map(body_of, lines))
         self._check_length(self._directory)
-        charge(connection)
+        if not self._over:  # somebody is about to spend
+            charge(connection)
         connection.execute("COMMIT")
 
-    def _check_stored(self, connection: sqlite3.Connection, path: Path) -> None:
-        read = connection.cursor()
-        connection.text_factory = bytes
+    def _check_stored(self, connection: sqlite3.Connection, path: Path, watch: Watch) -> None:
+        connection.text_factory = legible
         try:
-            schema = read.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
-            if [sql.decode("utf-8", "replace") for (sql,) in schema] != database.SCHEMA:
+            schema = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
+            if [sql for (sql,) in schema] != database.SCHEMA:
                 raise damaged(path, "its tables are not those of a run")
             # An index that was damaged would hide records from whoever looks for them.
-            (found,) = read.execute("PRAGMA integrity_check(records)").fetchone()
-            if found != b"ok":
-                raise damaged(path, " ".join(found.decode("utf-8", "replace").split()))
-            rows = read.execute("SELECT writer, number, type, key, status, record FROM records ORDER BY id")
-            for writer, number, *columns, line in rows:
-                name = log_name(writer.decode("utf-8", "replace"))
-                where = f"{path}, record {number} of {name}"
-                follows = self._follow(name, line, where) == number
-                known = [None if column is None else column.encode() for column in columns_of(line.decode("ascii"))]
-                if not follows or columns != known:
-                    raise damaged(where, "its columns are not those of its record")
+            (found,) = connection.execute("PRAGMA integrity_check(records)").fetchone()
+            if found != "ok":
+                raise damaged(path, " ".join(found.split()))
+            texts = Unpacker(connection)
+            (total,) = connection.execute("SELECT count(*) FROM records").fetchone()
+            rows = connection.execute(f"SELECT {COLUMNS} FROM records ORDER BY id")
+            for row in watch("records read", total, rows):
+                name = log_name(Row(*row).writer)
+                where = f"{path}, record {row[1]} of {name}"
+                try:
+                    self._follow_row(name, Row(*row), texts)
+                except BadLineError as error:
+                    raise damaged(where, str(error)) from error
         finally:
             connection.text_factory = str
 
-    def _follow(self, name: str, line: bytes, where: str) -> int:
-        """Check the next record of the log *name*; its number."""
-        before, anchor = self.found.get(name) or Anchor(0, FIRST), self._anchors.get(name)
-        try:
-            previous, head = check_line(line)
-            if previous != before.head:
-                raise BadLineError("a record is missing, was added or moved: it does not follow the one before")
-            found = self.found[name] = Anchor(before.records + 1, head)
-            if anchor is not None and found.records == anchor.records and found != anchor:
-                raise BadLineError("the log was made anew: its hash is not the one in manifest.json")
-        except BadLineError as error:
-            raise damaged(where, str(error)) from error
-        return found.records
+    def _follow_row(self, name: str, row: Row, texts: Unpacker) -> None:
+        """Check *row*, the next record of the log *name*. Raises BadLineError."""
+        before = self.found.get(name, _BEGINNING)
+        if row.number != before.records + 1:
+            raise BadLineError(_NOT_NEXT)
+        text = texts.text(row)
+        if chained_digest(text, before.head) != row.hash:
+            raise BadLineError("the record was changed: its hash does not fit")
+        if columns_of(text) != (row.type, row.key, row.status):
+            raise BadLineError("its columns are not those of its record")
+        self._follow(name, row.hash.hex())
+
+    def _follow(self, name: str, head: str) -> None:
+        """The next record of the log *name* has the hash *head*. Raises BadLineError."""
+        found = self.found[name] = Anchor(self.found.get(name, _BEGINNING).records + 1, head)
+        anchor = self._anchors.get(name)
+        if anchor is not None and found.records == anchor.records and found != anchor:
+            raise BadLineError("the log was made anew: its hash is not the one in manifest.json")
 
     def _exported(self, path: Path) -> Iterator[str]:
         with os.fdopen(files.open_regular(path, os.O_RDONLY), "rb") as stream:
@@ -326,7 +391,13 @@ class Heads:
                 if not data.endswith(b"\n"):
                     self.notes.append(f"{path}, line {number}: the last record was cut short; not read")
                     return
-                self._follow(path.name, data[:-1], f"{path}, line {number}")
+                try:
+                    previous, head = check_line(data[:-1])
+                    if previous != self.found.get(path.name, _BEGINNING).head:
+                        raise BadLineError(_NOT_NEXT)
+                    self._follow(path.name, head)
+                except BadLineError as error:
+                    raise damaged(f"{path}, line {number}", str(error)) from error
                 yield data[:-1].decode("ascii")
 
     def _check_export(self, path: Path) -> None:

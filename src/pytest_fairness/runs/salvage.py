@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import itertools
 import os
 import shutil
 import sqlite3
@@ -22,10 +21,20 @@ from typing import Any, NamedTuple
 
 from pytest_fairness.errors import StoreError, UsageError
 from pytest_fairness.runs import files
-from pytest_fairness.runs.database import NAME, QUERIES, insert_records, log_name, writer_of
+from pytest_fairness.runs.database import NAME, QUERIES, check_version, insert_records, log_name, writer_of
 from pytest_fairness.runs.export import make_run
-from pytest_fairness.runs.lines import FIRST, BadLineError, check_line, decode_line, encode_line, encode_record
+from pytest_fairness.runs.lines import (
+    FIRST,
+    BadLineError,
+    as_line,
+    chained_digest,
+    check_line,
+    columns_of,
+    decode_line,
+    encode_record,
+)
 from pytest_fairness.runs.manifest import LOGS, Anchor, anchors_of, read_manifest
+from pytest_fairness.runs.packing import COLUMNS, Row, Unpacker, legible
 from pytest_fairness.runs.reader import reading
 
 _FOREIGN = "a copy, or of another log: nothing in this one leads to it"
@@ -93,8 +102,10 @@ def _fill(connection: sqlite3.Connection, directory: Path, done: Salvage) -> dic
     with tempfile.TemporaryDirectory() as folder, contextlib.closing(sqlite3.connect("")) as texts:
         texts.execute("CREATE TABLE texts (line TEXT)")
         logs: dict[tuple[bool, str], _Log] = {}
-        for stored, name, number, data in itertools.chain(_exported(directory), _stored(directory, folder)):
-            logs.setdefault((stored, name), _Log(name, texts)).read(number, data)
+        for name, number, data in _exported(directory):
+            logs.setdefault((False, name), _Log(name, texts)).read(number, data)
+        for name, number, data, why in _stored(directory, folder):
+            logs.setdefault((True, name), _Log(name, texts)).read(number, data, why)
         for name in sorted({name for _, name in logs} | anchors.keys()):
             found = [(log.take(anchors.get(name)), log) for log in logs.values() if log.name == name]
             if not found:
@@ -118,47 +129,65 @@ def _fill(connection: sqlite3.Connection, directory: Path, done: Salvage) -> dic
 
 
 def _anew(connection: sqlite3.Connection, log: _Log, taken: Iterable[str]) -> Iterator[str]:
-    """The records *taken* of *log*, chained to each other, each with the hash that it had."""
-    head = FIRST
+    """The records *taken* of *log*, without hashes, each with the hash that it had."""
     known = "SELECT 1 FROM records WHERE key = ? AND type = 'trial' AND status NOT IN ('unknown', 'error')"
     for own in taken:
-        record = decode_line(log.text(own))
-        answered = record["type"] == "trial" and record["status"] not in ("unknown", "error")
-        if answered and connection.execute(known, (record["key"],)).fetchone():
+        text = log.text(own)
+        record, (kind, key, status) = decode_line(text), columns_of(text)
+        answered = kind == "trial" and status not in ("unknown", "error")
+        if answered and connection.execute(known, (key,)).fetchone():
             log.lose(log.records[own].number, _TWICE)
             continue
         del record["prev"]
         record["salvaged"] = record.pop("hash")
-        text, head = encode_line(encode_record(record), head)
-        yield text
+        yield encode_record(record)
 
 
 # ---------------------------------------------------------------- what is left of the damaged run
 
 
-def _exported(directory: Path) -> Iterator[tuple[bool, str, int, bytes]]:
+def _exported(directory: Path) -> Iterator[tuple[str, int, bytes]]:
     for path in sorted(directory.glob(LOGS)):
         with os.fdopen(files.open_regular(path, os.O_RDONLY), "rb") as stream:
-            yield from ((False, path.name, number, data) for number, data in enumerate(stream, 1))
+            yield from ((path.name, number, data) for number, data in enumerate(stream, 1))
 
 
-def _stored(directory: Path, folder: str) -> Iterator[tuple[bool, str, int, bytes]]:
-    """The records of the database, of which a copy is made in *folder*."""
+def _stored(directory: Path, folder: str) -> Iterator[tuple[str, int, bytes, str]]:
+    """The records of the database, of which a copy is made in *folder*: each as its line, or why there is none."""
     for path in directory.glob(f"{NAME}*"):
         shutil.copy(path, folder, follow_symlinks=False)
     last, step = 0, 1
     with contextlib.closing(sqlite3.connect(Path(folder, NAME))) as copy:
-        copy.text_factory = bytes
-        query = "SELECT id, writer, number, record FROM records WHERE id > ? ORDER BY id"
+        query, texts = f"SELECT id, {COLUMNS} FROM records WHERE id > ? ORDER BY id", Unpacker(copy)
+        heads: dict[str, Anchor] = {}
+        copy.text_factory = legible
+        with contextlib.suppress(sqlite3.DatabaseError):
+            check_version(copy, directory / NAME)
         while step < _FURTHEST:
             try:
-                for row in copy.execute(query, (last,)):
-                    (last, writer, number, record), step = row, 1
-                    yield True, log_name(writer.decode("ascii", "replace")), number, record + b"\n"
+                for number, *row in copy.execute(query, (last,)):
+                    last, step, record = number, 1, Row(*row)
+                    previous = heads.get(record.writer, Anchor(0, FIRST))
+                    heads[record.writer] = Anchor(record.number, record.hash.hex())
+                    data, why = _line_of(record, previous, texts)
+                    yield log_name(record.writer), record.number, data, why
             except sqlite3.DatabaseError:  # a page that cannot be read: what stands on it is passed over, and missed
                 last, step = last + step, 2 * step
             else:
                 return
+
+
+def _line_of(row: Row, previous: Anchor, texts: Unpacker) -> tuple[bytes, str]:
+    """The line of a record that follows *previous*, with its end; or why there is none."""
+    if previous.records + 1 != row.number:  # its hash is made of that of the record before
+        return b"", "the record before it is missing, so that nothing shows whether it is whole"
+    try:
+        text = texts.text(row)
+    except BadLineError as error:
+        return b"", str(error)
+    if chained_digest(text, previous.head) != row.hash:
+        return b"", "the record was changed: its hash does not fit"
+    return f"{as_line(text, previous.head, row.hash.hex())}\n".encode("ascii"), ""
 
 
 def _spent(folder: str) -> int:
@@ -196,8 +225,8 @@ class _Log:
             first = self.lost.pop().first
         self.lost.append(Lost(self.name, first, last, why))
 
-    def read(self, number: int, data: bytes) -> None:
-        """Line *number*, which follows those before it."""
+    def read(self, number: int, data: bytes, why: str = "") -> None:
+        """Line *number*, which follows those before it; *why* it cannot be read."""
         if number > self._end + 1:  # records of the database that cannot be read
             self.lose(self._end + 1, "cannot be read", number - 1)
             self._debris = True
@@ -205,10 +234,12 @@ class _Log:
         # What editors and git do to a whole file is undone: a byte order mark, another line ending, none at the end.
         line = (data.removeprefix(b"\xef\xbb\xbf") if number == 1 else data).rstrip(b"\r\n")
         try:
+            if why:
+                raise BadLineError(why)
             previous, own = check_line(line)
             decode_line(line)
         except BadLineError as error:
-            self.lose(number, str(error) if data.endswith(b"\n") else "cut short")
+            self.lose(number, str(error) if why or data.endswith(b"\n") else "cut short")
             self._debris = True
             return
         if own in self.records:

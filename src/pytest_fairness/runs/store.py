@@ -17,12 +17,24 @@ from typing import Any, Self
 from pytest_fairness.endpoints.protocol import Limits
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import Status
-from pytest_fairness.runs.database import Database, Flush, Key, Operation, Operator, Read
-from pytest_fairness.runs.export import export_records
+from pytest_fairness.runs.database import (
+    AT_ONCE,
+    CheckWritten,
+    Database,
+    Flush,
+    Key,
+    Operation,
+    Operator,
+    Read,
+    as_stored,
+    in_keys,
+)
+from pytest_fairness.runs.export import export_records, heads_of
 from pytest_fairness.runs.folder import reserve_run
 from pytest_fairness.runs.lines import decode_line, encode_record
-from pytest_fairness.runs.manifest import encode_manifest, read_manifest, write_manifest
+from pytest_fairness.runs.manifest import LOGS, encode_manifest, read_manifest, write_manifest
 from pytest_fairness.runs.money import Budget
+from pytest_fairness.runs.packing import COLUMNS
 from pytest_fairness.runs.rate_limits import Limiter
 from pytest_fairness.runs.reader import Heads, RunRecords
 from pytest_fairness.runs.records import SCHEMA, utc_now
@@ -62,11 +74,12 @@ NEVER = Retry()
 # ---------------------------------------------------------------- operations
 
 
-_OF_KEYS = "WHERE key IN (SELECT value FROM json_each(?))"
-_HOLDERS = f"SELECT key, writer FROM claims {_OF_KEYS}"
-_FINISHED = f"""SELECT key, id, CASE WHEN status IN ('unknown', 'error') THEN record END FROM records {_OF_KEYS}
-    AND type = 'trial'"""
-_ATTEMPTS = f"SELECT key, id, record FROM records {_OF_KEYS} AND type IN ('sent', 'attempt') ORDER BY id"
+_HOLDERS = "SELECT key, writer FROM claims WHERE key"
+_FINISHED = "SELECT id, key, status FROM records WHERE type = 'trial' AND key"
+_RECORD = f"SELECT {COLUMNS} FROM records WHERE id = ?"
+#: How trials end that may be asked again.
+_FAILED = (Status.UNKNOWN, Status.ERROR)
+_ATTEMPTS = f"SELECT id, key, {COLUMNS} FROM records WHERE type IN ('sent', 'attempt') AND key"
 
 
 class Claim(Operation):
@@ -79,25 +92,45 @@ class Claim(Operation):
     before: int
 
     def run(self, database: Database) -> dict[str, Any]:
-        execute, wanted = database.connection.execute, (json.dumps(self.keys),)
-        holders = dict(execute(_HOLDERS, wanted))
+        mine, busy = dict[str, list[str]](), list[str]()
+        for start in range(0, len(self.keys), AT_ONCE):
+            claimed, left = self._some(database, self.keys[start : start + AT_ONCE])
+            mine |= claimed
+            busy += left
+        return {"mine": mine, "busy": busy}
+
+    def _some(self, database: Database, keys: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
+        execute = database.connection.execute
+        ((wanted, values),) = in_keys(keys)
+        holders = {key.hex(): writer for key, writer in execute(f"{_HOLDERS} {wanted}", values)}
         living = database.living(holders.values())
         finished: set[str] = set()
         again: dict[str, tuple[int, str]] = {}
-        for key, number, record in execute(_FINISHED, wanted):
-            if record is None or number > self.before or not self.retry.wants(decode_line(record)):
-                finished.add(key)
+        for number, key, status in execute(f"{_FINISHED} {wanted}", values).fetchall():
+            text = "" if status not in _FAILED or number > self.before else _text(database, number)
+            if text and self.retry.wants(decode_line(text)):
+                again[key.hex()] = number, text
             else:
-                again[key] = number, record
-        left = [key for key in self.keys if key not in finished]
+                finished.add(key.hex())
+        left = [key for key in keys if key not in finished]
         mine = {key: [again[key][1]] if key in again else [] for key in left if holders.get(key) not in living}
-        for key, number, record in execute(_ATTEMPTS, (json.dumps(list(mine)),)):
-            if key not in again or number > again[key][0]:  # all that was logged before a trial is in it
-                mine[key].append(record)
-        # One statement for all: between two of them SQLite waits for the interpreter.
-        owned = "INSERT OR REPLACE INTO claims SELECT value, ? FROM json_each(?)"
-        execute(owned, (database.writer, json.dumps(list(mine))))
-        return {"mine": mine, "busy": [key for key in left if key not in mine]}
+        if mine:
+            ((wanted, values),) = in_keys(list(mine))
+            for number, name, *row in execute(f"{_ATTEMPTS} {wanted} ORDER BY id", values).fetchall():
+                key = name.hex()
+                if key not in again or number > again[key][0]:  # all that was logged before a trial is in it
+                    mine[key].append(database.texts.text(row))
+            # One statement for all: between two of them SQLite waits for the interpreter.
+            owned = ", ".join(["(?, ?)"] * len(mine))
+            execute(
+                f"INSERT OR REPLACE INTO claims VALUES {owned}",
+                [value for key in mine for value in (as_stored(key), database.writer)],
+            )
+        return mine, [key for key in left if key not in mine]
+
+
+def _text(database: Database, number: int) -> str:
+    return database.texts.text(database.connection.execute(_RECORD, (number,)).fetchone())
 
 
 class Release(Operation):
@@ -106,9 +139,10 @@ class Release(Operation):
     keys: list[Key]
 
     def run(self, database: Database) -> None:
-        database.connection.execute(
-            f"DELETE FROM claims {_OF_KEYS} AND writer = ?", (json.dumps(self.keys), database.writer)
-        )
+        for wanted, values in in_keys(self.keys):
+            database.connection.execute(
+                f"DELETE FROM claims WHERE key {wanted} AND writer = ?", [*values, database.writer]
+            )
 
 
 class ExchangeManifest(Operation):
@@ -132,12 +166,17 @@ class ExchangeManifest(Operation):
 
 
 class _Finish(Operation):
-    """Export all records, and write how far they reach into the manifest, with *fields* (JSON)."""
+    """Write how far the records of all writers reach into the manifest, with *fields* (JSON); *export* them, too, or
+    where they were before.
+    """
 
     fields: str
+    export: bool = False
 
     def run(self, database: Database) -> None:
-        heads = export_records(database.connection, database.directory)
+        connection, directory = database.connection, database.directory
+        export = self.export or any(directory.glob(LOGS))
+        heads = export_records(connection, directory) if export else heads_of(connection)
         manifest = read_manifest(database.directory)
         write_manifest(database.directory, {**manifest, **json.loads(self.fields), "logs": heads})
 
@@ -280,9 +319,18 @@ class RunStore(RunRecords):
             if current == after:
                 return
 
+    def check_written(self) -> None:
+        """Raise StoreError where the database has not all that was written into it."""
+        self.ask(CheckWritten())
+
     def finish(self, **fields: Any) -> None:
-        """Export the records of all writers, and set *fields* of the manifest, the heads of all logs with them: nobody
-        writes to the run any more. Raises StoreError.
+        """Set *fields* of the manifest, the heads of all logs with them: nobody writes to the run any more. Raises
+        StoreError.
         """
         self.flush()
         self.ask(_Finish(fields=encode_manifest(fields).decode("ascii")))
+
+    def export(self) -> None:
+        """Write the records of each writer to a file, as an archive of the run keeps them. Raises StoreError."""
+        self.flush()
+        self.ask(_Finish(fields="{}", export=True))
