@@ -357,8 +357,10 @@ def is_bundle(path: Path) -> bool:
 
 
 def verify(path: Path, *, records_only: bool = False) -> Verification:
-    """Verify a bundle, the folder that it was unpacked to, or a run's folder; with *records_only* not what is made of
-    the records of a bundle, as index and reports. Raises UsageError for anything else.
+    """Verify a bundle, the folder that it was unpacked to, or a run's folder.
+
+    With *records_only* not what is made of the records of a bundle, as index and reports. Raises
+    UsageError for anything else.
     """
     if path.is_file():
         with tempfile.TemporaryDirectory(prefix="fairness-verify-") as temporary:
@@ -374,8 +376,8 @@ def verify(path: Path, *, records_only: bool = False) -> Verification:
 
 
 def _verify_bundle(folder: Path, again: Path, records_only: bool) -> Verification:
-    """Verify the bundle in *folder*: its files, its run, and all that is made of it, which is made *again* unless
-    *records_only*.
+    """Verify the bundle in *folder*: its files, its run, and all that is made of it, which is made
+    *again* unless *records_only*.
     """
     found = Verification()
     try:
@@ -419,8 +421,10 @@ def _check_sums(folder: Path, found: Verification) -> list[str]:
 
 
 def _about(folder: Path) -> dict[str, Any]:
-    """What says which version made the bundle in *folder*; nothing where the file is missing. Raises StoreError where
-    that is newer than this one: what it holds may mean something else.
+    """The facts of the bundle in *folder*, as which version made it; none where they are missing.
+
+    Raises StoreError where that version is newer than this one: what it holds may mean something
+    else.
     """
     if not (folder / ABOUT).is_file():
         return {}
