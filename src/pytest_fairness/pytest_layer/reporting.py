@@ -83,8 +83,10 @@ def now() -> str:
 
 
 def start_manifest(store: RunStore, context: RunContext) -> None:
-    """Write what is known at the start into log and manifest: who asks, with what, and since when. Once a session,
-    whichever process is first; a session that resumes a run is added to what is there.
+    """Write what is known at the start into log and manifest: who asks, with what, since when.
+
+    Once a session, whichever process is first; a session that resumes a run is added to what is
+    there.
     """
     settings, session, root = context.settings, context.session, context.root
     before = store.manifest().get("sessions", ())
@@ -130,7 +132,7 @@ def start_manifest(store: RunStore, context: RunContext) -> None:
 
 
 def number_of_session(store: RunStore, context: RunContext) -> int:
-    """How-manieth of the run's sessions this is, from 1."""
+    """The place of this session among those of the run, from 1."""
     return int(store.manifest()["sessions"].index(context.session)) + 1
 
 
@@ -216,8 +218,8 @@ def write_reports(
 
 
 def left_standing(store: RunStore, book: Ledger, context: RunContext) -> list[StandingJudgement]:
-    """The judgements of earlier sessions of the run, and of the run that is replayed, to which this session did not
-    come. Raises StoreError.
+    """The judgements of earlier sessions, and of the run that is replayed, that this session did not
+    answer. Raises StoreError.
     """
     counts = {nodeid: len(item.encoded) for nodeid, item in book.items.items()}
     recording = context.recording
@@ -234,7 +236,10 @@ def log_conclusions(
     mitigations: Sequence[Mitigation],
     **facts: JSON,
 ) -> None:
-    """Log how each test ended, what else stands, and the *facts* of the session's end. Raises StoreError."""
+    """Log how each test ended, what else stands, and the *facts* of the session's end.
+
+    Raises StoreError.
+    """
     number, manifest = number_of_session(store, context), store.manifest()
     about = manifest if number == 1 else (manifest.get("resumed") or [manifest])[-1]
     for item in book.items.values():

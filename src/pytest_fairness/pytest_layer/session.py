@@ -353,14 +353,14 @@ class FairnessSession:
 
     @cached_property
     def _number(self) -> int:
-        """How-manieth of the run's sessions this is."""
+        """The place of this session among those of the run."""
         return reporting.number_of_session(self.context.store, self.context)
 
     def _justified_by(
         self, finding: Finding, of_marker: Sequence[justifications.Justification], nodeid: str
     ) -> dict[str, str]:
-        """Where the reason for a FLAG stands: the test whose marker gives it, the file and its SHA-256, or the option
-        by which it was approved.
+        """The place of the reason for a FLAG: the test whose marker gives it, the file with its
+        SHA-256, or the option by which it was approved.
         """
         if finding.justification is None:
             return {}
@@ -418,8 +418,9 @@ class FairnessSession:
         return bool(self.ledger) or opened or (self._controller is not None and self._controller.begun)
 
     def failures(self) -> int:
-        """What fails the session though no test did: collected fairness tests that never reported, tests that failed
-        before and are left out or edited now, and findings below ``fairness_session_alpha``.
+        """Count what fails the session though no test did: collected fairness tests that never
+        reported, tests that failed before and are left out or edited now, and findings below
+        ``fairness_session_alpha``.
         """
         if self.worker is not None:
             return 0
@@ -428,7 +429,7 @@ class FairnessSession:
             with contextlib.suppress(StoreError):  # the end of the session says so, and is not green
                 self._take_stock()
                 left = reporting.left_standing(self.context.store, self.ledger, self.context)
-                count = len(self.ledger.missing) + len({one.judgement.test for one in left if one.fails})
+                count = len(self.ledger.missing) + len({standing.judgement.test for standing in left if standing.fails})
         if alpha is not None:
             from pytest_fairness.analysis.false_alarms import alarms
 

@@ -441,8 +441,10 @@ def _check_sums(folder: Path, found: Verification) -> list[str]:
 
 
 def _about(folder: Path) -> dict[str, Any]:
-    """What says which version made the bundle in *folder*; nothing where the file is missing. Raises StoreError where
-    that is newer than this one: what it holds may mean something else.
+    """The facts of the bundle in *folder*, as which version made it; none where they are missing.
+
+    Raises StoreError where that version is newer than this one: what it holds may mean something
+    else.
     """
     if not (folder / ABOUT).is_file():
         return {}

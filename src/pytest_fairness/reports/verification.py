@@ -72,8 +72,8 @@ class Derivation:
 
 @dataclass
 class Verification:
-    """``checked``: what holds, a line each; ``problems``: what does not; ``derived``: each finding; ``left_out``: files
-    that were not compared, as was asked for.
+    """``checked``: what holds, a line each; ``problems``: what does not; ``derived``: each finding;
+    ``left_out``: files that were not compared, as was asked for.
     """
 
     checked: list[str] = field(default_factory=list)
@@ -182,22 +182,22 @@ def _script(record: Mapping[str, Any]) -> Any:
 
 # ---------------------------------------------------------------- what sessions concluded
 
-#: What the manifest says of a session, of the first one, and of the end of the last one: as the log has it.
+#: Keys of the manifest that the log has: of a session, of the first one, of the last one's end.
 _OF_A_SESSION = ("session", "started", "command", "settings", "versions", "git_commit", "run_by")
 _OF_THE_FIRST = ("seed", "replay_of", "replay_of_finished", "replay_of_shards", "shard")
 _OF_THE_END = (FINISHED, "exit_status", "notes")
-#: What it repeats of ``findings.json``.
+#: Keys that repeat ``findings.json``.
 _OF_THE_TRIALS = ("models", "cost", "costs", "unpriced", "charged_at_worst_case")
 _LISTS = ("sessions", "resumed", "endpoints", "logs", "planned")
 _CHECKED = frozenset(("id", *_LISTS, *_OF_A_SESSION, *_OF_THE_FIRST, *_OF_THE_END, *_OF_THE_TRIALS))
-#: What of the manifest is taken as recorded: what a session that resumes the run reads, and where workers ran.
+#: Keys that are taken as recorded: a session that resumes the run reads them.
 AS_RECORDED = ("announced", "asked", "unasked", "salvaged_from", "remote")
 
 
 def _check_sessions(
     results: RunResults, manifest: Mapping[str, Any], conclusions: Conclusions, run_dir: Path, found: Verification
 ) -> None:
-    """Manifest and outcomes are what the sessions have logged: who asked with what and since when, and how it ended."""
+    """Compare manifest, outcomes and pages with what the sessions have logged of themselves."""
     ended = conclusions.ended.get(conclusions.last)
     if ended is None:
         found.problems.append(
@@ -225,7 +225,7 @@ def _check_sessions(
 
 
 def _unlike_manifest(manifest: Mapping[str, Any], conclusions: Conclusions, ended: Mapping[str, Any]) -> Iterator[str]:
-    """Where the *manifest* is not what the log says of its sessions."""
+    """Differences between the *manifest* and what the log says of its sessions."""
     known = [manifest, *(manifest.get("resumed") or ())]
     if len(known) != conclusions.last:
         yield f"manifest.json tells of {count(len(known), 'session')}, and the log of {conclusions.last}"
@@ -235,7 +235,8 @@ def _unlike_manifest(manifest: Mapping[str, Any], conclusions: Conclusions, ende
         records = conclusions.sessions.get(number, [])
         if not records:
             continue
-        record = next((one for one in records if one["started"] == facts.get("started")), records[0])
+        begun = (record for record in records if record["started"] == facts.get("started"))
+        record = next(begun, records[0])
         expected["sessions"].append(record["session"])
         settings = {**record["settings"], "endpoint": _endpoint_asked(record, facts, conclusions.ended.get(number))}
         logged = {**{name: record[name] for name in _OF_A_SESSION}, "settings": settings}
@@ -265,7 +266,7 @@ def _unordered(entries: Sequence[Any]) -> list[Any]:
 
 
 def _unlike_outcomes(results: RunResults, conclusions: Conclusions, ended: Mapping[str, Any]) -> Iterator[str]:
-    """Where ``findings.json`` says otherwise than the log how the tests of the last session ended."""
+    """Differences between ``findings.json`` and the log in how the tests of the last session ended."""
     logged = conclusions.outcomes.get(conclusions.last, {})
     items = {item.nodeid: item for item in results.items if not item.judged_in}
     for test, record in logged.items():
@@ -280,7 +281,7 @@ def _unlike_outcomes(results: RunResults, conclusions: Conclusions, ended: Mappi
 
 
 def _check_judged(results: RunResults, conclusions: Conclusions, found: Verification) -> dict[int, Judgement]:
-    """Every judgement that stands has its finding, and the other way round; the judgement of each finding, by place."""
+    """Find the judgement of each finding, by its place; one that stands and has no finding is named."""
     last, counts = conclusions.last, conclusions.counts(conclusions.last)
     makers = {(item.judged_in, item.nodeid): item for item in results.items}
     standing: dict[tuple[str, str], list[Judgement]] = defaultdict(list)
@@ -288,12 +289,14 @@ def _check_judged(results: RunResults, conclusions: Conclusions, found: Verifica
         standing["", test].append(judgement)
     judged: dict[int, Judgement] = {}
     wrong = []
-    for one in conclusions.left(last, counts):
-        test, item = one.judgement.test, makers.get((one.judged_in, one.judgement.test))
-        standing[one.judged_in, test].append(one.judgement)
+    for left in conclusions.left(last, counts):
+        test = left.judgement.test
+        item = makers.get((left.judged_in, test))
+        standing[left.judged_in, test].append(left.judgement)
         if item is not None:
-            unlike = (_differences(getattr(item, name), one.item[name], name) for name in ITEM)
-            wrong += [f"{test}, judged in {one.judged_in}: {place}" for places in unlike for place in places]
+            given = {name: getattr(item, name) for name in ITEM}
+            unlike = _differences(given, dict(left.item), "")
+            wrong += [f"{test}, judged in {left.judged_in}: {place}" for place in unlike]
     for (judged_in, test), judgements in standing.items():
         item = makers.get((judged_in, test))
         places = () if item is None else item.findings
@@ -301,7 +304,8 @@ def _check_judged(results: RunResults, conclusions: Conclusions, found: Verifica
         if len(places) >= len(judgements):
             continue
         where = f" (in {judged_in}; nothing judged since answers it)" if judged_in else ""
-        verdicts = ", ".join(f"{one.finding.get('verdict')} on {one.finding.get('outcome')}" for one in judgements)
+        findings = [judgement.finding for judgement in judgements]
+        verdicts = ", ".join(f"{known.get('verdict')} on {known.get('outcome')}" for known in findings)
         of_test = f"{count(len(judgements), 'judgement')} of {test}"
         wrong.append(f"the log has {of_test}, and findings.json {len(places)}{where}: {verdicts}")
     found.problems += _few(wrong)
@@ -311,7 +315,7 @@ def _check_judged(results: RunResults, conclusions: Conclusions, found: Verifica
 def _check_conclusions(
     results: RunResults, manifest: Mapping[str, Any], conclusions: Conclusions, run_dir: Path, found: Verification
 ) -> None:
-    """What ``findings.json`` says of the run follows from its manifest, its logs and its findings."""
+    """Conclude again from manifest, logs and findings what ``findings.json`` says of the run."""
     run, book = {**results.run}, results.to_dict()
     ended = conclusions.ended.get(conclusions.last, {})
     entries = msgspec.convert(ended.get("mitigations", []), list[Mitigation])
@@ -372,7 +376,9 @@ def _derived(
 
 
 def _unlike_logged(finding: Finding, logged: Mapping[str, Any]) -> list[str]:
-    """Where *finding* is not as it was written when it was judged: also what no analysis derives, as its reason."""
+    """Differences between *finding* and what was written when it was judged: also of what no analysis
+    derives, as its justification.
+    """
     mine: dict[str, Any] = finding.to_dict()
     mine["details"] = {key: value for key, value in mine["details"].items() if key not in ("session", "judged_in")}
     return _differences(mine, {**mine, **logged}, "")
@@ -491,7 +497,7 @@ def _differences(mine: Any, its: Any, place: str) -> list[str]:
 
 
 def _check_table(judgement: Judgement, frame: pd.DataFrame, reader: RunReader) -> tuple[list[str], str, list[Any]]:
-    """Where the rows of *frame* are not as the log has them; in words how its scores were had; and the replies."""
+    """Differences between the rows of *frame* and the log; in words how its scores were had; the replies."""
     if "key" not in frame:
         return [], "as the test gave them", [None] * len(frame)
     wrong: list[str] = []

@@ -1,8 +1,8 @@
-"""What the sessions of a run concluded, as records of its log: who asked with what, what was judged, how tests ended.
+"""The conclusions of a run's sessions, as records of its log: who asked, what was judged, how tests ended.
 
-A judgement stands until a later one answers it: the same question, on the same rows and those that were asked since. So
-a test that is left out, or edited, when a run is resumed or replayed takes no finding with it. See
-``docs/decisions/0160-a-finding-stands.md``.
+A judgement stands until a later one answers it: the same question, on the same rows and those that
+were asked since. So a test that is left out, or edited, when a run is resumed or replayed takes no
+finding with it. See ``docs/decisions/0160-a-finding-stands.md``.
 """
 
 from __future__ import annotations
@@ -21,18 +21,20 @@ from pytest_fairness.model import JSON
 from pytest_fairness.runs.judgements import Judgement, all_judgements
 from pytest_fairness.runs.reader import RunRecords
 
-#: Types of records: a session begins, an endpoint is asked for the first time, a test has ended, a session has ended,
-#: and a judgement of the run that is replayed to which the replay did not come.
+#: Types of records: a session begins, an endpoint is first asked, a test has ended, a session has
+#: ended, and a judgement of the run that is replayed which the replay did not answer.
 SESSION, ENDPOINT, OUTCOME, ENDED, CARRIED = "session", "endpoint", "outcome", "ended", "carried"
-#: What is known of how a test ended, beside its findings.
+#: Facts of how a test ended, beside its findings.
 ITEM = ("outcome", "message", "file", "line")
 _FAILING = ("failed", "error")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandingJudgement:
-    """A judgement to which the last session did not come: ``judged_in`` names the run, and its session where there were
-    several; ``item`` says how its test ended there; ``replayed``: it is of the run that is replayed.
+    """A judgement that the last session did not answer.
+
+    ``judged_in`` names the run, and its session where there were several; ``item`` says how its test
+    ended there; ``replayed``: it is of the run that is replayed.
     """
 
     judged_in: str
@@ -42,7 +44,7 @@ class StandingJudgement:
 
     @property
     def fails(self) -> bool:
-        """Whether it fails the session, as its test failed."""
+        """It fails the session, as its test failed."""
         return self.item["outcome"] in _FAILING
 
     def to_record(self) -> dict[str, Any]:
@@ -65,7 +67,8 @@ class StandingJudgement:
 class Conclusions:
     """The records of type session, endpoint, outcome, ended, judgement and carried of a *run*.
 
-    ``name`` is what the run was called when its last session began. Raises StoreError where a record cannot be read.
+    ``name`` is that of the run when its last session began. Raises StoreError where a record cannot
+    be read.
     """
 
     def __init__(self, run: RunRecords) -> None:
@@ -86,13 +89,13 @@ class Conclusions:
 
     @cached_property
     def _by_test(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
-        for at, judgement in enumerate(self.judged):
-            found.setdefault(judgement.test, []).append(at)
-        return found
+        places: dict[str, list[int]] = {}
+        for place, judgement in enumerate(self.judged):
+            places.setdefault(judgement.test, []).append(place)
+        return places
 
     def kept(self, session: int, counts: Mapping[str, int]) -> dict[tuple[str, int], Judgement]:
-        """The judgements of the findings of a *session*, by test and number, each test having so many (*counts*)."""
+        """The judgements of the findings of a *session*, by test and number: so many a test (*counts*)."""
         return {
             (judgement.test, judgement.place): judgement
             for judgement in self.judged
@@ -100,33 +103,34 @@ class Conclusions:
         }
 
     def counts(self, session: int) -> dict[str, int]:
-        """How many findings each test of a *session* ended with."""
+        """The number of findings with which each test of a *session* ended."""
         return {test: record["findings"] for test, record in self.outcomes.get(session, {}).items()}
 
     def left(
         self, session: int, counts: Mapping[str, int], replayed: Iterable[StandingJudgement] = ()
     ) -> list[StandingJudgement]:
-        """What stands and is no finding of *session*, the last one, in which each test has so many (*counts*):
-        judgements of earlier sessions, of a test's earlier tries, and of the run that is *replayed*.
+        """Judgements that stand and are no finding of *session*, the last one, in which each test has
+        so many (*counts*): of earlier sessions, of a test's earlier tries, of the run *replayed*.
 
         Raises StoreError where a record cannot be read.
         """
         final = {id(judgement) for judgement in self.kept(session, counts).values()}
         # What was carried over stood when this run ended; no session resumes a replay.
-        found = [*self.carried, *(one for one in replayed if not self._is_answered(one.judgement))]
-        for at, judgement in enumerate(self.judged):
-            if id(judgement) not in final and not self._is_answered(judgement, at):
-                found.append(self._standing(judgement, session))
-        return found
+        unanswered = (other for other in replayed if not self._is_answered(other.judgement))
+        standing = [*self.carried, *unanswered]
+        for place, judgement in enumerate(self.judged):
+            if id(judgement) not in final and not self._is_answered(judgement, place):
+                standing.append(self._standing(judgement, session))
+        return standing
 
     def concluded(self) -> list[StandingJudgement]:
         """Every judgement that stands: what a replay of this run has to answer. Raises StoreError."""
         return [replace(standing, replayed=True) for standing in self.left(0, {})]
 
-    def _is_answered(self, judgement: Judgement, at: int = -1) -> bool:
-        """Whether *judgement* is answered by one after the place *at*."""
-        later = (self.judged[place] for place in self._by_test.get(judgement.test, ()) if place > at)
-        return any(other.answers(judgement) for other in later)
+    def _is_answered(self, judgement: Judgement, place: int = -1) -> bool:
+        """Look for an answer to *judgement* behind *place*."""
+        places = [later for later in self._by_test.get(judgement.test, ()) if later > place]
+        return any(self.judged[later].answers(judgement) for later in places)
 
     def _standing(self, judgement: Judgement, last: int) -> StandingJudgement:
         judged_in, item = self.name, self.outcomes.get(judgement.session, {}).get(judgement.test)
@@ -146,8 +150,8 @@ def _fails_a_test(finding: Mapping[str, Any]) -> bool:
 
 
 def with_standing(book: Mapping[str, Any], left: Sequence[StandingJudgement]) -> dict[str, Any]:
-    """The *book* of a session (items, findings, missing) with the judgements *left* behind its own, marked with where
-    they were judged.
+    """The *book* of a session (items, findings, missing) with the judgements *left* behind its own,
+    marked with where they were judged.
     """
     items, findings = list(book["items"]), list(book["findings"])
     entries: dict[tuple[str, str], dict[str, Any]] = {}

@@ -1,4 +1,4 @@
-"""What was judged, as records of the run: the table as it was analysed, its outcome, the arguments, and the finding.
+"""Judgements, as records of the run: the table as it was analysed, its outcome, the arguments, the finding.
 
 With them a report shows every name, a notebook has the scores, and an audit derives the verdict again from the log. A
 finding stands in the log as it was written, so that neither leaving its test out nor editing a file makes it go away.
@@ -120,8 +120,8 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
         return record
 
     def answers(self, earlier: Judgement) -> bool:
-        """Whether this judges again what *earlier* did: the same question of the same test, on every row that was
-        settled then. Raises StoreError where a table cannot be read.
+        """Tell whether this judges again what *earlier* did: the same question of the same test, on
+        every row that was settled then. Raises StoreError where a table cannot be read.
         """
         if self.test != earlier.test or self.analysis != earlier.analysis:
             return False
@@ -129,7 +129,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
             return all(self.finding.get(name) == earlier.finding.get(name) for name in _COMPARISON)
         if (self.arguments, self.outcome) != (earlier.arguments, earlier.outcome):
             return False
-        if not earlier.columns:  # its table stayed in the log of its run: nothing shows that other rows were judged
+        if not earlier.columns:  # the table stayed in the log of its run
             return bool(self.finding.get("verdict") == earlier.finding.get("verdict"))
         before, now = earlier._table(), self._table()
         names = sorted(before["columns"].keys() - _OF_THE_SOURCE)
@@ -176,7 +176,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
 
 
 def _rows(table: Mapping[str, Any], names: Sequence[str], count: int) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """The first *count* rows of a *table*: what stands in the columns *names* and its score; and its trial's status."""
+    """The first *count* rows of a *table*: columns *names* and score; and the trial's status."""
     columns = [_unpacked(table["columns"][name]) for name in names]
     columns += [] if table["values"] is None else [_unpacked(table["values"])]
     statuses = _unpacked(table["columns"].get("status") or [None] * count)
@@ -238,7 +238,10 @@ def _plain(value: Any) -> JSON:
 
 
 def all_judgements(run: RunRecords) -> list[Judgement]:
-    """Every judgement of *run*, in the order in which they were made. Raises StoreError where one cannot be read."""
+    """Every judgement of *run*, in the order in which they were made.
+
+    Raises StoreError where one cannot be read.
+    """
     try:
         found = [msgspec.convert(record, Judgement) for record in run.of_type(TYPE)]
     except msgspec.ValidationError as error:
