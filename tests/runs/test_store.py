@@ -164,6 +164,19 @@ def test_records_are_exported_by_their_writer(root: Path) -> None:
     assert read_trials(directory) == before
 
 
+def test_what_was_exported_is_exported_anew_at_the_end_of_a_session(root: Path) -> None:
+    """Of a run that is resumed, and of one of which there was nothing else: the files alone are the whole run."""
+    with open_store(root, "t") as store:
+        finish(store, KEYS[0])
+        store.export()
+    for number, key in enumerate(KEYS[1:3], 2):
+        with RunStore.open(store.directory) as again:
+            finish(again, key)
+            again.finish(finished="now")
+        (store.directory / "run.sqlite3").unlink()
+        assert len(read_trials(store.directory)) == number
+
+
 def test_a_command_exports(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Also of a run that was killed: checked, and with the heads of the files in the manifest."""
     with open_store(root, "t") as store:

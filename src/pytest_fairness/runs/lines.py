@@ -44,6 +44,7 @@ _escaping = json.JSONEncoder(
     ensure_ascii=True, allow_nan=False, separators=(",", ":"), check_circular=False, default=plain
 ).encode
 _fast = msgspec.json.Encoder(enc_hook=plain).encode
+_decode = msgspec.json.Decoder().decode
 
 
 def encode_record(record: Mapping[str, Any]) -> str:
@@ -98,9 +99,12 @@ def check_line(line: bytes) -> tuple[str, str]:
 def decode_line(line: bytes | str) -> dict[str, Any]:
     """The record of a line that was checked. Raises BadLineError where it is not a JSON object."""
     try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise BadLineError(f"the record cannot be read: {error}") from error
+        record = _decode(line)
+    except (msgspec.MsgspecError, RecursionError):  # half a surrogate, a number that is none
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise BadLineError(f"the record cannot be read: {error}") from error
     if not isinstance(record, dict):
         raise BadLineError("the record is not a JSON object")
     return record

@@ -7,9 +7,10 @@ was changed or removed shows in all that is packed with it. See ``docs/decisions
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pytest_fairness.runs.lines import FIRST, BadLineError, as_line, chained_digest, columns_of
@@ -110,17 +111,23 @@ class Unpacker:
         self._connection = connection
         self._kept: dict[tuple[str, int], bytes] = {}
 
-    def text(self, row: tuple[Any, ...]) -> str:
+    def text(self, row: Sequence[Any]) -> str:
         """The text of the record *row*, JSON without hashes. Raises BadLineError where it cannot be unpacked."""
-        record = Row(*row)
+        writer, number, kind, key, _, _, bases, packed = row
         try:
-            body = self._body(record).decode("ascii")
+            body = self._body(writer, number, bases, packed).decode("ascii")
         except (ValueError, TypeError, AttributeError, OverflowError, RecursionError, zlib.error) as error:
             raise BadLineError(f"the record cannot be unpacked: {error}") from error
-        if record.key is None:
+        if key is None:
             return body
-        place = _TYPE + len(record.type or "")
-        return f'{body[:place]},"key":"{record.key.hex()}"{body[place:]}'
+        place = _TYPE + len(kind)
+        return f'{body[:place]},"key":"{key.hex()}"{body[place:]}'
+
+    def prepare(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Keep *rows*, for what is packed with them. What is damaged shows when it is read."""
+        for writer, number, _, _, _, _, bases, packed in rows:
+            with contextlib.suppress(Exception):
+                self._body(writer, number, bases, packed)
 
     def lines(self, writer: str) -> Iterator[str]:
         """The records of *writer*, each as it is exported: a line, without its end. Raises as above."""
@@ -130,27 +137,26 @@ class Unpacker:
             yield as_line(self.text(row), previous, digest)
             previous = digest
 
-    def _body(self, row: Row) -> bytes:
-        distances = [] if row.bases is None else [int(distance) for distance in row.bases.split()]
-        if any(distance <= 0 for distance in distances):
-            raise ValueError("its bases are not before it")
-        dictionary = b"".join(self._base(row.writer, row.number - distance) for distance in distances)
+    def _body(self, writer: str, number: int, bases: str | None, packed: bytes) -> bytes:
+        dictionary = b""
+        for distance in () if bases is None else map(int, bases.split()):
+            if distance <= 0:
+                raise ValueError("its bases are not before it")
+            base = self._kept.get((writer, number - distance))
+            dictionary += self._base(writer, number - distance) if base is None else base
         unpacking = zlib.decompressobj(-15, dictionary[-_WINDOW:])
-        body = unpacking.decompress(row.body, _LONGEST)
+        body = unpacking.decompress(packed, _LONGEST)
         if not unpacking.eof or unpacking.unused_data:
             raise ValueError("it is cut short, or too long to be meant")
-        self._kept[row.writer, row.number] = body[-_WINDOW:]
+        self._kept[writer, number] = body[-_WINDOW:]
         if len(self._kept) > _KEPT:
             del self._kept[next(iter(self._kept))]
         return body
 
     def _base(self, writer: str, number: int) -> bytes:
-        """The end of the body of a record that another is packed with."""
-        kept = self._kept.get((writer, number))
-        if kept is None:
-            query = f"SELECT {COLUMNS} FROM records WHERE writer = ? AND number = ?"
-            row = self._connection.execute(query, (writer, number)).fetchone()
-            if row is None:
-                raise ValueError(f"record {number}, which it is packed with, is missing")
-            kept = self._body(Row(*row))[-_WINDOW:]
-        return kept
+        """The end of the body of a record that another is packed with, and that is not kept."""
+        query = "SELECT bases, body FROM records WHERE writer = ? AND number = ?"
+        row = self._connection.execute(query, (writer, number)).fetchone()
+        if row is None:
+            raise ValueError(f"record {number}, which it is packed with, is missing")
+        return self._body(writer, number, *row)[-_WINDOW:]

@@ -47,6 +47,7 @@ from pytest_fairness.runs.records import trial_of
 #: Characters after which an answer ends that holds records.
 LONGEST_ANSWER = 8 * 2**20
 _TRIALS = f"SELECT {COLUMNS} FROM trials"
+_ATTEMPTS = f"SELECT {COLUMNS} FROM records WHERE type = 'attempt'"
 
 
 #: What passes the items of long work on, showing how far it is: of a label and a number of them.
@@ -71,6 +72,7 @@ class Find(Operation):
         for start in range(0, len(self.keys), AT_ONCE):
             some = self.keys[start : start + AT_ONCE]
             ((wanted, values),) = in_keys(some)
+            database.texts.prepare(database.connection.execute(f"{_ATTEMPTS} AND key {wanted}", values))
             found = {Row(*row).key: row for row in database.connection.execute(f"{_TRIALS} WHERE key {wanted}", values)}
             for key in some:
                 row = found.get(as_stored(key))
