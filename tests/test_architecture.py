@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -110,3 +111,11 @@ def test_hooks_are_short() -> None:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
             assert (node.end_lineno or 0) - node.lineno < 10, node.name
+
+
+def test_no_test_asserts_how_long_something_takes() -> None:
+    """A machine may be busy: speed is measured in benchmarks/. A test may wait for something, up to a limit."""
+    clocks = r"time\.(?:monotonic|perf_counter|process_time|thread_time|time)\(\)"
+    asserted = re.compile(rf"^\s*assert .*{clocks} - \w+ <", re.MULTILINE)
+    found = [path.name for path in Path(__file__).parent.rglob("*.py") if asserted.search(path.read_text("utf-8"))]
+    assert found == []

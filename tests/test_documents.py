@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -76,7 +75,6 @@ def test_refusals_name_the_line(text: str, line: int, what: str) -> None:
 
 def test_depth_size_and_number_of_values_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundred thousand brackets end at the limit, not at the recursion limit; a large file is not read to its end."""
-    start = time.thread_time()
     load("[" * 40 + "]" * 40)
     for depth in (41, 100_000):
         with pytest.raises(UsageError, match="nested deeper than 40 levels"):
@@ -90,7 +88,6 @@ def test_depth_size_and_number_of_values_are_limited(tmp_path: Path, monkeypatch
     monkeypatch.setattr(documents, "MAX_NODES", 5)
     with pytest.raises(UsageError, match="more than 5 values"):
         load("[1, 2, 3, 4, 5]")
-    assert time.thread_time() - start < 5
 
 
 def test_text_that_is_no_text(tmp_path: Path) -> None:

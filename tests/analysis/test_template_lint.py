@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -104,13 +103,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["lint", "--rules"]) == 0
 
 
-def test_hostile_text_takes_no_longer_than_long_text() -> None:
-    """Ten times the text takes some ten times as long, whatever it is made of."""
+def test_a_megabyte_of_anything_is_read() -> None:
+    """In a second or so, whatever it is made of, and in one line; what is quadratic in it takes hours."""
     for piece in ("[A", "<", "Dear ", "Aa Bb ", "{", "${a", "![", "you seemed ", "\n", "a" * 50):
-        lint_text(piece * 10)
-        times = []
-        for size in (10_000, 100_000):
-            start = time.process_time()
-            lint_text(piece * (size // len(piece)))
-            times.append(time.process_time() - start)
-        assert times[1] < 30 * times[0] + 0.2, piece
+        lint_text(piece * (1_000_000 // len(piece)))

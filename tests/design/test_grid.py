@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 import tracemalloc
 from collections import Counter
 from pathlib import Path
@@ -92,15 +91,13 @@ def test_a_grid_is_a_sequence_of_plain_cells() -> None:
 
 
 def test_a_million_cells_are_planned_without_being_made() -> None:
-    """Under 2 s and 300 MB; making the last cell does not make the others."""
-    start = time.thread_time()
+    """In 300 MB; making the last cell does not make the others."""
     tracemalloc.start()
     big = expand_grid(**MILLION)
     assert len(big) == 1_000_000
     assert big[-1].context == {"a": "49", "b": "49"}
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert time.thread_time() - start < 2
     assert peak < 300e6
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from pytest_fairness.design.names import NameBanks
@@ -56,8 +54,7 @@ def test_what_is_known_is_never_left(scrub: RuleScrubber, banks: NameBanks, sign
         assert stated not in scrub(f"1. Ana Arp, nurse, {stated}"), stated
 
 
-def test_hostile_text_takes_no_time(scrub: RuleScrubber) -> None:
-    start = time.thread_time()
-    for text in ("Greg " * 5_000, "x " * 10_000, "aged " * 5_000, "A. " * 5_000):
-        scrub(text)
-    assert time.thread_time() - start < 1.25
+def test_a_megabyte_of_anything_is_scrubbed(scrub: RuleScrubber) -> None:
+    """In a second or so; what is quadratic in it takes hours."""
+    for unit in ("Greg ", "x ", "aged ", "A. "):
+        scrub(unit * (1_000_000 // len(unit)))

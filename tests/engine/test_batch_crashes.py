@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -141,9 +140,7 @@ def test_an_interrupt_leaves_the_batch_where_it_is(server: BatchServer, start: S
     child = start()
     await_waiting(child)
     child.send_signal(signal.SIGINT)
-    started = time.monotonic()
-    _, err = child.communicate(timeout=30)
-    assert time.monotonic() - started < 8
+    _, err = child.communicate(timeout=60)  # the batch itself is held, and would go on for ever
     assert child.returncode == -signal.SIGINT
     assert "KeyboardInterrupt" in err
     assert not read_trials(folder(root))

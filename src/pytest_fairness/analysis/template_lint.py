@@ -99,11 +99,11 @@ def lint_text(
         if name not in rules:
             raise UsageError(f"there is no rule {name!r} ({', '.join(rules)}){did_you_mean(name, rules)}")
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
-    lines = text.split("\n")
+    kept = [IGNORE not in line for line in text.split("\n")]
     found = []
     for rule, severity, start, end, suggestion in _found(text, letter=letter, folder=folder):
         at = bisect_right(starts, start) - 1
-        if rule not in ignore and IGNORE not in lines[at]:
+        if rule not in ignore and kept[at]:
             shown, column = text[start:end], start - starts[at] + 1
             found.append(LintProblem(source, at + first_line, column, rule, severity, shown, suggestion))
     return sorted(found)
