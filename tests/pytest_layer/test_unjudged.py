@@ -217,15 +217,17 @@ SKIPS = {
 }
 
 
-@pytest.mark.parametrize("mode", ["plain", "n2"])
-@pytest.mark.parametrize("about", SKIPS)
+WITH_WORKERS = ("no system prompt", "another test", "a shard", "the author's skip")
+
+
+@pytest.mark.parametrize(
+    ("about", "mode"), [*((about, "plain") for about in SKIPS), *((about, "n2") for about in WITH_WORKERS)]
+)
 def test_a_session_of_which_everything_was_skipped(project: Project, about: str, mode: str) -> None:
     """It tested nothing, so it ends with 5, as where nothing is selected, and says why; the authors' own skips, smoke
     and shards count as pytest counts them.
     """
     suite, options, status = SKIPS[about]
-    if mode == "n2" and about not in ("no system prompt", "another test", "a shard", "the author's skip"):
-        pytest.skip("shown plain")
     project.write(suite)
     result = project.run(*options, mode=MODES[mode])
     assert result.ret == status, about
