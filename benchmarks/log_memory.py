@@ -64,10 +64,10 @@ def log(folder: Path, count: int) -> None:
     from pytest_fairness.engine.engine import Engine
     from pytest_fairness.model import Status, Trial, Usage
     from pytest_fairness.runs.records import Attempt, attempt_record, conversation, sent_record, trial_record
-    from pytest_fairness.runs.store import open_run
+    from pytest_fairness.runs.store import open_store
 
     usage = Usage(input_tokens=20, output_tokens=80)
-    with open_run(folder, "t") as store, Engine(Recorded(), store) as engine:
+    with open_store(folder, "t") as store, Engine(Recorded(), store) as engine:
         for start in range(0, count, 10_000):
             some = planned(min(count, start + 10_000), start)
             keys = [engine.key_of(one) for one in some]

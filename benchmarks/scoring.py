@@ -8,6 +8,7 @@ lexicon's time does not grow as its text does.
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import sys
 import time
@@ -42,9 +43,13 @@ LETTER = (
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("readers", nargs="*", help="all, if none is named")
+    parser.add_argument("--characters", type=int, default=MEGABYTE, help="of each hostile text")
+    arguments = parser.parse_args()
     print("reader            letter of 600  worst megabyte  made of")
     slowest = 0.0
-    wanted = sys.argv[1:]
+    wanted = arguments.readers
     readers = {**READERS, "lexicon": (shipped_lexicon().warnings, MEGABYTE)}
     for name, (read, longest) in readers.items():
         if wanted and name not in wanted:
@@ -53,7 +58,7 @@ def main() -> int:
         texts = {
             (opening + unit, length): hostile(unit, length, opening)
             for unit, opening in itertools.product(UNITS, dict.fromkeys(OPENINGS))
-            for length in {MEGABYTE, longest}
+            for length in {arguments.characters, min(longest, arguments.characters)}
         }
         found = {made: _seconds(read, text) for made, text in texts.items()}
         made, worst = max(found.items(), key=lambda item: item[1])
