@@ -198,6 +198,8 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", default=[""], help="mutations whose file or texts contain one of these")
     arguments = parser.parse_args()
     chosen = [one for one in MUTATIONS if any(text in f"{one.file}\n{one.old}\n{one.new}" for text in arguments.only)]
+    if not chosen:
+        parser.error(f"no mutation has {' or '.join(arguments.only)} in its file or texts")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.chdir(ROOT)
     sys.path.insert(0, str(SOURCE.parent))

@@ -9,6 +9,7 @@ not grow as its text does.
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import sys
 import time
@@ -51,9 +52,13 @@ LETTER = (
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("readers", nargs="*", help="all, if none is named")
+    parser.add_argument("--characters", type=int, default=MEGABYTE, help="of each hostile text")
+    arguments = parser.parse_args()
     print("reader            letter of 600  worst megabyte   growth  made of")
     slowest = steepest = 0.0
-    wanted = sys.argv[1:]
+    wanted = arguments.readers
     for name, (read, longest) in READERS.items():
         if wanted and name not in wanted:
             continue
@@ -61,7 +66,7 @@ def main() -> int:
         texts = {
             (opening + unit, end, length): hostile(unit, length, opening, end)
             for unit, opening, end in MADE
-            for length in {MEGABYTE, longest}
+            for length in {arguments.characters, min(longest, arguments.characters)}
         }
         found = {made: _seconds(read, text) for made, text in texts.items()}
         made, worst = max(found.items(), key=lambda item: item[1])

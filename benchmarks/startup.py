@@ -58,7 +58,9 @@ def main(pairs: int) -> None:
             added = statistics.median(b[column] - a[column] for a, b in rows) * 1000
             alone = statistics.median(a[column] for a, _ in rows) * 1000
             print(f"{label:5} alone {alone:6.0f} ms   added {added:+6.1f} ms   ratio {ratio:.3f}")
-        added = statistics.median(peak_memory(folder, *loaded) - peak_memory(folder, *without) for _ in range(5))
+        added = statistics.median(
+            peak_memory(folder, *loaded) - peak_memory(folder, *without) for _ in range(min(pairs, 5))
+        )
         print(f"peak  added {added:+.2f} MiB")
 
 

@@ -17,7 +17,7 @@ from pytest_fairness.engine.engine import Engine
 from pytest_fairness.engine.progress import Progress
 from pytest_fairness.model import Cell
 from pytest_fairness.runs.designs import PlannedTrial
-from pytest_fairness.runs.store import open_run
+from pytest_fairness.runs.store import open_store
 
 
 def main() -> None:
@@ -34,7 +34,7 @@ def main() -> None:
             path = Path(folder, "endpoints.yaml")
             path.write_text(json.dumps({"endpoints": [entry]}), encoding="utf-8")  # JSON is YAML
             endpoint = create_endpoint(load_endpoints(path)["system"], concurrency=concurrency)
-        store = open_run(Path(folder, "runs"), "benchmark")
+        store = open_store(Path(folder, "runs"), "benchmark")
         with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
             nowhere.isatty = lambda: True  # type: ignore[method-assign]
             engine = Engine(endpoint, store, concurrency=concurrency, max_cost=100.0, progress=Progress(nowhere))

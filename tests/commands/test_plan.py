@@ -345,7 +345,7 @@ def test_the_bill_comes_first_and_tests_are_folded(cli: Cli, project: Path) -> N
     assert text.index("  3 tests, 520 trials") < text.index("  cost about $") < text.index("test_suite.py::")
     assert text.count("test_suite.py::test_heat\n") == 1
     assert "binary outcome by 2 classes, finds d = 0.5 in" in text
-    assert "2 of 4 comparisons can never PASS or never FAIL (-v says which)" in text
+    assert "3 of 4 comparisons can never PASS or never FAIL (-v says which)" in text
     code, text, _ = cli("plan", "--endpoint", "paid", "-v", *chosen)
     assert "test_heat at temperature 0, tier 2 asks paid\n" in text
     assert "at most $" in text

@@ -1,0 +1,61 @@
+"""Every program of ``benchmarks/`` runs: with its smallest setting, without a network and without looking at a time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.benchmarks import FOLDER
+
+CLIENTS = FOLDER / "running_clients"
+#: Its arguments, and what the last lines of its output have.
+PROGRAMS = {
+    "arms": ("--runs 1", "as large as before"),
+    "bias_programme": ("--seeds 1 --part refusal[gender-name", "planted d = 1.0"),
+    "calibration": ("--audits 2 --only binary", "| G10 |"),
+    "comparison": ("--count 1", "yes/no"),
+    "crashes": ("1 12", "its findings are those of an undisturbed run"),
+    "judging": ("1", "the same again with scores kept"),
+    "letter_gate": ("--runs 1", "1 runs without a change"),
+    "lexicon": ("", "all categories: precision"),
+    "log_memory": ("40", "bytes a trial"),
+    "mutations": ("--only LEAST_ROWS", "1 mutations, 0 alive"),
+    "running": ("CLIENTS", "pytest-fairness: simulated"),
+    "scoring": ("decision --characters 500", "slowest:"),
+    "selection": ("--seeds 1", "change of the win rate"),
+    "startup": ("1", "peak  added"),
+    "statistics_speed": ("--repetitions 1 --size 1 --audits 2", "2 null audits"),
+    "verdict_shares": ("--audits 1", "2 groups, 1 template"),
+}
+#: The routes that need no package beside those of the tests.
+ROUTES = ["aiohttp", "openai package", "bare: openai", "direct", "http", "callable", "simulated"]
+#: What other programs run or import.
+PARTS = {"audits", "destruction", "latency_server"}
+#: Other tools, each of which ``running.py --peers`` installs into an environment of its own.
+PEERS = {"peer_deepeval", "peer_inspect", "peer_langfair", "peer_promptfoo"}
+
+
+def test_each_program_is_run_here() -> None:
+    assert {path.stem for path in FOLDER.glob("*.py")} == PROGRAMS.keys() | PARTS
+    clients = {path.stem for path in CLIENTS.glob("*.py")} - {"__init__", "measured"}
+    assert clients == {"raw", "openai_client", "litellm_bare", "ours"} | PEERS
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_it_runs(name: str) -> None:
+    given, expected = PROGRAMS[name]
+    arguments = given.split()
+    if given == "CLIENTS":
+        arguments = ["--calls", "6", "--latency", "0.01", "--concurrency", "3", "--only", *ROUTES]
+    environment = {key: value for key, value in os.environ.items() if key != "PYTEST_ADDOPTS"}
+    command = [sys.executable, str(FOLDER / f"{name}.py"), *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    # Of so few audits some miss their mark, which the calibration ends with.
+    codes = {0, 1} if name == "calibration" else {0}
+    assert done.returncode in codes, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    assert "Traceback" not in done.stderr
+    assert expected in done.stdout
+    assert "failed:" not in done.stderr  # a client that got no answers, which the table leaves out
