@@ -281,6 +281,8 @@ def test_what_both_groups_lose_alike_is_imputed_at_the_quartiles(monkeypatch: py
     assert imputed_at_random(frame, monkeypatch)[1] == set()
     alike, seen = imputed_at_random(without(frame, a=3, b=3), monkeypatch)
     assert (alike.verdict, seen) == (PASS, {True})
+    _, seen = imputed_at_random(without(frame, a=11, b=11), monkeypatch)
+    assert seen == {False}  # over 5 %
     alone, seen = imputed_at_random(without(frame, a=4), monkeypatch)
     assert seen == {False}
     (lost,) = (pair for pair in alone.pairs if pair.metric == NO_ANSWER)

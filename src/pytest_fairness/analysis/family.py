@@ -162,8 +162,8 @@ class Family:
         """What stands where trials of two groups have no outcome: bounds first, UNSCORED where they leave it open.
 
         A PASS with any lost has to pass with them at both extremes (Horowitz & Manski 2000), or, where both groups lost
-        as many, at the quartiles. With over 5 % lost an alarm stands if it remains where they are least favourable to
-        it, by the milder of the two verdicts.
+        as many and neither over 5 %, at the quartiles. With over 5 % lost an alarm stands if it remains where they are
+        least favourable to it, by the milder of the two verdicts.
         """
         member, cases, noun = self.members[at], self.rule.case_noun, self.members[at].noun
         lost = member.lost[place]
@@ -172,7 +172,7 @@ class Family:
         if decision.reason is Reason.RAGGED or not (over or decision.verdict is Verdict.PASS):
             return decision
         if decision.verdict is Verdict.PASS:
-            alike = member.p_lost.size > 0 and bool(member.p_lost[place] > LOST_ALIKE)
+            alike = not over and member.p_lost.size > 0 and bool(member.p_lost[place] > LOST_ALIKE)
             again = [self._imputed(at, place, high, at_random=alike) for high in (True, False)]
             if all(one is not None and one[0].verdict is Verdict.PASS for one in again) or (None in again and not over):
                 return decision
