@@ -20,9 +20,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import MODES
 from pytest_fairness.model import Status
 from pytest_fairness.runs.reader import read_trials, reading
+from tests.conftest import MODES
 from tests.runs.children import Runs
 from tests.support.doubles import billed
 from tests.support.servers import Fault

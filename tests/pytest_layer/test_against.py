@@ -35,7 +35,7 @@ def test_a_session_says_once_what_has_changed(
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["markdown: out/fairness.md", f"since {before}: 1 new"])
     annotated = [line for line in result.outlines if line.startswith("::")]
-    (place,) = (line.partition("title=")[0] for line in annotated)
+    (place,) = (line.partition("title=")[0] for line in annotated if line.startswith("::error"))
     assert place == f"::error file={project.path.name}/test_suite.py,line=4,"
     text = (project.path / "out" / "fairness.md").read_text(encoding="utf-8")
     assert f"### Since run {before}: 1 new" in text

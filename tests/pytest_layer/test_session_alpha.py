@@ -32,7 +32,7 @@ def test_even(share):
 
 def test_a_strong_justified_flag_fails_the_session_and_no_test(project: Project) -> None:
     """p = .0007, .003 across four findings: the tests are green, the session is not, and says for which test. Off
-    unless the ini file says so; every finding has its session p all the same."""
+    unless the ini file says so; every finding has its p across the session all the same."""
     project.write(SUITE.replace("FLAGGED", ".48, 400"))
     result = project.run("-o", "fairness_session_alpha=.05", mode=MODES["n2"])
     result.assert_outcomes(passed=4)
@@ -45,7 +45,7 @@ def test_a_strong_justified_flag_fails_the_session_and_no_test(project: Project)
     assert project.run("-o", "fairness_session_alpha=.05").ret == pytest.ExitCode.TESTS_FAILED
     result = project.run()
     assert result.ret == pytest.ExitCode.OK
-    result.stdout.fnmatch_lines(["*FLAG*justified, session p .*"])
+    result.stdout.fnmatch_lines(["*FLAG [[]justified[]]*"])
 
 
 def test_a_weak_one_is_shown_to_be_within_chance_and_fails_nothing(project: Project) -> None:

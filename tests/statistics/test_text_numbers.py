@@ -48,9 +48,8 @@ def test_numbers_written_as_text_are_an_error_whose_mend_works(spelling):
     unit = {"0.176": 1, "4/5": 1, "51,9": 100, "66 %": 100, "7": 10}.get(spelling, 100_000)
     assert mended["outcome"].to_numpy(float) / unit == pytest.approx(NUMBERS, abs=0.06)
     assert analyze_disparity(mended, "outcome", "group", cluster=None).kind in ("numeric", "ordinal")
-    assert analyze_disparity(
-        table[table.outcome.isin(table.outcome.iloc[:3])], "outcome", "group", cluster=None, kind="categorical"
-    )
+    labels = table[table.outcome.isin(table.outcome.iloc[:3])]
+    assert analyze_disparity(labels, "outcome", "group", cluster=None, kind="categorical").kind == "categorical"
 
 
 def test_every_analysis_names_the_mend():
@@ -124,8 +123,10 @@ def test_free_text_is_no_label():
     values = [texts[at % 21] for at in range(80)]
     with pytest.raises(FrameError, match=r"has 21 different texts .* more than 20 .*kind='categorical'"):
         analyze_disparity(frame(values), "outcome", "group", cluster=None)
-    assert analyze_disparity(frame(values), "outcome", "group", cluster=None, kind="categorical")
-    assert analyze_disparity(frame([texts[at % 20] for at in range(80)]), "outcome", "group", cluster=None)
+    declared = analyze_disparity(frame(values), "outcome", "group", cluster=None, kind="categorical")
+    assert declared.kind == "categorical"
+    fewer = frame([texts[at % 20] for at in range(80)])
+    assert analyze_disparity(fewer, "outcome", "group", cluster=None).kind == "categorical"
 
 
 def test_labels_that_differ_by_case_or_blanks_alone_are_noted():

@@ -13,6 +13,7 @@ from pytest_fairness.errors import UsageError
 from pytest_fairness.runs import database
 from pytest_fairness.runs.folder import locate_run
 from pytest_fairness.runs.manifest import LOGS, NAME, read_manifest
+from pytest_fairness.runs.reader import record_lines
 
 RUN_DIR = Path(".fairness", "runs")
 FINDINGS = "findings.json"
@@ -55,7 +56,10 @@ def has_asked(run: Path) -> bool:
     manifest = read_manifest(run)
     if "replay_of" in manifest or not manifest.get("endpoints"):
         return False
-    return _findings_of(run, "run", "trials", "total", missing=True)  # else it was cut off while it asked
+    if _findings_of(run, "run", "trials", "total", missing=True):  # missing: it was cut off while it asked
+        return True
+    # A batch that goes on at the provider was asked, though none of its trials has ended.
+    return any(True for _ in record_lines(run, "batch"))
 
 
 def _findings_of(run: Path, *path: str, missing: bool) -> bool:
