@@ -368,6 +368,20 @@ def test_f60_over_each_route(ask: Ask) -> None:
     assert f"the host of http://no-such-host.invalid:{server.port} is not known" in str(requested.error)
 
 
+@pytest.mark.usefixtures("short_pauses")
+def test_f60_a_plain_server_that_says_nothing_to_tls(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes the connection and waits for a request: nothing was sent, and what to look at is said."""
+    monkeypatch.setattr("pytest_fairness.endpoints.http._CONNECT_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as silent:
+        address = f"https://127.0.0.1:{silent.getsockname()[1]}"
+        system = endpoint_of("direct", nobody(), base_url=f"{address}/v1")
+        requested = ask("direct", endpoint=system, count=2, max_attempts=2)
+    assert requested.statuses == ["error"] * 2
+    assert {attempt["evidence"] for attempt in requested.case.of("attempt")} == {"not_sent"}
+    assert f"{address} answers no connection within 10 s: is base_url right (http or https?)" in requested.case.output
+    check(requested.case)
+
+
 def test_f60_a_server_that_is_there_again_soon(ask: Ask) -> None:
     """A restart of a second costs nothing, however many are asking meanwhile."""
     server = nobody()

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import MODES
+from tests.support.justifications import IN_FORCE
 from tests.support.sessions import run_pytest
 
 from . import (
@@ -78,9 +79,8 @@ EXPECTED = {
     "strategies::test_rating": "failed",
     "unmarked::test_hired": "failed",
 }
-JUSTIFICATIONS = (
-    "- test: test_justified.py::test_hired\n"
-    '  reason: "one site"\n  approver: "Jane"\n  date: "2026-01-01"\n  expiry: "2999-06-30"\n'
+JUSTIFICATIONS = "- test: test_justified.py::test_hired\n" + "".join(
+    f'  {key}: "{value}"\n' for key, value in IN_FORCE.items()
 )
 
 

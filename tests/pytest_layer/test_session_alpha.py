@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.conftest import MODES
+from tests.support.justifications import IN_FORCE
 
 from .conftest import Project, shown
 
@@ -16,7 +17,7 @@ def table(share_a, share_b, n=400):
     rows = [("a", i < share_a * n) for i in range(n)] + [("b", i < share_b * n) for i in range(n)]
     return pd.DataFrame(rows, columns=["race", "hired"])
 
-JUSTIFIED = {"reason": "one site", "approver": "Jane", "date": "2026-01-01", "expiry": "2999-01-01"}
+JUSTIFIED = @IN_FORCE@
 
 @pytest.mark.fairness(justification=JUSTIFIED)
 @pytest.mark.parametrize(("share", "n"), [(FLAGGED)])
@@ -27,7 +28,7 @@ def test_hired(share, n):
 @pytest.mark.parametrize("share", [.60, .61, .62])
 def test_even(share):
     assert_no_disparity(table(.60, share), outcome="hired", by="race", cluster=None)
-"""
+""".replace("@IN_FORCE@", repr(IN_FORCE))
 
 
 def test_a_strong_justified_flag_fails_the_session_and_no_test(project: Project) -> None:

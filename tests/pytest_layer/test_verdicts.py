@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.justifications import EXPIRES, IN_FORCE
+
 from .conftest import GRID, Project
 
 TABLE = """
@@ -29,10 +31,10 @@ def test_a_small_sample_fails_unless_it_is_a_smoke_test(project: Project) -> Non
     smoke.stdout.fnmatch_lines(["*smoke:*"])
 
 
-@pytest.mark.parametrize(("expiry", "outcome"), [("2999-01-01", "passed"), ("2020-06-30", "failed")])
+@pytest.mark.parametrize(("expiry", "outcome"), [(str(EXPIRES), "passed"), ("2020-06-30", "failed")])
 def test_a_justified_flag_passes_and_is_listed(project: Project, expiry: str, outcome: str) -> None:
     """Until its justification expires; then the test and the report say that it has."""
-    reason = {"reason": "one site", "approver": "Jane", "date": "2020-01-01", "expiry": expiry}
+    reason = IN_FORCE if outcome == "passed" else {**IN_FORCE, "date": "2020-01-01", "expiry": expiry}
     project.write(TABLE.replace("MARK", f"@pytest.mark.fairness(justification={reason})"))
     result = project.run()
     result.assert_outcomes(**{outcome: 1})

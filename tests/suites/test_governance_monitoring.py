@@ -17,6 +17,7 @@ from pytest_fairness.suites.governance.monitoring import (
     drift_section,
 )
 from tests.conftest import MODES
+from tests.support.justifications import IN_FORCE
 
 from ..pytest_layer.conftest import GRID, Project
 from .past_project import SUITE, past_of, past_run, save, scored
@@ -203,7 +204,7 @@ def test_a_session_over_runs(project: Project, mode: list[str]) -> None:
         folder.rmdir()
     for run in runs_of(moved(levels[0], 14, a=-0.7, b=-0.7, c=-0.7), moved(levels[1], 14, x=-0.4, y=-0.4))[14:19]:
         save(project.path, run)
-    excuse = "reason: r, approver: A, date: 2026-01-01, expiry: 2099-01-01"
+    excuse = ", ".join(f"{key}: {value}" for key, value in IN_FORCE.items())
     entry = f"- {{test: MON-LEVEL-001, outcome: level of outcome 0, {excuse}}}\n"
     (project.path / "justifications.yaml").write_text(entry, "utf-8")
     result = project.run(*arguments, mode=mode)

@@ -1,7 +1,7 @@
 """Documented reasons for a FLAG: from the test's marker or from ``justifications.yaml``.
 
-A justification has a ``reason``, an ``approver``, a ``date`` and an ``expiry`` (ISO dates). In the file each entry
-also names its ``test`` (a node id) and, optionally, the ``outcome`` it is about::
+A justification has a ``reason``, an ``approver``, a ``date`` and an ``expiry`` (ISO dates), three years later at most.
+In the file each entry also names its ``test`` (a node id) and, optionally, the ``outcome`` it is about::
 
     - test: tests/test_letters.py::test_tone
       outcome: sentiment
@@ -19,15 +19,25 @@ from pathlib import Path
 
 import msgspec
 
-from pytest_fairness.documents import Document, Text, open_document
+from pytest_fairness.documents import Document, Misplaced, Text, open_document
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Finding, Verdict
 
 NAME = "justifications.yaml"
+#: How long one may hold.
+LONGEST = datetime.timedelta(days=3 * 365 + 1)
+
+
+def latest_today() -> datetime.date:
+    """Today where the day begins first."""
+    return (datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=14)).date()
 
 
 class Justification(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Why a FLAG is accepted, by whom, since when, and until when."""
+    """Why a FLAG is accepted, by whom, since when, and until when: from today at the latest, for three years at most.
+
+    Raises Misplaced for dates that are none of that.
+    """
 
     reason: Text
     approver: Text
@@ -35,6 +45,16 @@ class Justification(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     expiry: datetime.date
     test: str | None = None
     outcome: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.date > latest_today():
+            why = "which is in the future: give the day on which it was approved"
+            raise Misplaced(f"date is {self.date}, {why}", "date")
+        if self.expiry < self.date:
+            raise Misplaced(f"expiry is {self.expiry}, before its own date ({self.date})", "expiry")
+        if self.expiry - self.date > LONGEST:
+            why = f"more than three years after its date ({self.date}), so that nobody would look again"
+            raise Misplaced(f"expiry is {self.expiry}, {why}: give an earlier day", "expiry")
 
     def is_about(self, finding: Finding, nodeid: str) -> bool:
         """Whether this is about *finding* of the test *nodeid*."""

@@ -42,7 +42,8 @@ CONCURRENCY = 16
 #: Servers often close idle connections after five seconds; a request sent on one that is closing looks like a
 #: request that was never answered, so ours are dropped first.
 _KEEP_ALIVE_SECONDS = 4.0
-_CONNECT_SECONDS = 20.0
+# Of TCP and TLS together. A server that takes the connection and speaks no TLS, as one of plain HTTP may, says nothing.
+_CONNECT_SECONDS = 10.0
 _LONGEST_MESSAGE = 300
 
 
@@ -372,8 +373,8 @@ _UNREACHABLE = {
     "ClientConnectorDNSError": "the host of {} is not known: is base_url right, and is there a network?",
     "ClientConnectorCertificateError": _INSECURE,
     "ClientConnectorSSLError": _INSECURE,
-    "ConnectionTimeoutError": f"{{}} answers no connection within {_CONNECT_SECONDS:g} s: is base_url right, and "
-    "reachable?",
+    "ConnectionTimeoutError": f"{{}} answers no connection within {_CONNECT_SECONDS:g} s: is base_url right (http or "
+    "https?), and reachable?",
     "ClientConnectorError": "no connection to {}: is base_url right, and reachable?",
 }
 

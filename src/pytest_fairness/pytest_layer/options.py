@@ -226,6 +226,14 @@ def arguments_of(config: pytest.Config) -> dict[str, Any]:
     }
 
 
+def _output_path(config: pytest.Config, path: Path) -> Path:
+    """*path* from where the command was typed. Raises UsageError for a link, before anything is asked."""
+    path = config.invocation_params.dir / path
+    if path.is_symlink():
+        raise pytest.UsageError(f"--fairness-markdown: {path} is a symbolic link, which is not followed")
+    return path
+
+
 def _resolved(config: pytest.Config) -> Settings:
     from pytest_fairness.baselines.approval import FALSE
     from pytest_fairness.context import AUTO, Settings
@@ -242,7 +250,7 @@ def _resolved(config: pytest.Config) -> Settings:
         # Relative to the root directory, not to wherever the command was typed: a run must be found again.
         values[field] = config.rootpath / values[field]
     if values["markdown"] is not None:  # as pytest's own outputs
-        values["markdown"] = config.invocation_params.dir / values["markdown"]
+        values["markdown"] = _output_path(config, values["markdown"])
     resume, replay, against = values["resume"], values["replay"], values["against"]
     if resume is None and replay is None and against is None and values["endpoint"] != EVERY:
         return Settings(**values)

@@ -89,10 +89,19 @@ def append_summary(path: Path, text: str) -> bool:
     return True
 
 
+def refuse_link(path: Path) -> None:
+    """Raise StoreError where *path* is a link: whoever put it there would have another file written over."""
+    if path.is_symlink():
+        raise StoreError(f"{path} is a symbolic link, which is not followed: name the file itself, or remove the link")
+
+
 def _write(path: Path, data: bytes) -> None:
+    refuse_link(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+        with open(os.open(path, flags, 0o666), "wb") as stream:  # noqa: PTH123 - a link since then is not followed
+            stream.write(data)
     except OSError as error:
         raise StoreError(f"{path} cannot be written ({error.strerror}): choose another path") from error
 
