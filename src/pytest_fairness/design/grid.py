@@ -224,8 +224,10 @@ def _check(grid: Grid, everything: Sequence[Template]) -> None:
             )
         axis.check_used(used, did_you_mean(axis.name, expand_grid.__kwdefaults__ or ()))
     by_context = frozenset(slot for axis in grid.axes for slot in axis.values[0])
+    # Which slots are filled is the same for all units that fill the same ones: the first of each stands for them.
+    alike = {(frozenset(unit.values), frozenset(unit.labels)): unit for unit in reversed(grid.units)}
     for template in everything:
-        for unit in grid.units:
+        for unit in reversed(alike.values()):
             request = {REQUEST} if template in grid.turns else set()
             _check_slots(template, unit, by_context | unit.values.keys() | unit.labels.keys() | request)
     for template in grid.templates:
