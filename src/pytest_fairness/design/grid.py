@@ -88,10 +88,11 @@ class Grid(LazyCells):
             return 0 if self.system is None else 1
         return next(at for at, turn in enumerate(self.turns) if REQUEST in turn.slots)
 
-    def conversation_at(self, position: int, cell: Cell) -> tuple[str, ...]:
-        """The turns by which *cell*, the one at *position*, is asked without a system prompt: those of the test, else
-        the role and then the request, else the request alone.
+    def conversation_at(self, position: int, cell: Cell | None = None) -> tuple[str, ...]:
+        """The turns by which the cell at *position* is asked without a system prompt: those of the test, else the role
+        and then the request, else the request alone. *cell* spares making it anew.
         """
+        cell = self[position] if cell is None else cell
         if not self.turns:
             return (ROLE.replace("{system}", cell.system), cell.prompt) if cell.system else (cell.prompt,)
         _, *choices, unit_at = self.digits(self.position(position))
