@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import re
@@ -60,12 +61,13 @@ def test_flag():
 def test_justified():
     assert_no_disparity(rates(260, 210), outcome="hired", by="race", cluster=None, block=None)
 """
-JUSTIFIED = """
+TODAY = datetime.datetime.now(datetime.UTC).date()
+JUSTIFIED = f"""
 - test: test_it.py::test_justified
   reason: One old form, withdrawn
   approver: Ann
-  date: 2026-01-01
-  expiry: 2999-01-01
+  date: {TODAY - datetime.timedelta(days=30)}
+  expiry: {TODAY + datetime.timedelta(days=365)}
 """
 MITIGATED = """
 - test: test_it.py::test_a

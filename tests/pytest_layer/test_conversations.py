@@ -54,7 +54,7 @@ def test_turns_without_a_system_prompt_and_what_a_name_holds() -> None:
         template="Rate {name}.", groups={"team": {"a": ["Ann {request}", "Bob"], "b": ["Cy", "Di"]}},
         turns=["Ready for {name}?", "{request}"],
     )  # fmt: skip
-    assert grid.conversation_at(0, grid[0]) == ("Ready for Ann {request}?", "Rate Ann {request}.")
+    assert grid.conversation_at(0) == ("Ready for Ann {request}?", "Rate Ann {request}.")
     assert grid[0].tier == 2
 
 

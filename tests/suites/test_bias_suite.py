@@ -64,7 +64,7 @@ def test_texts_differ_in_what_conveys_the_group_alone(id_: str, design: dict[str
         assert "{" not in cell.prompt
         assert ",," not in cell.prompt
         assert "  " not in cell.prompt
-        turns = grid.conversation_at(at, cell)
+        turns = grid.conversation_at(at)
         assert cell.prompt in turns[-1]
         assert not any(cell.name in turn for turn in turns[:-1])
     assert {key: len(found) for key, found in texts.items()} == dict.fromkeys(texts, 1), texts

@@ -93,10 +93,11 @@ class Grid(LazyCells):
             return 0 if self.system is None else 1
         return next(at for at, turn in enumerate(self.turns) if REQUEST in turn.slots)
 
-    def conversation_at(self, position: int, cell: Cell) -> tuple[str, ...]:
-        """The turns by which *cell*, the one at *position*, is asked without a system prompt: those of the test, else
-        the role and then the request, else the request alone.
+    def conversation_at(self, position: int, cell: Cell | None = None) -> tuple[str, ...]:
+        """The turns by which the cell at *position* is asked without a system prompt: those of the test, else the role
+        and then the request, else the request alone. *cell* spares making it anew.
         """
+        cell = self[position] if cell is None else cell
         if not self.turns:
             return (ROLE.replace("{system}", cell.system), cell.prompt) if cell.system else (cell.prompt,)
         _, *choices, unit_at = self.digits(self.position(position))
@@ -229,8 +230,10 @@ def _check(grid: Grid, everything: Sequence[Template]) -> None:
             )
         axis.check_used(used, did_you_mean(axis.name, expand_grid.__kwdefaults__ or ()))
     by_context = frozenset(slot for axis in grid.axes for slot in axis.values[0])
+    # Which slots are filled is the same for all units that fill the same ones: the first of each stands for them.
+    alike = {(frozenset(unit.values), frozenset(unit.labels)): unit for unit in reversed(grid.units)}
     for template in everything:
-        for unit in grid.units:
+        for unit in reversed(alike.values()):
             request = {REQUEST} if template in grid.turns else set()
             _check_slots(template, unit, by_context | unit.values.keys() | unit.labels.keys() | request)
     for template in grid.templates:
