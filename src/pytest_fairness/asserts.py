@@ -245,8 +245,8 @@ def _assert(analysis: str, arguments: dict[str, Any]) -> Finding:
     try:
         finding, basis = _judged(analysis, arguments)
     except UsageError as error:
-        # Raised anew here, so that Python and pytest show the call and not the inside of the analysis.
-        raise type(error)(str(error)) from None
+        # From here on, so that Python and pytest show the call and not the inside of the analysis.
+        raise error.with_traceback(None) from None
     if test is None:
         return conclude(finding, basis)
     alpha = finding.family.get("alpha")
