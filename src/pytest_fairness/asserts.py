@@ -282,8 +282,8 @@ def _assert(
     try:
         finding, basis = _judged(analysis, arguments)
     except UsageError as error:
-        # Raised anew here, so that Python and pytest show the call and not the inside of the analysis.
-        raise type(error)(str(error)) from None
+        # From here on, so that Python and pytest show the call and not the inside of the analysis.
+        raise error.with_traceback(None) from None
     if test is None:
         return conclude(noted(finding), basis)
     alpha = finding.family.get("alpha")
