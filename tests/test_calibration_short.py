@@ -6,6 +6,7 @@ The full table is `docs/calibration.md`, made by `benchmarks/calibration.py`, wh
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.support.benchmarks import benchmark
@@ -67,11 +68,39 @@ def test_choices(calibration):
     assert power.plain < power.measured
 
 
+def test_unlike_spread_and_uneven_rows():
+    """Few alarms where groups spread unlike or names have unlike rows; strong differences are found; no FAIL that
+    contradicts itself."""
+    uneven = benchmark("uneven")
+    *alarms, two, three, five = uneven.spread(12)
+    assert np.mean([row.measured for row in alarms]) <= 0.10
+    assert two.measured == three.measured == five.measured == 1
+    rows = uneven.rows_a_name(12)
+    assert all(row.measured == 0 for row in rows if "holds 0" in row.what)
+    assert np.mean([row.measured for row in rows if "alarms" in row.what]) <= 0.12
+
+
+def test_answers_missing_at_random():
+    """Most fair audits pass with 1.5 % missing, and many with 3 %."""
+    rows = benchmark("uneven").unanswered(10)
+    assert np.mean([row.measured for row in rows if "alarms" in row.what]) <= 0.10
+    assert np.mean([row.measured for row in rows if "passes" in row.what and "3 %" in row.what]) >= 0.6
+    assert np.mean([row.measured for row in rows if "passes" in row.what and "6 %" in row.what]) >= 0.4
+
+
+def test_tails_in_the_gate_and_made_tables():
+    """Unchanged scores with heavy tails are neither open nor red; four-fifths flags no trifle."""
+    uneven = benchmark("uneven")
+    assert all(row.measured <= 0.2 for row in uneven.tails(6))
+    assert all(row.measured == 0 for row in uneven.made(40))
+
+
 def test_the_page_has_every_target_and_explains_each_that_is_missed(calibration):
     """What --write leaves of docs/calibration.md is all but its table; a miss is shown as one."""
     page = (DOCS / "calibration.md").read_text(encoding="utf-8")
     lines = [line for line in page.splitlines(keepends=True) if re.match(r"\| G\d+ ", line)]
-    assert {f"G{n}" for n in range(1, 27)} == {line.split("|")[1].strip() for line in lines}
+    targets = {f"G{n}" for n in (*range(1, 27), *range(29, 34))}
+    assert targets <= {line.split("|")[1].strip() for line in lines}
     missed = {line.split("|")[1].strip() for line in lines if "**missed**" in line}
     assert missed <= set(re.findall(r"\*\*Missed: (G\d+)", page))
     assert calibration.page_with("".join(lines), 400) == page

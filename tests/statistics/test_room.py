@@ -48,6 +48,14 @@ def test_only_what_the_design_holds_is_counted():
     assert f"in 6 of 6 texts {STILL}" in analyze_disparity(labels, "outcome", "group").sentence
 
 
+def test_a_template_in_which_one_group_varies_leaves_room():
+    frame = answers(4, 2, people=80)
+    one = (frame["group"] == "a") & (frame["template"] == "t4") & (frame["name"].isin(["a 0", "a 1"]))
+    finding = analyze_disparity(frame.assign(outcome=frame["outcome"].where(~one, 1)), "outcome", "group")
+    assert finding.verdict is Verdict.PASS
+    assert f"in 1 of 6 texts {STILL}" in finding.sentence
+
+
 def test_a_template_in_which_groups_always_differ_varies_in_none_of_them():
     """Each group constant there: a bias that turned a clear case, and no PASS."""
     frame = answers(0, 6)

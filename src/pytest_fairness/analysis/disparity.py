@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_fairness.analysis.false_alarms import TEMPLATE_ALPHA
+from pytest_fairness.analysis.false_alarms import ALPHA, TEMPLATE_ALPHA
 from pytest_fairness.analysis.family import (
     Family,
     Judged,
@@ -503,7 +503,11 @@ def _refusal_rates(every: Sequence[_Grouping], outcome: str) -> Iterator[tuple[s
 def _of_pairs(pairs: Sequence[PairResult], reading: Reading) -> Iterator[str]:
     """Remarks on the pairs of the outcome: rows and names that contradict each other, and spreads that are unlike."""
     own = [pair for pair in pairs if not pair.alarm_only]
-    contrary = [f"{pair.group_1} and {pair.group_2}" for pair in own if CONTRARY in pair.notes]
+    contrary = [
+        f"{pair.group_1} and {pair.group_2}"
+        for pair in own
+        if CONTRARY in pair.notes and min(pair.p_row, pair.p_cluster or 1.0) < ALPHA
+    ]
     if contrary:
         yield f"{CONTRARY} ({listed(contrary)})"
     unlike = [pair for pair in own if pair.verdict is Verdict.PASS and _spread_p(pair) < UNLIKE]

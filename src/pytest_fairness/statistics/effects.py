@@ -267,15 +267,13 @@ def dominance_test(
 
     Aligned ranks take unlike spreads for unlike places; δ over an error of its own does not (Brunner & Munzel 2000). On
     its own scale: near ±1 the error of d of δ is as large as d, and the strongest differences would be hidden. p is 0
-    where δ is ±1 or its error 0, for then it has nothing to say; NaN where a side has one unit.
+    where the error is, as it is where δ is ±1: then it has nothing to say. NaN where a side has one unit.
     """
     delta, pairs = ranked.delta, cells.side_rows.prod(axis=1)
     error = jackknife_error(cells, ranked.without, parts)
     error = np.where(error < TINY, 0.0, error)  # NaN stays
-    silent = (np.abs(delta) > 1 - TINY) | (error == 0)
-    p = np.where(silent & ~np.isnan(error), 0.0, two_sided_t(delta, error, df))
     half = reach(error, df)
-    return p, (d_of_delta(delta - half, pairs), d_of_delta(delta + half, pairs))
+    return two_sided_t(delta, error, df), (d_of_delta(delta - half, pairs), d_of_delta(delta + half, pairs))
 
 
 def _delta(top: Floats, weight: Floats) -> Floats:
