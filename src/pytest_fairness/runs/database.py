@@ -323,9 +323,9 @@ class _OpenFiles:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path, self._log = path, path.with_name(f"{path.name}-wal")
-        self._index = path.with_name(f"{path.name}-shm")
-        self._known = {path: path.lstat()}
+        self._directory = path.parent
+        self._log = f"{path}-wal"
+        self._known: dict[str, tuple[int, int] | None] = {str(path): None, self._log: None, f"{path}-shm": None}
         self._size = 0
 
     def check(self) -> None:
@@ -335,12 +335,15 @@ class _OpenFiles:
 
     def trouble(self) -> StoreError | None:
         """What became of the files, None where they are as they were."""
-        for path in (self._path, self._log, self._index):
+        for path, known in self._known.items():
             try:
-                status = path.lstat()
+                status = os.lstat(path)
             except OSError:
                 return self._lost(path, "removed")
-            if not os.path.samestat(status, self._known.setdefault(path, status)):
+            found = status.st_dev, status.st_ino
+            if known is None:
+                self._known[path] = found
+            elif known != found:
                 return self._lost(path, "replaced")
             if path == self._log:
                 # It grows until it is written again from its beginning, and keeps its length then.
@@ -349,9 +352,9 @@ class _OpenFiles:
                     return self._lost(path, "cut")
         return None
 
-    def _lost(self, path: Path, how: str) -> StoreError:
-        if not self._path.parent.exists():
-            return files.removed(self._path.parent)
+    def _lost(self, path: str, how: str) -> StoreError:
+        if not self._directory.exists():
+            return files.removed(self._directory)
         return StoreError(
             f"{path} was {how} while this session wrote to it: what it asked since then may be lost, and nothing is "
             "judged; run again, or salvage what is left (pytest-fairness salvage)"
@@ -542,7 +545,6 @@ class Database:
                 self._settle(early)
             self._save()
             self.connection.execute("COMMIT")
-            self._files.check()
         except (sqlite3.Error, StoreError) as error:
             with contextlib.suppress(sqlite3.Error):
                 self.connection.execute("ROLLBACK")

@@ -8,6 +8,7 @@ was changed or removed shows in all that is packed with it. See ``docs/decisions
 from __future__ import annotations
 
 import contextlib
+import math
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,8 +18,10 @@ from pytest_fairness.runs.lines import FIRST, BadLineError, as_line, chained_dig
 
 #: The columns of a row of the table, in their order: the fields of :class:`Row`.
 COLUMNS = "writer, number, type, key, status, hash, bases, body"
-#: Bytes of a dictionary that the format can use; of one with its text that a smaller window does for, which is faster.
-_WINDOW, _SMALL = 1 << 15, 1 << 14
+#: Bytes of a dictionary that the format can use.
+_WINDOW = 1 << 15
+#: Up to how many bytes of dictionary and text which window and which memory level are enough.
+_WINDOWS = {1 << 13: (13, 5), 1 << 14: (14, 5), math.inf: (15, 8)}
 #: Records that are packed with one and the same: with it they are lost where the disk is damaged.
 _ALIKE = 64
 #: Bytes of a record that others are packed with: what is longer is like no other.
@@ -94,8 +97,10 @@ class Packer:
 
 
 def _deflated(body: bytes, dictionary: bytes) -> bytes:
-    window = -14 if len(dictionary) + len(body) <= _SMALL else -15
-    packing = zlib.compressobj(_LEVEL, zlib.DEFLATED, window, zlib.DEF_MEM_LEVEL, zlib.Z_DEFAULT_STRATEGY, dictionary)
+    # To prepare a large window takes longer than to look through a small one.
+    size = len(dictionary) + len(body)
+    window, memory = next(limits for most, limits in _WINDOWS.items() if size <= most)
+    packing = zlib.compressobj(_LEVEL, zlib.DEFLATED, -window, memory, zlib.Z_DEFAULT_STRATEGY, dictionary)
     return packing.compress(body) + packing.flush()
 
 
