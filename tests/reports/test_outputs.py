@@ -86,12 +86,12 @@ def test_what_a_session_compared_with_is_compared_again(runs: Path, tmp_path: Pa
     resumed = {"settings": {**settings, "against": ".fairness/runs/2026-02-28-001"}}
     (run / "manifest.json").write_text(json.dumps({"settings": settings, "resumed": [resumed]}))
     assert recorded_comparison(run) == runs / "2026-02-28-001"
-    assert main(["report", "last~1"]) == 0
+    assert main(["report", "last"]) == 0
     assert "since 2026-02-28-001: 1 new, 1 unchanged" in capsys.readouterr().out
     (run / "manifest.json").write_text(json.dumps({"settings": settings}))
-    assert main(["report", "last~1"]) == 0
+    assert main(["report", "last"]) == 0
     assert "nothing is compared: run 2026-02-28-002 was compared with nowhere, which is gone" in capsys.readouterr().out
-    assert main(["report", "last~1", "--against", "last"]) == 0
+    assert main(["report", "last", "--against", "last"]) == 0
 
 
 def test_the_address_of_a_job() -> None:
