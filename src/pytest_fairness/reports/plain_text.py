@@ -178,12 +178,14 @@ def _summary_of(finding: Finding, maker: ItemResult, *, several: bool) -> list[s
 
 def _summary_of_pass(finding: Finding, maker: ItemResult, head: str) -> list[str]:
     """Return the line of a PASS after its *head*: outcome by class, the pair that is furthest apart, the test."""
-    parts = [f"{head}: {line(formatting.headline(finding))}"]
-    if finding.pairs:
-        parts.append(formatting.effect_words(finding))
-    if test := maker.nodeid or finding.test_id:
-        parts.append(line(test))
-    lines = wrapped(", ".join(parts), WIDTH, "  ", "    ")
+    test = line(maker.nodeid or finding.test_id)
+    if not finding.pairs:
+        # What a suite found by itself has no effect: its sentence says what it looked at.
+        sentence = line(formatting.without_verdict(finding.sentence, finding.verdict))
+        lines = wrapped(f"{head}: {sentence}", WIDTH, "  ", "    ")
+        return [*lines, f"    {test}"] if test else lines
+    parts = [f"{head}: {line(formatting.headline(finding))}", formatting.effect_words(finding), test]
+    lines = wrapped(", ".join(filter(None, parts)), WIDTH, "  ", "    ")
     if tried := formatting.sensitivity_line(finding):
         lines += wrapped(tried, WIDTH, "    ", "    ")
     return lines
