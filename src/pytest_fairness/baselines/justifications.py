@@ -1,7 +1,8 @@
 """Documented reasons for a FLAG: from the test's marker or from ``justifications.yaml``.
 
-A justification has a ``reason``, an ``approver``, a ``date`` and an ``expiry`` (ISO dates), three years later at most.
-In the file each entry also names its ``test`` (a node id) and, optionally, the ``outcome`` it is about::
+A justification has a ``reason``, an ``approver``, a ``date`` and an ``expiry`` (ISO dates), three years
+later at most. In the file each entry also names its ``test`` (a node id) and, optionally, the
+``outcome`` it is about::
 
     - test: tests/test_letters.py::test_tone
       outcome: sentiment
@@ -34,9 +35,9 @@ def latest_today() -> datetime.date:
 
 
 class Justification(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Why a FLAG is accepted, by whom, since when, and until when: from today at the latest, for three years at most.
+    """The reason for which a FLAG is accepted, by whom, since when, and until when.
 
-    Raises Misplaced for dates that are none of that.
+    From today at the latest, for three years at most: raises Misplaced for other dates.
     """
 
     reason: Text
@@ -53,8 +54,9 @@ class Justification(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         if self.expiry < self.date:
             raise Misplaced(f"expiry is {self.expiry}, before its own date ({self.date})", "expiry")
         if self.expiry - self.date > LONGEST:
-            why = f"more than three years after its date ({self.date}), so that nobody would look again"
-            raise Misplaced(f"expiry is {self.expiry}, {why}: give an earlier day", "expiry")
+            why = f"more than three years after its date ({self.date})"
+            mend = "so that nobody would look again: give an earlier day"
+            raise Misplaced(f"expiry is {self.expiry}, {why}, {mend}", "expiry")
 
     def is_about(self, finding: Finding, nodeid: str) -> bool:
         """Whether this is about *finding* of the test *nodeid*."""

@@ -26,8 +26,8 @@ def add_run(
 ) -> None:
     """Add an argument that names a run, and is parsed to its folder; *given* as for ``add_argument``.
 
-    Where it may name *several*, by a pattern (``2026-02-*``), it is parsed to a list of folders. ``last`` is the newest
-    that *judged* something, or else the newest of all.
+    Where it may name *several*, by a pattern (``2026-02-*``), it is parsed to a list of folders. ``last``
+    is the newest that *judged* something, or else the newest of all.
     """
     kind = partial(chosen_runs if several else chosen_run, judged=judged)
     action = parser.add_argument(name, **{"type": kind, "metavar": "RUN", "help": "the run", **given})

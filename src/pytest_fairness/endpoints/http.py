@@ -42,7 +42,7 @@ CONCURRENCY = 16
 #: Servers often close idle connections after five seconds; a request sent on one that is closing looks like a
 #: request that was never answered, so ours are dropped first.
 _KEEP_ALIVE_SECONDS = 4.0
-# Of TCP and TLS together. A server that takes the connection and speaks no TLS, as one of plain HTTP may, says nothing.
+# Of TCP and TLS together. A server of plain HTTP may take the connection, and say nothing.
 _CONNECT_SECONDS = 10.0
 _LONGEST_MESSAGE = 300
 

@@ -1,8 +1,9 @@
 """Keys: read from the environment when a call needs them, and kept out of all that is written down.
 
-By value: every secret that was read is remembered (:func:`remember`) and cut out of logs, errors and reports wherever
-it appears: in either case, as base64 and hex, and as JSON, HTML and addresses spell it. By pattern: what looks like a
-key is cut out even if nobody announced it. The list of secrets of a process only ever grows.
+By value: every secret that was read is remembered (:func:`remember`) and cut out of logs, errors and
+reports wherever it appears: in either case, as base64 and hex, and as JSON, HTML and addresses spell it.
+By pattern: what looks like a key is cut out even if nobody announced it. The list of secrets of a
+process only ever grows.
 """
 
 from __future__ import annotations
@@ -55,7 +56,10 @@ RESPONSE_HEADERS = frozenset((
 
 
 def remember(secret: str | None) -> None:
-    """From now on, cut *secret* out of everything, in every form that it might take; of several lines, each."""
+    """From now on, cut *secret* out of everything, in every form that it might take.
+
+    Of a secret of several lines, each is one.
+    """
     for line in {secret, *secret.splitlines()} if secret else ():
         value = line.strip()
         if len(value) >= _SHORTEST and value.lower() not in MARK:
@@ -66,8 +70,8 @@ def remember(secret: str | None) -> None:
 def _variants(secret: str) -> set[str]:
     data = secret.encode("utf-8", "surrogatepass")
     partly = quote(secret, safe=string.printable)  # letters beyond ASCII alone
-    forms = {secret, json.dumps(secret)[1:-1], quote(secret, safe=""), quote_plus(secret), partly, data.hex()}
-    forms.update(_readings(secret)[-1:])
+    forms = {secret, json.dumps(secret)[1:-1], data.hex(), *_readings(secret)[-1:]}
+    forms |= {quote(secret, safe=""), quote_plus(secret), partly}
     # Within a longer text, base64 has three alignments; the outer characters mix with the neighbours and are cut.
     for lead in range(3):
         encoded = base64.b64encode(b"\0" * lead + data).decode("ascii").rstrip("=")
@@ -90,8 +94,9 @@ def _redacted(text: str) -> str:
 
 
 def redact_values(text: str) -> str:
-    """*text* without the secrets that are known by value: for replies and verbatim bodies, which a pattern might
-    falsify.
+    """*text* without the secrets that are known by value.
+
+    For replies and verbatim bodies, which a pattern might falsify.
     """
     if not _forms:
         return text
@@ -107,7 +112,7 @@ def redact_values(text: str) -> str:
 
 
 def _found_in(text: str) -> list[tuple[int, int]]:
-    """Where in *text* secrets stand as they are: first and last + 1."""
+    """Places in *text* at which secrets stand as they are: of the first character, and after the last."""
     lowered = _lowered(text)
     there = [form for form in _forms if form in lowered]
     if not there:
@@ -134,10 +139,10 @@ def _lowered(text: str) -> str:
     return "".join(letter.lower() if len(letter.lower()) == 1 else letter for letter in text)
 
 
-# ---------------------------------------------------------------- what JSON, HTML and addresses make of a character
+# ---------------------------------------------------------------- how JSON, HTML and addresses spell
 
-# JSON's escapes of what it need not escape, with as many backslashes as it was wrapped; HTML's references, by number
-# and by name; ASCII in addresses.
+# JSON's escapes of what it need not escape, with as many backslashes as it was wrapped; HTML's references,
+# by number and by name; ASCII in addresses.
 _ESCAPE = re.compile(
     r"""\\+(?:u(?P<json>[0-9a-fA-F]{4})|(?P<itself>["'/\\]))"""
     r"|(?P<html>&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8}(?=;));?)"
@@ -169,7 +174,10 @@ def _readings(text: str) -> list[str]:
 
 @dataclass(slots=True)
 class _Escapes:
-    """Those of a text: ``after``, where the characters stand that they are read as; ``before``, where each stood."""
+    """Those of a text.
+
+    ``after``: where the characters stand that they are read as; ``before``: where each stood.
+    """
 
     after: list[int] = field(default_factory=list)
     before: list[tuple[int, int]] = field(default_factory=list)
@@ -185,7 +193,7 @@ class _Escapes:
         return escapes
 
     def span_before(self, first: int, last: int) -> tuple[int, int]:
-        """Where what stands from *first* to *last* came from, in the text before."""
+        """Place in the text before of what now stands from *first* to *last*."""
         return self._place(first)[0], self._place(last - 1)[1]
 
     def _place(self, position: int) -> tuple[int, int]:
@@ -251,8 +259,9 @@ _variables_seen: list[int] = []
 
 
 def remember_environment() -> None:
-    """Remember every value whose variable is called like a secret: libraries and applications read them behind our
-    back.
+    """Remember every value whose variable is called like a secret.
+
+    Libraries and applications read them behind our back.
     """
     _variables_seen[:] = [len(os.environ)]
     for name, value in os.environ.items():
@@ -261,8 +270,9 @@ def remember_environment() -> None:
 
 
 def remember_new_variables() -> None:
-    """:func:`remember_environment`, where there are more variables or fewer than at the last look: applications read
-    theirs from a file when they are first asked.
+    """:func:`remember_environment`, where there are more variables or fewer than at the last look.
+
+    Applications read theirs from a file when they are first asked.
     """
     if [len(os.environ)] != _variables_seen:
         remember_environment()

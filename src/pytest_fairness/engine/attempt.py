@@ -141,7 +141,10 @@ def replied(reply: Reply) -> Attempt:
 
 
 def cut_secrets(attempt: Attempt) -> None:
-    """Take out of *attempt* what is known to be secret, of whatever endpoint it is: before anybody reads it."""
+    """Take out of *attempt* what is known to be secret, before anybody reads it.
+
+    Of whatever endpoint it is: the texts, and the bytes with the same result.
+    """
     for name in ("text", "finish_reason", "model"):
         value = getattr(attempt, name)
         if value is not None:
@@ -149,8 +152,9 @@ def cut_secrets(attempt: Attempt) -> None:
     if attempt.error is not None:
         attempt.error = redact(attempt.error)
     if attempt.wire is not None:
-        sent, received = redact_values(attempt.wire.request_body), redact_values(attempt.wire.response_body)
-        attempt.wire = replace(attempt.wire, request_body=sent, response_body=received)
+        wire = attempt.wire
+        sent, received = redact_values(wire.request_body), redact_values(wire.response_body)
+        attempt.wire = replace(wire, request_body=sent, response_body=received)
 
 
 def _loggable(usage: Usage) -> Usage:

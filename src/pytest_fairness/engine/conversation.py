@@ -98,7 +98,8 @@ class Conversation:
             elif self.turn < len(cell.turns):
                 following = conversation(cell.system, cell.turns, self.replies)
         except Exception as error:  # noqa: BLE001 - a step is somebody's function; what it raises is an outcome
-            status, self.error = Status.ERROR, redact(f"a step of the trial raised {type(error).__name__}: {error}")
+            why = f"a step of the trial raised {type(error).__name__}: {error}"
+            status, self.error = Status.ERROR, redact(why)
         if following:
             self.messages = following
         else:

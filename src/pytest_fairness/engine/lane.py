@@ -222,8 +222,9 @@ class Lane:
     def conclude(
         self, conversation: Conversation, ending: Attempt, reserved: int, seconds: float | None = None
     ) -> None:
-        """Log how its attempt ended, settle what was reserved for it, and let the conversation know: here each attempt
-        becomes a record, so that here it loses what is secret.
+        """Log how its attempt ended, settle what was reserved for it, and let the conversation know.
+
+        Here each attempt becomes a record, so that here it loses what is secret.
         """
         remember_new_variables()
         cut_secrets(ending)

@@ -227,10 +227,11 @@ def arguments_of(config: pytest.Config) -> dict[str, Any]:
 
 
 def _output_path(config: pytest.Config, path: Path) -> Path:
-    """*path* from where the command was typed. Raises UsageError for a link, before anything is asked."""
+    """*path* from where the command was typed. Raises UsageError for a link, before asking begins."""
     path = config.invocation_params.dir / path
     if path.is_symlink():
-        raise pytest.UsageError(f"--fairness-markdown: {path} is a symbolic link, which is not followed")
+        why = "is a symbolic link, which is not followed"
+        raise pytest.UsageError(f"--fairness-markdown: {path} {why}")
     return path
 
 

@@ -31,7 +31,7 @@ def resumable(root: Path, name: str) -> Path:
 
 
 def replayable(root: Path, here: Path, name: str) -> Path:
-    """The run to replay: an id of *root*, ``last`` (that asked something itself), or a folder, seen from *here*."""
+    """The run to replay: an id of *root*, ``last`` (that asked itself), or a folder, seen from *here*."""
     if (here / name / "manifest.json").is_file():
         return (here / name).resolve()
     return locate_run(root, name, is_meant=_has_replies, which=ASKED)

@@ -89,18 +89,23 @@ def append_summary(path: Path, text: str) -> bool:
     return True
 
 
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+_FLAGS |= sum(getattr(os, name, 0) for name in ("O_BINARY", "O_NOFOLLOW"))
+
+
 def refuse_link(path: Path) -> None:
-    """Raise StoreError where *path* is a link: whoever put it there would have another file written over."""
+    """Raise StoreError where *path* is a link: whoever put it there has another file written over."""
     if path.is_symlink():
-        raise StoreError(f"{path} is a symbolic link, which is not followed: name the file itself, or remove the link")
+        mend = "name the file itself, or remove the link"
+        raise StoreError(f"{path} is a symbolic link, which is not followed: {mend}")
 
 
 def _write(path: Path, data: bytes) -> None:
     refuse_link(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
-        with open(os.open(path, flags, 0o666), "wb") as stream:  # noqa: PTH123 - a link since then is not followed
+        # A link that has come since then is not followed, either.
+        with open(os.open(path, _FLAGS, 0o666), "wb") as stream:  # noqa: PTH123
             stream.write(data)
     except OSError as error:
         raise StoreError(f"{path} cannot be written ({error.strerror}): choose another path") from error

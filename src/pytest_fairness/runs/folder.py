@@ -99,12 +99,16 @@ def find_run(root: Path, token: str) -> Path | None:
 
 
 def locate_run(
-    root: Path, name: str, *, is_meant: Callable[[Path], bool] = lambda _: True, which: str = "that has begun"
+    root: Path,
+    name: str,
+    *,
+    is_meant: Callable[[Path], bool] = lambda _: True,
+    which: str = "that has begun",
 ) -> Path:
     """The run of *root* that *name* means: an id, or a beginning that no other id has.
 
-    ``last`` is the newest that *is_meant*, ``last~2`` the second before it, of those that have begun; *which* says so
-    in words. Raises UsageError, naming runs that are near, where it means none or several.
+    ``last`` is the newest that *is_meant*, ``last~2`` the second before it, of those that have begun;
+    *which* says so in words. Raises UsageError, naming runs that are near, where it means none or several.
     """
     found = {path.name: path for path in run_folders(root)}
     newest = list(found.values())[::-1]
@@ -125,7 +129,7 @@ def locate_run(
 
 
 def _counted_back(root: Path, number: int, is_meant: Callable[[Path], bool], which: str) -> Path:
-    """The run *number* before the newest of those under *root* that have begun, and that *is_meant*."""
+    """The run *number* before the newest of those under *root* that have begun, and *is_meant*."""
     meant, later = list[Path](), list[Path]()
     for run in reversed(runs := run_folders(root)):
         if not has_begun(run):
@@ -140,8 +144,9 @@ def _counted_back(root: Path, number: int, is_meant: Callable[[Path], bool], whi
 
 
 def has_begun(run: Path) -> bool:
-    """Whether the run began before now. One that is dated later was put there, or made by a clock that was wrong: it is
-    not the last.
+    """Tell whether *run* began before now.
+
+    One that is dated later was put there, or made by a clock that was wrong: it is not the last.
     """
     now = datetime.datetime.now(datetime.UTC)
     # The day in a name is that of the place where the run began, which may be half a day ahead.

@@ -47,12 +47,15 @@ def configuration(here: Path) -> tuple[Path, dict[str, Any]] | None:
 
 
 def has_judged(run: Path) -> bool:
-    """Whether the session of *run* came to a finding; of one whose findings are damaged, too: its reader says so."""
+    """Tell whether the session of *run* came to a finding.
+
+    So it did where its findings are damaged: whoever reads them says so.
+    """
     return _findings_of(run, "findings", missing=False)
 
 
 def has_asked(run: Path) -> bool:
-    """Whether trials were asked in *run*: neither a session that judged tables alone, nor a replay."""
+    """Tell whether trials were asked in *run*, which a replay and a session of tables alone did not."""
     manifest = read_manifest(run)
     if "replay_of" in manifest or not manifest.get("endpoints"):
         return False
@@ -63,8 +66,9 @@ def has_asked(run: Path) -> bool:
 
 
 def _findings_of(run: Path, *path: str, missing: bool) -> bool:
-    """Whether there is something at *path* in the findings of *run*; *missing* where it has none, true where they are
-    damaged.
+    """Tell whether there is something at *path* in the findings of *run*.
+
+    *missing* where it has none, true where they are damaged.
     """
     try:
         value = json.loads((run / FINDINGS).read_bytes())
@@ -80,9 +84,9 @@ def _findings_of(run: Path, *path: str, missing: bool) -> bool:
 def chosen_run(name: str | os.PathLike[str], here: Path | None = None, *, judged: bool = True) -> Path:
     """The folder of the run that *name* means, seen from *here* (the working directory).
 
-    *name* is a folder, or what :func:`~pytest_fairness.runs.folder.locate_run` takes for a run of the project: ``last``
-    is the newest that *judged* something, or else of all. Raises UsageError, naming runs that are near, where it means
-    none or several.
+    *name* is a folder, or what :func:`~pytest_fairness.runs.folder.locate_run` takes for a run of the
+    project: ``last`` is the newest that *judged* something, or else of all. Raises UsageError, naming
+    runs that are near, where it means none or several.
     """
     here, text = Path.cwd() if here is None else here, os.fspath(name)
     if (here / text).is_dir() and is_run(here / text):
