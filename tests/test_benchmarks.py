@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +23,7 @@ PROGRAMS = {
     "letter_gate": ("--runs 1", "1 runs without a change"),
     "lexicon": ("", "all categories: precision"),
     "log_memory": ("40", "bytes a trial"),
+    "published_tables": ("TABLES", "1 PASS, 1 FAIL"),
     "mutations": ("--only LEAST_ROWS", "1 mutations, 0 alive"),
     "running": ("CLIENTS", "pytest-fairness: simulated"),
     "scoring": ("decision --characters 500", "slowest:"),
@@ -33,7 +35,7 @@ PROGRAMS = {
 #: The routes that need no package beside those of the tests.
 ROUTES = ["aiohttp", "openai package", "bare: openai", "direct", "http", "callable", "simulated"]
 #: What other programs run or import.
-PARTS = {"audits", "destruction", "latency_server"}
+PARTS = {"audits", "destruction", "latency_server", "uneven"}
 #: Other tools, each of which ``running.py --peers`` installs into an environment of its own.
 PEERS = {"peer_deepeval", "peer_inspect", "peer_langfair", "peer_promptfoo"}
 
@@ -45,11 +47,15 @@ def test_each_program_is_run_here() -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_it_runs(name: str) -> None:
+def test_it_runs(name: str, tmp_path: Path) -> None:
     given, expected = PROGRAMS[name]
     arguments = given.split()
     if given == "CLIENTS":
         arguments = ["--calls", "6", "--latency", "0.01", "--concurrency", "3", "--only", *ROUTES]
+    if given == "TABLES":
+        arguments = [str(tmp_path / "tables.csv")]
+        rows = ["table,group,n,rate", "A,Male,400,60", "A,Female,400,59", "B,Male,300,50", "B,Female,300,30"]
+        (tmp_path / "tables.csv").write_text("\n".join(rows), encoding="utf-8")
     environment = {key: value for key, value in os.environ.items() if key != "PYTEST_ADDOPTS"}
     command = [sys.executable, str(FOLDER / f"{name}.py"), *arguments]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)

@@ -307,7 +307,7 @@ def test_compare_endpoints_of_several_runs(cli: Cli, project: Path) -> None:
     [
         (("last", "last"), "the same run stands twice"),
         (("last",), "a comparison takes two sides"),
-        (("last", "last~7"), "only 3 of the runs"),
+        (("last", "last~7"), "only 3 runs that judged something"),
     ],
 )
 def test_what_is_no_comparison(cli: Cli, runs: tuple[str, ...], problem: str) -> None:

@@ -17,7 +17,7 @@ from pytest_fairness.baselines.mitigations import Mitigation
 from pytest_fairness.cli import main
 from pytest_fairness.reports.bundle import derive, unpack, verify, write_bundle
 from pytest_fairness.reports.findings_json import conclude, save_results
-from tests.support.runs import relogged, resummed
+from tests.support.runs import records, relogged, resummed, rewrite
 from tests.support.sessions import run_pytest
 
 #: A system of the project's own, which speaks badly of one group.
@@ -219,9 +219,8 @@ def test_f61_a_salvaged_run_keeps_what_it_judged(plain: Folder, monkeypatch: pyt
     """A trial was damaged; what is left of the run is resumed without the test that failed."""
     plain.session()
     monkeypatch.chdir(plain.path)
-    answered = rb'({"type":"trial","key":"[0-9a-f]{64}","status":")answered'
-    for path in (plain.last / "run.sqlite3", *plain.last.glob("trials*.jsonl")):
-        path.write_bytes(re.sub(answered, rb"\1refused_", path.read_bytes(), count=1))
+    number = next(at for at, record in enumerate(records(plain.last), 1) if record["type"] == "trial")
+    rewrite(plain.last, number, '"answered"', '"refused_"')
     assert main(["salvage", "last"]) == 0
     stands(plain, plain.session("--fairness-resume=last", *LEFT_OUT), f"{plain.last.name}, session 1")
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pytest_fairness.errors import StoreError
-from tests.support.runs import edit
+from tests.support.runs import records, rewrite
 from tests.support.servers import Fault
 
 from .conftest import KEY, PRICE, Ask
@@ -104,7 +104,8 @@ def test_keys_and_prompts_are_seen_in_any_file_and_spelling(case: Case) -> None:
 def test_a_log_that_was_changed_does_not_verify(case: Case) -> None:
     """One letter is enough."""
     assert case.run is not None
-    edit(case.run, "UPDATE records SET record = replace(record, 'answered', 'refused_') WHERE type = 'trial'")
+    number = next(at for at, record in enumerate(records(case.run), 1) if record["type"] == "trial")
+    rewrite(case.run, number, "answered", "refused_")
     with pytest.raises(StoreError, match="its hash does not fit"):
         check(case, oracles="7")
 

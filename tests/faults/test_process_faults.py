@@ -445,12 +445,17 @@ def test_enough():
     pytest.exit("enough", 0)
 """
 ENDS_THE_CONTROLLER = """
-import os
 import pytest
 
-def pytest_runtest_logreport(report):
-    if report.when == "teardown" and "PYTEST_XDIST_WORKER" not in os.environ:
-        pytest.exit("enough", 0)
+class Controller:
+    def pytest_runtest_logreport(self, report):
+        if report.when == "teardown":
+            pytest.exit("enough", 0)
+
+def pytest_configure(config):
+    # A worker of the session that tests this one hands its environment on: that says nothing here.
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Controller())
 """
 
 

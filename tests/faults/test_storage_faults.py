@@ -56,7 +56,7 @@ def log_of(run: Path) -> Path:
 
 def _limit_files() -> None:
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (180_000, 180_000))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (320_000, 320_000))
 
 
 def test_f30_the_disk_fills_while_asking(project: Project) -> None:

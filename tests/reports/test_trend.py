@@ -130,16 +130,16 @@ def test_replays_and_runs_without_judgements_are_no_runs_of_their_own(tmp_path: 
     merged = tmp_path / "2026-02-28-006"
     merged.mkdir()
     (merged / "manifest.json").write_text('{"id": "2026-02-28-006", "merged_from": [{}]}')
-    read = read_runs([*folders, merged])
+    read = read_runs([*folders, merged]).followed()
     assert [results.run["id"][-1] for results in read.runs] == ["4", "3"]
     assert read.unreadable == ()
     assert read.left_out == (
         "2026-02-28-005: it judged nothing",
-        "2026-02-28-006: it judged nothing",
         "2026-02-28-001: its replies were judged again in 2026-02-28-004",
         "2026-02-28-002: its replies were judged again in 2026-02-28-004",
+        "2026-02-28-006: nobody has judged it yet",
     )
-    assert "left out: 2026-02-28-006: it judged nothing\n" in trend_text(read)
+    assert "left out: 2026-02-28-006: nobody has judged it yet\n" in trend_text(read)
     assert "Runs that are left out" in Page(trend_page(read)).text
 
 

@@ -41,7 +41,7 @@ def trend(arguments: argparse.Namespace) -> tuple[str, int]:
     folders = arguments.folders or run_folders(runs_root())
     if not folders:
         raise UsageError(f"{runs_root()} holds no run: run pytest with a fairness test first, or name runs")
-    read = read_runs(folders)
+    read = read_runs(folders).followed()
     if arguments.complaints is not None:
         read = dataclasses.replace(read, complaints=tuple(read_complaints(arguments.complaints)))
     text = trend_text(read)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,36 +41,36 @@ class ReadRuns:
     letters: tuple[LettersOfRun, ...] = ()
     complaints: tuple[Complaint, ...] = ()
 
+    def followed(self) -> ReadRuns:
+        """Return the runs that findings are followed over: those that judged something; of a run and its replays,
+        which judge the same replies, the last one.
+        """
+        judged = [results for results in self.runs if results.findings]
+        left_out = [f"{results.run['id']}: it judged nothing" for results in self.runs if not results.findings]
+        counted = _judged_last(judged)
+        for results in judged:
+            last = str(counted[_recording_of(results, judged)].run["id"])
+            if str(results.run["id"]) != last:
+                left_out.append(f"{results.run['id']}: its replies were judged again in {last}")
+        return replace(self, runs=tuple(counted.values()), left_out=(*left_out, *self.left_out))
+
 
 def read_runs(folders: Iterable[Path]) -> ReadRuns:
-    """Read the results of the runs in *folders*. A run that judged nothing, as a shard or a merged one, is left out;
-    of a run and its replays, which judge the same replies, the last one stands.
-    """
+    """Read the results of the runs in *folders*; one that waits for its judgement, as a merged one, is left out."""
     runs, letters, unreadable = list[RunResults](), list[LettersOfRun](), list[str]()
     left_out: list[str] = []
     for folder in folders:
         try:
             refuse_unreadable(folder)
             if not (folder / NAME).exists() and _is_to_be_judged(read_manifest(folder)):
-                left_out.append(f"{folder.name}: it judged nothing")
+                left_out.append(f"{folder.name}: nobody has judged it yet")
                 continue
-            results = read_results(folder)
+            runs.append(read_results(folder))
             letters += filter(None, [read_letters(folder)])
         except FairnessError as error:
             unreadable.append(f"{folder.name}: {error}")
-            continue
-        if results.findings:
-            runs.append(results)
-        else:
-            left_out.append(f"{folder.name}: it judged nothing")
-    runs.sort(key=lambda results: (str(results.run["started"]), str(results.run["id"])))
-    counted = _judged_last(runs)
-    for results in runs:
-        last = str(counted[_recording_of(results, runs)].run["id"])
-        if str(results.run["id"]) != last:
-            left_out.append(f"{results.run['id']}: its replies were judged again in {last}")
     return ReadRuns(
-        tuple(counted.values()),
+        tuple(sorted(runs, key=lambda results: (str(results.run["started"]), str(results.run["id"])))),
         tuple(unreadable),
         tuple(left_out),
         tuple(sorted(letters, key=lambda letter: (letter.timestamp, letter.run))),

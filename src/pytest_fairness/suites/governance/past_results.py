@@ -50,7 +50,7 @@ def past_runs(context: RunContext) -> PastRuns:
     folders = [folder for folder in run_folders(context.settings.run_dir) if folder.name != current.name]
     read = read_runs(filter(has_begun, folders))
     later = [f"{folder.name}: it is dated later than now" for folder in folders if not has_begun(folder)]
-    return PastRuns(read.runs, (*read.unreadable, *later))
+    return PastRuns(read.runs, (*read.unreadable, *read.left_out, *later))
 
 
 def id_of(run: RunResults) -> str:
