@@ -38,7 +38,9 @@ def replayable(root: Path, here: Path, name: str) -> Path:
 
 
 def _asked_alone(run: Path) -> bool:
-    return _only(run, "replay_of", "merged_from") and has_asked(run)
+    # One that was left without an answer is resumed, too: a batch may be under way.
+    left = bool(read_manifest(run).get("unasked"))
+    return _only(run, "replay_of", "merged_from") and (left or has_asked(run))
 
 
 def _has_replies(run: Path) -> bool:
