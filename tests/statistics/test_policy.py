@@ -409,3 +409,5 @@ def test_a_fail_needs_an_interval_that_leaves_0_out():
     assert judge(small, Rule())[0].verdict is FLAG
     assert float(small.largest(MARGIN)[1][0]) == 1.2
     assert judge(table(-0.8, -1.5, -0.1), Rule())[0].verdict is FAIL
+    (border,) = judge(table(MARGIN, 0.2, 0.8), Rule())
+    assert (border.verdict, border.notes) == (FLAG, ())  # small enough by itself
