@@ -31,7 +31,7 @@ def heat_maps(runs: Sequence[RunResults]) -> tuple[Part, ...]:
         runs,
         "model on each protected class",
         "Model",
-        lambda finding: (finding.model_endpoint or "no model", finding.protected_class or finding.assertion),
+        lambda finding: (finding.model_endpoint or "tables", finding.protected_class or finding.assertion),
     )
     by_tier = _heat_map(
         runs,
