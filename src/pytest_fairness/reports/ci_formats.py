@@ -83,31 +83,27 @@ def _of_tests(results: RunResults, folder: str) -> Iterator[Remark]:
     """Tests that failed or never finished, and have no finding that says why; and those that concluded nothing."""
     unfinished = [ItemResult(nodeid=nodeid, outcome="never finished") for nodeid in results.missing]
     for item in [*(item for item in results.failed if not item.findings), *unfinished]:
-        file, number = _place(item, folder)
-        yield Remark(
-            level="error",
-            id=f"test {item.nodeid}",
-            rule="test",
-            verdict=None,
-            title=f"Fairness test: {item.outcome}",
-            text=line(shortened(item.message or "The test was collected and never finished.", 1000)),
-            nodeid=line(item.nodeid),
-            file=file,
-            line=number,
-        )
+        text = shortened(item.message or "The test was collected and never finished.", 1000)
+        yield _of_test(item, folder, "error", f"test {item.nodeid}", item.outcome, text)
     for item, words in unjudged_tests(results):
-        file, number = _place(item, folder)
-        yield Remark(
-            level="warning",
-            id=f"unjudged {item.nodeid}",
-            rule="test",
-            verdict=None,
-            title="Fairness test: concluded nothing",
-            text=line(shortened(f"The test {words}.", 1000)),
-            nodeid=line(item.nodeid),
-            file=file,
-            line=number,
-        )
+        text = shortened(f"The test {words}.", 1000)
+        yield _of_test(item, folder, "warning", f"unjudged {item.nodeid}", "concluded nothing", text)
+
+
+def _of_test(item: ItemResult, folder: str, level: Level, identity: str, title: str, text: str) -> Remark:
+    """Return a remark on a test that has no finding to speak for it."""
+    file, number = _place(item, folder)
+    return Remark(
+        level=level,
+        id=identity,
+        rule="test",
+        verdict=None,
+        title=f"Fairness test: {title}",
+        text=line(text),
+        nodeid=line(item.nodeid),
+        file=file,
+        line=number,
+    )
 
 
 def _place(item: ItemResult, folder: str) -> tuple[str, int]:
