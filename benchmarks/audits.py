@@ -1,4 +1,6 @@
-"""Simulated audits whose truth is known: how they are drawn and judged, and the lines of the table of calibration."""
+"""Simulated audits whose truth is known: how they are drawn and judged, and the lines of the table
+of calibration.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ Make = Callable[[np.random.Generator, float], np.ndarray]
 class Design:
     """Groups A, B, …, each of so many names in every template and repetition.
 
-    Names differ by *name_sd*, each template from the next by .2, and *copies* repeats each reply (temperature 0).
+    Names differ by *name_sd*, each template from the next by .2, and *copies* repeats each reply
+    (temperature 0).
     """
 
     groups: int = 4
@@ -61,10 +64,16 @@ class Design:
         letters = np.array(list("ABCDEFGH"))[group]
         names = [f"{letter}{n}{sample}" for letter, n in zip(letters, name, strict=True)]
         if self.names == 1:
-            names = letters.tolist()  # a design without names: the label is what the result is about
-        return pd.DataFrame({"group": letters, "name": names, "template": template, "repetition": repetition})
+            names = (
+                letters.tolist()
+            )  # a design without names: the label is what the result is about
+        return pd.DataFrame(
+            {"group": letters, "name": names, "template": template, "repetition": repetition}
+        )
 
-    def latent(self, rng: np.random.Generator, noise: np.ndarray | None = None, d: float = 0.0) -> np.ndarray:
+    def latent(
+        self, rng: np.random.Generator, noise: np.ndarray | None = None, d: float = 0.0
+    ) -> np.ndarray:
         """Normal scores, those of group A lower by *d*."""
         names = rng.normal(0, self.name_sd, (self.groups, self.names, 1, 1))
         templates = 0.2 * np.arange(self.templates)[None, None, :, None]
@@ -100,9 +109,17 @@ def judged(
 
 
 def confirmed_audit(
-    rng: np.random.Generator, design: Design, make: Make, d: float, *, again: bool = True, **options: object
+    rng: np.random.Generator,
+    design: Design,
+    make: Make,
+    d: float,
+    *,
+    again: bool = True,
+    **options: object,
 ) -> tuple[Finding, bool]:
-    """An audit whose alarm is judged *again* with as many other names, both samples together, and whether it was."""
+    """An audit whose alarm is judged *again* with as many other names, both samples together, and
+    whether it was.
+    """
     frames: list[pd.DataFrame] = []
     for part, alpha in enumerate((0.05, 0.025)):
         frames.append(design.frame(f"-{part}").assign(y=make(rng, d).ravel()))
@@ -125,7 +142,12 @@ def passed(found: Sequence[Finding]) -> list[bool]:
 
 def own_pairs(found: Sequence[Finding]) -> list[PairResult]:
     """The pairs of group A, which is the biased one, on the outcome."""
-    return [pair for one in found for pair in one.pairs if pair.group_1 == "A" and pair.metric in ("y", "chosen")]
+    return [
+        pair
+        for one in found
+        for pair in one.pairs
+        if pair.group_1 == "A" and pair.metric in ("y", "chosen")
+    ]
 
 
 def green(found: Sequence[Finding]) -> list[bool]:
@@ -152,8 +174,8 @@ def fewer(count: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line: *measured* against *target*. *plain* is what the plain recipe gives on the same data, None where it has
-    no such number; *met* whether the target holds."""
+    """One line: *measured* against *target*. *plain* is what the plain recipe gives on the same
+    data, None where it has no such number; *met* whether the target holds."""
 
     id: str
     what: str
@@ -170,7 +192,8 @@ class Row:
     def line(self, first: dict[str, float]) -> str:
         return (
             f"| {self.id} | {self.what} | {self.target} | {rate(first.get(self.key))} | "
-            f"{'' if self.met else '**missed** '}{rate(self.measured)} | {rate(self.plain)} | {self.runs:,} |"
+            f"{'' if self.met else '**missed** '}{rate(self.measured)} | {rate(self.plain)} | "
+            f"{self.runs:,} |"
         )
 
 
@@ -180,7 +203,9 @@ def rate(value: float | None) -> str:
     return f"{value:.3f}".removeprefix("0") if value < 1 else "1.000"
 
 
-def exactly(id_: str, what: str, side: str, limit: float, measured: float, runs: int, plain: float | None) -> Row:
+def exactly(
+    id_: str, what: str, side: str, limit: float, measured: float, runs: int, plain: float | None
+) -> Row:
     """A target that the measured share itself has to meet."""
     met = measured <= limit if side == "≤" else measured >= limit
     target = f"{limit:.2f}".removeprefix("0")
@@ -189,7 +214,10 @@ def exactly(id_: str, what: str, side: str, limit: float, measured: float, runs:
 
 def about(id_: str, what: str, side: str, limit: float, values: Sequence[bool]) -> Row:
     """A target that may be missed by two standard errors of so many runs."""
-    found, noise = share(values), 2 * float(np.sqrt(limit * (1 - limit) / max(len(values), 1))) + 1e-12
+    found, noise = (
+        share(values),
+        2 * float(np.sqrt(limit * (1 - limit) / max(len(values), 1))) + 1e-12,
+    )
     met = found <= limit + noise if side == "≤" else found >= limit - noise
     return Row(id_, what, f"{side} {limit:g}".replace("0.", "."), found, len(values), met)
 

@@ -2,11 +2,12 @@
 
 Run: python benchmarks/calibration.py [--audits 1000] [--only GOAL …] [--write] [--figures FILE]
 
-Each target is simulated with a fixed seed through the public ``analyze_…`` functions: G1–G12 here, G13–G26 in
-``destruction.py``, G29–G33 in ``uneven.py``. Beside G1–G12 stands what the plain recipe makes of the same data:
-Mann-Whitney or chi-square on all calls with Bonferroni over pairs and d ≥ .2, "fail if below the baseline", chi-square
-over round-robin wins, or averaging over both orders. ``--write`` puts the table into ``docs/calibration.md``, beside
-the figures of the first version, which ``--figures first_version.json`` wrote when its package was installed.
+Each target is simulated with a fixed seed through the public ``analyze_…`` functions: G1–G12 here,
+G13–G26 in ``destruction.py``, G29–G33 in ``uneven.py``. Beside G1–G12 stands what the plain recipe
+makes of the same data: Mann-Whitney or chi-square on all calls with Bonferroni over pairs and d ≥
+.2, "fail if below the baseline", chi-square over round-robin wins, or averaging over both orders.
+``--write`` puts the table into ``docs/calibration.md``, beside the figures of the first version,
+which ``--figures first_version.json`` wrote when its package was installed.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ from pytest_fairness.model import PairResult
 SEED = 20261121
 FIRST_VERSION = Path(__file__).with_name("first_version.json")
 PAGE = Path(__file__).parents[1] / "docs" / "calibration.md"
-HEADER = "| | what | target | first version | measured | plain recipe | runs |\n|---|---|---|---|---|---|---|\n"
+HEADER = (
+    "| | what | target | first version | measured | plain recipe | runs "
+    "|\n|---|---|---|---|---|---|---|\n"
+)
 
 
 def rng_of(*seed: int) -> np.random.Generator:
@@ -41,7 +45,14 @@ def rng_of(*seed: int) -> np.random.Generator:
 
 def audits(design: Design, count: int, seed: int, d: float = 0.0) -> list[Finding]:
     """Of a numeric outcome; the first group is lower by *d* (in SD within group and template)."""
-    return judged(design.frame(), lambda rng, d: design.latent(rng, d=d), count, rng_of(seed), d, kind="numeric")
+    return judged(
+        design.frame(),
+        lambda rng, d: design.latent(rng, d=d),
+        count,
+        rng_of(seed),
+        d,
+        kind="numeric",
+    )
 
 
 def plain_alarm(finding: Finding, size: str = "cohens_d") -> bool:
@@ -61,8 +72,18 @@ def null_audits(count: int) -> list[Row]:
     where = "4 groups, 20 names × 5 templates × 2, name SD .2"
     return [
         exactly("G1", f"false FAIL an audit: {where}", "≤", 0.01, fails, count, None),
-        exactly("G1", "false FLAG or FAIL an audit", "≤", 0.06, share(alarmed(found)), count, plain),
-        exactly("G7", "all pairs PASS, no bias: as G1", "≥", 0.85, share(passed(found)), count, 1 - plain),
+        exactly(
+            "G1", "false FLAG or FAIL an audit", "≤", 0.06, share(alarmed(found)), count, plain
+        ),
+        exactly(
+            "G7",
+            "all pairs PASS, no bias: as G1",
+            "≥",
+            0.85,
+            share(passed(found)),
+            count,
+            1 - plain,
+        ),
     ]
 
 
@@ -87,7 +108,9 @@ def temperature_zero(count: int) -> list[Row]:
     for names in (2, 10, 20):
         found = audits(Design(names=names, repetitions=1, copies=10), count, 30 + names)
         plain = share([plain_alarm(finding) for finding in found])
-        what = f"false FLAG or FAIL: temperature 0, 10 identical copies, {names} names × 5 templates"
+        what = (
+            f"false FLAG or FAIL: temperature 0, 10 identical copies, {names} names × 5 templates"
+        )
         rows.append(exactly("G3", what, "≤", 0.06, share(alarmed(found)), count, plain))
     return rows
 
@@ -103,36 +126,59 @@ def planted(count: int) -> list[Row]:
     return [
         exactly("G4", "pair FLAG or FAIL at d = .5: as G1", "≥", 0.80, seen, len(half), plain_half),
         exactly("G5", "pair FAIL at d = .8: as G1", "≥", 0.95, failed, len(half), plain_large),
-        exactly("G6", "pair PASS although d = .5: as G1", "≤", 0.06, missed, len(half), 1 - plain_half),
+        exactly(
+            "G6", "pair PASS although d = .5: as G1", "≤", 0.06, missed, len(half), 1 - plain_half
+        ),
     ]
 
 
 def baseline(count: int) -> list[Row]:
-    """G9: the same personas scored again, unchanged, 5 points lower, or one category 10 points lower."""
+    """G9: the same personas scored again, unchanged, 5 points lower, or one category 10 points
+    lower.
+    """
     rows = []
     plans = (
-        (8, "flake: 100 personas, run SD 6, 3 repetitions, overall and 8 categories", "none", 0, "≤ .01"),
+        (
+            8,
+            "flake: 100 personas, run SD 6, 3 repetitions, overall and 8 categories",
+            "none",
+            0,
+            "≤ .01",
+        ),
         (8, "overall −5 caught", "all", 5, "≥ .95"),
         (8, "one category of 13 personas −10 caught", "one", 10, "≥ .95"),
-        (10, "one category of 10 personas −10 caught, overall and 10 categories", "one", 10, "reported"),
+        (
+            10,
+            "one category of 10 personas −10 caught, overall and 10 categories",
+            "one",
+            10,
+            "reported",
+        ),
         (10, "flake: the same", "none", 0, "≤ .01"),
     )
     for seed, (categories, what, who, drop, target) in enumerate(plans):
         rng = rng_of(90 + seed)
         index = np.repeat(np.arange(100), 3)
         category = index * categories // 100
-        frame = pd.DataFrame({"persona": index, "category": category, "repetition": np.tile([0, 1, 2], 100)})
+        frame = pd.DataFrame(
+            {"persona": index, "category": category, "repetition": np.tile([0, 1, 2], 100)}
+        )
         hit = {"none": False, "all": True, "one": category == categories - 1}[who]
         failed, lower = [], []
         for _ in range(count):
             level = np.repeat(rng.normal(88, 6, 100), 3)
             old, new = (
                 summarise_scores(frame, scores.tolist(), categories=["category"])
-                for scores in (level + rng.normal(0, 6, 300), level - drop * hit + rng.normal(0, 6, 300))
+                for scores in (
+                    level + rng.normal(0, 6, 300),
+                    level - drop * hit + rng.normal(0, 6, 300),
+                )
             )
             finding = compare_baseline(old, new)
             failed.append(finding.verdict is Verdict.FAIL)
-            lower.append(any(bool(pair.statistics["lower_than_baseline"]) for pair in finding.pairs))
+            lower.append(
+                any(bool(pair.statistics["lower_than_baseline"]) for pair in finding.pairs)
+            )
         found = share(failed)
         met = {"≤ .01": found <= 0.01, "≥ .95": found >= 0.95}.get(target, True)
         rows.append(Row("G9", what, target, found, count, met, share(lower)))
@@ -143,7 +189,13 @@ def binary(count: int) -> list[Row]:
     """G10: a decision with rate .4 over 20 names, n = 200, and one group's odds divided by 2.48."""
     design = Design()
     null, biased = (
-        judged(design.frame(), lambda rng, d: design.approved(rng, 0.4, d), count, rng_of(seed), np.log(odds) / LOGIT)
+        judged(
+            design.frame(),
+            lambda rng, d: design.approved(rng, 0.4, d),
+            count,
+            rng_of(seed),
+            np.log(odds) / LOGIT,
+        )
         for seed, odds in ((100, 1.0), (101, 2.48))
     )
     plain = share([plain_alarm(finding, "cohens_h") for finding in null])
@@ -153,7 +205,9 @@ def binary(count: int) -> list[Row]:
     what = "false FLAG or FAIL: decision, rate .4, 20 names, n = 200"
     return [
         exactly("G10", what, "≤", 0.06, share(alarmed(null)), count, plain),
-        exactly("G10", "pair FLAG or FAIL at odds ratio 2.48", "≥", 0.80, seen, len(pairs), plain_seen),
+        exactly(
+            "G10", "pair FLAG or FAIL at odds ratio 2.48", "≥", 0.80, seen, len(pairs), plain_seen
+        ),
     ]
 
 
@@ -174,7 +228,9 @@ def round_robin(count: int) -> list[Row]:
         plain.append(float(str(robin["chi_square_uncorrected"])) > 7.814727903251179)
     measured = share(found)
     what = "round-robin χ², type I at .05: 4 groups, 30 trials a pair"
-    return [Row("G11", what, "in [.03, .07]", measured, count, 0.03 <= measured <= 0.07, share(plain))]
+    return [
+        Row("G11", what, "in [.03, .07]", measured, count, 0.03 <= measured <= 0.07, share(plain))
+    ]
 
 
 def position_bias(count: int) -> list[Row]:
@@ -229,10 +285,16 @@ def page_with(lines: str, count: int) -> str:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--audits", type=int, default=1000, help="simulated audits a line (default 1000)")
-    parser.add_argument("--only", nargs="*", help=f"of {', '.join(goal.__name__ for goal in GOALS)}")
+    parser.add_argument(
+        "--audits", type=int, default=1000, help="simulated audits a line (default 1000)"
+    )
+    parser.add_argument(
+        "--only", nargs="*", help=f"of {', '.join(goal.__name__ for goal in GOALS)}"
+    )
     parser.add_argument("--write", action="store_true", help="write docs/calibration.md")
-    parser.add_argument("--figures", type=Path, help="write what was measured as JSON, to be compared with")
+    parser.add_argument(
+        "--figures", type=Path, help="write what was measured as JSON, to be compared with"
+    )
     options = parser.parse_args(arguments)
     rows: list[Row] = []
     for goal in GOALS:
@@ -244,7 +306,9 @@ def main(arguments: list[str]) -> int:
     lines = table(rows, first)
     print(HEADER + lines)
     if options.figures:
-        options.figures.write_text(json.dumps({row.key: row.measured for row in rows}, indent=1), encoding="utf-8")
+        options.figures.write_text(
+            json.dumps({row.key: row.measured for row in rows}, indent=1), encoding="utf-8"
+        )
     if options.write:
         PAGE.write_text(page_with(lines, options.audits), encoding="utf-8")
     return 0 if all(row.met for row in rows) else 1

@@ -26,12 +26,16 @@ def trials(rng: np.random.Generator, gaps: tuple[float, float], *, yes_no: bool)
     """Both sides on the same cells; the first group is lower by the gap."""
     cells = pd.DataFrame(product("AB", range(20), range(5), range(2)), columns=["g", "n", "t", "r"])
     name = cells.g + cells.n.map(str)
-    frame = pd.DataFrame({"group": cells.g, "name": name, "template": cells.t.map(str), "repetition": cells.r})
+    frame = pd.DataFrame(
+        {"group": cells.g, "name": name, "template": cells.t.map(str), "repetition": cells.r}
+    )
     frame["cell"] = frame.template + name
     level, made = rng.normal(0, 0.2, (2, 20)), []
     for gap in gaps:
         of_name = (level + rng.normal(0, 0.2, (2, 20)))[(cells.g == "B").astype(int), cells.n]
-        latent = of_name + 0.3 * (cells.t - 2) - gap * (cells.g == "A") + rng.normal(0, 1, len(cells))
+        latent = (
+            of_name + 0.3 * (cells.t - 2) - gap * (cells.g == "A") + rng.normal(0, 1, len(cells))
+        )
         made.append(frame.assign(score=(latent > 0).astype(float) if yes_no else latent))
     return pd.concat(made, ignore_index=True)
 

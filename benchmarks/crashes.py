@@ -2,9 +2,10 @@
 
 Run: python benchmarks/crashes.py [kills] [trials]          (default: 200, and 12 trials a kill)
 
-One run of one suite is gone on with (``--fairness-resume``) after each SIGKILL, which comes at a named point or at a
-random moment, in turn; the server on 127.0.0.1 keeps the bill. When the last trial is in, a run that nobody disturbs is
-held against it. Exit status 1 if an oracle does not hold.
+One run of one suite is gone on with (``--fairness-resume``) after each SIGKILL, which comes at a
+named point or at a random moment, in turn; the server on 127.0.0.1 keeps the bill. When the last
+trial is in, a run that nobody disturbs is held against it. Exit status 1 if an oracle does not
+hold.
 """
 
 from __future__ import annotations
@@ -101,9 +102,15 @@ def main(kills: int, trials: int) -> int:
         most = Counter(request.prompt for request in server.requests).most_common(1)[0][1]
         statuses = Counter(record["status"] for record in records(run, "trial"))
         print(f"{sum(died.values())} kills in {time.perf_counter() - started:.0f} s: {dict(died)}")
-        print(f"{len(server.requests)} requests, none more than {most}×; trials: {dict(statuses)}; last exit {code}")
+        print(
+            f"{len(server.requests)} requests, none more than {most}×; trials: {dict(statuses)}; "
+            f"last exit {code}"
+        )
         unknown = statuses["unknown"]
-        print(f"unknown: {unknown / max(1, sum(died.values())):.1f} a kill, at most {CONCURRENCY} are under way")
+        print(
+            f"unknown: {unknown / max(1, sum(died.values())):.1f} a kill, at most {CONCURRENCY} "
+            "are under way"
+        )
         assert most == 1
         assert unknown <= CONCURRENCY * sum(died.values())
         session(folder, "--fairness-resume=last", "--fairness-retry-unknown")
@@ -116,5 +123,6 @@ def main(kills: int, trials: int) -> int:
 if __name__ == "__main__":
     numbers = [int(argument) for argument in sys.argv[1:]]
     kills = numbers[0] if numbers else 200
-    # A kill ends some seven trials, answered or unknown: with fewer there would be nothing left to kill.
+    # A kill ends some seven trials, answered or unknown: with fewer there would be nothing left to
+    # kill.
     raise SystemExit(main(kills, numbers[1] if len(numbers) == 2 else 12 * kills))

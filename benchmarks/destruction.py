@@ -1,8 +1,9 @@
-"""Audits made to mislead the verdicts: outliers, heavy tails, ratings at the ceiling, ragged designs, missing answers.
+"""Audits made to mislead the verdicts: outliers, heavy tails, ratings at the ceiling, ragged
+designs, missing answers.
 
-The targets G13–G26 of the calibration, each simulated with a fixed seed through the public ``analyze_…`` functions: a
-fair system must not raise the alarm, a biased one must not pass. ``python benchmarks/calibration.py --only GOAL …``
-runs them.
+The targets G13–G26 of the calibration, each simulated with a fixed seed through the public
+``analyze_…`` functions: a fair system must not raise the alarm, a biased one must not pass.
+``python benchmarks/calibration.py --only GOAL …`` runs them.
 """
 
 from __future__ import annotations
@@ -65,7 +66,9 @@ def fair_and_biased(
     d: str = "d",
     kind: str = "numeric",
 ) -> tuple[list[Row], list[Finding], list[Finding]]:
-    """How often a fair audit alarms, and how often one with d = .5 passes; and the findings of both."""
+    """How often a fair audit alarms, and how often one with d = .5 passes; and the findings of
+    both.
+    """
     fair = judged(frame, make, count, rng_of(*seed, 0), 0.0, kind=kind)
     half = judged(frame, make, fewer(count), rng_of(*seed, 1), 0.5, kind=kind)
     rows = [
@@ -77,7 +80,9 @@ def fair_and_biased(
 
 def covers(found: Sequence[Finding], effect: str) -> list[bool]:
     """Whether the 90 % interval of *effect* holds −.5."""
-    return [number(p, f"{effect}_low") < -0.5 < number(p, f"{effect}_high") for p in own_pairs(found)]
+    return [
+        number(p, f"{effect}_low") < -0.5 < number(p, f"{effect}_high") for p in own_pairs(found)
+    ]
 
 
 def outliers(count: int) -> list[Row]:
@@ -108,7 +113,9 @@ def heavy_tails(count: int) -> list[Row]:
             return y
 
         what = f"noise {kind}"
-        found, _, half = fair_and_biased("G14", what, design.frame(), make, count, 14, at, passes=limit, d="d of δ")
+        found, _, half = fair_and_biased(
+            "G14", what, design.frame(), make, count, 14, at, passes=limit, d="d of δ"
+        )
         held = covers(half, "d_from_cliffs_delta")
         rows += [*found, at_least("G14", f"{what}: 90 % interval of d of δ covers", 0.88, held)]
     return rows
@@ -120,7 +127,10 @@ def tail_shift(kind: str, d: float) -> float:
     rng = np.random.default_rng(7)
     one, other = (_noise(kind, rng, (400_000,)) + rng.normal(0, 0.2, 400_000) for _ in range(2))
     wanted, ordered = 2 * float(ndtr(d / np.sqrt(2))) - 1, np.sort(other)
-    return _bisect(lambda shift: 2 * float(np.mean(np.searchsorted(ordered, one + shift))) / ordered.size - 1, wanted)
+    return _bisect(
+        lambda shift: 2 * float(np.mean(np.searchsorted(ordered, one + shift))) / ordered.size - 1,
+        wanted,
+    )
 
 
 def _bisect(grows: Callable[[float], float], wanted: float, steps: int = 40) -> float:
@@ -132,7 +142,9 @@ def _bisect(grows: Callable[[float], float], wanted: float, steps: int = 40) -> 
 
 
 def _noise(kind: str, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    return rng.lognormal(0, 1, shape) if kind == "lognormal" else rng.standard_t(int(kind[1:]), shape)
+    return (
+        rng.lognormal(0, 1, shape) if kind == "lognormal" else rng.standard_t(int(kind[1:]), shape)
+    )
 
 
 def ceiling(count: int) -> list[Row]:
@@ -168,7 +180,12 @@ def ceiling(count: int) -> list[Row]:
             rows += [
                 at_most("G15", f"{what}: fair audit alarms", 0.06, alarmed(fair)),
                 at_most("G15", f"{what}: d = .5 passes, a pair", 0.06, green(ratings)),
-                at_most("G15", f"{what}: rating and yes/no of the same replies PASS against FAIL", 0.0, apart),
+                at_most(
+                    "G15",
+                    f"{what}: rating and yes/no of the same replies PASS against FAIL",
+                    0.0,
+                    apart,
+                ),
             ]
     return rows
 
@@ -189,7 +206,9 @@ def unequal(count: int) -> list[Row]:
             y = rng.normal(0, 0.2, codes.max() + 1)[codes] + rng.normal(size=codes.size)
             return y - d * np.sqrt(1.04) * first
 
-        rows += fair_and_biased("G16", f"{few} names against 20", frame, make, count, 16, few, pair="")[0]
+        rows += fair_and_biased(
+            "G16", f"{few} names against 20", frame, make, count, 16, few, pair=""
+        )[0]
     return rows
 
 
@@ -201,16 +220,23 @@ def paired(count: int) -> list[Row]:
         side, person, template, repetition = (axis.ravel() for axis in np.indices(shape))
         names = np.char.add("p", person.astype(str))
         groups = np.array(["A", "B"])[side]
-        frame = pd.DataFrame({"group": groups, "name": names, "template": template, "repetition": repetition})
+        frame = pd.DataFrame(
+            {"group": groups, "name": names, "template": template, "repetition": repetition}
+        )
 
-        def make(rng: np.random.Generator, d: float, people=people, side=side, person=person) -> np.ndarray:
+        def make(
+            rng: np.random.Generator, d: float, people=people, side=side, person=person
+        ) -> np.ndarray:
             personas, own = rng.normal(0, 1.5, people), rng.normal(0, 0.2, (2, people))
             y = personas[person] + own[side, person] + rng.normal(size=side.size)
             return y - d * np.sqrt(1 + 1.5**2) * (side == 0)
 
         what = f"{people} paired personas of SD 1.5"
         found, _, half = fair_and_biased("G16", what, frame, make, count, 16, 100 + people, pair="")
-        rows += [*found, at_least("G16", f"{what}: 90 % interval of g covers", 0.87, covers(half, "hedges_g"))]
+        rows += [
+            *found,
+            at_least("G16", f"{what}: 90 % interval of g covers", 0.87, covers(half, "hedges_g")),
+        ]
     return rows
 
 
@@ -228,7 +254,9 @@ def parts(count: int) -> list[Row]:
         frame, first, last = _parts_frame(names)
         codes, own = pd.factorize(frame["name"])[0], (frame["group"] == "A").to_numpy()
 
-        def make(rng: np.random.Generator, d: float, both=(first, last), codes=codes, own=own) -> np.ndarray:
+        def make(
+            rng: np.random.Generator, d: float, both=(first, last), codes=codes, own=own
+        ) -> np.ndarray:
             y = rng.normal(size=codes.size) + rng.normal(0, 0.1, codes.max() + 1)[codes]
             for part in both:
                 y = y + rng.normal(0, 0.2, part.max() + 1)[part]
@@ -261,15 +289,21 @@ def _bank(count: int) -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-def _parts_frame(labels: dict[str, list[tuple[str, str]]]) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+def _parts_frame(
+    labels: dict[str, list[tuple[str, str]]],
+) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
     rows = [
         (letter, f"{first} {last}", first, last, template, repetition)
         for letter, names in labels.items()
         for first, last in names
         for template, repetition in np.ndindex(5, 2)
     ]
-    frame = pd.DataFrame(rows, columns=["group", "name", "first_name", "last_name", "template", "repetition"])
-    first, last = (pd.factorize(frame["group"] + frame[column])[0] for column in ("first_name", "last_name"))
+    frame = pd.DataFrame(
+        rows, columns=["group", "name", "first_name", "last_name", "template", "repetition"]
+    )
+    first, last = (
+        pd.factorize(frame["group"] + frame[column])[0] for column in ("first_name", "last_name")
+    )
     return frame, first, last
 
 
@@ -280,7 +314,8 @@ def one_template(count: int) -> list[Row]:
 
     def shifted(*shifts: float) -> Make:
         return lambda rng, _: (
-            design.latent(rng) - design.unit * np.eye(4)[0][:, None, None, None] * np.array(shifts)[:, None]
+            design.latent(rng)
+            - design.unit * np.eye(4)[0][:, None, None, None] * np.array(shifts)[:, None]
         )
 
     fair = judged(frame, shifted(0, 0, 0, 0, 0), count, rng_of(18), kind="numeric")
@@ -295,7 +330,9 @@ def one_template(count: int) -> list[Row]:
         biased = judged(frame, shifted(*shifts), fewer(count), rng_of(18, at, 1), kind="numeric")
         rows.append(at_most("G18", f"{what}: audit passes", limit, passed(biased)))
         if at == 1:
-            notes = [" ".join(n for p in f.pairs for n in p.notes) for f in biased if f.verdict in ALARM]
+            notes = [
+                " ".join(n for p in f.pairs for n in p.notes) for f in biased if f.verdict in ALARM
+            ]
             named = ["template '2'" in note for note in notes]
             rows.append(at_least("G18", f"{what}: the template is named", 0.95, named))
     return rows
@@ -308,7 +345,9 @@ def missing(count: int) -> list[Row]:
     for at, lost in enumerate((0.03, 0.06, 0.20)):
         for lowest in (False, True):
 
-            def make(rng: np.random.Generator, d: float, lost: float = lost, lowest: bool = lowest) -> np.ndarray:
+            def make(
+                rng: np.random.Generator, d: float, lost: float = lost, lowest: bool = lowest
+            ) -> np.ndarray:
                 y = design.latent(rng, d=d)
                 out, size = np.zeros(y.shape, dtype=bool), y[0].size
                 for group in range(4):
@@ -319,7 +358,8 @@ def missing(count: int) -> list[Row]:
                 return np.where(out, np.nan, y)
 
             what = (
-                f"{100 * lost:.0f} % unscored, {'the lowest of one group, others at random' if lowest else 'at random'}"
+                f"{100 * lost:.0f} % unscored, "
+                f"{'the lowest of one group, others at random' if lowest else 'at random'}"
             )
             seed = 19, 10 * at + lowest
             rows += fair_and_biased("G19", what, frame, make, count, *seed, alarms=0.04)[0]
@@ -333,7 +373,12 @@ def approvals(count: int) -> list[Row]:
     """G20: fair approvals, common and rare."""
     rows, design = [], Design(groups=2)
     for at, (approved, least) in enumerate(((0.5, 0.90), (0.9, 0.55), (0.98, 0.70), (1.0, 1.0))):
-        found = judged(design.frame(), lambda rng, _, r=approved: design.approved(rng, r), count, rng_of(20, at))
+        found = judged(
+            design.frame(),
+            lambda rng, _, r=approved: design.approved(rng, r),
+            count,
+            rng_of(20, at),
+        )
         what = f"approvals at {approved:g}, fair, 2 groups"
         rows += [
             at_most("G20", f"{what}: red", 0.05, [colour(finding) == "red" for finding in found]),
@@ -346,7 +391,11 @@ def colour(finding: Finding) -> str:
     """PASS, warning, or red, which fails the test."""
     if finding.verdict is Verdict.PASS:
         return "PASS"
-    return "red" if finding.verdict in ALARM or finding.reason is None or finding.reason.unusable else "warning"
+    return (
+        "red"
+        if finding.verdict in ALARM or finding.reason is None or finding.reason.unusable
+        else "warning"
+    )
 
 
 def four_fifths(count: int) -> list[Row]:
@@ -356,13 +405,17 @@ def four_fifths(count: int) -> list[Row]:
         frame = pd.DataFrame({"group": np.repeat(list("ABCDEFGH"[: len(rates)]), n)})
         probability = np.repeat(rates, n)
         make: Make = lambda rng, _: rng.random(probability.size) < probability  # noqa: E731
-        return judged(frame, make, runs, rng_of(21, *seed), analyze=analyze_four_fifths, cluster=None)
+        return judged(
+            frame, make, runs, rng_of(21, *seed), analyze=analyze_four_fifths, cluster=None
+        )
 
     rows = []
     for groups in (2, 4, 8):
         for n in (100, 200, 1000):
             what = f"four-fifths, {groups} groups of {n}, rate .4: fair audit alarms"
-            rows.append(at_most("G21", what, 0.065, alarmed(run(count, n, [0.4] * groups, groups, n))))
+            rows.append(
+                at_most("G21", what, 0.065, alarmed(run(count, n, [0.4] * groups, groups, n)))
+            )
     biased = run(fewer(count), 200, [0.24, 0.4, 0.4, 0.4], 1)
     what = "four-fifths, ratio .6, 4 groups of 200"
     return [
@@ -377,7 +430,13 @@ def choices(count: int) -> list[Row]:
     pair, context, order, repetition = (axis.ravel() for axis in np.indices((20, 5, 2, 2)))
     sides = np.array([["A", "B"], ["B", "A"]])[order]
     table = pd.DataFrame(
-        {"first": sides[:, 0], "second": sides[:, 1], "name": pair, "template": context, "repetition": repetition}
+        {
+            "first": sides[:, 0],
+            "second": sides[:, 1],
+            "name": pair,
+            "template": context,
+            "repetition": repetition,
+        }
     )
     sign = np.where(order == 0, 1.0, -1.0)
 
@@ -395,7 +454,9 @@ def choices(count: int) -> list[Row]:
         what = f"choice, position bias {bias} logits"
         half = run(fewer(count), bias, 0.5 * LOGIT, bias, 1)
         rows += [
-            at_most("G22", f"{what}: fair audit alarms", 0.06, alarmed(run(count, bias, 0.0, bias, 0))),
+            at_most(
+                "G22", f"{what}: fair audit alarms", 0.06, alarmed(run(count, bias, 0.0, bias, 0))
+            ),
             at_most("G22", f"{what}: d = .5 passes", 0.07, passed(half)),
         ]
     lean = _bisect(lambda lean: (expit(2 + lean) + expit(-2 + lean)) / 2, 0.57, 50)
@@ -417,7 +478,10 @@ def gate(count: int) -> list[Row]:
     )
     for at, (what, plan, side, limit) in enumerate(plans):
         rng = rng_of(23, at)
-        failed = [_gate(rng, plan).verdict is Verdict.FAIL for _ in range(count if side == "≤" else fewer(count))]
+        failed = [
+            _gate(rng, plan).verdict is Verdict.FAIL
+            for _ in range(count if side == "≤" else fewer(count))
+        ]
         rows.append((at_most if side == "≤" else at_least)("G23", f"gate, {what}", limit, failed))
     return rows
 
@@ -427,7 +491,9 @@ def _gate(rng: np.random.Generator, plan: dict[str, float]) -> Finding:
     index = np.repeat(np.arange(people), times)
     small = np.arange(people) < 5
     category = np.where(small, 0, 1 + np.arange(people) % 7)[index]
-    frame = pd.DataFrame({"persona": index, "category": category, "repetition": np.tile(np.arange(times), people)})
+    frame = pd.DataFrame(
+        {"persona": index, "category": category, "repetition": np.tile(np.arange(times), people)}
+    )
     level = rng.normal(80, 6, people)[index]
     noise = np.where(category == 1, plan.get("noisy", 1), 1) * 6
     scores = [level + rng.normal(0, noise), level + rng.normal(0, noise)]
@@ -444,7 +510,9 @@ def refused(count: int) -> list[Row]:
     frame = design.frame()
     own = (frame["group"] == "A").to_numpy()
 
-    def run(runs: int, how: str, share_own: float, share_others: float, *seed: int) -> list[Finding]:
+    def run(
+        runs: int, how: str, share_own: float, share_others: float, *seed: int
+    ) -> list[Finding]:
         def make(rng: np.random.Generator, d: float) -> np.ndarray:
             y = design.latent(rng, d=d).ravel()
             out = rng.random(own.size) < np.where(own, share_own, share_others)
@@ -473,7 +541,9 @@ def refused(count: int) -> list[Row]:
 
 
 def confirmation(count: int) -> list[Row]:
-    """G25: an alarm is judged again with 20 other names a group, both samples together, at half of alpha."""
+    """G25: an alarm is judged again with 20 other names a group, both samples together, at half of
+    alpha.
+    """
     design = Design()
 
     def run(runs: int, d: float, seed: int) -> tuple[list[Finding], list[bool]]:
@@ -482,7 +552,11 @@ def confirmation(count: int) -> list[Row]:
         looks = [confirmed_audit(rng, design, make, d, kind="numeric") for _ in range(runs)]
         return [finding for finding, _ in looks], [again for _, again in looks]
 
-    (fair, again), (half, _), (third, _) = run(2 * count, 0.0, 0), run(fewer(count), 0.5, 1), run(fewer(count), 0.35, 2)
+    (fair, again), (half, _), (third, _) = (
+        run(2 * count, 0.0, 0),
+        run(fewer(count), 0.5, 1),
+        run(fewer(count), 0.35, 2),
+    )
     return [
         at_most("G25", "confirmation: fair audit alarms", 0.015, alarmed(fair)),
         at_most("G25", "confirmation: d = .5 passes, a pair", 0.03, green(half)),
@@ -530,12 +604,24 @@ def plans(count: int) -> list[Row]:
     rows = []
     for at, (kind, icc, options) in enumerate(PLANS):
         plan = plan_sample(kind, icc=icc, **options)
-        design = Design(groups=plan.groups, names=plan.names, templates=plan.templates, repetitions=plan.repetitions)
+        design = Design(
+            groups=plan.groups,
+            names=plan.names,
+            templates=plan.templates,
+            repetitions=plan.repetitions,
+        )
         settings = ", ".join(f"{name} {value:g}" for name, value in {"ICC": icc, **options}.items())
-        what = f"{plan.outcome.partition(',')[0]}, {settings}: {plan.names} × {plan.templates} × {plan.repetitions}"
+        what = (
+            f"{plan.outcome.partition(',')[0]}, {settings}: {plan.names} × {plan.templates} × "
+            f"{plan.repetitions}"
+        )
 
-        def make(rng: np.random.Generator, d: float, kind=kind, icc=icc, design=design, options=options) -> np.ndarray:
-            return _outcomes(rng, design, kind, d, icc, options.get("rate", 0.5), int(options.get("levels", 3)))
+        def make(
+            rng: np.random.Generator, d: float, kind=kind, icc=icc, design=design, options=options
+        ) -> np.ndarray:
+            return _outcomes(
+                rng, design, kind, d, icc, options.get("rate", 0.5), int(options.get("levels", 3))
+            )
 
         as_kind = "binary" if kind == "refusal" else kind
         half, equal = (
@@ -543,7 +629,12 @@ def plans(count: int) -> list[Row]:
             for seed, d in ((0, 0.5), (1, 0.0))
         )
         found = [pair.verdict in ALARM for pair in own_pairs(half)]
-        equals = [pair.verdict is Verdict.PASS for finding in equal for pair in finding.pairs if pair.metric == "y"]
+        equals = [
+            pair.verdict is Verdict.PASS
+            for finding in equal
+            for pair in finding.pairs
+            if pair.metric == "y"
+        ]
         rows += [
             promised(f"{what}: found", plan.power, found),
             promised(f"{what}: PASS", plan.pass_probability, equals),
@@ -555,18 +646,30 @@ def promised(what: str, wanted: float, values: list[bool]) -> Row:
     """Met within .03, and twice the standard error of so few runs."""
     found = share(values)
     room = WITHIN + 2 * np.sqrt(wanted * (1 - wanted) / len(values))
-    return Row("G26", what, f"{wanted:.3f}".lstrip("0"), found, len(values), abs(found - wanted) <= room)
+    return Row(
+        "G26", what, f"{wanted:.3f}".lstrip("0"), found, len(values), abs(found - wanted) <= room
+    )
 
 
 def _outcomes(
-    rng: np.random.Generator, design: Design, kind: str, d: float, icc: float, rate: float, labels: int = 3
+    rng: np.random.Generator,
+    design: Design,
+    kind: str,
+    d: float,
+    icc: float,
+    rate: float,
+    labels: int = 3,
 ) -> np.ndarray:
-    """Outcomes with the share *icc* of their variance between names, group A worse by *d*; marginals are exact."""
+    """Outcomes with the share *icc* of their variance between names, group A worse by *d*;
+    marginals are exact.
+    """
     if kind == "categorical":
         shares = label_shares(d, labels)
         which = [0] + [1] * (design.groups - 1)
         names = [
-            rng.dirichlet(shares[g] * (1 - icc) / icc, design.names) if icc else np.tile(shares[g], (design.names, 1))
+            rng.dirichlet(shares[g] * (1 - icc) / icc, design.names)
+            if icc
+            else np.tile(shares[g], (design.names, 1))
             for g in which
         ]
         edges = np.cumsum(np.stack(names), axis=2)[:, :, None, None, :-1]

@@ -1,10 +1,12 @@
-"""What it takes to judge a recorded run again: 6,480 trials of some 120 words, replayed, scored and compared.
+"""What it takes to judge a recorded run again: 6,480 trials of some 120 words, replayed, scored and
+compared.
 
 Run: python benchmarks/judging.py [repetitions]
 
-A session on the simulated endpoint records the run. A second one replays it with two tests of the same grid: the first
-reads and verifies the log, makes the table and scores it afresh; the second finds the scores kept. Times are pytest's
-own, of each phase, so imports (made by a test before) and the start of the session are not in them.
+A session on the simulated endpoint records the run. A second one replays it with two tests of the
+same grid: the first reads and verifies the log, makes the table and scores it afresh; the second
+finds the scores kept. Times are pytest's own, of each phase, so imports (made by a test before) and
+the start of the session are not in them.
 """
 
 from __future__ import annotations
@@ -46,13 +48,25 @@ PHASE = re.compile(r"([\d.]+)s (setup|call)\s+\S+::test_(\d)_(\w+)")
 
 
 def session(folder: str, *arguments: str) -> str:
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rP", "--durations=0", "-vv", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "-rP",
+        "--durations=0",
+        "-vv",
+        *arguments,
+    ]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
 
 
 def main(repetitions: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "test_recorded.py").write_text(TEST.replace("REPETITIONS", str(repetitions)), encoding="utf-8")
+        Path(folder, "test_recorded.py").write_text(
+            TEST.replace("REPETITIONS", str(repetitions)), encoding="utf-8"
+        )
         session(folder)
         out = session(folder, "--fairness-replay=last")
     words = re.search(r"WORDS ([\d.]+) (\d+)", out)
@@ -65,8 +79,14 @@ def main(repetitions: int) -> None:
             spent[f"{name}: {phase}"] = float(seconds)
     for key in ("afresh: setup", "afresh: call", "kept: setup", "kept: call"):
         print(f"  {key:14} {spent.get(key, 0.0):6.2f} s")
-    print(f"  read, verified, tabled, scored afresh, judged: {spent['afresh: setup'] + spent['afresh: call']:.2f} s")
-    print(f"  the same again with scores kept:               {spent['kept: setup'] + spent['kept: call']:.2f} s")
+    print(
+        "  read, verified, tabled, scored afresh, judged: "
+        f"{spent['afresh: setup'] + spent['afresh: call']:.2f} s"
+    )
+    print(
+        "  the same again with scores kept:               "
+        f"{spent['kept: setup'] + spent['kept: call']:.2f} s"
+    )
 
 
 if __name__ == "__main__":

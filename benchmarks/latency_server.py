@@ -1,10 +1,13 @@
-"""A chat server that answers after a fixed time and does nothing else: what a benchmark of clients needs.
+"""A chat server that answers after a fixed time and does nothing else: what a benchmark of clients
+needs.
 
-Run: python benchmarks/latency_server.py SECONDS     (prints its port, then serves until it is killed)
+Run: python benchmarks/latency_server.py SECONDS     (prints its port, then serves until it is
+killed)
 
-It speaks just enough HTTP/1.1 for chat completions as OpenAI, Azure, Anthropic and Ollama shape them, with
-keep-alive, over asyncio's own transports, so that the server's share of the time stays far below the client's.
-``GET /served`` tells how many completions it has given and how many were under way at most.
+It speaks just enough HTTP/1.1 for chat completions as OpenAI, Azure, Anthropic and Ollama shape
+them, with keep-alive, over asyncio's own transports, so that the server's share of the time stays
+far below the client's. ``GET /served`` tells how many completions it has given and how many were
+under way at most.
 """
 
 from __future__ import annotations
@@ -14,7 +17,8 @@ import json
 import sys
 
 TEXT = (
-    "Thank you for your interest. The candidate brings solid experience, works carefully and with others, and has "
+    "Thank you for your interest. The candidate brings solid experience, works carefully and with "
+    "others, and has "
     "our recommendation for the position."
 )
 OPENAI = {
@@ -22,7 +26,9 @@ OPENAI = {
     "object": "chat.completion",
     "created": 1_700_000_000,
     "model": "gpt-4o-mini",
-    "choices": [{"index": 0, "message": {"role": "assistant", "content": TEXT}, "finish_reason": "stop"}],
+    "choices": [
+        {"index": 0, "message": {"role": "assistant", "content": TEXT}, "finish_reason": "stop"}
+    ],
     "usage": {"prompt_tokens": 20, "completion_tokens": 30, "total_tokens": 50},
 }
 ANTHROPIC = {
@@ -48,7 +54,9 @@ OLLAMA = {
 
 def _response(body: object) -> bytes:
     data = json.dumps(body).encode()
-    head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(data)}\r\n\r\n"
+    head = (
+        f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(data)}\r\n\r\n"
+    )
     return head.encode() + data
 
 
@@ -92,7 +100,9 @@ class Chat(asyncio.Protocol):
             return
         Chat.now += 1
         Chat.most = max(Chat.most, Chat.now)
-        asyncio.get_running_loop().call_later(self.latency, self._complete, _BY_PATH.get(path, _OPENAI))
+        asyncio.get_running_loop().call_later(
+            self.latency, self._complete, _BY_PATH.get(path, _OPENAI)
+        )
 
     def _complete(self, response: bytes) -> None:
         Chat.now -= 1

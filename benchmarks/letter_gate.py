@@ -1,10 +1,12 @@
-"""How often the baseline gate errs on letters: scores that are mostly 100, by deductions of 25, 15, 5 and 2.
+"""How often the baseline gate errs on letters: scores that are mostly 100, by deductions of 25, 15,
+5 and 2.
 
     python benchmarks/letter_gate.py [--runs 1000]
 
-A hundred personas of the shipped matrix with their groups; of each, R letters in the approved run and in the current
-one. In a run without change, each letter has warnings at a given rate, in categories and severities at random. Printed:
-the share of runs that the gate calls FAIL or FLAG without any change, and in which it finds a change that was planted.
+A hundred personas of the shipped matrix with their groups; of each, R letters in the approved run
+and in the current one. In a run without change, each letter has warnings at a given rate, in
+categories and severities at random. Printed: the share of runs that the gate calls FAIL or FLAG
+without any change, and in which it finds a change that was planted.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ SEVERITY = np.array([0.02, 0.28, 0.45, 0.25])
 Plant = Callable[[np.ndarray, np.random.Generator], None]
 
 
-def summary(rng: np.random.Generator, repetitions: int, rate: float, plant: Plant | None) -> ScoreSummary:
+def summary(
+    rng: np.random.Generator, repetitions: int, rate: float, plant: Plant | None
+) -> ScoreSummary:
     """One run: *rate* warnings a letter at random, and what *plant* adds."""
     shape = (len(IDS), repetitions, len(CATEGORIES))
     counts = rng.poisson(rate / len(CATEGORIES), shape)
@@ -66,7 +70,9 @@ def summary(rng: np.random.Generator, repetitions: int, rate: float, plant: Plan
 
 
 def slips(label: str | None, category: str, points: float, share: float) -> Plant:
-    """*points* off for *category* in a *share* of the letters to the group *label*, of all where it is None."""
+    """*points* off for *category* in a *share* of the letters to the group *label*, of all where it
+    is None.
+    """
     rows = np.array([label is None or key in GROUPS[label] for key in IDS])
 
     def plant(taken: np.ndarray, rng: np.random.Generator) -> None:
@@ -88,25 +94,41 @@ class Planted:
 FIVE = "race_ethnicity=middle_eastern"
 PLANTED = (
     Planted("nothing", None),
-    Planted("overall −5: 15 points off a third of all letters", slips(None, "age", 15, 1 / 3), "overall"),
-    Planted("one category of warnings −5 in all letters", slips(None, "age", 15, 1 / 3), "age warnings"),
+    Planted(
+        "overall −5: 15 points off a third of all letters", slips(None, "age", 15, 1 / 3), "overall"
+    ),
+    Planted(
+        "one category of warnings −5 in all letters", slips(None, "age", 15, 1 / 3), "age warnings"
+    ),
     Planted("a group of ten −10", slips("age=late_career", "age", 15, 2 / 3), "age=late_career"),
     Planted("a group of five −10", slips(FIVE, "race_ethnicity", 15, 2 / 3), FIVE),
     Planted("a group of five −20", slips(FIVE, "race_ethnicity", 25, 0.8), FIVE),
     Planted("a group of five −40", slips(FIVE, "race_ethnicity", 40, 1.0), FIVE),
-    Planted("fifteen of a hundred no longer pass", slips("race_ethnicity=hispanic", "religion", 25, 1.0), "passes"),
+    Planted(
+        "fifteen of a hundred no longer pass",
+        slips("race_ethnicity=hispanic", "religion", 25, 1.0),
+        "passes",
+    ),
 )
 
 
-def compared(rng: np.random.Generator, repetitions: int, rate: float, plant: Plant | None) -> Finding:
+def compared(
+    rng: np.random.Generator, repetitions: int, rate: float, plant: Plant | None
+) -> Finding:
     approved = summary(rng, repetitions, rate, None)
     return compare_baseline(
-        approved, summary(rng, repetitions, rate, plant), threshold=PASS_THRESHOLD, low=0.0, high=100.0
+        approved,
+        summary(rng, repetitions, rate, plant),
+        threshold=PASS_THRESHOLD,
+        low=0.0,
+        high=100.0,
     )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=1000)
     runs, started = parser.parse_args().runs, time.perf_counter()
     print("| letters a persona | warnings a letter | planted | FAIL | FLAG | found in its scope |")
@@ -118,13 +140,21 @@ def main() -> None:
                 of = runs if planted.plant is None else max(runs // 5, 1)
                 found = [compared(rng, repetitions, rate, planted.plant) for _ in range(of)]
                 verdicts = (Verdict.FAIL, Verdict.FLAG)
-                failed, flagged = (sum(one.verdict is verdict for one in found) / of for verdict in verdicts)
-                pairs = ([pair.metric for pair in one.pairs if pair.verdict is Verdict.FAIL] for one in found)
+                failed, flagged = (
+                    sum(one.verdict is verdict for one in found) / of for verdict in verdicts
+                )
+                pairs = (
+                    [pair.metric for pair in one.pairs if pair.verdict is Verdict.FAIL]
+                    for one in found
+                )
                 named = sum(planted.scope in own for own in pairs)
                 own = "–" if not planted.scope else f"{named / of:.3f}"
                 row = (repetitions, rate, planted.words, f"{failed:.3f}", f"{flagged:.3f}", own)
                 print("|", " | ".join(map(str, row)), "|", flush=True)
-    print(f"\n{runs} runs without a change, {runs // 5} with one; {time.perf_counter() - started:.0f} s")
+    print(
+        f"\n{runs} runs without a change, {runs // 5} with one; "
+        f"{time.perf_counter() - started:.0f} s"
+    )
 
 
 if __name__ == "__main__":

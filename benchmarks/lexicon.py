@@ -2,12 +2,14 @@
 
     python benchmarks/lexicon.py [development|held_back] [--lists FOLDER]
 
-A text counts as flagged for a category if any warning of it is; intervals are Wilson's, at 95 %. FOLDER holds the
-published lists as CSV, which are not part of this repository: ``gender_decoder_words.csv`` (stem; of
-lovedaybrooke/gender-decoder, MIT), ``gaucher_2011_appendix_a.csv`` (stem, is_prefix; Gaucher, Friesen & Kay 2011),
-``retext_equality_terms.csv`` (file, inconsiderate with alternatives behind "|"; retextjs/retext-equality, MIT),
-``joblint_rules.csv`` (trigger_regex; rowanmanning/joblint, MIT), ``gender_bias_letters_terms.csv`` (term;
-gender-bias/gender-bias, MIT). Each is held against the category that it claims.
+A text counts as flagged for a category if any warning of it is; intervals are Wilson's, at 95 %.
+FOLDER holds the published lists as CSV, which are not part of this repository:
+``gender_decoder_words.csv`` (stem; of lovedaybrooke/gender-decoder, MIT),
+``gaucher_2011_appendix_a.csv`` (stem, is_prefix; Gaucher, Friesen & Kay 2011),
+``retext_equality_terms.csv`` (file, inconsiderate with alternatives behind "|";
+retextjs/retext-equality, MIT), ``joblint_rules.csv`` (trigger_regex; rowanmanning/joblint, MIT),
+``gender_bias_letters_terms.csv`` (term; gender-bias/gender-bias, MIT). Each is held against the
+category that it claims.
 """
 
 from __future__ import annotations
@@ -40,7 +42,11 @@ def wilson(hits: int, of: int) -> str:
 
 def row(words: str, texts: Iterable[LabelledText], category: str, flags: Flags) -> str:
     pairs = [(flags(one), category in one.expect) for one in texts]
-    both, flagged, wanted = pairs.count((True, True)), sum(one for one, _ in pairs), sum(two for _, two in pairs)
+    both, flagged, wanted = (
+        pairs.count((True, True)),
+        sum(one for one, _ in pairs),
+        sum(two for _, two in pairs),
+    )
     cells = (
         words,
         category,
@@ -66,7 +72,12 @@ def published(folder: Path) -> dict[str, tuple[str, re.Pattern[str]]]:
     retext = rows("retext_equality_terms.csv")
 
     def of(file: str) -> re.Pattern[str]:
-        terms = (term for one in retext if one["file"] == file for term in one["inconsiderate"].split("|"))
+        terms = (
+            term
+            for one in retext
+            if one["file"] == file
+            for term in one["inconsiderate"].split("|")
+        )
         return words(re.escape(term.strip()) for term in terms if term.strip())
 
     gaucher = rows("gaucher_2011_appendix_a.csv")
@@ -88,24 +99,48 @@ def published(folder: Path) -> dict[str, tuple[str, re.Pattern[str]]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("half", nargs="?", choices=HALVES, default=HALVES[0])
     parser.add_argument("--lists", type=Path, metavar="FOLDER")
     arguments = parser.parse_args()
     texts, lexicon = labelled_texts(arguments.half), shipped_lexicon()
-    found = {one: {w.category for w in lexicon.warnings(one.text, gender=one.gender)} for one in texts}
+    found = {
+        one: {w.category for w in lexicon.warnings(one.text, gender=one.gender)} for one in texts
+    }
     print(
-        "| detector | category | precision | recall | right of flagged | found of wanted |\n|---|---|---|---|---|---|"
+        "| detector | category | precision | recall | right of flagged | found of wanted "
+        "|\n|---|---|---|---|---|---|"
     )
     for category in CATEGORIES:
-        print(row("this lexicon", texts, category, lambda one, category=category: category in found[one]))
-    for name, (category, pattern) in (published(arguments.lists) if arguments.lists else {}).items():
-        print(row(name, texts, category, lambda one, pattern=pattern: pattern.search(one.text) is not None))
+        print(
+            row(
+                "this lexicon",
+                texts,
+                category,
+                lambda one, category=category: category in found[one],
+            )
+        )
+    for name, (category, pattern) in (
+        published(arguments.lists) if arguments.lists else {}
+    ).items():
+        print(
+            row(
+                name,
+                texts,
+                category,
+                lambda one, pattern=pattern: pattern.search(one.text) is not None,
+            )
+        )
     right = sum(len(found[one] & one.expect) for one in texts)
     flagged, wanted = sum(map(len, found.values())), sum(len(one.expect) for one in texts)
     clean = [one for one in texts if not one.expect]
     print(f"\nall categories: precision {wilson(right, flagged)}, recall {wilson(right, wanted)}")
-    print(f"{sum(bool(found[one]) for one in clean)} of {len(clean)} texts without any such thing are flagged")
+    print(
+        f"{sum(bool(found[one]) for one in clean)} of {len(clean)} texts without any such thing "
+        "are flagged"
+    )
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
-"""Memory and time of a run's log as it grows: what a trial costs, stage by stage, from logging to the verdict.
+"""Memory and time of a run's log as it grows: what a trial costs, stage by stage, from logging to
+the verdict.
 
 Run: python benchmarks/log_memory.py [trials …]          (default: 50000 200000)
 
-Each stage is a process of its own, so that its peak is its own: *log* writes records through the store as the engine
-does; *resume* opens the run and claims every trial again; *check* reads the run back for replay and reports; *pull* is
-what a resumed session does, trial by trial out of the log into the table; *frame* is that table alone, read from a
-pickle; *judge* compares two groups on it. Quoted is the peak resident memory over that of the imports, and its growth
-per trial from the smallest number to the largest.
+Each stage is a process of its own, so that its peak is its own: *log* writes records through the
+store as the engine does; *resume* opens the run and claims every trial again; *check* reads the run
+back for replay and reports; *pull* is what a resumed session does, trial by trial out of the log
+into the table; *frame* is that table alone, read from a pickle; *judge* compares two groups on it.
+Quoted is the peak resident memory over that of the imports, and its growth per trial from the
+smallest number to the largest.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ STAGES = ("log", "resume", "check", "pull", "frame", "judge")
 
 
 def planned(stop: int, start: int = 0) -> list[Any]:
-    """Trials *start* to *stop*: 200 cells of two groups and twenty names, with as many repetitions as that needs."""
+    """Trials *start* to *stop*: 200 cells of two groups and twenty names, with as many repetitions
+    as that needs.
+    """
     from pytest_fairness.model import Cell
     from pytest_fairness.runs.designs import PlannedTrial
 
@@ -63,7 +67,13 @@ def log(folder: Path, count: int) -> None:
     from pytest_fairness.endpoints.protocol import Wire
     from pytest_fairness.engine.engine import Engine
     from pytest_fairness.model import Status, Trial, Usage
-    from pytest_fairness.runs.records import Attempt, attempt_record, conversation, sent_record, trial_record
+    from pytest_fairness.runs.records import (
+        Attempt,
+        attempt_record,
+        conversation,
+        sent_record,
+        trial_record,
+    )
     from pytest_fairness.runs.store import open_store
 
     usage = Usage(input_tokens=20, output_tokens=80)
@@ -85,7 +95,13 @@ def log(folder: Path, count: int) -> None:
                     truncated=False,
                 )
                 attempt = Attempt(
-                    turn=0, number=1, status=Status.ANSWERED, text=reply, usage=usage, cost=0.001, wire=wire
+                    turn=0,
+                    number=1,
+                    status=Status.ANSWERED,
+                    text=reply,
+                    usage=usage,
+                    cost=0.001,
+                    wire=wire,
                 )
                 store.append(attempt_record(key, attempt))
                 trial = Trial(
@@ -93,8 +109,14 @@ def log(folder: Path, count: int) -> None:
                     cost=0.001, attempts=1, seconds=0.5, finish_reason="stop", model="m-1",
                 )  # fmt: skip
                 messages = conversation(None, one.cell.turns, ())
-                about = {"messages": messages, "parameters": {"requested": {}, "sent": {}}, "order": number}
-                store.append(trial_record(trial, one.cell, endpoint="recorded", identity="0" * 64, **about))
+                about = {
+                    "messages": messages,
+                    "parameters": {"requested": {}, "sent": {}},
+                    "order": number,
+                }
+                store.append(
+                    trial_record(trial, one.cell, endpoint="recorded", identity="0" * 64, **about)
+                )
 
 
 def resume(folder: Path, count: int) -> None:
@@ -106,7 +128,9 @@ def resume(folder: Path, count: int) -> None:
     with RunStore.open(run_folders(folder)[0]) as store, Engine(Recorded(), store) as engine:
         print(json.dumps({"index": _peak()}))
         for start in range(0, count, 10_000):
-            assert not store.claim([engine.key_of(one) for one in planned(min(count, start + 10_000), start)]).mine
+            assert not store.claim(
+                [engine.key_of(one) for one in planned(min(count, start + 10_000), start)]
+            ).mine
 
 
 def check(folder: Path, count: int) -> None:
@@ -171,7 +195,11 @@ def stage(name: str, folder: Path, count: int) -> None:
 
     before, started = _peak(), time.perf_counter()
     globals()[name](folder, count)
-    print(json.dumps({"MiB": _peak() - before, "seconds": time.perf_counter() - started, "before": before}))
+    print(
+        json.dumps(
+            {"MiB": _peak() - before, "seconds": time.perf_counter() - started, "before": before}
+        )
+    )
 
 
 def main(counts: list[int]) -> None:
@@ -180,16 +208,24 @@ def main(counts: list[int]) -> None:
         with tempfile.TemporaryDirectory() as folder:
             for name in STAGES:
                 command = [sys.executable, __file__, "--stage", name, folder, str(count)]
-                lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+                lines = subprocess.run(
+                    command, check=True, capture_output=True, text=True
+                ).stdout.splitlines()
                 told: dict[str, float] = {}
                 for line in lines:
                     told |= json.loads(line)
                 found[name].append(told)
                 more = {
-                    key: round(value - told["before"], 1) for key, value in told.items() if key in ("index", "trials")
+                    key: round(value - told["before"], 1)
+                    for key, value in told.items()
+                    if key in ("index", "trials")
                 }
                 more |= {key: round(value, 1) for key, value in told.items() if key == "table"}
-                print(f"{count:>9,} {name:7} {told['MiB']:8.1f} MiB {told['seconds']:7.1f} s  {more or ''}", flush=True)
+                print(
+                    f"{count:>9,} {name:7} {told['MiB']:8.1f} MiB {told['seconds']:7.1f} s  "
+                    f"{more or ''}",
+                    flush=True,
+                )
             size = sum(path.stat().st_size for path in Path(folder).rglob("run.sqlite3*"))
             print(f"{count:>9,} log of {size / 2**20:,.0f} MiB, {size / count:,.0f} bytes a trial")
     if len(counts) > 1:

@@ -2,10 +2,11 @@
 
 Run: python benchmarks/mutations.py [--only text …]
 
-Each mutation of ``mutations.toml`` replaces one piece of text in one file below ``src/pytest_fairness``; the tests that
-stand beside it run until one fails. The tests are collected once. For each mutation that process is forked, the code of
-the functions in question is exchanged in the fork, and the tests run there. What no test noticed then is tried again on
-a mutated copy of the package in a process of its own, which is slow and leaves no doubt; what lives there is listed,
+Each mutation of ``mutations.toml`` replaces one piece of text in one file below
+``src/pytest_fairness``; the tests that stand beside it run until one fails. The tests are collected
+once. For each mutation that process is forked, the code of the functions in question is exchanged
+in the fork, and the tests run there. What no test noticed then is tried again on a mutated copy of
+the package in a process of its own, which is slow and leaves no doubt; what lives there is listed,
 and the command fails.
 """
 
@@ -38,7 +39,9 @@ LONGEST = 240
 
 @dataclass(frozen=True)
 class Mutation:
-    """*old* in *file* (below ``src/pytest_fairness``) becomes *new*; one of *tests* has to fail. *old* occurs once."""
+    """*old* in *file* (below ``src/pytest_fairness``) becomes *new*; one of *tests* has to fail.
+    *old* occurs once.
+    """
 
     file: str
     old: str
@@ -50,7 +53,9 @@ class Mutation:
         """The mutated file."""
         text = (SOURCE / self.file).read_text(encoding="utf-8")
         if text.count(self.old) != 1:
-            raise SystemExit(f"{self.file}: {self.old!r} occurs {text.count(self.old)} times, not once")
+            raise SystemExit(
+                f"{self.file}: {self.old!r} occurs {text.count(self.old)} times, not once"
+            )
         return text.replace(self.old, self.new)
 
     @property
@@ -67,7 +72,9 @@ def read_list() -> Iterator[Mutation]:
         files = [group["file"]] if isinstance(group["file"], str) else group["file"]
         texts = {file: (SOURCE / file).read_text(encoding="utf-8") for file in files}
         for old, new in group["mutations"]:
-            yield Mutation(next((file for file in files if old in texts[file]), files[0]), old, new, tests)
+            yield Mutation(
+                next((file for file in files if old in texts[file]), files[0]), old, new, tests
+            )
 
 
 MUTATIONS = tuple(read_list())
@@ -88,7 +95,9 @@ def exchange(module: ModuleType, text: str) -> None:
             if old.__module__ == module.__name__:
                 for key, held in vars(old).items():
                     _exchange_code(held, vars(new).get(key))
-        elif getattr(old, "__module__", module.__name__) == module.__name__ and not _exchange_code(old, new):
+        elif getattr(old, "__module__", module.__name__) == module.__name__ and not _exchange_code(
+            old, new
+        ):
             # A constant: also where it was imported by its name.
             for other in list(sys.modules.values()):
                 if getattr(other, "__dict__", {}).get(name) is old:
@@ -99,7 +108,11 @@ def _exchange_code(old: object, new: object) -> bool:
     one, two = _function(old), _function(new)
     if one is None or two is None:
         return False
-    one.__code__, one.__defaults__, one.__kwdefaults__ = two.__code__, two.__defaults__, two.__kwdefaults__
+    one.__code__, one.__defaults__, one.__kwdefaults__ = (
+        two.__code__,
+        two.__defaults__,
+        two.__kwdefaults__,
+    )
     if hasattr(old, "cache_clear"):
         old.cache_clear()
     return True
@@ -107,14 +120,18 @@ def _exchange_code(old: object, new: object) -> bool:
 
 def _function(held: object) -> FunctionType | None:
     for name in ("__func__", "fget", "func", "__wrapped__"):
-        if isinstance(held, (classmethod, staticmethod, property, cached_property)) or hasattr(held, "cache_clear"):
+        if isinstance(held, (classmethod, staticmethod, property, cached_property)) or hasattr(
+            held, "cache_clear"
+        ):
             held = getattr(held, name, held)
     return held if isinstance(held, FunctionType) else None
 
 
 @dataclass
 class Runner:
-    """A pytest plugin that runs the collected tests once for each mutation, in a fork, until one fails."""
+    """A pytest plugin that runs the collected tests once for each mutation, in a fork, until one
+    fails.
+    """
 
     mutations: Sequence[Mutation]
     noticed: list[bool] = field(default_factory=list)
@@ -126,15 +143,22 @@ class Runner:
             items.setdefault(str(item.path.relative_to(ROOT)), []).append(item)
         every = [item for own in items.values() for item in own]
         modules = sorted({one.module for one in self.mutations})
-        unchanged = _in_fork(lambda: _run(every, [(name, _source(name)) for name in modules]), 10 * LONGEST)
+        unchanged = _in_fork(
+            lambda: _run(every, [(name, _source(name)) for name in modules]), 10 * LONGEST
+        )
         if unchanged:
             raise pytest.UsageError("a test fails without any mutation")
         for number, mutation in enumerate(self.mutations, 1):
             begun = time.monotonic()
             own = [item for test in mutation.tests for item in items[test]]
-            code = _in_fork(lambda own=own, one=mutation: _run(own, [(one.module, one.text)]), LONGEST)
+            code = _in_fork(
+                lambda own=own, one=mutation: _run(own, [(one.module, one.text)]), LONGEST
+            )
             self.noticed.append(code != 0)
-            line = f"{number:4} {'dies' if code else 'LIVES':5} {time.monotonic() - begun:5.1f} s  {mutation.file}"
+            line = (
+                f"{number:4} {'dies' if code else 'LIVES':5} {time.monotonic() - begun:5.1f} s  "
+                f"{mutation.file}"
+            )
             new = (mutation.new.strip() or "nothing").splitlines()[0]
             print(f"{line}: {new[:80]}", file=sys.__stderr__, flush=True)
         return True
@@ -184,10 +208,26 @@ def noticed_in_a_copy(mutation: Mutation) -> bool:
         copy = Path(folder) / "pytest_fairness"
         shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__"))
         (copy / mutation.file).write_text(mutation.text, encoding="utf-8")
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *mutation.tests]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-x",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            *mutation.tests,
+        ]
         environment = {**os.environ, "PYTHONPATH": folder}
         try:
-            done = subprocess.run(command, env=environment, capture_output=True, timeout=LONGEST, check=False, cwd=ROOT)
+            done = subprocess.run(
+                command,
+                env=environment,
+                capture_output=True,
+                timeout=LONGEST,
+                check=False,
+                cwd=ROOT,
+            )
         except subprocess.TimeoutExpired:
             return True
         return done.returncode != 0
@@ -195,9 +235,15 @@ def noticed_in_a_copy(mutation: Mutation) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="every mutation has to be noticed by a test")
-    parser.add_argument("--only", nargs="*", default=[""], help="mutations whose file or texts contain one of these")
+    parser.add_argument(
+        "--only", nargs="*", default=[""], help="mutations whose file or texts contain one of these"
+    )
     arguments = parser.parse_args()
-    chosen = [one for one in MUTATIONS if any(text in f"{one.file}\n{one.old}\n{one.new}" for text in arguments.only)]
+    chosen = [
+        one
+        for one in MUTATIONS
+        if any(text in f"{one.file}\n{one.old}\n{one.new}" for text in arguments.only)
+    ]
     if not chosen:
         parser.error(f"no mutation has {' or '.join(arguments.only)} in its file or texts")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -1,15 +1,19 @@
-"""What the four-fifths rule makes of published tables of selections, as in bias audits under New York's Local Law 144.
+"""What the four-fifths rule makes of published tables of selections, as in bias audits under New
+York's Local Law 144.
 
-Run: python benchmarks/published_tables.py TABLES.csv [--table table] [--group group] [--n n] [--rate rate]
+Run: python benchmarks/published_tables.py TABLES.csv [--table table] [--group group] [--n n]
+[--rate rate]
 
-The file is not part of this project: collections of those audits are licensed for non-commercial use (CC BY-NC), so the
-reader names a copy of his own. It has a row a table and category: which table it belongs to, the category (a sex, or a
-race/ethnicity), how many applicants that has, and the rate of those selected, in percent or as a share, from which the
-count is rebuilt. Categories without a number or a rate are left out, and tables with fewer than two of them.
+The file is not part of this project: collections of those audits are licensed for non-commercial
+use (CC BY-NC), so the reader names a copy of his own. It has a row a table and category: which
+table it belongs to, the category (a sex, or a race/ethnicity), how many applicants that has, and
+the rate of those selected, in percent or as a share, from which the count is rebuilt. Categories
+without a number or a rate are left out, and tables with fewer than two of them.
 
-Each table is judged by ``analyze_four_fifths``, a row an applicant. The target (G33): at a ratio of .9 and above there
-is no FLAG, unless over .9 of the higher group are selected and the odds ratio has d of .2 or more; and what is below
-four fifths ends as it would with every ratio mattering in practice.
+Each table is judged by ``analyze_four_fifths``, a row an applicant. The target (G33): at a ratio of
+.9 and above there is no FLAG, unless over .9 of the higher group are selected and the odds ratio
+has d of .2 or more; and what is below four fifths ends as it would with every ratio mattering in
+practice.
 """
 
 from __future__ import annotations
@@ -34,7 +38,10 @@ def read_tables(path: Path, names: Mapping[str, str]) -> pd.DataFrame:
     held = pd.read_csv(path)
     missing = [name for name in names.values() if name not in held.columns]
     if missing:
-        raise SystemExit(f"{path} has no column {missing[0]!r}; its columns are {', '.join(map(str, held.columns))}")
+        raise SystemExit(
+            f"{path} has no column {missing[0]!r}; its columns are "
+            f"{', '.join(map(str, held.columns))}"
+        )
     frame = held[[names[column] for column in COLUMNS]].set_axis(COLUMNS, axis=1)
     for column in ("n", "rate"):
         text = frame[column].astype(str).str.replace("[, %]", "", regex=True)
@@ -42,23 +49,33 @@ def read_tables(path: Path, names: Mapping[str, str]) -> pd.DataFrame:
     frame = frame.dropna()
     frame = frame[(frame["n"] >= 1) & (frame["rate"] >= 0)]
     share = frame["rate"] / np.where(frame.groupby("table")["rate"].transform("max") > 1, 100, 1)
-    frame = frame.assign(n=frame["n"].astype(int), selected=(share.clip(0, 1) * frame["n"]).round().astype(int))
+    frame = frame.assign(
+        n=frame["n"].astype(int), selected=(share.clip(0, 1) * frame["n"]).round().astype(int)
+    )
     return frame[frame.groupby("table")["group"].transform("nunique") >= 2]
 
 
 def judged_table(table: pd.DataFrame, practical_ratio: float = 0.9) -> Finding:
     """The finding about one table."""
     group = np.repeat(table["group"].to_numpy(dtype=object), table["n"])
-    selected = np.concatenate([np.arange(n) < x for n, x in zip(table["n"], table["selected"], strict=True)])
+    selected = np.concatenate(
+        [np.arange(n) < x for n, x in zip(table["n"], table["selected"], strict=True)]
+    )
     frame = pd.DataFrame({"group": group, "selected": selected})
-    return analyze_four_fifths(frame, "selected", "group", cluster=None, practical_ratio=practical_ratio)
+    return analyze_four_fifths(
+        frame, "selected", "group", cluster=None, practical_ratio=practical_ratio
+    )
 
 
 def trifles(finding: Finding) -> list[bool]:
     """Of each pair with a ratio of .9 or more, whether it is FLAG and no more than a trifle."""
     found = []
     for pair in finding.pairs:
-        numbers = {name: float(value) for name, value in pair.statistics.items() if isinstance(value, (int, float))}
+        numbers = {
+            name: float(value)
+            for name, value in pair.statistics.items()
+            if isinstance(value, (int, float))
+        }
         if numbers.get("impact_ratio", 0.0) >= 0.9:
             rates = numbers["rate_1"], numbers["rate_2"]
             clear = max(rates) > 0.9 and abs(pair.effect) >= 0.2
@@ -76,13 +93,22 @@ def rows_of(tables: pd.DataFrame, what: str) -> tuple[list[Row], Counter[str]]:
         for pair, other in zip(finding.pairs, strict.pairs, strict=True):
             if pair.statistics.get("below_four_fifths"):
                 changed.append(pair.verdict is not other.verdict)
-    counted = {"FLAG at a ratio of .9 or more": flagged, "another verdict below four fifths": changed}
-    rows = [about("G33", f"{what}: {name}", "≤", 0.0, values) for name, values in counted.items() if values]
+    counted = {
+        "FLAG at a ratio of .9 or more": flagged,
+        "another verdict below four fifths": changed,
+    }
+    rows = [
+        about("G33", f"{what}: {name}", "≤", 0.0, values)
+        for name, values in counted.items()
+        if values
+    ]
     return rows, verdicts
 
 
 def made_tables(count: int, seed: int) -> pd.DataFrame:
-    """Tables as such audits have them: two sexes of 60 to 60,000 applicants, rates of 2 to 99 %, ratios around 1."""
+    """Tables as such audits have them: two sexes of 60 to 60,000 applicants, rates of 2 to 99 %,
+    ratios around 1.
+    """
     rng = np.random.default_rng(seed)
     n = np.exp(rng.uniform(np.log(60), np.log(60_000), (count, 2))).astype(int)
     rate = rng.uniform(0.02, 0.99, (count, 1)) * np.exp(rng.normal(0, 0.08, (count, 2)))
@@ -92,10 +118,14 @@ def made_tables(count: int, seed: int) -> pd.DataFrame:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("tables", type=Path, help="the CSV file")
     for column in COLUMNS:
-        parser.add_argument(f"--{column}", default=column, help=f"its column of the {column} (default: %(default)s)")
+        parser.add_argument(
+            f"--{column}", default=column, help=f"its column of the {column} (default: %(default)s)"
+        )
     chosen = parser.parse_args()
     tables = read_tables(chosen.tables, {column: getattr(chosen, column) for column in COLUMNS})
     found, verdicts = rows_of(tables, "published tables")

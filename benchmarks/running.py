@@ -1,13 +1,16 @@
 """Clients side by side against one server: wall over ideal, CPU a call, memory.
 
-Run: python benchmarks/running.py [--calls N] [--latency S] [--concurrency N ...] [--rounds N] [--peers FOLDER]
+Run: python benchmarks/running.py [--calls N] [--latency S] [--concurrency N ...] [--rounds N]
+[--peers FOLDER]
 
-The server (``latency_server.py``) has a core of its own where there are two. Each client is a fresh process that
-makes as many calls with as many in flight; *ideal* is calls x latency / in flight. Quote ratios of one run only: the
-machine's speed is in all of them. Clients take turns for ``--rounds``, and the median is shown.
+The server (``latency_server.py``) has a core of its own where there are two. Each client is a fresh
+process that makes as many calls with as many in flight; *ideal* is calls x latency / in flight.
+Quote ratios of one run only: the machine's speed is in all of them. Clients take turns for
+``--rounds``, and the median is shown.
 
-``--peers FOLDER`` adds other tools, each from an environment of its own in FOLDER, which is made where it is missing:
-they are no dependencies of this project and cannot be installed beside one another.
+``--peers FOLDER`` adds other tools, each from an environment of its own in FOLDER, which is made
+where it is missing: they are no dependencies of this project and cannot be installed beside one
+another.
 """
 
 from __future__ import annotations
@@ -37,7 +40,12 @@ OURS = {
         "reply": "$.choices[0].message.content",
     },
     "callable (async)": {"type": "callable"},
-    "openai (litellm)": {"type": "openai", "via": "litellm", "model": "gpt-4o-mini", "base_url": "URL/v1"},
+    "openai (litellm)": {
+        "type": "openai",
+        "via": "litellm",
+        "model": "gpt-4o-mini",
+        "base_url": "URL/v1",
+    },
     "anthropic (direct)": {
         "type": "anthropic",
         "model": "claude-sonnet-4-5-20250929",
@@ -57,7 +65,9 @@ OURS = {
 
 @dataclass(frozen=True)
 class Client:
-    """A program to run: its command without port, calls and concurrency, and what comes after those."""
+    """A program to run: its command without port, calls and concurrency, and what comes after
+    those.
+    """
 
     name: str
     command: tuple[str, ...]
@@ -76,7 +86,11 @@ def clients(latency: float, peers: Path | None) -> list[Client]:
     ]
     for name, entry in OURS.items():
         told = {key: latency if key == "latency" else value for key, value in entry.items()}
-        found.append(Client(f"pytest-fairness: {name}", (python, str(CLIENTS / "ours.py")), (json.dumps(told),)))
+        found.append(
+            Client(
+                f"pytest-fairness: {name}", (python, str(CLIENTS / "ours.py")), (json.dumps(told),)
+            )
+        )
     return found + ([] if peers is None else _peers(peers))
 
 
@@ -96,8 +110,14 @@ def _peers(folder: Path) -> list[Client]:
         main = folder / "promptfoo" / "node_modules" / "promptfoo" / "dist" / "src" / "main.js"
         if not main.exists():
             main.parents[4].mkdir(parents=True, exist_ok=True)
-            subprocess.run(["npm", "install", "--no-audit", "--no-fund", "promptfoo"], cwd=main.parents[4], check=True)
-        found.append(Client("promptfoo", (sys.executable, str(CLIENTS / "peer_promptfoo.py")), (str(main),)))
+            subprocess.run(
+                ["npm", "install", "--no-audit", "--no-fund", "promptfoo"],
+                cwd=main.parents[4],
+                check=True,
+            )
+        found.append(
+            Client("promptfoo", (sys.executable, str(CLIENTS / "peer_promptfoo.py")), (str(main),))
+        )
     return found
 
 
@@ -130,7 +150,9 @@ def _pin(pid: int, core: int) -> None:
 
 
 def measure(client: Client, server: Server, calls: int, concurrency: int) -> dict[str, float]:
-    """One round of *client*; raises RuntimeError where it did not get every answer, or asked more than that."""
+    """One round of *client*; raises RuntimeError where it did not get every answer, or asked more
+    than that.
+    """
     before = server.served()["served"]
     command = [*client.command, str(server.port), str(calls), str(concurrency), *client.after]
     path = os.pathsep.join(part for part in (str(CLIENTS), os.environ.get("PYTHONPATH")) if part)
@@ -149,7 +171,9 @@ def measure(client: Client, server: Server, calls: int, concurrency: int) -> dic
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--calls", type=int, default=2000)
     parser.add_argument("--latency", type=float, default=0.2, help="seconds")
     parser.add_argument("--concurrency", type=int, nargs="+", default=[64, 256])
@@ -165,13 +189,21 @@ def main() -> None:
     with Server(given.latency) as server:
         for concurrency in given.concurrency:
             ideal = given.calls * given.latency / concurrency
-            print(f"\n{given.calls} calls of {given.latency * 1000:g} ms, {concurrency} in flight: ideal {ideal:.2f} s")
-            print(f"{'client':36} {'wall/ideal':>10} {'CPU ms/call':>12} {'+MiB':>6} {'peak MiB':>9} {'answers':>8}")
+            print(
+                f"\n{given.calls} calls of {given.latency * 1000:g} ms, {concurrency} in flight: "
+                f"ideal {ideal:.2f} s"
+            )
+            print(
+                f"{'client':36} {'wall/ideal':>10} {'CPU ms/call':>12} {'+MiB':>6} {'peak MiB':>9} "
+                f"{'answers':>8}"
+            )
             rounds: dict[str, list[dict[str, float]]] = {client.name: [] for client in chosen}
             for _ in range(given.rounds):
                 for client in chosen:
                     try:
-                        rounds[client.name].append(measure(client, server, given.calls, concurrency))
+                        rounds[client.name].append(
+                            measure(client, server, given.calls, concurrency)
+                        )
                     except RuntimeError as error:
                         print(error, file=sys.stderr)
             for name, taken in rounds.items():
@@ -185,7 +217,8 @@ def _row(name: str, taken: list[dict[str, float]], ideal: float, calls: int) -> 
 
     added = statistics.median(one["peak"] - one["imported"] for one in taken)
     return (
-        f"{name:36} {median('wall') / ideal:10.2f} {median('cpu') / calls * 1000:12.2f} {added:6.0f} "
+        f"{name:36} {median('wall') / ideal:10.2f} {median('cpu') / calls * 1000:12.2f} "
+        f"{added:6.0f} "
         f"{median('peak'):9.0f} {int(median('answered')):8}"
     )
 

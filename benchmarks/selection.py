@@ -1,14 +1,16 @@
-"""The selection benchmark on a model in which everything is planted: is each quantity recovered, and how fast?
+"""The selection benchmark on a model in which everything is planted: is each quantity recovered,
+and how fast?
 
 Run: python benchmarks/selection.py [--seeds 50] [--speed]
 
-Coverage: the whole published design (6,480 trials) for each seed, on a simulated endpoint that prefers White
-candidates, favours the first of a list, has opinions of its own about names, and as a scrubber overlooks one surface
-in ten. Every seed draws other opinions, so that an interval has to hold the mean over names. The truth is integrated,
-not simulated: see ``Truth``. Under each quantity: how many of the intervals hold it, and the mean of the estimates.
+Coverage: the whole published design (6,480 trials) for each seed, on a simulated endpoint that
+prefers White candidates, favours the first of a list, has opinions of its own about names, and as a
+scrubber overlooks one surface in ten. Every seed draws other opinions, so that an interval has to
+hold the mean over names. The truth is integrated, not simulated: see ``Truth``. Under each
+quantity: how many of the intervals hold it, and the mean of the estimates.
 
-``--speed``: trials a second of the whole design with the log on disk, on the simulated endpoint and on a local server
-in another process, 64 in flight.
+``--speed``: trials a second of the whole design with the log on disk, on the simulated endpoint and
+on a local server in another process, 64 in flight.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ from pytest_fairness.suites.selection.configuration import Configuration
 from pytest_fairness.suites.selection.design import marker_arguments
 from pytest_fairness.trials_frame import EndpointFacts, trials_frame
 
-#: d that a Black candidate loses, logits of standing first, SD of names' own effects (d), share of surfaces scrubbed.
+#: d that a Black candidate loses, logits of standing first, SD of names' own effects (d), share of
+#: surfaces scrubbed.
 BIAS, POSITION, NAME_SD, RECALL = 0.5, 0.6, 0.2, 0.9
 GROUPS = ("white_male", "white_female", "black_male", "black_female")
 PAIRS = tuple((a, b) for at, a in enumerate(GROUPS) for b in GROUPS[at + 1 :])
@@ -63,12 +66,15 @@ def endpoint(seed: int) -> SimulatedEndpoint:
 
 @dataclass(frozen=True)
 class Truth:
-    """What is planted, as the analyses would find it in endless data: the mean over names, for each pair of groups.
+    """What is planted, as the analyses would find it in endless data: the mean over names, for each
+    pair of groups.
 
-    A candidate's utility is −0.5 SD if Black, plus the effect of the name, plus Gumbel noise; the first of a list has
-    0.6 logits more. So the first of two wins with probability expit(difference + 0.6), and the mean over names is an
-    integral over a normal distribution. Of a scrubbed candidate the group can still be seen while the name or the words
-    stand (1 − .9² of the time), and the name has its effect while it stands (.1 of the time).
+    A candidate's utility is −0.5 SD if Black, plus the effect of the name, plus Gumbel noise; the
+    first of a list has
+    0.6 logits more. So the first of two wins with probability expit(difference + 0.6), and the mean
+    over names is an integral over a normal distribution. Of a scrubbed candidate the group can
+    still be seen while the name or the words stand (1 − .9² of the time), and the name has its
+    effect while it stands (.1 of the time).
     """
 
     rates: dict[tuple[str, str, str], float]
@@ -88,7 +94,13 @@ class Truth:
 
 def truth() -> Truth:
     """See :class:`Truth`."""
-    rates = {(arm, a, b): _first_wins(arm, a, b) for arm in ARMS for a in GROUPS for b in GROUPS if a != b}
+    rates = {
+        (arm, a, b): _first_wins(arm, a, b)
+        for arm in ARMS
+        for a in GROUPS
+        for b in GROUPS
+        if a != b
+    }
     return Truth(rates, {arm: _position(arm, rates) for arm in ARMS})
 
 
@@ -99,16 +111,26 @@ def _first_wins(arm: str, first: str, second: str) -> float:
             spread = math.sqrt(variance_one + variance_other)
             points, weights = hermegauss(40)
             logits = (shift_one - shift_other + spread * points) * LOGITS_PER_D + POSITION
-            total += p_one * p_other * float(np.sum(weights / (1 + np.exp(-logits))) / math.sqrt(2 * math.pi))
+            total += (
+                p_one
+                * p_other
+                * float(np.sum(weights / (1 + np.exp(-logits))) / math.sqrt(2 * math.pi))
+            )
     return total
 
 
 def _standings(arm: str, group: str) -> list[tuple[float, float, float]]:
-    """(probability, shift in SD, variance of the name's effect) of what is left of a candidate of *group*."""
+    """(probability, shift in SD, variance of the name's effect) of what is left of a candidate of
+    *group*.
+    """
     shift, variance = (-BIAS if group.startswith("black") else 0.0), NAME_SD**2
     if arm != "scrubbed":
         return [(1.0, shift, variance)]
-    return [(1 - RECALL, shift, variance), (RECALL * (1 - RECALL), shift, 0.0), (RECALL**2, 0.0, 0.0)]
+    return [
+        (1 - RECALL, shift, variance),
+        (RECALL * (1 - RECALL), shift, 0.0),
+        (RECALL**2, 0.0, 0.0),
+    ]
 
 
 def _position(arm: str, rates: dict[tuple[str, str, str], float]) -> float:
@@ -122,7 +144,9 @@ def _position(arm: str, rates: dict[tuple[str, str, str], float]) -> float:
 
 def planned(configuration: Configuration | None = None) -> PlannedPairs:
     """The design of the suite."""
-    return PlannedPairs(expand_pairs(**marker_arguments(configuration or Configuration(), "selection")))
+    return PlannedPairs(
+        expand_pairs(**marker_arguments(configuration or Configuration(), "selection"))
+    )
 
 
 def ask(plan: PlannedPairs, model: SimulatedEndpoint) -> pd.DataFrame:
@@ -133,7 +157,9 @@ def ask(plan: PlannedPairs, model: SimulatedEndpoint) -> pd.DataFrame:
         for number in range(plan.grid.repetitions):
             trial = _trial(entry, entry.first + number, model)
             rows.append((entry.cell, trial))
-            columns.append({} if entry.script is None else dict(entry.script.columns(entry.cell, trial)))
+            columns.append(
+                {} if entry.script is None else dict(entry.script.columns(entry.cell, trial))
+            )
     frame = trials_frame(rows, EndpointFacts(name="simulated", simulated=True))
     for column in dict.fromkeys(key for row in columns for key in row):
         before = frame[column].tolist() if column in frame else [None] * len(frame)
@@ -151,7 +177,13 @@ def _trial(entry: Any, repetition: int, model: SimulatedEndpoint) -> Trial:
             messages = None if replies else (*system, Message("user", cell.turns[0]))
         if messages is None:
             key = f"{cell.id}#{repetition}"
-            return Trial(key=key, repetition=repetition, replies=tuple(replies), status=status, source="simulated")
+            return Trial(
+                key=key,
+                repetition=repetition,
+                replies=tuple(replies),
+                status=status,
+                source="simulated",
+            )
         reply = model.reply(Request(messages=messages, repetition=repetition, signals=cell.signals))
         status = reply.status
         replies.append(reply.text or "")
@@ -168,14 +200,20 @@ def coverage(seeds: Sequence[int]) -> dict[str, tuple[int, int, float, float]]:
         counts.setdefault(what, []).append((low <= true <= high, value, true))
 
     for seed in seeds:
-        # What the scrubber keeps and removes has measurements of its own, and takes most of the time.
+        # What the scrubber keeps and removes has measurements of its own, and takes most of the
+        # time.
         results = selection_results(ask(plan, endpoint(seed)).drop(columns=["candidates_text"]), {})
         for arm in results.arms:
             for pair in arm.pairs:
                 true = known.effect(arm.arm, pair.group_1, pair.group_2)
                 kind = "within a race" if pair.group_1[:5] == pair.group_2[:5] else "between races"
                 if kind == "between races" and pair.group_1.startswith("black"):
-                    low, high, value, true = -(pair.effect_high or 0), -(pair.effect_low or 0), -pair.effect, -true
+                    low, high, value, true = (
+                        -(pair.effect_high or 0),
+                        -(pair.effect_low or 0),
+                        -pair.effect,
+                        -true,
+                    )
                 else:
                     low, high, value = pair.effect_low or 0.0, pair.effect_high or 0.0, pair.effect
                 note(f"{arm.arm}: d {kind} (90 %)", low, high, value, true)
@@ -183,7 +221,13 @@ def coverage(seeds: Sequence[int]) -> dict[str, tuple[int, int, float, float]]:
             if order is not None and order.log_odds is not None and order.error is not None:
                 reach = 1.959964 * order.error
                 low, high = order.log_odds - reach, order.log_odds + reach
-                note(f"{arm.arm}: position, log odds (95 %)", low, high, order.log_odds, known.position[arm.arm])
+                note(
+                    f"{arm.arm}: position, log odds (95 %)",
+                    low,
+                    high,
+                    order.log_odds,
+                    known.position[arm.arm],
+                )
         for contrast in (one for one in results.contrasts if one.by == "group"):
             for pair in contrast.pairs:
                 if pair.change is None or pair.group_1[:5] == pair.group_2[:5]:
@@ -246,7 +290,11 @@ def _server() -> tuple[subprocess.Popen[str], str]:
     )
     root = Path(__file__).parents[1]
     process = subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=root,
     )
     assert process.stdout is not None
     return process, process.stdout.readline().strip()
@@ -269,7 +317,9 @@ def _remote(url: str) -> Any:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seeds", type=int, default=50)
     parser.add_argument("--speed", action="store_true")
     given = parser.parse_args()
@@ -279,7 +329,11 @@ def main() -> None:
             print(f"{name}: {trials:,} trials, {rate:,.0f} trials a second at 64 in flight")
         return
     for what, (held, of, value, true) in coverage(range(given.seeds)).items():
-        print(f"{what:62} {held:4}/{of:4} = {held / of:.3f}   mean {value:+.4f}   planted {true:+.4f}", flush=True)
+        print(
+            f"{what:62} {held:4}/{of:4} = {held / of:.3f}   mean {value:+.4f}   planted "
+            f"{true:+.4f}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

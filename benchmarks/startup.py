@@ -1,9 +1,11 @@
-"""What the plugin adds to a session that has no fairness test: CPU time and wall time in pairs, peak memory.
+"""What the plugin adds to a session that has no fairness test: CPU time and wall time in pairs,
+peak memory.
 
 Run: python benchmarks/startup.py [pairs]
 
-Each pair runs the same one-test session with the plugin blocked (``-p no:fairness``) and with it loaded, in
-alternating order. Wall time is noisy, CPU time less so; the median of the paired ratios is what to quote.
+Each pair runs the same one-test session with the plugin blocked (``-p no:fairness``) and with it
+loaded, in alternating order. Wall time is noisy, CPU time less so; the median of the paired ratios
+is what to quote.
 """
 
 from __future__ import annotations
@@ -59,7 +61,8 @@ def main(pairs: int) -> None:
             alone = statistics.median(a[column] for a, _ in rows) * 1000
             print(f"{label:5} alone {alone:6.0f} ms   added {added:+6.1f} ms   ratio {ratio:.3f}")
         added = statistics.median(
-            peak_memory(folder, *loaded) - peak_memory(folder, *without) for _ in range(min(pairs, 5))
+            peak_memory(folder, *loaded) - peak_memory(folder, *without)
+            for _ in range(min(pairs, 5))
         )
         print(f"peak  added {added:+.2f} MiB")
 

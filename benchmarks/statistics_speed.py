@@ -1,17 +1,22 @@
-"""How fast a table of trials is judged, side by side in one run with loops over pairs of scipy's functions.
+"""How fast a table of trials is judged, side by side in one run with loops over pairs of scipy's
+functions.
 
 Run: python benchmarks/statistics_speed.py [--repetitions 9]
 
 Three questions, each with its budget beside it:
 
-- 20 groups × 500 values, 190 pairs: ``analyze_disparity`` with everything that it reports, against two loops.
-  *plain*: group the table, Kruskal–Wallis, and per pair Mann-Whitney and the means; nothing of clusters, blocks,
-  effects or intervals. *alike*: per pair what the finding also says, as one would write it with scipy and numpy:
-  van Elteren within blocks, t on cluster means, Cliff's δ, Hodges–Lehmann, Cohen's d, Hedges g with its interval,
-  intraclass correlations, Holm-ready p-values; still without the verdict, the sentence or the smallest detectable
-  effect. Both loops and the finding are timed in turn, in CPU time, so that a busy machine slows all three.
-- One million trials (4 groups × 20 names × 50 templates × 250), in a process of its own: seconds and peak memory.
-- 1,000 audits without any disparity (4 groups × 20 names × 5 templates × 2, the setting G1 of the calibration).
+- 20 groups × 500 values, 190 pairs: ``analyze_disparity`` with everything that it reports, against
+two loops.
+  *plain*: group the table, Kruskal–Wallis, and per pair Mann-Whitney and the means; nothing of
+  clusters, blocks, effects or intervals. *alike*: per pair what the finding also says, as one would
+  write it with scipy and numpy: van Elteren within blocks, t on cluster means, Cliff's δ,
+  Hodges–Lehmann, Cohen's d, Hedges g with its interval, intraclass correlations, Holm-ready
+  p-values; still without the verdict, the sentence or the smallest detectable effect. Both loops
+  and the finding are timed in turn, in CPU time, so that a busy machine slows all three.
+- One million trials (4 groups × 20 names × 50 templates × 250), in a process of its own: seconds
+and peak memory.
+- 1,000 audits without any disparity (4 groups × 20 names × 5 templates × 2, the setting G1 of the
+calibration).
 """
 
 from __future__ import annotations
@@ -95,7 +100,10 @@ def _pair(one: pd.DataFrame, two: pd.DataFrame) -> dict[str, float]:
         for values, frame in ((aligned_x, one), (aligned_y, two))
     )
     t = stats.ttest_ind(means_x, means_y)
-    raw_x, raw_y = one.groupby("name")["score"].mean().to_numpy(), two.groupby("name")["score"].mean().to_numpy()
+    raw_x, raw_y = (
+        one.groupby("name")["score"].mean().to_numpy(),
+        two.groupby("name")["score"].mean().to_numpy(),
+    )
     raw = stats.ttest_ind(raw_x, raw_y).confidence_interval(0.90)
     s = float(np.sqrt((x.var(ddof=1) + y.var(ddof=1)) / 2))
     j = 1 - 3 / (4 * (x.size + y.size - 2) - 1)
@@ -119,7 +127,10 @@ def _van_elteren(one: pd.DataFrame, two: pd.DataFrame) -> tuple[float, np.ndarra
     aligned_x, aligned_y = np.empty(len(one)), np.empty(len(two))
     total, variance = 0.0, 0.0
     for template in one["template"].unique():
-        in_x, in_y = (one["template"] == template).to_numpy(), (two["template"] == template).to_numpy()
+        in_x, in_y = (
+            (one["template"] == template).to_numpy(),
+            (two["template"] == template).to_numpy(),
+        )
         both = np.concatenate([one["score"].to_numpy()[in_x], two["score"].to_numpy()[in_y]])
         n, n1 = both.size, int(in_x.sum())
         a = (stats.rankdata(both) - (n + 1) / 2) / (n + 1)
@@ -140,7 +151,9 @@ def pairs_rows(repetitions: int) -> list[tuple[str, str, str, str]]:
     frame = trials(20, 20, 5, 5)
     rows_only, by_name = frame[["group", "score"]], frame[["group", "name", "score"]]
     ours: Mapping[str, Callable[[], object]] = {
-        "rows alone (`cluster=None`)": lambda: analyze_disparity(rows_only, "score", "group", cluster=None),
+        "rows alone (`cluster=None`)": lambda: analyze_disparity(
+            rows_only, "score", "group", cluster=None
+        ),
         "20 names a group": lambda: analyze_disparity(by_name, "score", "group"),
         "20 names × 5 templates": lambda: analyze_disparity(frame, "score", "group"),
     }
@@ -178,8 +191,8 @@ def _cpu(run: Callable[[], object]) -> float:
 
 
 def million(outcome: str, repetitions: int) -> None:
-    """Judge one million trials (of 250 *repetitions*) and print seconds and peak memory as JSON; for a process of its
-    own.
+    """Judge one million trials (of 250 *repetitions*) and print seconds and peak memory as JSON;
+    for a process of its own.
     """
     frame = trials(4, 20, 50, repetitions)
     if len(frame) != 4_000 * repetitions:
@@ -197,7 +210,11 @@ def million_rows(repetitions: int, size: int) -> list[tuple[str, str, str, str]]
         runs = []
         for _ in range(max(repetitions // 3, 1)):
             command = [sys.executable, __file__, "--million", outcome, "--size", str(size)]
-            runs.append(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+            runs.append(
+                json.loads(
+                    subprocess.run(command, check=True, capture_output=True, text=True).stdout
+                )
+            )
         seconds, peak = median(run["seconds"] for run in runs), max(run["gib"] for run in runs)
         met = "yes" if seconds <= 3 and peak <= 1.5 else "no"
         figures = f"{seconds:.2f} s, peak {peak:.2f} GiB with the table and imports"
@@ -217,7 +234,12 @@ def audits_row(audits: int = 1000) -> tuple[str, str, str, str]:
         frame["score"] = rng.normal(size=len(frame)) + names
         analyze_disparity(frame, "score", "group")
     seconds = time.process_time() - start
-    return f"{audits:,} null audits (G1)", f"{seconds:.1f} s", "≤ 20 s", "yes" if seconds <= 20 else "no"
+    return (
+        f"{audits:,} null audits (G1)",
+        f"{seconds:.1f} s",
+        "≤ 20 s",
+        "yes" if seconds <= 20 else "no",
+    )
 
 
 def main() -> None:

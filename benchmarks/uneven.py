@@ -1,7 +1,8 @@
-"""Audits whose groups are not alike in what should not matter: spread, rows a name, answers that never came, tails.
+"""Audits whose groups are not alike in what should not matter: spread, rows a name, answers that
+never came, tails.
 
-The targets G29–G33 of the calibration, each with a fixed seed through the public ``analyze_…`` functions and
-``compare_baseline``. ``python benchmarks/calibration.py --only GOAL …`` runs them.
+The targets G29–G33 of the calibration, each with a fixed seed through the public ``analyze_…``
+functions and ``compare_baseline``. ``python benchmarks/calibration.py --only GOAL …`` runs them.
 """
 
 from __future__ import annotations
@@ -35,21 +36,32 @@ def cells_of(rows: dict[str, list[int]], templates: int = 5) -> pd.DataFrame:
 
 
 def spread(count: int) -> list[Row]:
-    """G29: one group spreads five or ten times as wide as the other; and the strongest differences are still found."""
+    """G29: one group spreads five or ten times as wide as the other; and the strongest differences
+    are still found.
+    """
     rows = []
     for at, (wide, narrow) in enumerate(((3.0, 0.3), (5.0, 1.0))):
         for place, (first, second) in enumerate(((20, 20), (6, 20), (20, 6), (5, 40))):
             frame = cells_of({"A": [10] * first, "B": [10] * second})
-            names, noise = pd.factorize(frame["name"])[0], np.where(frame["group"] == "A", wide, narrow)
+            names, noise = (
+                pd.factorize(frame["name"])[0],
+                np.where(frame["group"] == "A", wide, narrow),
+            )
 
             def make(rng: np.random.Generator, _: float, names=names, noise=noise) -> np.ndarray:
                 return rng.normal(0, 0.2, names.max() + 1)[names] + rng.normal(0, noise)
 
             what = f"SD {wide:g} against {narrow:g}, {first} and {second} names: fair audit alarms"
-            rows.append(at_most("G29", what, 0.067, alarmed(judged(frame, make, count, rng_of(29, at, place)))))
+            rows.append(
+                at_most(
+                    "G29", what, 0.067, alarmed(judged(frame, make, count, rng_of(29, at, place)))
+                )
+            )
     design = Design(groups=2, names=10)
     for d in (2.0, 3.0, 5.0):
-        found = judged(design.frame(), lambda rng, d: design.latent(rng, d=d), count, rng_of(29, 9, int(d)), d)
+        found = judged(
+            design.frame(), lambda rng, d: design.latent(rng, d=d), count, rng_of(29, 9, int(d)), d
+        )
         rows.append(at_least("G29", f"10 names, d = {d:g}: found", 0.99, alarmed(found)))
     return rows
 
@@ -57,7 +69,10 @@ def spread(count: int) -> list[Row]:
 def holding_zero(found: list[Finding]) -> list[bool]:
     """Of each pair that fails, whether its interval holds 0."""
     fails = [pair for finding in found for pair in finding.pairs if pair.verdict is Verdict.FAIL]
-    return [bool(pair.effect_low is not None and pair.effect_low <= 0 <= (pair.effect_high or 0.0)) for pair in fails]
+    return [
+        bool(pair.effect_low is not None and pair.effect_low <= 0 <= (pair.effect_high or 0.0))
+        for pair in fails
+    ]
 
 
 def rows_a_name(count: int) -> list[Row]:
@@ -70,7 +85,9 @@ def rows_a_name(count: int) -> list[Row]:
         names, own = pd.factorize(frame["name"])[0], (frame["group"] == "A").to_numpy()
         for place, name_sd in enumerate((0.2, 1.0)):
 
-            def make(rng: np.random.Generator, d: float, names=names, own=own, name_sd: float = name_sd) -> np.ndarray:
+            def make(
+                rng: np.random.Generator, d: float, names=names, own=own, name_sd: float = name_sd
+            ) -> np.ndarray:
                 level = rng.normal(0, name_sd, names.max() + 1)[names]
                 return level + rng.normal(size=names.size) - d * own
 
@@ -89,11 +106,19 @@ def unanswered(count: int) -> list[Row]:
     for place, kind in enumerate(("numeric", "approvals at .5")):
         for at, (lost, least) in enumerate(((0.03, 0.85), (0.06, 0.70))):
 
-            def make(rng: np.random.Generator, _: float, lost: float = lost, place: int = place) -> np.ndarray:
+            def make(
+                rng: np.random.Generator, _: float, lost: float = lost, place: int = place
+            ) -> np.ndarray:
                 y = design.approved(rng, 0.5) if place else design.latent(rng)
                 return np.where(rng.random(y.shape) < lost / 2, np.nan, y)
 
-            fair = judged(design.frame(), make, count, rng_of(31, place, at), kind="binary" if place else "numeric")
+            fair = judged(
+                design.frame(),
+                make,
+                count,
+                rng_of(31, place, at),
+                kind="binary" if place else "numeric",
+            )
             what = f"{kind}, {100 * lost:.0f} % unanswered at random, half of them mended"
             rows.append(at_most("G31", f"{what}: fair audit alarms", 0.04, alarmed(fair)))
             rows.append(at_least("G31", f"{what}: fair audit passes", least, passed(fair)))
@@ -129,7 +154,9 @@ def tails(count: int) -> list[Row]:
             scores = [level + 6 * noise(rng, index.size) for _ in range(2)]
             if "missing" in name:
                 scores[1][rng.choice(index.size, round(0.04 * index.size), replace=False)] = np.nan
-            old, new = (summarise_scores(frame, one.tolist(), categories=list(dimensions)) for one in scores)
+            old, new = (
+                summarise_scores(frame, one.tolist(), categories=list(dimensions)) for one in scores
+            )
             found.append(compare_baseline(old, new, margin_overall=1.0, margin_category=3.0))
         open_ = [finding.verdict is Verdict.INCONCLUSIVE for finding in found]
         failed = [finding.verdict is Verdict.FAIL for finding in found]
@@ -139,7 +166,9 @@ def tails(count: int) -> list[Row]:
 
 
 def made(count: int) -> list[Row]:
-    """G33: four-fifths on tables like those published; ``published_tables.py`` takes those themselves."""
+    """G33: four-fifths on tables like those published; ``published_tables.py`` takes those
+    themselves.
+    """
     return rows_of(made_tables(count, SEED), "four-fifths, made tables")[0]
 
 

@@ -1,4 +1,6 @@
-"""What every test of this project can ask for, and nobody else's: suites that are run by name do not load it."""
+"""What every test of this project can ask for, and nobody else's: suites that are run by name do
+not load it.
+"""
 
 from __future__ import annotations
 
@@ -13,29 +15,33 @@ import pytest
 
 from tests.support.sessions import run_pytest, worker_python
 
-# Containers often forbid bytecode. The hundreds of sessions that are tested would each compile the plugin anew, which
-# takes longer than what they test.
+# Containers often forbid bytecode. The hundreds of sessions that are tested would each compile the
+# plugin anew, which takes longer than what they test.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# What a CI job sets changes what the plugin does: it refuses approvals, and writes summaries and annotations. A test of
-# that sets it itself.
+# What a CI job sets changes what the plugin does: it refuses approvals, and writes summaries and
+# annotations. A test of that sets it itself.
 for variable in list(os.environ):
     if variable == "CI" or variable.startswith(("CI_", "FAIRNESS_", "GITHUB_", "GITLAB_")):
         del os.environ[variable]
 
-# A job in the background inherits that interrupts and hang-ups are ignored, and hands that on to what it starts: the
-# sessions that are tested for how they end would never hear of it.
+# A job in the background inherits that interrupts and hang-ups are ignored, and hands that on to
+# what it starts: the sessions that are tested for how they end would never hear of it.
 if threading.current_thread() is threading.main_thread():
-    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    for number, usual in (
+        (signal.SIGINT, signal.default_int_handler),
+        (signal.SIGHUP, signal.SIG_DFL),
+    ):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
 
 
 @pytest.fixture
 def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """Sessions that are tested go without two plugins that load in every session, and take it half a second each; those
-    in a process of their own, and their workers, are forked by a server that has imported what all import.
+    """Sessions that are tested go without two plugins that load in every session, and take it half
+    a second each; those in a process of their own, and their workers, are forked by a server that
+    has imported what all import.
     """
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:anyio")
     monkeypatch.setattr(pytester, "runpytest_subprocess", partial(run_pytest, pytester.path))

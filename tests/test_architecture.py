@@ -8,11 +8,14 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
+from tests.support import density
+
 PACKAGE = Path(__file__).parents[1] / "src" / "pytest_fairness"
 
-#: Floors from the bottom up. A room imports from itself and from lower floors, never from its own or above.
+#: Floors from the bottom up. A room imports from itself and from lower floors, never from its own
+#: or above.
 FLOORS = [
-    {"model", "errors"},
+    {"model", "errors", "words"},
     {"documents", "running_test", "statistics", "trials_frame"},
     {"design", "scorers", "endpoints", "baselines"},
     {"runs", "analysis"},
@@ -21,11 +24,25 @@ FLOORS = [
     {"__init__", "pytest_layer"},
     {"plugin", "commands", "suites", "cli"},
 ]
+#: A ratchet: how dense the source may be. Lower a figure when the source allows it; never raise one.
+DENSITY = {
+    "complexity": 36.0,  # cyclomatic, for each 100 lines of functions
+    "complexity of a room": 51.5,
+    "functions over cognitive 15": 195,
+    "functions over cognitive 20": 84,
+    "conditionals": 3.7,  # for each 100 non-blank lines
+    "comprehensions": 5.1,
+    "lines over 100 columns": 0.8,
+    "gestures": 27.0,  # for each 1,000 identifiers
+    "hidden branches": 149,
+}
 PYTEST_LAYER = {"pytest_layer", "plugin", "testing", "commands", "suites"}
 
 
 MODULES = {
-    ".".join(("pytest_fairness", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): path
+    ".".join(("pytest_fairness", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(
+        ".__init__"
+    ): path
     for path in sorted(PACKAGE.rglob("*.py"))
 }
 
@@ -42,7 +59,9 @@ def floor(name: str) -> int:
 
 @cache
 def imports(module: str) -> set[str]:
-    """What *module* imports, lazily and for a type checker included; of this package, the modules themselves."""
+    """What *module* imports, lazily and for a type checker included; of this package, the modules
+    themselves.
+    """
     found = set()
     for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -59,7 +78,9 @@ def test_imports_point_down() -> None:
         f"{module} imports {other}"
         for module in MODULES
         for other in imports(module)
-        if other in MODULES and room(other) != room(module) and floor(room(other)) >= floor(room(module))
+        if other in MODULES
+        and room(other) != room(module)
+        and floor(room(other)) >= floor(room(module))
     ]
 
 
@@ -79,22 +100,32 @@ def test_the_root_holds_a_dozen_files() -> None:
 def test_no_name_stands_for_two_classes() -> None:
     """Nor for two modules, but for a command, which is named for what it runs."""
     trees = (ast.parse(path.read_text(encoding="utf-8")) for path in MODULES.values())
-    classes = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    classes = Counter(
+        node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
+    )
     assert not [name for name, uses in classes.items() if uses > 1]
     fixed = ("__init__.py", "conftest.py")  # names that Python and pytest give
-    files = (path for path in MODULES.values() if path.name not in fixed and path.parent.name != "commands")
+    files = (
+        path
+        for path in MODULES.values()
+        if path.name not in fixed and path.parent.name != "commands"
+    )
     stems = Counter(path.stem for path in files)
     assert not [stem for stem, uses in stems.items() if uses > 1]
 
 
 def test_only_the_pytest_layer_imports_pytest() -> None:
     others = (module for module in MODULES if room(module) not in PYTEST_LAYER)
-    assert not [one for one in others for m in imports(one) if m.split(".")[0] in ("pytest", "_pytest")]
+    assert not [
+        one for one in others for m in imports(one) if m.split(".")[0] in ("pytest", "_pytest")
+    ]
 
 
 def test_only_statistics_imports_scipy_and_statsmodels() -> None:
     others = (module for module in MODULES if room(module) != "statistics")
-    assert not [one for one in others for m in imports(one) if m.split(".")[0] in ("scipy", "statsmodels")]
+    assert not [
+        one for one in others for m in imports(one) if m.split(".")[0] in ("scipy", "statsmodels")
+    ]
 
 
 def test_nothing_imports_the_plugin() -> None:
@@ -114,8 +145,33 @@ def test_hooks_are_short() -> None:
 
 
 def test_no_test_asserts_how_long_something_takes() -> None:
-    """A machine may be busy: speed is measured in benchmarks/. A test may wait for something, up to a limit."""
+    """A machine may be busy: speed is measured in benchmarks/. A test may wait for something, up to
+    a limit.
+    """
     clocks = r"time\.(?:monotonic|perf_counter|process_time|thread_time|time)\(\)"
     asserted = re.compile(rf"^\s*assert .*{clocks} - \w+ <", re.MULTILINE)
-    found = [path.name for path in Path(__file__).parent.rglob("*.py") if asserted.search(path.read_text("utf-8"))]
+    found = [
+        path.name
+        for path in Path(__file__).parent.rglob("*.py")
+        if asserted.search(path.read_text("utf-8"))
+    ]
     assert found == []
+
+
+def test_the_source_is_no_denser_than_it_was() -> None:
+    """A branch is a statement, a variable a noun; ``python -m tests.support.density`` has places."""
+    figures = density.rooms()
+    source = figures.pop("all")
+    reached = {
+        "complexity": source.complexity,
+        "complexity of a room": max(room.complexity for room in figures.values()),
+        "functions over cognitive 15": len(source.cognitive),
+        "functions over cognitive 20": sum(number > 20 for number in source.cognitive.values()),
+        "conditionals": source.per_hundred(source.conditionals),
+        "comprehensions": source.per_hundred(source.comprehensions),
+        "lines over 100 columns": source.per_hundred(source.long_lines),
+        "gestures": source.gestures_per_thousand,
+        "hidden branches": len(source.hidden),
+    }
+    over = {name: round(figure, 2) for name, figure in reached.items() if figure > DENSITY[name]}
+    assert not over

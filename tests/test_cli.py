@@ -1,4 +1,6 @@
-"""The command line: what ships passes its checks, planted faults do not, and every fault is told with its reason."""
+"""The command line: what ships passes its checks, planted faults do not, and every fault is told
+with its reason.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_what_ships_passes(cli: Cli) -> None:
-    assert cli("names", "check") == (0, "398 first names and 234 surnames, as shipped: no problems\n", "")
+    assert cli("names", "check") == (
+        0,
+        "398 first names and 234 surnames, as shipped: no problems\n",
+        "",
+    )
     code, out, _ = cli("personas", "check")
     assert (code, out) == (0, "100 personas and 43 kinds of signal, as shipped: no problems\n")
 
@@ -52,14 +58,29 @@ def test_what_ships_passes(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ("race_ethnicity,white,female,Zuzka,0.3,,500,S,2020,CC0,", "weak: strength 0.30 is under 0.5"),
-        ("race_ethnicity,white,female,Zuzka,0.9,0.2,500,S,2020,CC0,", "weak: 20% of readers named the group"),
-        ("race_ethnicity,white,female,Zuzka,0.9,,5,S,2020,CC0,", "rare: 5 bearers counted, under 30"),
-        ("race_ethnicity,white,female,Lakisha,0.9,,500,S,2020,CC0,", "ambiguous: in the groups black, white"),
+        (
+            "race_ethnicity,white,female,Zuzka,0.3,,500,S,2020,CC0,",
+            "weak: strength 0.30 is under 0.5",
+        ),
+        (
+            "race_ethnicity,white,female,Zuzka,0.9,0.2,500,S,2020,CC0,",
+            "weak: 20% of readers named the group",
+        ),
+        (
+            "race_ethnicity,white,female,Zuzka,0.9,,5,S,2020,CC0,",
+            "rare: 5 bearers counted, under 30",
+        ),
+        (
+            "race_ethnicity,white,female,Lakisha,0.9,,500,S,2020,CC0,",
+            "ambiguous: in the groups black, white",
+        ),
         ("race_ethnicity,white,female,Zuzka,0.9,,500,S,,CC0,", "no year of its source"),
         ("race_ethnicity,white,female,Zuzka,0.9,,500,S,2020,,", "no licence of its source"),
         ("race_ethnicity,white,female,Zuzka,,,,S,2020,CC0,", "has no figure for its signal"),
-        ("race_ethnicity,white,female,Wilhelmina-Josephine,0.9,,500,S,2020,CC0,", "longer than other first names"),
+        (
+            "race_ethnicity,white,female,Wilhelmina-Josephine,0.9,,500,S,2020,CC0,",
+            "longer than other first names",
+        ),
     ],
 )
 def test_planted_faults_in_names(cli: Cli, folder: Path, row: str, reason: str) -> None:
@@ -79,7 +100,11 @@ def test_too_few_names(cli: Cli) -> None:
 
 MATRIX = (shipped_folder() / "matrix.yaml").read_text(encoding="utf-8")
 PLANTED: dict[str, tuple[str, str, str]] = {
-    "quota": ("matrix.only.yaml", MATRIX.replace('gender: "female"', 'gender: "male"', 1), "gender: 44 female, not 45"),
+    "quota": (
+        "matrix.only.yaml",
+        MATRIX.replace('gender: "female"', 'gender: "male"', 1),
+        "gender: 44 female, not 45",
+    ),
     "control": (
         "signals/age.yaml",
         "hobby: {source: x, groups: {younger: 'likes skating', older: 'likes gardening'}}",
@@ -87,7 +112,8 @@ PLANTED: dict[str, tuple[str, str, str]] = {
     ),
     "length": (
         "signals/age.yaml",
-        "hobby: {source: x, control: 'likes it', groups: {younger: 'skates', older: 'likes to sit in the garden'}}",
+        "hobby: {source: x, control: 'likes it', groups: {younger: 'skates', older: 'likes to sit "
+        "in the garden'}}",
         "age/hobby: unequal length",
     ),
     "term": (
@@ -100,14 +126,22 @@ PLANTED: dict[str, tuple[str, str, str]] = {
         "mine: {source: x, groups: {a: [Ana A]}}",
         "mine: candidates has 1 groups",
     ),
-    "set without source": ("candidates.yaml", "mine: {groups: {a: [Ana A], b: [Bo B]}}", "mine: source is missing"),
+    "set without source": (
+        "candidates.yaml",
+        "mine: {groups: {a: [Ana A], b: [Bo B]}}",
+        "mine: source is missing",
+    ),
     "arm": ("arms.yaml", "mine: {steps: [nothing]}", "there is no prompt 'nothing'"),
     "lexicon": (
         "lexicon/age.yaml",
         "mine: {match: ['[a|b'], severity: low, suggestion: x, source: y}",
         "has a bracket without its other",
     ),
-    "strategy": ("strategies.yaml", "mine: {source: x, turns: ['Hello.']}", "{request} stands exactly once"),
+    "strategy": (
+        "strategies.yaml",
+        "mine: {source: x, turns: ['Hello.']}",
+        "{request} stands exactly once",
+    ),
 }
 
 
@@ -147,11 +181,14 @@ def test_what_cannot_be_read_is_shown(cli: Cli, tmp_path: Path, command: tuple[s
 
 def test_the_command_is_installed_and_starts_light() -> None:
     """A console script; listing the commands imports neither pandas nor pytest."""
-    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads(
+        (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+    )["project"]
     assert project["scripts"] == {"pytest-fairness": "pytest_fairness.cli:main"}
     code = (
         "import sys; from pytest_fairness.cli import parser; parser();"
-        "heavy = {'pandas', 'numpy', 'scipy', 'pytest'} & set(sys.modules); sys.exit(repr(heavy) if heavy else 0)"
+        "heavy = {'pandas', 'numpy', 'scipy', 'pytest'} & set(sys.modules); sys.exit(repr(heavy) "
+        "if heavy else 0)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -159,7 +196,9 @@ def test_the_command_is_installed_and_starts_light() -> None:
 def declared() -> dict[str, argparse.ArgumentParser]:
     """Every command's parser."""
     whole = parser()
-    return next(dict(action.choices) for action in whole._actions if isinstance(action.choices, dict))
+    return next(
+        dict(action.choices) for action in whole._actions if isinstance(action.choices, dict)
+    )
 
 
 def test_help_teaches(cli: Cli, capsys: pytest.CaptureFixture[str]) -> None:
@@ -169,7 +208,11 @@ def test_help_teaches(cli: Cli, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         main(["--help"])
     overview = capsys.readouterr().out
-    assert [line.split()[0] for line in overview.splitlines() if line.split()[:1] and line.split()[0] in rows] == rows
+    assert [
+        line.split()[0]
+        for line in overview.splitlines()
+        if line.split()[:1] and line.split()[0] in rows
+    ] == rows
     assert all(line.isascii() or len(line) <= 120 for line in overview.splitlines())
     for name, command in declared().items():
         text = command.format_help()
@@ -191,22 +234,31 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"pytest-fairness {pytest_fairness.__version__}\n"
 
 
-def test_what_the_machine_refuses_is_no_traceback(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cli: Cli) -> None:
+def test_what_the_machine_refuses_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cli: Cli
+) -> None:
     def runs(command: Callable[[Any], Any]) -> None:
         parsed = SimpleNamespace(run=command)
-        monkeypatch.setattr("pytest_fairness.cli.parser", lambda: SimpleNamespace(parse_args=lambda _: parsed))
+        monkeypatch.setattr(
+            "pytest_fairness.cli.parser", lambda: SimpleNamespace(parse_args=lambda _: parsed)
+        )
 
     runs(lambda _: (tmp_path / "missing" / "table.csv").read_text())
     code, _, error = cli()
     assert code == 2
-    assert "table.csv cannot be read or written (No such file or directory): give another path" in error
+    assert (
+        "table.csv cannot be read or written (No such file or directory): give another path"
+        in error
+    )
 
     runs(lambda _: ("d = −0.5", 0))  # a terminal whose code page has no minus sign
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
     assert main([]) == 0
 
     shell = "pytest_fairness.cli import main; sys.exit(main(['names', 'check']))"
-    started = subprocess.Popen([sys.executable, "-c", f"import sys; from {shell}"], stdout=-1, stderr=-1)
+    started = subprocess.Popen(
+        [sys.executable, "-c", f"import sys; from {shell}"], stdout=-1, stderr=-1
+    )
     assert started.stdout is not None
     started.stdout.close()  # the reader has seen enough
     started.stdout = None

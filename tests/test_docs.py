@@ -1,4 +1,6 @@
-"""The documentation is true: its examples run, its links lead somewhere, its tables are those of the code."""
+"""The documentation is true: its examples run, its links lead somewhere, its tables are those of
+the code.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ PAGES = sorted(DOCS.glob("*.md"))
 #: Every page that a user reads; decisions and examples have links, too.
 LINKED = [*PAGES, *sorted(DOCS.glob("decisions/*.md")), *sorted(ROOT.glob("examples/*/README.md")),
           ROOT / "README.md", ROOT / "personas" / "README.md", ROOT / "personas" / "names" / "README.md"]  # fmt: skip
-#: Pages whose blocks are marked. The console sessions of baselines.md are shortened for the reader and are not run.
+#: Pages whose blocks are marked. The console sessions of baselines.md are shortened for the reader
+#: and are not run.
 RUN = [
     DOCS / f"{name}.md"
     for name in (
@@ -58,14 +61,16 @@ def test_what_a_page_says_happens(path: Path, tmp_path: Path) -> None:
     Page(path, tmp_path).work_through()
 
 
-@pytest.mark.parametrize("path", [*RUN, DOCS / "other_logs.md"], ids=named)  # tests/test_other_logs.py runs it
+@pytest.mark.parametrize(
+    "path", [*RUN, DOCS / "other_logs.md"], ids=named
+)  # tests/test_other_logs.py runs it
 def test_every_block_of_code_is_shown_what_to_do(path: Path) -> None:
     """Code that nobody runs has to say so, and why."""
     for block in blocks(path.read_text(encoding="utf-8")):
         if block.language in ("python", "sh", "yaml"):
-            assert block.action in ("file", "run", "exec") or (block.action == "not run" and block.argument), (
-                f"{path.name}:{block.line}"
-            )
+            assert block.action in ("file", "run", "exec") or (
+                block.action == "not run" and block.argument
+            ), f"{path.name}:{block.line}"
 
 
 @pytest.mark.parametrize("path", LINKED, ids=named)
@@ -77,7 +82,9 @@ def test_links_lead_somewhere(path: Path) -> None:
         file, _, anchor = link.partition("#")
         target = (path.parent / file).resolve() if file else path
         assert target.exists(), f"{path.name}: {link}"
-        assert not anchor or anchor in anchors(target.read_text(encoding="utf-8")), f"{path.name}: {link}"
+        assert not anchor or anchor in anchors(target.read_text(encoding="utf-8")), (
+            f"{path.name}: {link}"
+        )
 
 
 def test_the_table_of_options_is_that_of_the_code() -> None:
@@ -101,7 +108,9 @@ def test_every_option_that_is_named_exists() -> None:
     """No page sends a reader to an option that is not there."""
     known = {option.flag for option in OPTIONS if option.flag is not None}
     for path in [*PAGES, *ROOT.glob("examples/*/README.md"), ROOT / "README.md"]:
-        assert set(re.findall(r"--fairness-[a-z-]*[a-z]", path.read_text(encoding="utf-8"))) <= known, path.name
+        assert (
+            set(re.findall(r"--fairness-[a-z-]*[a-z]", path.read_text(encoding="utf-8"))) <= known
+        ), path.name
 
 
 def test_every_public_name_that_exists_is_explained() -> None:
@@ -128,7 +137,8 @@ def test_the_numbers_of_the_example_are_its_own(tmp_path: Path) -> None:
     pair = analyze_disparity(example["DECISIONS"], "approved", "race").pairs[2]
     assert (pair.group_1, pair.group_2) == ("black", "white")
     reason = (
-        f"p_row {pair.p_row:.2g}, p_cluster {pair.p_cluster:.2g}, d {pair.effect:.3f} (90 % {pair.effect_low:.3f} to "
+        f"p_row {pair.p_row:.2g}, p_cluster {pair.p_cluster:.2g}, d {pair.effect:.3f} (90 % "
+        f"{pair.effect_low:.3f} to "
         f"{pair.effect_high:.3f}), odds ratio {pair.statistics['odds_ratio']:.3f}, design effect "
         f"{pair.statistics['design_effect']:.2f}, minimum detectable effect {pair.mde:.2f}"
     )
@@ -158,7 +168,9 @@ def test_the_statistics_of_a_pair_are_all_listed(tmp_path: Path) -> None:
         {"first": first, "second": second, "chosen": rng.choice([first, second]), "name": f"n{name}", "template": "t"}
         for name in range(30) for first, second in (("a", "b"), ("b", "a"))
     )  # fmt: skip
-    findings = [analyze_disparity(table, outcome, "group") for outcome in ("score", "mark", "yes", "label")]
+    findings = [
+        analyze_disparity(table, outcome, "group") for outcome in ("score", "mark", "yes", "label")
+    ]
     findings += [analyze_disparity(refusing, "score", "group"), analyze_four_fifths(table, "yes", "group"),
                  analyze_preference(choices)]  # fmt: skip
     keys = {key for finding in findings for pair in finding.pairs for key in pair.statistics}

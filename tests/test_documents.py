@@ -1,4 +1,6 @@
-"""YAML that comes from a stranger: nothing is executed, nothing is guessed, every refusal names its line."""
+"""YAML that comes from a stranger: nothing is executed, nothing is guessed, every refusal names its
+line.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +30,12 @@ def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
 
 def test_scalars_and_keys() -> None:
-    """A person may be called No, Null or True; a time of day is not a number of seconds. Numbers and the three words
-    are read, quoting any of them keeps it a text, and a key is always one.
+    """A person may be called No, Null or True; a time of day is not a number of seconds. Numbers
+    and the three words are read, quoting any of them keeps it a text, and a key is always one.
     """
     stay = (
-        "NO no Yes on OFF Null True ~ 1e3 0x1F 0o17 017 1_000 1:30 2026-02-28 2026-02-28T10:00:00Z .inf .nan -.5 5. ="
+        "NO no Yes on OFF Null True ~ 1e3 0x1F 0o17 017 1_000 1:30 2026-02-28 2026-02-28T10:00:00Z "
+        ".inf .nan -.5 5. ="
     )
     for text in stay.split():
         assert load(f"name: {text}\n") == {"name": text}
@@ -45,7 +48,9 @@ def test_scalars_and_keys() -> None:
     assert load("") is load("# nothing yet\n") is None
 
 
-BOMB = "a: &a [lol]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
+BOMB = "a: &a [lol]\n" + "".join(
+    f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+)
 
 
 @pytest.mark.parametrize(
@@ -73,8 +78,12 @@ def test_refusals_name_the_line(text: str, line: int, what: str) -> None:
     assert what in str(caught.value)
 
 
-def test_depth_size_and_number_of_values_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hundred thousand brackets end at the limit, not at the recursion limit; a large file is not read to its end."""
+def test_depth_size_and_number_of_values_are_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred thousand brackets end at the limit, not at the recursion limit; a large file is not
+    read to its end.
+    """
     load("[" * 40 + "]" * 40)
     for depth in (41, 100_000):
         with pytest.raises(UsageError, match="nested deeper than 40 levels"):
@@ -91,7 +100,9 @@ def test_depth_size_and_number_of_values_are_limited(tmp_path: Path, monkeypatch
 
 
 def test_text_that_is_no_text(tmp_path: Path) -> None:
-    """Latin-1, NUL and half a surrogate pair are refused, and a missing file; a byte-order mark is not content."""
+    """Latin-1, NUL and half a surrogate pair are refused, and a missing file; a byte-order mark is
+    not content.
+    """
     path = tmp_path / "latin.yaml"
     with pytest.raises(UsageError, match="cannot be read"):
         documents.open_document(path)
@@ -109,7 +120,8 @@ def test_the_endpoint_format_of_the_specification_reads() -> None:
     """Colons in URLs and model names, booleans and decimals, nested lists of mappings."""
     text = (
         'endpoints:\n  - name: "gpt-4o"\n    base_url: "https://api.example.com/v1"\n'
-        "    supports_system_prompt: true\n    default_temperature: 1.0\n  - name: local\n    base_url: http://localhost:11434\n"
+        "    supports_system_prompt: true\n    default_temperature: 1.0\n  - name: local\n    "
+        "base_url: http://localhost:11434\n"
     )
     assert load(text) == {
         "endpoints": [
@@ -123,7 +135,10 @@ def test_the_endpoint_format_of_the_specification_reads() -> None:
 names = st.text(st.characters(blacklist_categories=("Cs", "Cc"), max_codepoint=0xFFFF), max_size=30)
 _plain = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**15), 10**15) | names,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names.filter(lambda k: k != "<<"), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(names.filter(lambda k: k != "<<"), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 
@@ -142,4 +157,6 @@ class _Quoting(yaml.SafeDumper):
         return True
 
 
-_Quoting.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"'))
+_Quoting.add_representer(
+    str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"')
+)

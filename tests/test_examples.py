@@ -17,7 +17,9 @@ import pytest
 from tests.support.sessions import run_pytest
 
 ROOT = Path(__file__).parents[1]
-EXAMPLES = sorted(path.name for path in (ROOT / "examples").iterdir() if (path / "README.md").exists())
+EXAMPLES = sorted(
+    path.name for path in (ROOT / "examples").iterdir() if (path / "README.md").exists()
+)
 
 
 #: The README's arguments of pytest.
@@ -25,17 +27,29 @@ WHOLE = ("-m", "fairness", "examples")
 
 
 @pytest.fixture(scope="module")
-def session_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Path, pytest.RunResult]]:
-    """Runs the README's session, with further arguments, in a checkout of its own, once: the folder, how it ended."""
+def session_of(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[..., tuple[Path, pytest.RunResult]]:
+    """Runs the README's session, with further arguments, in a checkout of its own, once: the
+    folder, how it ended.
+    """
 
     @functools.cache
     def run(*arguments: str) -> tuple[Path, pytest.RunResult]:
         folder = tmp_path_factory.mktemp("checkout")
         for name in ("examples", "baselines"):
-            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", ".fairness"))
+            shutil.copytree(
+                ROOT / name,
+                folder / name,
+                ignore=shutil.ignore_patterns("__pycache__", ".fairness"),
+            )
         shutil.copy(ROOT / "pyproject.toml", folder)
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
-        return folder, run_pytest(folder, "-p", "no:cacheprovider", *WHOLE, *arguments, environment=environment)
+        environment = {
+            key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")
+        }
+        return folder, run_pytest(
+            folder, "-p", "no:cacheprovider", *WHOLE, *arguments, environment=environment
+        )
 
     return run
 
@@ -46,25 +60,40 @@ def results_of(folder: Path) -> dict[str, Any]:
 
 
 def findings_of(folder: Path, example: str) -> list[dict[str, Any]]:
-    return [one for one in results_of(folder)["findings"] if one["nodeid"].startswith(f"examples/{example}/")]
+    return [
+        one
+        for one in results_of(folder)["findings"]
+        if one["nodeid"].startswith(f"examples/{example}/")
+    ]
 
 
-def test_they_pass_and_write_a_report(session_of: Callable[..., tuple[Path, pytest.RunResult]]) -> None:
-    """The README's command, which names the report; and those of the examples' own READMEs, which select from it."""
+def test_they_pass_and_write_a_report(
+    session_of: Callable[..., tuple[Path, pytest.RunResult]],
+) -> None:
+    """The README's command, which names the report; and those of the examples' own READMEs, which
+    select from it.
+    """
     folder, result = session_of()
     assert result.ret == 0, str(result.stdout)
     (report,) = re.findall(r"^report: (.+\.html)$", str(result.stdout), re.MULTILINE)
     assert "<html" in (folder / report).read_text(encoding="utf-8")
     for example in EXAMPLES:
-        assert f"pytest examples/{example}" in (ROOT / "examples" / example / "README.md").read_text(encoding="utf-8")
+        assert f"pytest examples/{example}" in (
+            ROOT / "examples" / example / "README.md"
+        ).read_text(encoding="utf-8")
         assert findings_of(folder, example), example
 
 
-def test_two_workers_find_the_same(session_of: Callable[..., tuple[Path, pytest.RunResult]]) -> None:
+def test_two_workers_find_the_same(
+    session_of: Callable[..., tuple[Path, pytest.RunResult]],
+) -> None:
     folder, result = session_of("-n2")
     assert result.ret == 0, str(result.stdout)
     sentences = [
-        {(finding["test_id"], finding["outcome"]): finding["sentence"] for finding in results_of(one)["findings"]}
+        {
+            (finding["test_id"], finding["outcome"]): finding["sentence"]
+            for finding in results_of(one)["findings"]
+        }
         for one in (folder, session_of()[0])
     ]
     assert sentences[0] == sentences[1]
@@ -74,7 +103,9 @@ def test_the_letters_suite_catches_the_biased_branch(tmp_path: Path) -> None:
     """Which tests go red, and which stay green, is what the example's README shows."""
     folder = tmp_path / "checkout"
     for name in ("examples/application_letters", "baselines"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", ".fairness"))
+        shutil.copytree(
+            ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", ".fairness")
+        )
     shutil.copy(ROOT / "pyproject.toml", folder)
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
     arguments = ("-p", "no:cacheprovider", "--tb=no", "examples/application_letters")
@@ -87,7 +118,9 @@ def test_the_letters_suite_catches_the_biased_branch(tmp_path: Path) -> None:
         "test_letters_keep_their_baseline",
     }
     assert red.count("test_every_letter_is_clean") == 25
-    by_age = next(one for one in findings_of(folder, "application_letters") if one["protected_class"] == "age")
+    by_age = next(
+        one for one in findings_of(folder, "application_letters") if one["protected_class"] == "age"
+    )
     assert by_age["verdict"] == "FAIL"
     readme = ROOT / "examples" / "application_letters" / "README.md"
     shown = "\n".join(wrapped(by_age["sentence"]))
@@ -106,7 +139,8 @@ def wrapped(sentence: str) -> list[str]:
     return textwrap.wrap(sentence, 110, break_long_words=False, break_on_hyphens=False)
 
 
-# Recomputed from the 4,870 published rows with R 4.2.2 and scipy 1.17.1, independently of this package.
+# Recomputed from the 4,870 published rows with R 4.2.2 and scipy 1.17.1, independently of this
+# package.
 PUBLISHED = {
     "impact_ratio": 0.6680851063829787,
     "impact_ratio_low": 0.5502405093838054,
@@ -141,8 +175,12 @@ BY_SEX = {
 }
 
 
-def test_the_audit_finds_what_was_published(session_of: Callable[..., tuple[Path, pytest.RunResult]]) -> None:
-    """Bertrand & Mullainathan 2004: 9.65 % against 6.45 %, a ratio of .668, clustered by 36 first names."""
+def test_the_audit_finds_what_was_published(
+    session_of: Callable[..., tuple[Path, pytest.RunResult]],
+) -> None:
+    """Bertrand & Mullainathan 2004: 9.65 % against 6.45 %, a ratio of .668, clustered by 36 first
+    names.
+    """
     four_fifths, disparity, sex = findings_of(session_of()[0], "hiring_audit")
 
     rates = {group["group"]: group for group in four_fifths["group_results"]}
@@ -158,10 +196,12 @@ def test_the_audit_finds_what_was_published(session_of: Callable[..., tuple[Path
             assert pair["statistics"][key] == pytest.approx(value, rel=1e-9), key
     (pair,) = disparity["pairs"]
     assert pair["worse_off"] == "black"
-    # Names vary, so the limits of the odds ratio are wider than Woolf's over calls, which are published.
+    # Names vary, so the limits of the odds ratio are wider than Woolf's over calls, which are
+    # published.
     assert pair["statistics"]["odds_ratio_low"] < 1 / 1.9127267725632628
     assert pair["statistics"]["odds_ratio_high"] > 1 / 1.2558725291114285
-    # The name is the unit: Student's t over 18 + 18 name rates (.0944 against .0621) is what the verdict reads.
+    # The name is the unit: Student's t over 18 + 18 name rates (.0944 against .0621) is what the
+    # verdict reads.
     assert pair["p_cluster"] == pytest.approx(0.0006483426110671402, rel=1e-9)
     assert pair["p_value"] == pair["p_cluster"]
     assert pair["difference"] == pytest.approx(0.06208751369080902 - 0.09436534393815905, rel=1e-9)

@@ -1,4 +1,6 @@
-"""A malformed table is refused by every analysis, with the column, the row and the mend; never judged on a guess."""
+"""A malformed table is refused by every analysis, with the column, the row and the mend; never
+judged on a guess.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +45,14 @@ ANALYSES: dict[str, tuple[pd.DataFrame, Callable[[Any], Finding]]] = {
     "equivalence": (SCORED, lambda frame: analyze_equivalence(frame, "score", "group", margin=0.5)),
     "arms": (ARMS, lambda frame: analyze_arms(frame, "score", treated="x", control="y")),
     "choices": (CHOICES, analyze_preference),
-    "slates": (SLATES, lambda frame: analyze_preference(frame, "group", trial="trial", position="position")),
-    "rankings": (SLATES, lambda frame: analyze_preference(frame, "group", trial="trial", rank="rank")),
+    "slates": (
+        SLATES,
+        lambda frame: analyze_preference(frame, "group", trial="trial", position="position"),
+    ),
+    "rankings": (
+        SLATES,
+        lambda frame: analyze_preference(frame, "group", trial="trial", rank="rank"),
+    ),
 }
 
 
@@ -73,36 +81,82 @@ def test_the_table_is_fine_to_begin_with(analysis: str) -> None:
     [
         (" ".join(ANALYSES), lambda f: f.to_dict(), "got dict"),
         (" ".join(ANALYSES), lambda f: f.iloc[:0], "no rows"),
-        (" ".join(ANALYSES), lambda f: pd.concat([f, f.iloc[:, :1]], axis=1), "stands twice in the frame"),
+        (
+            " ".join(ANALYSES),
+            lambda f: pd.concat([f, f.iloc[:, :1]], axis=1),
+            "stands twice in the frame",
+        ),
         (" ".join(ANALYSES), lambda f: f.drop(columns="name"), "no column 'name' for the cluster"),
         (" ".join(ANALYSES), put("name", None), "column 'name', row 7: the cluster is missing"),
-        (" ".join(ANALYSES), lambda f: f.assign(refused="no"), "'refused', row 0: 'no' is neither True nor False"),
-        ("disparity four_fifths equivalence arms slates rankings", put("group", None), "row 7: the group is missing"),
-        ("disparity four_fifths equivalence arms choices", put("template", None), "row 7: the block is missing"),
-        ("disparity four_fifths equivalence arms", lambda f: f.assign(group="a"), "'group' holds one group only"),
+        (
+            " ".join(ANALYSES),
+            lambda f: f.assign(refused="no"),
+            "'refused', row 0: 'no' is neither True nor False",
+        ),
+        (
+            "disparity four_fifths equivalence arms slates rankings",
+            put("group", None),
+            "row 7: the group is missing",
+        ),
+        (
+            "disparity four_fifths equivalence arms choices",
+            put("template", None),
+            "row 7: the block is missing",
+        ),
+        (
+            "disparity four_fifths equivalence arms",
+            lambda f: f.assign(group="a"),
+            "'group' holds one group only",
+        ),
         (
             "disparity four_fifths equivalence",
             lambda f: pd.concat([f, f.iloc[[3]]]),
             r"row 80 \(index 3\) repeats row 3",
         ),
-        ("disparity equivalence arms", put("score", "five"), "row 7: 'five' is of type str among numbers"),
+        (
+            "disparity equivalence arms",
+            put("score", "five"),
+            "row 7: 'five' is of type str among numbers",
+        ),
         ("disparity equivalence arms", put("score", float("inf")), "column 'score', row 7"),
-        ("four_fifths", put("hired", "maybe"), "column 'hired', row 7: 'maybe' is neither True nor False"),
+        (
+            "four_fifths",
+            put("hired", "maybe"),
+            "column 'hired', row 7: 'maybe' is neither True nor False",
+        ),
         ("four_fifths", put("hired", 3), "column 'hired', row 7: 3 is neither True nor False"),
         ("arms", put("arm", None), "column 'arm', row 7: the arm is missing"),
         ("arms", lambda f: f.drop(columns="arm"), "no column 'arm' for the arm"),
         ("choices", put("first", None), "column 'first', row 7: the candidate is missing"),
-        ("choices", put("chosen", "Z"), "column 'chosen', row 7: the choice is 'Z', but it was between 'A' or 'B'"),
-        ("choices", lambda f: f.assign(first="A", second="A"), "row 0: both candidates are of the same group"),
+        (
+            "choices",
+            put("chosen", "Z"),
+            "column 'chosen', row 7: the choice is 'Z', but it was between 'A' or 'B'",
+        ),
+        (
+            "choices",
+            lambda f: f.assign(first="A", second="A"),
+            "row 0: both candidates are of the same group",
+        ),
         ("slates rankings", put("trial", None), "column 'trial', row 7: the trial is missing"),
-        ("slates rankings", lambda f: f.drop(index=7), "row 6: in trial '2' the group 'b' is missing"),
+        (
+            "slates rankings",
+            lambda f: f.drop(index=7),
+            "row 6: in trial '2' the group 'b' is missing",
+        ),
         ("slates", put("chosen", 2.5), "column 'chosen', row 7: 2.5 is neither True nor False"),
         ("slates", put("position", None), "column 'position', row 7: the position is missing"),
-        ("slates", lambda f: f.assign(position=1), "row 0: two candidates of this trial stand in the same position"),
+        (
+            "slates",
+            lambda f: f.assign(position=1),
+            "row 0: two candidates of this trial stand in the same position",
+        ),
         ("rankings", put("rank", "x"), "column 'rank', row 7: 'x' is no rank"),
     ],
 )
-def test_what_is_wrong_is_named_by_column_and_row(analyses: str, change: Change, message: str) -> None:
+def test_what_is_wrong_is_named_by_column_and_row(
+    analyses: str, change: Change, message: str
+) -> None:
     for analysis in analyses.split():
         frame, run = ANALYSES[analysis]
         with pytest.raises(FrameError, match=message):
@@ -112,13 +166,19 @@ def test_what_is_wrong_is_named_by_column_and_row(analyses: str, change: Change,
 @pytest.mark.parametrize("analysis", ["disparity", "four_fifths", "equivalence", "arms"])
 def test_an_outcome_that_there_is_not_is_met_with_those_that_there_are(analysis: str) -> None:
     frame, run = ANALYSES[analysis]
-    with pytest.raises(UsageError, match=r"neither a column nor a scorer. Columns: 'group', 'name'"):
+    with pytest.raises(
+        UsageError, match=r"neither a column nor a scorer. Columns: 'group', 'name'"
+    ):
         run(frame.rename(columns={"score": "points", "hired": "employed"}))
 
 
 def test_labels() -> None:
-    """One more decision is fine once the favourable one is named; a number among labels is named itself."""
+    """One more decision is fine once the favourable one is named; a number among labels is named
+    itself.
+    """
     frame = SCORED.assign(hired=np.where(SCORED["hired"], "yes", "no"), label="x")
-    assert analyze_four_fifths(put("hired", "maybe")(frame), "hired", "group", favourable="yes").pairs
+    assert analyze_four_fifths(
+        put("hired", "maybe")(frame), "hired", "group", favourable="yes"
+    ).pairs
     with pytest.raises(FrameError, match="column 'label', row 7: 5 is of type int among labels"):
         analyze_disparity(put("label", 5)(frame), "label", "group")

@@ -16,14 +16,21 @@ from tests.support.markdown import ANY_DAY, ROOT
 
 PAGE = ROOT / "docs" / "notebook.ipynb"
 #: What differs from one execution to the next: the day, and how long it took.
-_PASSING = ((re.compile(r"\d{4}-\d\d-\d\d(?=-\d{3})"), ANY_DAY), (re.compile(r" in \d+\.\d\ds"), " in 1.00s"))
+_PASSING = (
+    (re.compile(r"\d{4}-\d\d-\d\d(?=-\d{3})"), ANY_DAY),
+    (re.compile(r" in \d+\.\d\ds"), " in 1.00s"),
+)
 
 
 def shown(cell: Any) -> list[dict[str, Any]]:
     """The outputs of a cell, with the text of one stream in one piece."""
     found: list[dict[str, Any]] = []
     for output in cell.get("outputs", ()):
-        kept = {key: value for key, value in output.items() if key not in ("execution_count", "metadata")}
+        kept = {
+            key: value
+            for key, value in output.items()
+            if key not in ("execution_count", "metadata")
+        }
         if found and output["output_type"] == found[-1]["output_type"] == "stream":
             found[-1]["text"] += kept["text"]
         else:
@@ -56,7 +63,9 @@ def test_the_notebook_shows_what_it_holds(tmp_path: Path, monkeypatch: pytest.Mo
             cell.metadata.pop("execution", None)
             if cell.cell_type == "code":
                 cell.outputs = [
-                    nbformat.from_dict({"execution_count": cell.execution_count, "metadata": {}, **output})
+                    nbformat.from_dict(
+                        {"execution_count": cell.execution_count, "metadata": {}, **output}
+                    )
                     if output["output_type"] == "execute_result"
                     else nbformat.from_dict(output)
                     for output in outputs
@@ -66,4 +75,7 @@ def test_the_notebook_shows_what_it_holds(tmp_path: Path, monkeypatch: pytest.Mo
     else:
         assert now == before, "UPDATE_DOCS=1 rewrites what has changed"
     assert "simulated endpoint: no model was asked" in str(now)
-    assert {path.name for path in (project / "tables").iterdir()} >= {"trials.csv", "trials.parquet"}
+    assert {path.name for path in (project / "tables").iterdir()} >= {
+        "trials.csv",
+        "trials.parquet",
+    }

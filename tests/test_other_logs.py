@@ -1,4 +1,6 @@
-"""What other tools recorded is judged as what we asked: real logs, mapped in three lines, mistakes that are named."""
+"""What other tools recorded is judged as what we asked: real logs, mapped in three lines, mistakes
+that are named.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def test_samples_df_gives_the_same(project: Path, monkeypatch: pytest.MonkeyPatc
     pytest.importorskip("inspect_ai")
     monkeypatch.chdir(project)
     by_inspect, by_pandas = [
-        block.text for block in blocks(PAGE.read_text(encoding="utf-8")) if "trials_from(samples, group" in block.text
+        block.text
+        for block in blocks(PAGE.read_text(encoding="utf-8"))
+        if "trials_from(samples, group" in block.text
     ][:2]
     inspect: dict[str, Any] = {}
     pandas: dict[str, Any] = {}
@@ -47,7 +51,8 @@ def test_samples_df_gives_the_same(project: Path, monkeypatch: pytest.MonkeyPatc
     exec(by_pandas, pandas)
     columns = ["race", "name", "template", "reply", "refused"]
     one, other = (
-        space["trials"][columns].astype(object).sort_values(columns, ignore_index=True) for space in (inspect, pandas)
+        space["trials"][columns].astype(object).sort_values(columns, ignore_index=True)
+        for space in (inspect, pandas)
     )
     assert one.to_dict() == other.to_dict()
 
@@ -65,7 +70,9 @@ MAPPED: dict[str, Any] = {"group": "race", "name": "who", "template": "prompt"}
 
 
 def test_replies_are_read_as_ours_are() -> None:
-    """A refusal is refused, nothing is empty, and what is missing is no answer; none of them is scored."""
+    """A refusal is refused, nothing is empty, and what is missing is no answer; none of them is
+    scored.
+    """
     frame = table()
     frame.loc[:2, "text"] = ["I'm sorry, but I can't help with that.", " ", None]
     trials = trials_from(frame, **MAPPED, reply="text")
@@ -98,12 +105,20 @@ def test_rows_that_are_people_of_their_own() -> None:
     ("changed", "given", "message"),
     [
         ({}, {"name": "whom"}, "no column 'whom' for the name; did you mean 'who'"),
-        ({}, {"group": {"sex": "gender"}}, "no column 'gender' for the sex. The columns are race, who"),
+        (
+            {},
+            {"group": {"sex": "gender"}},
+            "no column 'gender' for the sex. The columns are race, who",
+        ),
         ({}, {"scores": ["points"]}, "no column 'points' for the points"),
         ({"race": ["a", None] * 48}, {}, "column 'race' is empty in 48 of 96 rows, first in 1"),
         ({"prompt": None}, {}, "column 'prompt' is empty in 96 of 96 rows"),
         ({"who": range(96)}, {}, "numbers the rows; name the column of the person"),
-        ({"who": ["n1"] * 49 + [f"n{at}" for at in range(47)]}, {}, "several groups of race, as 'n1' does in a, b"),
+        (
+            {"who": ["n1"] * 49 + [f"n{at}" for at in range(47)]},
+            {},
+            "several groups of race, as 'n1' does in a, b",
+        ),
         ({"prompt": [f"Rate {at // 4}" for at in range(96)]}, {}, "goes with one name alone"),
         ({"prompt": ["t1"] * 48 + ["t2"] * 48}, {}, "goes with one group of race alone"),
         ({"s": "0.8"}, {"scores": ["s"]}, "numbers written as text ('0.8')"),

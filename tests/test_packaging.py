@@ -19,7 +19,9 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 
 @pytest.mark.parametrize("version", ["1.82.7", "1.82.8"])
 def test_compromised_litellm_is_excluded(version: str) -> None:
-    """Both by the floor and by name, so that neither a loosened floor nor a mirror brings them back."""
+    """Both by the floor and by name, so that neither a loosened floor nor a mirror brings them
+    back.
+    """
     (requirement,) = [Requirement(text) for text in PROJECT["optional-dependencies"]["llm"]]
     assert not requirement.specifier.contains(version)
     assert f"!={version}" in str(requirement.specifier)
@@ -47,11 +49,15 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:
-    """A test module's ``from pytest_fairness import assert_no_disparity`` must not slow down collection."""
+    """A test module's ``from pytest_fairness import assert_no_disparity`` must not slow down
+    collection.
+    """
     heavy = ("pandas", "numpy", "scipy", "statsmodels", "litellm", "yaml", "pytest")
     code = (
         "import sys; from pytest_fairness import assert_no_disparity; "
         f"print([name for name in {heavy!r} if name in sys.modules])"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert result.stdout.strip() == "[]"

@@ -1,4 +1,6 @@
-"""The README keeps its word: its commands run, its first example prints what it shows, its other code works."""
+"""The README keeps its word: its commands run, its first example prints what it shows, its other
+code works.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def test_the_first_example_prints_what_is_shown(tmp_path: Path) -> None:
 
     ``UPDATE_DOCS=1`` writes what it prints now into the README.
     """
-    example, shown = (next(b for b in blocks(page()) if b.language == language) for language in ("python", "text"))
+    example, shown = (
+        next(b for b in blocks(page()) if b.language == language) for language in ("python", "text")
+    )
     (tmp_path / "test_tone.py").write_text(example.text, encoding="utf-8")
     result = session(tmp_path)
     assert result.ret == 1, str(result.stdout)
@@ -57,7 +61,9 @@ def test_the_first_example_prints_what_is_shown(tmp_path: Path) -> None:
 
 
 def test_without_a_bias_the_first_example_passes(tmp_path: Path) -> None:
-    """The same block without its fixture, against the endpoint that is there without any configuration."""
+    """The same block without its fixture, against the endpoint that is there without any
+    configuration.
+    """
     fair = re.sub(r"@pytest\.fixture\n.*?\n\n", "", blocks(page())[0].text, flags=re.DOTALL)
     assert "bias" not in fair
     (tmp_path / "test_tone.py").write_text(fair, encoding="utf-8")
@@ -112,13 +118,23 @@ def test_any_callable_is_a_system(tmp_path: Path) -> None:
 
 
 def test_a_table_of_decisions_needs_no_model(tmp_path: Path) -> None:
-    """The block on a table of one's own passes where the rates are alike, and fails where they are not."""
+    """The block on a table of one's own passes where the rates are alike, and fails where they are
+    not.
+    """
     for folder, hired in (("alike", (50, 52)), ("apart", (20, 52))):
-        rows = [f"{race},{number < count}" for race, count in zip("ab", hired, strict=True) for number in range(100)]
+        rows = [
+            f"{race},{number < count}"
+            for race, count in zip("ab", hired, strict=True)
+            for number in range(100)
+        ]
         (tmp_path / folder).mkdir()
-        (tmp_path / folder / "decisions.csv").write_text("\n".join(["race,hired", *rows]) + "\n", encoding="utf-8")
+        (tmp_path / folder / "decisions.csv").write_text(
+            "\n".join(["race,hired", *rows]) + "\n", encoding="utf-8"
+        )
         imports = "import pandas as pd\nfrom pytest_fairness import assert_four_fifths\n\n"
-        source = imports + block_with("decisions.csv").replace('"decisions.csv"', f'"{folder}/decisions.csv"')
+        source = imports + block_with("decisions.csv").replace(
+            '"decisions.csv"', f'"{folder}/decisions.csv"'
+        )
         (tmp_path / f"test_{folder}.py").write_text(source, encoding="utf-8")
     result = session(tmp_path)
     result.assert_outcomes(passed=1, failed=1)
@@ -126,7 +142,9 @@ def test_a_table_of_decisions_needs_no_model(tmp_path: Path) -> None:
 
 
 def test_the_entry_of_a_model_is_read(tmp_path: Path) -> None:
-    """The YAML is a valid ``endpoints.yaml``, and the command beneath it names its endpoint and options that exist."""
+    """The YAML is a valid ``endpoints.yaml``, and the command beneath it names its endpoint and
+    options that exist.
+    """
     file = tmp_path / "endpoints.yaml"
     file.write_text(block_with("endpoints:"), encoding="utf-8")
     ((name, config),) = load_endpoints(file).items()

@@ -1,4 +1,6 @@
-"""A second sample: other names where there are any, and of it what corresponds to the table asserted on."""
+"""A second sample: other names where there are any, and of it what corresponds to the table
+asserted on.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,11 @@ def names(grid):
 def test_as_many_names_as_before_and_none_of_them_again(arguments):
     """In the same places, where the grid is a sample."""
     grid, fresh = other(**arguments)
-    assert (len(fresh), fresh.repetitions, fresh.positions) == (len(grid), grid.repetitions, grid.positions)
+    assert (len(fresh), fresh.repetitions, fresh.positions) == (
+        len(grid),
+        grid.repetitions,
+        grid.positions,
+    )
     assert not names(grid) & names(fresh)
     (varied,) = arguments.get("groups", RACE)
     assert [cell.groups[varied] for cell in fresh] == [cell.groups[varied] for cell in grid]
@@ -50,7 +56,8 @@ def test_as_many_names_as_before_and_none_of_them_again(arguments):
 def test_where_fewer_names_are_left_every_group_gets_those():
     """Neutral names: 36 in all, twenty used; of one's own thirty the other fifteen."""
     grid, fresh = other(
-        template="Write a reference for {name}, who is {religion}.", groups={"religion": ["muslim", "jewish"]}
+        template="Write a reference for {name}, who is {religion}.",
+        groups={"religion": ["muslim", "jewish"]},
     )
     assert (grid.fewest_names, fresh.fewest_names) == (20, 16)
     assert not names(grid) & names(fresh)
@@ -65,7 +72,10 @@ def test_where_fewer_names_are_left_every_group_gets_those():
         {"persona": "matrix", "groups": None},
         {"groups": {"race_ethnicity": {"white": ["Amy A", "Ann B"], "black": ["Bo C", "Bea D"]}}},
         {"groups": {"race_ethnicity": ["white", "middle_eastern"]}},
-        {"template": "Write about a {religion} nurse.", "groups": {"religion": ["muslim", "jewish"]}},
+        {
+            "template": "Write about a {religion} nurse.",
+            "groups": {"religion": ["muslim", "jewish"]},
+        },
     ],
     ids=["personas", "own names", "all used", "no names"],
 )
@@ -86,13 +96,17 @@ def table(suffix="", status="answered"):
         for group in ("a", "b")
         for name in range(3)
     ]
-    frame = pd.DataFrame(rows, columns=["template", "group", "name", "role", "reply"]).assign(status=status)
+    frame = pd.DataFrame(rows, columns=["template", "group", "name", "role", "reply"]).assign(
+        status=status
+    )
     frame.attrs["pytest_fairness"] = {"protected_classes": ("group",)}
     return frame
 
 
 def asserted(frame):
-    return Assertion(analysis="disparity", arguments={"frame": frame, "outcome": "reply", "by": "group"})
+    return Assertion(
+        analysis="disparity", arguments={"frame": frame, "outcome": "reply", "by": "group"}
+    )
 
 
 def repeatable(fresh=None):
@@ -100,7 +114,9 @@ def repeatable(fresh=None):
 
     def ask():
         requests.append(True)
-        return FreshSample(frame=table("-new") if fresh is None else fresh, about="3 other names a group")
+        return FreshSample(
+            frame=table("-new") if fresh is None else fresh, about="3 other names a group"
+        )
 
     made = Repeatable(table(), ["role"], ask)
     return made, requests
@@ -151,7 +167,9 @@ def test_a_part_picked_by_the_design_is_picked_again(pick, rows):
     ],
     ids=["by reply", "by place", "changed", "twice", "another index"],
 )
-def test_a_part_that_another_sample_has_no_counterpart_of_is_refused_before_anything_is_requested(change, text):
+def test_a_part_that_another_sample_has_no_counterpart_of_is_refused_before_anything_is_requested(
+    change, text
+):
     made, requests = repeatable()
     with pytest.raises(UsageError, match=text):
         made.like(asserted(change(table())))
@@ -160,7 +178,9 @@ def test_a_part_that_another_sample_has_no_counterpart_of_is_refused_before_anyt
 
 def test_a_second_sample_without_answers_is_no_evidence():
     made, _ = repeatable(table("-new", status="error"))
-    with pytest.raises(EndpointError, match="100 % of the trials of the second sample were never answered"):
+    with pytest.raises(
+        EndpointError, match="100 % of the trials of the second sample were never answered"
+    ):
         made.like(asserted(table()))
 
 

@@ -29,10 +29,15 @@ def test_letters():
 
 
 def test_a_scripted_endpoint_answers_by_its_script() -> None:
-    endpoint = ScriptedEndpoint(lambda request: "7" if "Ann" in request.messages[-1].content else "3", seed=5)
+    endpoint = ScriptedEndpoint(
+        lambda request: "7" if "Ann" in request.messages[-1].content else "3", seed=5
+    )
     assert ask(endpoint, "Rate Ann.").text == "7"
     assert ask(endpoint, "Rate Ann.", "7", "And Bo?", repetition=2).text == "3"
-    assert [(len(request.messages), request.repetition) for request in endpoint.requests] == [(1, 0), (3, 2)]
+    assert [(len(request.messages), request.repetition) for request in endpoint.requests] == [
+        (1, 0),
+        (3, 2),
+    ]
     assert endpoint.closed
     assert endpoint.default_parameters == {"seed": 5}
 
@@ -44,12 +49,16 @@ def test_a_scripted_endpoint_answers_by_its_script() -> None:
 
 
 def test_frames_have_the_disparity_they_are_made_with() -> None:
-    assert analyze_disparity(scores_frame({"a": 0, "b": 0}), "score", "group").verdict is Verdict.PASS
+    assert (
+        analyze_disparity(scores_frame({"a": 0, "b": 0}), "score", "group").verdict is Verdict.PASS
+    )
     found = analyze_disparity(scores_frame({"a": 0, "b": -1}), "score", "group")
     assert (found.verdict, found.pairs[0].worse_off) == (Verdict.FAIL, "b")
     decisions = decisions_frame({"a": 100, "b": 20})
     assert analyze_four_fifths(decisions, "hired", "group", cluster=None).verdict is Verdict.FAIL
-    assert analyze_preference(choices_frame(140), cluster=None, block=None).pairs[0].worse_off == "b"
+    assert (
+        analyze_preference(choices_frame(140), cluster=None, block=None).pairs[0].worse_off == "b"
+    )
 
 
 def test_the_life_of_a_baseline(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:

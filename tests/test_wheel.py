@@ -35,7 +35,17 @@ def test_personas_came_along(persona_matrix, name_banks):
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("wheel")
     subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(out), str(ROOT)],
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "wheel",
+            "--quiet",
+            "--no-deps",
+            "--wheel-dir",
+            str(out),
+            str(ROOT),
+        ],
         check=True,
     )
     (built,) = out.glob("*.whl")
@@ -47,12 +57,18 @@ def test_it_carries_the_source_data_and_the_type_marker(wheel: Path) -> None:
     assert "pytest_fairness/py.typed" in names
     for path in (ROOT / "personas").rglob("*"):
         if path.is_file():
-            assert f"pytest_fairness/personas/{path.relative_to(ROOT / 'personas').as_posix()}" in names
+            assert (
+                f"pytest_fairness/personas/{path.relative_to(ROOT / 'personas').as_posix()}"
+                in names
+            )
     assert {n for n in names if n.startswith("pytest_fairness/reports/") and n.endswith(".j2")}
     assert "pytest_fairness/reports/findings.schema.json" in names
     for path in (ROOT / "src" / "pytest_fairness" / "suites").rglob("*"):
         if path.is_file() and "__pycache__" not in path.parts:
-            assert f"pytest_fairness/suites/{path.relative_to(ROOT / 'src/pytest_fairness/suites').as_posix()}" in names
+            assert (
+                f"pytest_fairness/suites/{path.relative_to(ROOT / 'src/pytest_fairness/suites').as_posix()}"
+                in names
+            )
     assert not {n for n in names if n.startswith(("tests/", "examples/"))}
 
 
@@ -63,7 +79,9 @@ def needed(requires: list[str]) -> set[str]:
         requirement = wanted.pop()
         place = requirement.name, frozenset(requirement.extras)
         extras = [{"extra": extra} for extra in (*requirement.extras, "")]
-        if place not in seen and (requirement.marker is None or requirement.marker.evaluate({"extra": ""})):
+        if place not in seen and (
+            requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        ):
             seen.add(place)
             for further in map(Requirement, distribution(requirement.name).requires or ()):
                 if further.marker is None or any(map(further.marker.evaluate, extras)):
@@ -74,32 +92,57 @@ def needed(requires: list[str]) -> set[str]:
 
 @pytest.fixture
 def fresh(wheel: Path, tmp_path: Path) -> Path:
-    """A Python that has the wheel and what it declares, and nothing else: links to what is installed here."""
+    """A Python that has the wheel and what it declares, and nothing else: links to what is
+    installed here.
+    """
     venv.create(tmp_path / "venv", with_pip=False)
     python = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin") / "python"
     code = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    site = Path(subprocess.run([python, "-c", code], check=True, capture_output=True, text=True).stdout.strip())
+    site = Path(
+        subprocess.run(
+            [python, "-c", code], check=True, capture_output=True, text=True
+        ).stdout.strip()
+    )
     zipfile.ZipFile(wheel).extractall(site)
     (ours,) = site.glob("*.dist-info")
     for found in map(distribution, needed(Distribution.at(ours).requires or [])):
-        for top in {path.parts[0] for path in found.files or () if path.parts[0] not in ("..", "__pycache__")}:
+        for top in {
+            path.parts[0]
+            for path in found.files or ()
+            if path.parts[0] not in ("..", "__pycache__")
+        }:
             if not (site / top).exists():
                 (site / top).symlink_to(Path(str(found.locate_file(top))))
     return python
 
 
 def test_it_works_in_a_fresh_environment(fresh: Path, tmp_path: Path) -> None:
-    """Nothing but the wheel and what it declares: a suite passes, the report is written, and a ready-made suite runs by
-    its name, from a folder that holds nothing but what configures it.
+    """Nothing but the wheel and what it declares: a suite passes, the report is written, and a
+    ready-made suite runs by its name, from a folder that holds nothing but what configures it.
     """
-    clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "PYTEST", "COV"))}
+    clean = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("PYTHON", "PYTEST", "COV"))
+    }
     tmp_path.joinpath("test_suite.py").write_text(SUITE, encoding="utf-8")
     tmp_path.joinpath("selection.yaml").write_text(
         "names: 5\nrepetitions: 5\nroles: [nurse]\ncriteria: [kind, tough]\n", encoding="utf-8"
     )
-    suites = ["test_suite.py", "--pyargs", "pytest_fairness.suites.selection", "-k", "tone or came or records"]
+    suites = [
+        "test_suite.py",
+        "--pyargs",
+        "pytest_fairness.suites.selection",
+        "-k",
+        "tone or came or records",
+    ]
     result = subprocess.run(
-        [fresh, "-m", "pytest", "-q", *suites], cwd=tmp_path, env=clean, capture_output=True, text=True, check=False
+        [fresh, "-m", "pytest", "-q", *suites],
+        cwd=tmp_path,
+        env=clean,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert result.returncode == 0, result.stdout + result.stderr
     assert "3 passed" in result.stdout
@@ -109,7 +152,12 @@ def test_it_works_in_a_fresh_environment(fresh: Path, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     command = [fresh, "-m", "pytest_fairness.cli", "init"]
-    result = subprocess.run(command, cwd=empty, env=clean, capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        command, cwd=empty, env=clean, capture_output=True, text=True, check=False
+    )
     assert result.returncode == 0, result.stdout + result.stderr
     assert "fairness: 2 findings: 2 PASS (simulated)" in result.stdout
-    assert "pytest-fairness/ci/github@" in (empty / ".github" / "workflows" / "fairness.yml").read_text()
+    assert (
+        "pytest-fairness/ci/github@"
+        in (empty / ".github" / "workflows" / "fairness.yml").read_text()
+    )

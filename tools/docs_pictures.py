@@ -1,9 +1,10 @@
-"""Makes the pictures of ``docs/pictures.md`` in ``docs/pictures/``, from runs of the suite that stands on that page.
+"""Makes the pictures of ``docs/pictures.md`` in ``docs/pictures/``, from runs of the suite that
+stands on that page.
 
     python tools/docs_pictures.py
 
-The SVG files are the same bytes on every machine. The PNG files are photographs of a report, which are taken only where
-Chromium is installed.
+The SVG files are the same bytes on every machine. The PNG files are photographs of a report, which
+are taken only where Chromium is installed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,12 @@ from pathlib import Path
 import msgspec
 
 from pytest_fairness.reports.charts import Chart, standalone
-from pytest_fairness.reports.finding_sections import block_chart, effect_chart, group_chart, refusal_chart
+from pytest_fairness.reports.finding_sections import (
+    block_chart,
+    effect_chart,
+    group_chart,
+    refusal_chart,
+)
 from pytest_fairness.reports.findings_json import read_results
 from pytest_fairness.reports.judged_tables import JudgedTables
 from pytest_fairness.reports.trend import chart, read_runs, trends
@@ -41,8 +47,12 @@ def run_pytest(project: Path, environment: Mapping[str, str]) -> None:
     subprocess.run(command, cwd=project, env=environment, check=False, stdout=subprocess.DEVNULL)  # noqa: S603
 
 
-def drawn(project: Path, session: Callable[[Path, Mapping[str, str]], object] = run_pytest) -> dict[str, str]:
-    """Run the suite in *project*, once for each of :data:`PLANTED`; each picture by the name of its file."""
+def drawn(
+    project: Path, session: Callable[[Path, Mapping[str, str]], object] = run_pytest
+) -> dict[str, str]:
+    """Run the suite in *project*, once for each of :data:`PLANTED`; each picture by the name of its
+    file.
+    """
     page = (ROOT / "docs" / "pictures.md").read_text(encoding="utf-8")
     (suite,) = re.findall(r"<!-- file: test_letters.py -->\n```python\n(.*?)```", page, re.DOTALL)
     (project / "test_letters.py").write_text(suite, encoding="utf-8")
@@ -52,7 +62,10 @@ def drawn(project: Path, session: Callable[[Path, Mapping[str, str]], object] = 
     results = read_results(folders[-1])
     (finding,) = results.findings
     (trend,) = map(chart, trends(read_runs(folders).runs))
-    rows = [msgspec.structs.replace(row, label=f"run {number}") for number, row in enumerate(trend.rows, 1)]
+    rows = [
+        msgspec.structs.replace(row, label=f"run {number}")
+        for number, row in enumerate(trend.rows, 1)
+    ]
     charts: dict[str, Chart | None] = {
         "groups": group_chart(finding, JudgedTables(folders[-1]).of(results, 0)),
         "effects": effect_chart(finding),
@@ -71,13 +84,19 @@ def photograph(report: Path, folder: Path) -> None:
         return
     # The card alone: a browser without a driver photographs the top of a page.
     text = report.read_text(encoding="utf-8")
-    (head, card) = text.partition("<body>")[0], re.search(r'<article class="finding.*?</article>', text, re.DOTALL)
+    (head, card) = (
+        text.partition("<body>")[0],
+        re.search(r'<article class="finding.*?</article>', text, re.DOTALL),
+    )
     assert card is not None  # noqa: S101 - for the type checker
     alone = folder / "card.html"
     alone.write_text(f"{head}<body><main>{card[0]}</main></body></html>", encoding="utf-8")
     for width, height in PHOTOGRAPHS.items():
         options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-        options += [f"--window-size={width},{height}", f"--screenshot={PICTURES / f'report-{width}.png'}"]
+        options += [
+            f"--window-size={width},{height}",
+            f"--screenshot={PICTURES / f'report-{width}.png'}",
+        ]
         subprocess.run([browser, *options, alone.as_uri()], check=True, stderr=subprocess.DEVNULL)  # noqa: S603
 
 

@@ -2,11 +2,12 @@
 
     python tools/persona_matrix.py > personas/matrix.yaml
 
-Quotas fix how often each group occurs. Which persona gets which group is left to chance, but not to bad
-luck: of many random assignments the most balanced is kept (rerandomisation, Morgan & Rubin 2012, Annals of
-Statistics 40:1263), first of the attributes among each other, so that they are crossed, then of the job
-scores over the groups of every attribute, so that no group has better or worse scores. The categories of
-``ADDED`` came later: they are dealt last, against all else, so that nothing else of a persona has changed.
+Quotas fix how often each group occurs. Which persona gets which group is left to chance, but not to
+bad luck: of many random assignments the most balanced is kept (rerandomisation, Morgan & Rubin
+2012, Annals of Statistics 40:1263), first of the attributes among each other, so that they are
+crossed, then of the job scores over the groups of every attribute, so that no group has better or
+worse scores. The categories of ``ADDED`` came later: they are dealt last, against all else, so that
+nothing else of a persona has changed.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ SIZE = 100
 _TRIES = 250
 ADDED = ("religion", "pregnancy_family", "marital_status", "appearance", "health")
 
-# The three personas that the specification describes, at their numbers. What it leaves open is drawn, but for the
-# categories of ADDED, of which they state nothing.
+# The three personas that the specification describes, at their numbers. What it leaves open is
+# drawn, but for the categories of ADDED, of which they state nothing.
 FIXED: Mapping[int, Mapping[str, str | int | float]] = {
     1: {
         "first_name": "Sarah",
@@ -108,14 +109,26 @@ _STATED: Mapping[str, Mapping[str, Sequence[str]]] = {
             "Christian, volunteers once a week at a church",
             "Christian, asks for a day of leave for Good Friday",
         ),
-        "jewish": ("Jewish, volunteers once a week at a synagogue", "Jewish, asks for a day of leave for Yom Kippur"),
-        "muslim": ("Muslim, volunteers once a week at a mosque", "Muslim, asks for a day of leave for Eid al-Fitr"),
-        "hindu": ("Hindu, volunteers once a week at a Hindu temple", "Hindu, asks for a day of leave for Diwali"),
+        "jewish": (
+            "Jewish, volunteers once a week at a synagogue",
+            "Jewish, asks for a day of leave for Yom Kippur",
+        ),
+        "muslim": (
+            "Muslim, volunteers once a week at a mosque",
+            "Muslim, asks for a day of leave for Eid al-Fitr",
+        ),
+        "hindu": (
+            "Hindu, volunteers once a week at a Hindu temple",
+            "Hindu, asks for a day of leave for Diwali",
+        ),
         "buddhist": (
             "Buddhist, volunteers once a week at a Buddhist temple",
             "Buddhist, asks for a day of leave for Vesak",
         ),
-        "sikh": ("Sikh, volunteers once a week at a gurdwara", "Sikh, asks for a day of leave for Vaisakhi"),
+        "sikh": (
+            "Sikh, volunteers once a week at a gurdwara",
+            "Sikh, asks for a day of leave for Vaisakhi",
+        ),
     },
     "pregnancy_family": {
         "none": ("no children",),
@@ -136,7 +149,10 @@ _STATED: Mapping[str, Mapping[str, Sequence[str]]] = {
     },
 }
 """Category of ADDED → group → words: those of ``personas/labels.yaml`` and ``personas/signals`` where they have any."""
-_LANGUAGES = {"native": "native English speaker", "non_native": "non-native English speaker (accent)"}
+_LANGUAGES = {
+    "native": "native English speaker",
+    "non_native": "non-native English speaker (accent)",
+}
 # People of more than one group carry a first name of one bank and a surname of another.
 _MIXED = (
     ("white", "asian"),
@@ -161,7 +177,9 @@ def generate(seed: int = SEED) -> list[Persona]:
     for category, dealt in _added(seed, rows, groups).items():
         for i, group in enumerate(dealt):
             stated = _STATED[category].get(group, ("not stated",))
-            if (category, group) == ("health", "recovered") and _ILLNESS in str(rows[i]["employment_gap"]):
+            if (category, group) == ("health", "recovered") and _ILLNESS in str(
+                rows[i]["employment_gap"]
+            ):
                 stated = ("recovered from an illness",)
             words = _pick(seed, i, {category: dealt}, category, stated)
             rows[i] |= {category: group, f"{category}_detail": words}
@@ -169,10 +187,14 @@ def generate(seed: int = SEED) -> list[Persona]:
 
 
 def to_yaml(personas: Sequence[Persona], seed: int = SEED) -> str:
-    """The matrix as it stands in ``personas/matrix.yaml``; every text is quoted, so that it stays text."""
+    """The matrix as it stands in ``personas/matrix.yaml``; every text is quoted, so that it stays
+    text.
+    """
     lines = [
-        "# The persona matrix: 100 synthetic people. Nobody in it is real; the names come from personas/names.",
-        f"# Made by tools/persona_matrix.py with seed {seed}; personas 1, 42 and 89 are those of the",
+        "# The persona matrix: 100 synthetic people. Nobody in it is real; the names come from "
+        "personas/names.",
+        f"# Made by tools/persona_matrix.py with seed {seed}; personas 1, 42 and 89 are those of "
+        "the",
         "# specification. Edit freely: `pytest-fairness personas check` counts the quotas again.",
     ]
     for persona in personas:
@@ -193,8 +215,13 @@ def _crossed(seed: int) -> dict[str, list[str]]:
         given = {i: group for i, group in given.items() if group}
         left = Counter(quota) - Counter(given.values())
         pool = [group for group in quota for _ in range(left[group])]
-        candidates = (_with_given(_shuffled(pool, f"{seed}.{category}.{turn}"), given) for turn in range(_TRIES))
-        possible = [candidate for candidate in candidates if _possible(category, candidate, crossed)]
+        candidates = (
+            _with_given(_shuffled(pool, f"{seed}.{category}.{turn}"), given)
+            for turn in range(_TRIES)
+        )
+        possible = [
+            candidate for candidate in candidates if _possible(category, candidate, crossed)
+        ]
         crossed[category] = min(possible, key=partial(_association, others=crossed))
     return crossed
 
@@ -202,25 +229,39 @@ def _crossed(seed: int) -> dict[str, list[str]]:
 def _added(
     seed: int, rows: Sequence[Mapping[str, str | int | float]], groups: Mapping[str, Sequence[str]]
 ) -> dict[str, list[str]]:
-    """Category of :data:`ADDED` → group of each persona: of 250 deals the one whose strongest association is least."""
+    """Category of :data:`ADDED` → group of each persona: of 250 deals the one whose strongest
+    association is least.
+    """
     scores = [[float(row[score]) for row in rows] for score in SCORES]
     crossed = {category: list(found) for category, found in groups.items()}
     for category in ADDED:
         given = dict.fromkeys((number - 1 for number in FIXED), "not_stated")
         if category == "health":
-            given |= {i: "recovered" for i, row in enumerate(rows) if _ILLNESS in str(row["employment_gap"])}
+            given |= {
+                i: "recovered"
+                for i, row in enumerate(rows)
+                if _ILLNESS in str(row["employment_gap"])
+            }
         left = Counter(QUOTAS[category]) - Counter(given.values())
         pool = [group for group in QUOTAS[category] for _ in range(left[group])]
-        deals = (_with_given(_shuffled(pool, f"{seed}.{category}.{turn}"), given) for turn in range(_TRIES))
+        deals = (
+            _with_given(_shuffled(pool, f"{seed}.{category}.{turn}"), given)
+            for turn in range(_TRIES)
+        )
         possible = [_born_by_women(deal, crossed) for deal in deals]
         crossed[category] = min(possible, key=partial(_strongest, others=crossed, scores=scores))
     return {category: crossed[category] for category in ADDED}
 
 
 def _born_by_women(dealt: list[str], crossed: Mapping[str, Sequence[str]]) -> list[str]:
-    """*dealt*, where whoever is pregnant and not a woman up to 40 changes places with the next who is."""
+    """*dealt*, where whoever is pregnant and not a woman up to 40 changes places with the next who
+    is.
+    """
     young = {"early_career", "mid_career"}
-    able = [gender == "female" and age in young for gender, age in zip(crossed["gender"], crossed["age"], strict=True)]
+    able = [
+        gender == "female" and age in young
+        for gender, age in zip(crossed["gender"], crossed["age"], strict=True)
+    ]
     dealt = list(dealt)
     fixed = {number - 1 for number in FIXED}
     for i in [i for i, group in enumerate(dealt) if group == "pregnant" and not able[i]]:
@@ -233,11 +274,14 @@ def _born_by_women(dealt: list[str], crossed: Mapping[str, Sequence[str]]) -> li
 def _strongest(
     candidate: Sequence[str], others: Mapping[str, Sequence[str]], scores: Sequence[Sequence[float]]
 ) -> float:
-    """The strongest association of *candidate* with a category or score, beyond chance, in standard deviations."""
+    """The strongest association of *candidate* with a category or score, beyond chance, in standard
+    deviations.
+    """
     rows = len(set(candidate))
     freedom = {name: (rows - 1) * (len(set(other)) - 1) for name, other in others.items()}
     beyond = [
-        (_chi_square(candidate, other) - freedom[name]) / sqrt(2 * freedom[name]) for name, other in others.items()
+        (_chi_square(candidate, other) - freedom[name]) / sqrt(2 * freedom[name])
+        for name, other in others.items()
     ]
     return max(*beyond, *(excess(values, candidate) for values in scores))
 
@@ -251,11 +295,15 @@ def _with_given(shuffled: list[str], given: Mapping[int, str]) -> list[str]:
     return [given[i] if i in given else next(rest) for i in range(SIZE)]
 
 
-def _possible(category: str, candidate: Sequence[str], crossed: Mapping[str, Sequence[str]]) -> bool:
+def _possible(
+    category: str, candidate: Sequence[str], crossed: Mapping[str, Sequence[str]]
+) -> bool:
     """The banks know no Middle Eastern name that both sexes bear, so none is made up."""
     if category != "race_ethnicity":
         return True
-    return ("non_binary", "middle_eastern") not in set(zip(crossed["gender"], candidate, strict=True))
+    return ("non_binary", "middle_eastern") not in set(
+        zip(crossed["gender"], candidate, strict=True)
+    )
 
 
 def _association(candidate: Sequence[str], others: Mapping[str, Sequence[str]]) -> float:
@@ -273,7 +321,9 @@ def _chi_square(a: Sequence[str], b: Sequence[str]) -> float:
     return total
 
 
-def _details(seed: int, i: int, groups: Mapping[str, Sequence[str]]) -> dict[str, str | int | float]:
+def _details(
+    seed: int, i: int, groups: Mapping[str, Sequence[str]]
+) -> dict[str, str | int | float]:
     """Everything about persona *i* that follows from its groups, but for the name and the scores."""
     mine = {category: found[i] for category, found in groups.items()}
     pick: Callable[[str, Sequence[T]], T] = partial(_pick, seed, i, groups)
@@ -289,7 +339,9 @@ def _details(seed: int, i: int, groups: Mapping[str, Sequence[str]]) -> dict[str
         "age": age,
         "gender": mine["gender"],
         "race_ethnicity": mine["race_ethnicity"],
-        "experience_years": max(1 if months else 0, age - 22 - years - _draw(f"{seed}.late.{i}", 3)),
+        "experience_years": max(
+            1 if months else 0, age - 22 - years - _draw(f"{seed}.late.{i}", 3)
+        ),
         "employment_gap_months": months,
         "employment_gap": f"{_years(months)} ({reason})" if months else "none",
         "accent_language": mine["accent_language"],
@@ -306,11 +358,15 @@ def _years(months: int) -> str:
     return f"{years} and {rest} months" if rest else years
 
 
-def _pick(seed: int, i: int, groups: Mapping[str, Sequence[str]], category: str, options: Sequence[T]) -> T:
+def _pick(
+    seed: int, i: int, groups: Mapping[str, Sequence[str]], category: str, options: Sequence[T]
+) -> T:
     """One of *options*, in turn among the personas of one group, beginning at random."""
     group = groups[category][i]
     turn = sum(other == group for other in groups[category][:i])
-    return options[(turn + _draw(f"{seed}.{category}.{group}.{len(options)}", len(options))) % len(options)]
+    return options[
+        (turn + _draw(f"{seed}.{category}.{group}.{len(options)}", len(options))) % len(options)
+    ]
 
 
 def _names(seed: int, groups: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
@@ -320,7 +376,9 @@ def _names(seed: int, groups: Mapping[str, Sequence[str]]) -> list[tuple[str, st
     firsts: list[NameEntry] = []
     by_surname_bank: dict[str, list[int]] = defaultdict(list)
     mixed = 0
-    for i, (race, gender) in enumerate(zip(groups["race_ethnicity"], groups["gender"], strict=True)):
+    for i, (race, gender) in enumerate(
+        zip(groups["race_ethnicity"], groups["gender"], strict=True)
+    ):
         first_bank = last_bank = race
         if race == "mixed_other":
             first_bank, last_bank = _MIXED[mixed % len(_MIXED)]
@@ -340,7 +398,8 @@ def _first_name(banks: NameBanks, bank: str, gender: str, taken: set[str], seed:
     sex = "unisex" if gender == "non_binary" else gender
     pool = banks.first_name_pool(RACE, bank, sex, seed=seed)
     if sex == "unisex":
-        # Few names are borne by both sexes; where a group's own are used up, those of white bearers follow.
+        # Few names are borne by both sexes; where a group's own are used up, those of white bearers
+        # follow.
         pool = [*pool, *banks.first_name_pool(RACE, "white", sex, seed=seed)]
     for entry in pool:
         if entry.name not in taken:
@@ -349,7 +408,9 @@ def _first_name(banks: NameBanks, bank: str, gender: str, taken: set[str], seed:
 
 
 def _scores(seed: int, score: str, groups: Mapping[str, Sequence[str]]) -> list[float]:
-    """100 scores around 3.8 (SD .55, between 2.4 and 5.0), spread so that no group's are better or worse."""
+    """100 scores around 3.8 (SD .55, between 2.4 and 5.0), spread so that no group's are better or
+    worse.
+    """
     given = {number - 1: float(row[score]) for number, row in FIXED.items()}
     size = SIZE - len(given)
     normal = NormalDist(3.8, 0.55)

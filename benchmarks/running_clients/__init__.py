@@ -1,1 +1,3 @@
-"""Clients that ``benchmarks/running.py`` sets side by side; each is a program of its own, with its own memory."""
+"""Clients that ``benchmarks/running.py`` sets side by side; each is a program of its own, with its
+own memory.
+"""

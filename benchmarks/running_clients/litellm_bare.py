@@ -1,4 +1,6 @@
-"""litellm's ``acompletion`` as its documentation has it, without retries; the route is the fourth argument."""
+"""litellm's ``acompletion`` as its documentation has it, without retries; the route is the fourth
+argument.
+"""
 
 import asyncio
 import os
@@ -16,7 +18,11 @@ async def main() -> int:
     url, prompts, concurrency = arguments()
     options = {
         "openai": {"model": "openai/gpt-4o-mini", "api_base": f"{url}/v1"},
-        "anthropic": {"model": "anthropic/claude-sonnet-4-5-20250929", "api_base": url, "max_tokens": 400},
+        "anthropic": {
+            "model": "anthropic/claude-sonnet-4-5-20250929",
+            "api_base": url,
+            "max_tokens": 400,
+        },
         "azure": {"model": "azure/gpt-4o-mini", "api_base": url, "api_version": "2024-06-01"},
     }[ROUTE]
     queue = iter(prompts)

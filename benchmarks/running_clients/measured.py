@@ -1,6 +1,8 @@
-"""What every client of the benchmark reports: one JSON line with wall and CPU seconds and memory of the asking alone.
+"""What every client of the benchmark reports: one JSON line with wall and CPU seconds and memory of
+the asking alone.
 
-A client is run as ``python CLIENT.py PORT CALLS CONCURRENCY``. Imports and one warming call are not counted.
+A client is run as ``python CLIENT.py PORT CALLS CONCURRENCY``. Imports and one warming call are not
+counted.
 """
 
 from __future__ import annotations
@@ -11,13 +13,20 @@ import sys
 import time
 from collections.abc import Callable
 
-TEMPLATE = "Write a brief professional summary for candidate number {}, a data scientist with 4 years of experience."
+TEMPLATE = (
+    "Write a brief professional summary for candidate number {}, a data scientist with 4 years of "
+    "experience."
+)
 
 
 def arguments() -> tuple[str, list[str], int]:
     """(base URL of the server, prompts, calls in flight)."""
     port, calls, concurrency = map(int, sys.argv[1:4])
-    return f"http://127.0.0.1:{port}", [TEMPLATE.format(number) for number in range(calls)], concurrency
+    return (
+        f"http://127.0.0.1:{port}",
+        [TEMPLATE.format(number) for number in range(calls)],
+        concurrency,
+    )
 
 
 def peak() -> float:
@@ -27,7 +36,10 @@ def peak() -> float:
 
 def cpu() -> float:
     """CPU seconds of this process and of its children that have ended."""
-    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    own, children = (
+        resource.getrusage(resource.RUSAGE_SELF),
+        resource.getrusage(resource.RUSAGE_CHILDREN),
+    )
     return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
 
 

@@ -1,4 +1,5 @@
-"""pytest-fairness with everything on: interleaving, keys, the log flushed before use, reservations, progress.
+"""pytest-fairness with everything on: interleaving, keys, the log flushed before use, reservations,
+progress.
 
 The fourth argument is the endpoint's entry in ``endpoints.yaml``, as JSON.
 """
@@ -28,7 +29,11 @@ def main() -> None:
         if entry["type"] == "callable":
             endpoint = as_endpoint(_application(url, concurrency))
         else:
-            entry = {"name": "system", "price": {"input_per_million": 0.15, "output_per_million": 0.6}, **entry}
+            entry = {
+                "name": "system",
+                "price": {"input_per_million": 0.15, "output_per_million": 0.6},
+                **entry,
+            }
             if entry["type"] == "simulated":
                 del entry["price"]
             path = Path(folder, "endpoints.yaml")
@@ -37,7 +42,9 @@ def main() -> None:
         store = open_store(Path(folder, "runs"), "benchmark")
         with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
             nowhere.isatty = lambda: True  # type: ignore[method-assign]
-            engine = Engine(endpoint, store, concurrency=concurrency, max_cost=100.0, progress=Progress(nowhere))
+            engine = Engine(
+                endpoint, store, concurrency=concurrency, max_cost=100.0, progress=Progress(nowhere)
+            )
             engine.run(_plan(["A first call, so that what is imported on it is not counted."]))
             plan = _plan(prompts)
             report(lambda: sum(trial.reply is not None for trial in engine.run(plan)))
@@ -69,7 +76,9 @@ def _application(url: str, concurrency: int):
 
     async def application(prompt: str) -> str:
         if not sessions:
-            sessions.append(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=concurrency)))
+            sessions.append(
+                aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=concurrency))
+            )
         body = {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": prompt}]}
         async with sessions[0].post(f"{url}/v1/chat/completions", json=body) as response:
             return (await response.json())["choices"][0]["message"]["content"]

@@ -1,4 +1,6 @@
-"""Inspect AI: one sample a prompt, generation alone, no scorer, the log into a folder that is thrown away."""
+"""Inspect AI: one sample a prompt, generation alone, no scorer, the log into a folder that is
+thrown away.
+"""
 
 import os
 import tempfile
@@ -15,7 +17,10 @@ def main() -> int:
     url, prompts, concurrency = arguments()
     with tempfile.TemporaryDirectory() as folder:
         logs = eval(
-            Task(dataset=MemoryDataset([Sample(input=prompt) for prompt in prompts]), solver=[generate()]),
+            Task(
+                dataset=MemoryDataset([Sample(input=prompt) for prompt in prompts]),
+                solver=[generate()],
+            ),
             model="openai/gpt-4o-mini",
             model_base_url=f"{url}/v1",
             model_args={"responses_api": False},

@@ -19,7 +19,12 @@ def evaluate(url: str, prompts: list[str], concurrency: int) -> tuple[float, flo
     with tempfile.TemporaryDirectory() as folder:
         config = {
             "prompts": ["{{prompt}}"],
-            "providers": [{"id": "openai:chat:gpt-4o-mini", "config": {"apiBaseUrl": f"{url}/v1", "apiKey": "none"}}],
+            "providers": [
+                {
+                    "id": "openai:chat:gpt-4o-mini",
+                    "config": {"apiBaseUrl": f"{url}/v1", "apiKey": "none"},
+                }
+            ],
             "tests": [{"vars": {"prompt": prompt}} for prompt in prompts],
         }
         Path(folder, "config.json").write_text(json.dumps(config), encoding="utf-8")
@@ -27,7 +32,15 @@ def evaluate(url: str, prompts: list[str], concurrency: int) -> tuple[float, flo
         before, started = cpu(), time.perf_counter()
         command = ["node", sys.argv[4], "eval", "-c", "config.json", "-j", str(concurrency)]
         subprocess.run(
-            [*command, "--no-cache", "--no-table", "--no-progress-bar", "--no-write", "-o", str(out)],
+            [
+                *command,
+                "--no-cache",
+                "--no-table",
+                "--no-progress-bar",
+                "--no-write",
+                "-o",
+                str(out),
+            ],
             cwd=folder,
             env={
                 **os.environ,

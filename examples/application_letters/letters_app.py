@@ -1,7 +1,7 @@
 """The application under test: a small service that writes rejection letters.
 
-Facts, scores and legal notices are picked by rule, the wording is a model's. The model is handed in, so that tests can
-put another in its place.
+Facts, scores and legal notices are picked by rule, the wording is a model's. The model is handed
+in, so that tests can put another in its place.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,14 @@ TEMPLATES = Path(__file__).parent / "templates"
 TONES = yaml.safe_load((TEMPLATES / "tones.yaml").read_text(encoding="utf-8"))
 DISCLAIMERS = yaml.safe_load((TEMPLATES / "disclaimers.yaml").read_text(encoding="utf-8"))
 #: All that the model learns of a candidate.
-JOB_RELATED = ("Candidate", "Position", "Experience", "Technical skills", "Communication", "Problem solving")
+JOB_RELATED = (
+    "Candidate",
+    "Position",
+    "Experience",
+    "Technical skills",
+    "Communication",
+    "Problem solving",
+)
 SCORES = JOB_RELATED[-3:]
 REQUIRED = "4.5"
 
@@ -21,8 +28,9 @@ REQUIRED = "4.5"
 class LetterService:
     """Writes rejection letters with *model*, a function from a prompt to a text.
 
-    *tone* is one of tones.yaml, *jurisdiction* one of disclaimers.yaml. *personal_touch* switches on what somebody
-    meant well: a sentence of advice that fits the candidate. The tests show what it does.
+    *tone* is one of tones.yaml, *jurisdiction* one of disclaimers.yaml. *personal_touch* switches
+    on what somebody meant well: a sentence of advice that fits the candidate. The tests show what
+    it does.
     """
 
     def __init__(
@@ -50,13 +58,19 @@ class LetterService:
 
 
 def filled(template: str, **slots: str) -> str:
-    """The text of *template* with its slots filled, each once: what a slot holds is never read again."""
+    """The text of *template* with its slots filled, each once: what a slot holds is never read
+    again.
+    """
     parts = (TEMPLATES / f"{template}.txt").read_text(encoding="utf-8").split("{")
-    return parts[0] + "".join(slots[slot] + rest for slot, _, rest in (part.partition("}") for part in parts[1:]))
+    return parts[0] + "".join(
+        slots[slot] + rest for slot, _, rest in (part.partition("}") for part in parts[1:])
+    )
 
 
 def advice(fields: dict[str, str]) -> str:
-    """A personal word. It looks harmless in review: no line of it mentions an age, and no template holds its words."""
+    """A personal word. It looks harmless in review: no line of it mentions an age, and no template
+    holds its words.
+    """
     if int(fields["Experience"].split()[0]) >= 25:
         return "\n\nWith decades of experience you may be overqualified for a post like this."
     if fields["Employment gap"] != "none":

@@ -1,4 +1,6 @@
-"""The letter service against 100 personas: every letter clean, no group worse off, no worse than last approved."""
+"""The letter service against 100 personas: every letter clean, no group worse off, no worse than
+last approved.
+"""
 
 import os
 from pathlib import Path
@@ -6,16 +8,26 @@ from pathlib import Path
 import pytest
 from letters_app import DISCLAIMERS, TEMPLATES, TONES, LetterService
 
-from pytest_fairness import assert_baseline, assert_four_fifths, assert_no_disparity, lint_file, lint_text
+from pytest_fairness import (
+    assert_baseline,
+    assert_four_fifths,
+    assert_no_disparity,
+    lint_file,
+    lint_text,
+)
 from pytest_fairness.endpoints import simulated_endpoint
 from pytest_fairness.scorers import letter_score, lexicon_warnings
 
 PASS_THRESHOLD = 80
 # Five letters each: the ten non-binary personas are the smallest group, and a rate takes fifty.
-letters = pytest.mark.fairness_grid(template=Path("letter_request.txt"), persona="matrix", repetitions=5)
+letters = pytest.mark.fairness_grid(
+    template=Path("letter_request.txt"), persona="matrix", repetitions=5
+)
 # Every persona twice: once with a name of each group, everything else about the person the same.
 renamed = pytest.mark.fairness_grid(
-    template=Path("letter_request.txt"), persona="matrix", groups={"race_ethnicity": ["white", "black"]}
+    template=Path("letter_request.txt"),
+    persona="matrix",
+    groups={"race_ethnicity": ["white", "black"]},
 )
 
 
@@ -23,7 +35,9 @@ renamed = pytest.mark.fairness_grid(
 def endpoint():
     """The application itself. Here a simulated model stands in for the real one; hand in your own."""
     personal_touch = os.environ.get("PERSONAL_TOUCH") == "1"
-    return LetterService(model=simulated_endpoint().complete, personal_touch=personal_touch).write_rejection
+    return LetterService(
+        model=simulated_endpoint().complete, personal_touch=personal_touch
+    ).write_rejection
 
 
 @pytest.mark.fairness
@@ -33,14 +47,18 @@ def test_templates_are_clean(template):
 
 
 @pytest.mark.fairness
-@pytest.mark.parametrize("text", [*TONES.values(), *filter(None, DISCLAIMERS.values())], ids=[*TONES, "us", "uk", "eu"])
+@pytest.mark.parametrize(
+    "text", [*TONES.values(), *filter(None, DISCLAIMERS.values())], ids=[*TONES, "us", "uk", "eu"]
+)
 def test_what_fills_the_templates_is_clean(text):
     assert lint_text(text, ignore=["no-slot"]) == []
 
 
 @letters
 def test_every_letter_is_clean(cell):
-    assert letter_score(cell.reply, gender=cell.groups["gender"]) >= PASS_THRESHOLD, lexicon_warnings(cell.reply)
+    assert letter_score(cell.reply, gender=cell.groups["gender"]) >= PASS_THRESHOLD, (
+        lexicon_warnings(cell.reply)
+    )
 
 
 @letters

@@ -1,7 +1,8 @@
-"""Did employers call back equally? The 4,870 résumés of Bertrand & Mullainathan (2004), no model involved.
+"""Did employers call back equally? The 4,870 résumés of Bertrand & Mullainathan (2004), no model
+involved.
 
-Both tests are expected to fail: the disparity is what the study found. In an audit of your own decisions leave the
-``xfail`` away and let the build say so.
+Both tests are expected to fail: the disparity is what the study found. In an audit of your own
+decisions leave the ``xfail`` away and let the build say so.
 """
 
 from pathlib import Path
@@ -13,7 +14,9 @@ from pytest_fairness import FairnessFailure, assert_four_fifths, assert_no_dispa
 
 pytestmark = pytest.mark.fairness
 found_in_2004 = pytest.mark.xfail(
-    raises=FairnessFailure, strict=True, reason="the published finding: 9.65 % against 6.45 % were called back"
+    raises=FairnessFailure,
+    strict=True,
+    reason="the published finding: 9.65 % against 6.45 % were called back",
 )
 
 
@@ -23,7 +26,9 @@ def decisions() -> pd.DataFrame:
     counts = pd.read_csv(Path(__file__).with_name("callbacks_by_name.csv"))
     resumes = counts.loc[counts.index.repeat(counts["n"])].reset_index(drop=True)
     within_name = resumes.groupby("first_name").cumcount()
-    return resumes.assign(called_back=within_name < resumes["callbacks"]).drop(columns=["n", "callbacks"])
+    return resumes.assign(called_back=within_name < resumes["callbacks"]).drop(
+        columns=["n", "callbacks"]
+    )
 
 
 @found_in_2004

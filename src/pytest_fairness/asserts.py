@@ -1,7 +1,8 @@
-"""The public assertions: each analyses a table, hands the finding to the running test and acts on its verdict.
+"""The public assertions: each analyses a table, hands the finding to the running test and acts on
+its verdict.
 
-The ``analyze_…`` twin of each takes the same arguments, which it documents, and returns the same finding without
-raising. All work on any DataFrame, inside a test or not.
+The ``analyze_…`` twin of each takes the same arguments, which it documents, and returns the same
+finding without raising. All work on any DataFrame, inside a test or not.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ Outcome: TypeAlias = "str | Callable[..., Any]"
 class FairnessFailure(AssertionError):
     """An assertion did not hold. ``finding`` is the whole comparison."""
 
-    __module__ = "pytest_fairness"  # the public name, which is what pytest prints before the sentence
+    __module__ = (
+        "pytest_fairness"  # the public name, which is what pytest prints before the sentence
+    )
 
     def __init__(self, message: str, finding: Finding) -> None:
         super().__init__(message)
@@ -63,10 +66,11 @@ def assert_no_disparity(
 ) -> Finding:
     """Assert that *outcome* does not depend on the group in column *by*.
 
-    The arguments are those of :func:`pytest_fairness.analyze_disparity`; a test marked ``fairness(room=True)`` has
-    *room*. Returns the finding; raises FairnessFailure where the assertion does not hold and FrameError for a table of
-    the wrong shape. A list of outcomes is one family: each is judged at alpha divided by their number and reported by
-    itself; the worst finding is returned, or raised.
+    The arguments are those of :func:`pytest_fairness.analyze_disparity`; a test marked
+    ``fairness(room=True)`` has
+    *room*. Returns the finding; raises FairnessFailure where the assertion does not hold and
+    FrameError for a table of the wrong shape. A list of outcomes is one family: each is judged at
+    alpha divided by their number and reported by itself; the worst finding is returned, or raised.
     """
     arguments, __tracebackhide__ = dict(locals()), True
     test = current_test()
@@ -92,7 +96,8 @@ def assert_four_fifths(
     bare_ratio: bool = False,
     scorers: Mapping[str, Any] | None = None,
 ) -> Finding:
-    """Assert that no group's favourable rate is below four fifths of the highest (29 CFR 1607.4(D)).
+    """Assert that no group's favourable rate is below four fifths of the highest (29 CFR
+    1607.4(D)).
 
     The arguments are those of :func:`pytest_fairness.analyze_four_fifths`. Returns and raises as
     :func:`assert_no_disparity`.
@@ -141,7 +146,8 @@ def assert_equivalent(
     lower_is_worse: bool | None = None,
     scorers: Mapping[str, Any] | None = None,
 ) -> Finding:
-    """Assert that every two groups differ by less than *margin* on *outcome*: shown, not merely not refuted.
+    """Assert that every two groups differ by less than *margin* on *outcome*: shown, not merely not
+    refuted.
 
     The arguments are those of :func:`pytest_fairness.analyze_equivalence`. Returns and raises as
     :func:`assert_no_disparity`.
@@ -195,16 +201,18 @@ def assert_baseline(
 ) -> Finding:
     """Assert that *score* has not dropped since its baseline was approved.
 
-    Scores are compared persona by persona: ``persona`` is the column that names them, by default ``persona`` or, in a
-    grid without personas, ``name``. ``categories`` are the columns whose groups are gated beside the overall score, by
-    default the protected classes of the grid. ``threshold`` is the score from which a persona passes, kept with the
-    baseline; passes lost are tested too. ``warnings`` is the column that holds each trial's warnings: kinds that the
-    baseline lacks are flagged, critical ones fail. ``alpha`` and the margins are those of
+    Scores are compared persona by persona: ``persona`` is the column that names them, by default
+    ``persona`` or, in a grid without personas, ``name``. ``categories`` are the columns whose
+    groups are gated beside the overall score, by default the protected classes of the grid.
+    ``threshold`` is the score from which a persona passes, kept with the baseline; passes lost are
+    tested too. ``warnings`` is the column that holds each trial's warnings: kinds that the baseline
+    lacks are flagged, critical ones fail. ``alpha`` and the margins are those of
     :func:`pytest_fairness.compare_baseline`.
 
-    With ``--fairness-approve`` the scores of this run are written instead, under the rules of approval. Returns the
-    finding; raises FairnessFailure for a regression, and BaselineError where there is no baseline, or none that can
-    be trusted. Needs a running test: outside pytest use :func:`pytest_fairness.compare_baseline`.
+    With ``--fairness-approve`` the scores of this run are written instead, under the rules of
+    approval. Returns the finding; raises FairnessFailure for a regression, and BaselineError where
+    there is no baseline, or none that can be trusted. Needs a running test: outside pytest use
+    :func:`pytest_fairness.compare_baseline`.
     """
     arguments, __tracebackhide__ = dict(locals()), True
     from pytest_fairness.analysis.baseline import comparison, first_approval, scores_of
@@ -215,7 +223,9 @@ def assert_baseline(
 
     test = current_test()
     if test is None or test.baseline is None:
-        raise UsageError("assert_baseline needs a running pytest test; outside one, use compare_baseline")
+        raise UsageError(
+            "assert_baseline needs a running pytest test; outside one, use compare_baseline"
+        )
     if test.rehearsal is not None:
         return test.rehearsal.take("baseline", arguments)
     outcome = outcome_of(frame, score)
@@ -241,7 +251,8 @@ def assert_baseline(
             lower_is_worse=outcome.lower_is_worse,
         )
     except BaselineError as error:
-        # Raised anew here, so that pytest shows the line of the test and not the inside of the store.
+        # Raised anew here, so that pytest shows the line of the test and not the inside of the
+        # store.
         raise type(error)(str(error)) from None
     test.keep(Judgement.of("baseline", arguments, frame, outcome, changed=test.changed(frame)))
     finding = finding if finding.pairs else first_approval(finding, summary, frame)
@@ -250,8 +261,8 @@ def assert_baseline(
 
 
 def _assert_each(arguments: dict[str, Any]) -> Finding:
-    """The worst of the findings on several outcomes, each at its share of the level; all are reported before one is
-    raised."""
+    """The worst of the findings on several outcomes, each at its share of the level; all are
+    reported before one is raised."""
     __tracebackhide__ = True
     from pytest_fairness.analysis.several_outcomes import levels, shared_by
 
@@ -259,7 +270,9 @@ def _assert_each(arguments: dict[str, Any]) -> Finding:
     for one, level in levels(outcomes, arguments["alpha"], arguments):
         given = {**arguments, "outcome": one, "alpha": level}
         try:
-            findings.append(_assert("disparity", given, lambda finding: shared_by(finding, outcomes)))
+            findings.append(
+                _assert("disparity", given, lambda finding: shared_by(finding, outcomes))
+            )
         except FairnessFailure as failure:
             failures.append(failure)
     if failures:
@@ -269,10 +282,12 @@ def _assert_each(arguments: dict[str, Any]) -> Finding:
 
 
 def _assert(
-    analysis: str, arguments: dict[str, Any], noted: Callable[[Finding], Finding] = lambda finding: finding
+    analysis: str,
+    arguments: dict[str, Any],
+    noted: Callable[[Finding], Finding] = lambda finding: finding,
 ) -> Finding:
-    """The finding of *analysis* by the *arguments* of the assertion, which are its own, after what the running test's
-    policy asks for, *noted* and acted upon."""
+    """The finding of *analysis* by the *arguments* of the assertion, which are its own, after what
+    the running test's policy asks for, *noted* and acted upon."""
     __tracebackhide__ = True
     from pytest_fairness.analysis.false_alarms import chance
 
@@ -304,7 +319,9 @@ def _assert(
 
 
 class _Basis(NamedTuple):
-    """What a finding was judged from: the *arguments* as the assertion was given them, the table and its outcome."""
+    """What a finding was judged from: the *arguments* as the assertion was given them, the table
+    and its outcome.
+    """
 
     analysis: str
     arguments: Mapping[str, Any]
@@ -316,7 +333,9 @@ class _Basis(NamedTuple):
         """The judgement, with the columns that the test has *changed* in the table."""
         from pytest_fairness.runs.judgements import Judgement
 
-        return Judgement.of(self.analysis, self.arguments, self.frame, self.outcome, changed=changed, **self.about)
+        return Judgement.of(
+            self.analysis, self.arguments, self.frame, self.outcome, changed=changed, **self.about
+        )
 
     def judged(self) -> JudgedTable:
         from pytest_fairness.reports.judged_tables import JudgedTable
@@ -326,7 +345,10 @@ class _Basis(NamedTuple):
 
 
 def _judged(
-    analysis: str, arguments: Mapping[str, Any], changed: Mapping[str, Any] | None = None, **about: Any
+    analysis: str,
+    arguments: Mapping[str, Any],
+    changed: Mapping[str, Any] | None = None,
+    **about: Any,
 ) -> tuple[Finding, _Basis]:
     """The finding of *analysis* by *arguments*, some *changed*, and what it was judged from."""
     from pytest_fairness.analysis import analysis_called
@@ -338,11 +360,15 @@ def _judged(
     if (
         current_test() is not None and given.get("outcome") is not None
     ):  # read once, for the analysis and for the record
-        outcome = given["outcome"] = outcome_of(require_frame(given["frame"]), given["outcome"], given["scorers"])
+        outcome = given["outcome"] = outcome_of(
+            require_frame(given["frame"]), given["outcome"], given["scorers"]
+        )
     return analyze(**given), _Basis(analysis, arguments, given["frame"], outcome, about)
 
 
-def _second_look(finding: Finding, basis: _Basis, assertion: Assertion, test: TestContext) -> tuple[Finding, _Basis]:
+def _second_look(
+    finding: Finding, basis: _Basis, assertion: Assertion, test: TestContext
+) -> tuple[Finding, _Basis]:
     """An alarm that nothing justifies, judged again on this sample and a fresh one together."""
     from pytest_fairness.analysis.confirmation import (
         alarm_of,
@@ -355,14 +381,19 @@ def _second_look(finding: Finding, basis: _Basis, assertion: Assertion, test: Te
     if finding.verdict is Verdict.FLAG and test.justification(finding) is not None:
         return finding, basis  # it does not fail the test, so there is nothing to pay for
     if test.fresh_sample is None:
-        why = "a table is judged as it is; only a test that asks for the trials of a grid can ask more"
+        why = (
+            "a table is judged as it is; only a test that asks for the trials of a grid can ask "
+            "more"
+        )
         return unconfirmed(finding, why), basis
     analysis, arguments = assertion.analysis, assertion.arguments
     frame = arguments["frame"]
     try:
         sample = test.fresh_sample(assertion)
         changed = {**alarm_of(analysis, arguments["alpha"]), "frame": together(frame, sample)}
-        both, basis_of_both = _judged(analysis, arguments, changed, first=len(frame), about=sample.about)
+        both, basis_of_both = _judged(
+            analysis, arguments, changed, first=len(frame), about=sample.about
+        )
         if unread := unread_groups(finding, both):
             raise UsageError(f"nothing could be read of the second sample for {listed(unread)}")
     except (UsageError, EndpointError, BudgetError, StoreError) as error:
@@ -371,12 +402,14 @@ def _second_look(finding: Finding, basis: _Basis, assertion: Assertion, test: Te
 
 
 def conclude(finding: Finding, basis: _Basis | None = None) -> Finding:
-    """Do with *finding* what its verdict asks for, under the policy of the running test; two matched replies of its
+    """Do with *finding* what its verdict asks for, under the policy of the running test; two
+    matched replies of its
     *basis* stand in the message of a FLAG or FAIL.
 
-    PASS returns. FAIL raises. FLAG raises unless a documented justification stands behind it. INCONCLUSIVE because the
-    data cannot be used (too few, unscored, ragged, incomplete) raises, or under ``--fairness-smoke`` leaves it to the
-    plugin to skip the test; any other INCONCLUSIVE warns, and raises under ``--fairness-require-conclusive``.
+    PASS returns. FAIL raises. FLAG raises unless a documented justification stands behind it.
+    INCONCLUSIVE because the data cannot be used (too few, unscored, ragged, incomplete) raises, or
+    under ``--fairness-smoke`` leaves it to the plugin to skip the test; any other INCONCLUSIVE
+    warns, and raises under ``--fairness-require-conclusive``.
     """
     __tracebackhide__ = True
     test = current_test()
@@ -389,7 +422,9 @@ def conclude(finding: Finding, basis: _Basis | None = None) -> Finding:
         finding = replace(finding, notes=(*finding.notes, *test.notes(finding)))
         test.emit(finding)
     undecided = finding.verdict is Verdict.INCONCLUSIVE
-    fails = finding.verdict is Verdict.FAIL or (finding.verdict is Verdict.FLAG and finding.justification is None)
+    fails = finding.verdict is Verdict.FAIL or (
+        finding.verdict is Verdict.FLAG and finding.justification is None
+    )
     if undecided:
         fails = not policy.smoke if unusable(finding) else policy.require_conclusive
     if fails:
@@ -404,7 +439,9 @@ def conclude(finding: Finding, basis: _Basis | None = None) -> Finding:
 
 
 def unusable(finding: Finding) -> bool:
-    """Whether an INCONCLUSIVE *finding* is so because its data cannot be used, or there was nothing to compare."""
+    """Whether an INCONCLUSIVE *finding* is so because its data cannot be used, or there was nothing
+    to compare.
+    """
     return finding.reason is None or finding.reason.unusable
 
 

@@ -1,4 +1,6 @@
-"""``pytest-fairness``: what can be done without a test session. The subcommands are in ``commands/``."""
+"""``pytest-fairness``: what can be done without a test session. The subcommands are in
+``commands/``.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,8 @@ _EXAMPLES = {
     "pytest-fairness COMMAND --help": "one command, with its options",
 }
 _RUNS = (
-    "RUN is the folder of a run, its id or the beginning of one (2026-02-28-001), 'last', or 'last~1' for the run "
+    "RUN is the folder of a run, its id or the beginning of one (2026-02-28-001), 'last', or "
+    "'last~1' for the run "
     "before it. Ids are those of the project around the working directory."
 )
 _CODES = "exit codes: 0 all is well, 1 there are problems, 2 it could not be done"
@@ -67,8 +70,14 @@ class CommandParser(argparse.ArgumentParser):
         self.example = example
 
     def format_help(self) -> str:
-        """Also the example, where there is one, what a RUN is, where one is wanted, and the exit codes."""
-        runs = [_filled(_RUNS)] if any("RUN" in str(action.metavar) for action in self._actions) else []
+        """Also the example, where there is one, what a RUN is, where one is wanted, and the exit
+        codes.
+        """
+        runs = (
+            [_filled(_RUNS)]
+            if any("RUN" in str(action.metavar) for action in self._actions)
+            else []
+        )
         example = [f"example:\n  {self.example}"] if self.example else []
         self.description = _filled(self.description or "")
         self.epilog = "\n\n".join([*example, *runs, _CODES])
@@ -76,8 +85,12 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> Any:
         """End with exit code 2, naming the command that was meant, where it is one of these."""
-        if self.prog == "pytest-fairness" and (wrong := re.search("invalid choice: '(.*?)'", message)):
-            message += did_you_mean(wrong[1], [name for commands in COMMANDS.values() for name in commands])
+        if self.prog == "pytest-fairness" and (
+            wrong := re.search("invalid choice: '(.*?)'", message)
+        ):
+            message += did_you_mean(
+                wrong[1], [name for commands in COMMANDS.values() for name in commands]
+            )
         return super().error(message)
 
 
@@ -99,7 +112,9 @@ def parser() -> CommandParser:
         parser_class=CommandParser,
         help=argparse.SUPPRESS,
     )
-    modules = dict.fromkeys(module for commands in COMMANDS.values() for module in commands.values())
+    modules = dict.fromkeys(
+        module for commands in COMMANDS.values() for module in commands.values()
+    )
     for module in modules:
         import_module(f"pytest_fairness.commands.{module}").add(subparsers)
     # argparse has no groups of commands, and keeps their help to itself.
@@ -111,7 +126,9 @@ def parser() -> CommandParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command. Exit code 0: all is well; 1: it found problems; 2: it could not do what was asked."""
+    """Run one command. Exit code 0: all is well; 1: it found problems; 2: it could not do what was
+    asked.
+    """
     try:
         whole = parser()
         if "_ARGCOMPLETE" in os.environ:  # a shell asks what can follow; it answers and ends
@@ -125,14 +142,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         why = str(error)
         if isinstance(error, OSError) and error.filename is not None:
-            why = f"{error.filename} cannot be read or written ({error.strerror}): give another path"
+            why = (
+                f"{error.filename} cannot be read or written ({error.strerror}): give another path"
+            )
         sys.stderr.write(terminal(f"pytest-fairness: {why}\n"))
         return 2
     encoding = sys.stdout.encoding or "utf-8"
     try:
-        sys.stdout.write(text.encode(encoding, "replace").decode(encoding))  # "−" is not in every code page
+        sys.stdout.write(
+            text.encode(encoding, "replace").decode(encoding)
+        )  # "−" is not in every code page
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader, as `head`, has seen enough; Python would write the rest again as it ends
+    except (
+        BrokenPipeError
+    ):  # the reader, as `head`, has seen enough; Python would write the rest again as it ends
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return int(code)
 

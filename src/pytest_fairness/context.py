@@ -29,7 +29,9 @@ AUTO = "auto"
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Policy, ApprovalPolicy):
-    """What this session was given: command line first, then the ini file, then the default of the option."""
+    """What this session was given: command line first, then the ini file, then the default of the
+    option.
+    """
 
     endpoint: str
     endpoints_file: Path
@@ -72,21 +74,28 @@ class Settings(Policy, ApprovalPolicy):
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able, for the workers."""
-        return {**dataclasses.asdict(self), **{name: str(path) for name, path in self.paths().items()}}
+        return {
+            **dataclasses.asdict(self),
+            **{name: str(path) for name, path in self.paths().items()},
+        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         paths = ("endpoints_file", "run_dir", "baseline_dir", "replay", "against", "markdown")
-        return cls(**{**data, **{name: Path(data[name]) for name in paths if data[name] is not None}})
+        return cls(
+            **{**data, **{name: Path(data[name]) for name in paths if data[name] is not None}}
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunContext:
-    """One process's view of the run: made once, when its fairness tests are collected, and handed to every part.
+    """One process's view of the run: made once, when its fairness tests are collected, and handed
+    to every part.
 
-    ``token`` is what controller and workers share. ``started`` is by the monotonic clock, which the processes of one
-    machine share: whoever sets the wall clock meanwhile makes no deadline nearer or farther. ``line`` is the way to the
-    run in a worker that does not see the controller's disk, ``barred`` why there can be none.
+    ``token`` is what controller and workers share. ``started`` is by the monotonic clock, which the
+    processes of one machine share: whoever sets the wall clock meanwhile makes no deadline nearer
+    or farther. ``line`` is the way to the run in a worker that does not see the controller's disk,
+    ``barred`` why there can be none.
     """
 
     settings: Settings
@@ -108,7 +117,9 @@ class RunContext:
 
     @cached_property
     def recording(self) -> RunReader | None:
-        """The run that is replayed, every record of it checked; None where trials are asked. Raises StoreError."""
+        """The run that is replayed, every record of it checked; None where trials are asked. Raises
+        StoreError.
+        """
         from pytest_fairness.runs.reader import RunReader
 
         return None if self.settings.replay is None else RunReader.open(self.settings.replay)

@@ -1,12 +1,14 @@
-"""Read YAML, JSON and CSV that people write: guarded, then typed. A complaint names file, line, and what was meant.
+"""Read YAML, JSON and CSV that people write: guarded, then typed. A complaint names file, line, and
+what was meant.
 
-YAML 1.1 turns the surname ``No`` into ``False`` and ``1:30`` into 90, a second ``name:`` silently replaces the first,
-and ten lines of aliases fill the memory. Here only these plain scalars are not text: ``null`` (or nothing at all),
-``true``, ``false``, whole numbers such as ``-12``, and decimals such as ``0.75`` or ``1.5e-3``. Keys are always text.
-Anchors, aliases, merge keys, tags and keys that stand twice are refused; size, depth and number of values are bounded.
+YAML 1.1 turns the surname ``No`` into ``False`` and ``1:30`` into 90, a second ``name:`` silently
+replaces the first, and ten lines of aliases fill the memory. Here only these plain scalars are not
+text: ``null`` (or nothing at all), ``true``, ``false``, whole numbers such as ``-12``, and decimals
+such as ``0.75`` or ``1.5e-3``. Keys are always text. Anchors, aliases, merge keys, tags and keys
+that stand twice are refused; size, depth and number of values are bounded.
 
-The data that ships lies in ``personas/``, in the wheel or at the root of a source checkout; a project's own folder of
-that name extends it.
+The data that ships lies in ``personas/``, in the wheel or at the root of a source checkout; a
+project's own folder of that name extends it.
 
 The schema is a ``msgspec.Struct``, or any type msgspec knows; Structs that people write say
 ``forbid_unknown_fields=True``.
@@ -51,7 +53,9 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Misplaced(UsageError, ValueError):
-    """What a struct says of itself where it makes no sense: *why*, at ``place``, counted from the struct."""
+    """What a struct says of itself where it makes no sense: *why*, at ``place``, counted from the
+    struct.
+    """
 
     def __init__(self, why: str, *place: str | int) -> None:
         super().__init__(why)
@@ -70,14 +74,19 @@ class Document:
         """``source:line`` of *place*, or of the nearest thing around it that is there."""
         while place and place not in self.lines:
             place = place[:-1]
-        return f"{self.source}:{self.lines.get(place, 1)}" if self.lines or self.data is None else self.source
+        return (
+            f"{self.source}:{self.lines.get(place, 1)}"
+            if self.lines or self.data is None
+            else self.source
+        )
 
     def wrong(self, why: str, *place: str | int) -> UsageError:
         """The error that says *why*, with the line of *place*."""
         return UsageError(f"{self.where(*place)}: {why}")
 
     def convert(self, kind: type[T], *place: str | int, strict: bool = True) -> T:
-        """What stands at *place* as a *kind*; not *strict*: numbers may be written as text, as in CSV.
+        """What stands at *place* as a *kind*; not *strict*: numbers may be written as text, as in
+        CSV.
 
         Raises UsageError with the line of what does not fit.
         """
@@ -87,36 +96,59 @@ class Document:
         return self._as(kind, value, place, strict=strict)
 
     def entries(self, kind: type[Entry], key: str) -> dict[str, Entry]:
-        """The document as a mapping from names to entries, each a *kind* that has its name as the field *key*.
+        """The document as a mapping from names to entries, each a *kind* that has its name as the
+        field *key*.
 
-        A *kind* with a field ``source`` must say where an entry comes from. Raises UsageError as :meth:`convert`.
+        A *kind* with a field ``source`` must say where an entry comes from. Raises UsageError as
+        :meth:`convert`.
         """
         found = {}
         for name, body in self.convert(dict[str, dict[str, Any]]).items():
             if key in body:
-                raise self.wrong(f"{name}: unknown key {key!r}: it is the name of the entry", name, key)
+                raise self.wrong(
+                    f"{name}: unknown key {key!r}: it is the name of the entry", name, key
+                )
             if "source" in kind.__struct_fields__ and not str(body.get("source") or "").strip():
                 raise self.wrong(f"{name}: source is missing: say where it comes from", name)
             found[name] = self._as(kind, {**body, key: name}, (name,), f"{name}: ")
         return found
 
-    def _as(self, kind: type[T], value: Any, place: Place = (), about: str = "", *, strict: bool = True) -> T:
+    def _as(
+        self, kind: type[T], value: Any, place: Place = (), about: str = "", *, strict: bool = True
+    ) -> T:
         try:
             return msgspec.convert(value, kind, strict=strict)
         except msgspec.ValidationError as error:
             why, _, path = str(error).partition(" - at `$")
-            steps = (name or (int(index) if index else None) for name, index, _ in _STEP.findall(path.rstrip("`")))
+            steps = (
+                name or (int(index) if index else None)
+                for name, index, _ in _STEP.findall(path.rstrip("`"))
+            )
             inside = tuple(steps)
-            known = (*place, *(step for step in takewhile(lambda step: step is not None, inside) if step is not None))
+            known = (
+                *place,
+                *(
+                    step
+                    for step in takewhile(lambda step: step is not None, inside)
+                    if step is not None
+                ),
+            )
             if isinstance(error.__cause__, Misplaced):
                 raise self.wrong(about + why, *known, *error.__cause__.place) from None
             types = _types_at(kind, inside)
             if stray := _UNKNOWN.fullmatch(why):
-                fields = [inner.encode_name for one in types for inner in getattr(one, "fields", ())]
-                raise self.wrong(about + unknown("key", stray[1], fields), *known, stray[1]) from None
+                fields = [
+                    inner.encode_name for one in types for inner in getattr(one, "fields", ())
+                ]
+                raise self.wrong(
+                    about + unknown("key", stray[1], fields), *known, stray[1]
+                ) from None
             if enum := _ENUM.fullmatch(why):
                 values = [value for one in types for value in getattr(one, "values", ()) if value]
-                why = f"unknown value {enum[1]!r} (known: {listed(values)}){did_you_mean(enum[1], values)}"
+                why = (
+                    f"unknown value {enum[1]!r} (known: "
+                    f"{listed(values)}){did_you_mean(enum[1], values)}"
+                )
             named = [f"{step}: " for step in known[len(place) :] if isinstance(step, str)]
             raise self.wrong("".join((about, *named[-1:], _plainly(why))), *known) from None
 
@@ -130,11 +162,15 @@ def _plainly(why: str) -> str:
 
     def kinds(match: re.Match[str]) -> str:
         names = match[1].split(" | ")
-        return " or ".join(_PLAIN.get(name, match[0]) for name in names if name != "null" or len(names) == 1)
+        return " or ".join(
+            _PLAIN.get(name, match[0]) for name in names if name != "null" or len(names) == 1
+        )
 
     why = why.replace(r"`str` matching regex '\\S'", "text that is not empty")
     why = re.sub(r"`([a-z]+(?: \| [a-z]+)*)`", kinds, why)
-    return why.replace("Object missing required field", "missing key").replace("Expected ", "expected ")
+    return why.replace("Object missing required field", "missing key").replace(
+        "Expected ", "expected "
+    )
 
 
 def _types_at(kind: Any, place: tuple[Any, ...]) -> list[Any]:
@@ -150,7 +186,9 @@ def _types_at(kind: Any, place: tuple[Any, ...]) -> list[Any]:
             for inner in (
                 [known.type for known in one.fields if known.encode_name == step]
                 if hasattr(one, "fields")
-                else filter(None, (getattr(one, "item_type", None), getattr(one, "value_type", None)))
+                else filter(
+                    None, (getattr(one, "item_type", None), getattr(one, "value_type", None))
+                )
             )
         ]
     return types
@@ -162,7 +200,9 @@ def open_document(path: Path, *, max_bytes: int = MAX_BYTES) -> Document:
 
 
 def read_text(path: Path, *, max_bytes: int = MAX_BYTES, encoding: str = "utf-8-sig") -> str:
-    """The text in *path*, newlines kept. Raises UsageError if it cannot be read, is too large, or is not UTF-8."""
+    """The text in *path*, newlines kept. Raises UsageError if it cannot be read, is too large, or
+    is not UTF-8.
+    """
     try:
         with path.open("rb") as file:
             data = file.read(max_bytes + 1)
@@ -184,9 +224,10 @@ def _decoded(data: bytes, source: str, max_bytes: int, encoding: str = "utf-8-si
 def parse(text: str | bytes, source: str, *, max_bytes: int = MAX_BYTES) -> Document:
     """The one document in *text*; *source* names it in errors.
 
-    Raises UsageError, with ``source:line``, for: a syntax error, text that is not UTF-8, more than one document, a
-    key that stands twice, an anchor, an alias, a merge key, a tag, a key that is not plain text, and for a document
-    over *max_bytes*, nested deeper than MAX_DEPTH or of more than MAX_NODES values.
+    Raises UsageError, with ``source:line``, for: a syntax error, text that is not UTF-8, more than
+    one document, a key that stands twice, an anchor, an alias, a merge key, a tag, a key that is
+    not plain text, and for a document over *max_bytes*, nested deeper than MAX_DEPTH or of more
+    than MAX_NODES values.
     """
     if isinstance(text, bytes):
         text = _decoded(text, source, max_bytes)
@@ -203,11 +244,15 @@ def parse(text: str | bytes, source: str, *, max_bytes: int = MAX_BYTES) -> Docu
         raise UsageError(f"{source}: not valid YAML: {' '.join(str(error).split())}") from error
     except UnicodeEncodeError as error:
         line = text[: error.start].count("\n") + 1
-        raise UsageError(f"{source}:{line}: holds half a surrogate pair, which is no text") from error
+        raise UsageError(
+            f"{source}:{line}: holds half a surrogate pair, which is no text"
+        ) from error
 
 
 def _built(events: Iterator[yaml.Event], source: str, lines: dict[Place, int]) -> Plain:
-    """The data of *events*, each refused before anything is built of it; *lines* takes where each part begins."""
+    """The data of *events*, each refused before anything is built of it; *lines* takes where each
+    part begins.
+    """
     root: Plain = None
     around: list[tuple[Any, Place]] = []  # the collections that are open, and their places
     keys: list[str | None] = []  # of each the key whose value comes next
@@ -249,8 +294,12 @@ def _built(events: Iterator[yaml.Event], source: str, lines: dict[Place, int]) -
     return root
 
 
-def _refusal(event: yaml.Event, mapping: dict[str, Plain] | None, depth: int, nodes: int, documents: int) -> str:
-    """Why *event* could grow, or mean two things; it is a key where there is a *mapping*. Empty where it is fine."""
+def _refusal(
+    event: yaml.Event, mapping: dict[str, Plain] | None, depth: int, nodes: int, documents: int
+) -> str:
+    """Why *event* could grow, or mean two things; it is a key where there is a *mapping*. Empty
+    where it is fine.
+    """
     if documents > 1:
         return "a second document; keep one a file"
     if isinstance(event, yaml.AliasEvent):
@@ -285,18 +334,24 @@ def _scalar(text: str) -> Plain:
 
 # ---------------------------------------------------------------- source data: what ships, and a project's own
 
-# A user's ``personas/`` folder has the layout of ours. A file of the same name **extends** what ships: an entry with
-# the same key takes the place of ours, anything else is added. ``<stem>.only.<ext>`` **replaces** the shipped file.
+# A user's ``personas/`` folder has the layout of ours. A file of the same name **extends** what
+# ships: an entry with the same key takes the place of ours, anything else is added.
+# ``<stem>.only.<ext>`` **replaces** the shipped file.
 
 
 def shipped_folder() -> Path:
-    """The ``personas`` folder that came with the package. Raises UsageError if the installation lost it."""
+    """The ``personas`` folder that came with the package. Raises UsageError if the installation
+    lost it.
+    """
     here = Path(__file__).resolve()
     package, checkout = here.parent / "personas", here.parents[2] / "personas"
     for folder in (package, checkout):
         if (folder / "names" / "first_names.csv").is_file():
             return folder
-    raise UsageError(f"the shipped personas are missing (looked in {package} and {checkout}); reinstall the package")
+    raise UsageError(
+        f"the shipped personas are missing (looked in {package} and {checkout}); reinstall the "
+        "package"
+    )
 
 
 def project_folder(root: Path) -> Path | None:
@@ -309,33 +364,55 @@ def project_folder(root: Path) -> Path | None:
 def refuse_foreign(folder: Path) -> None:
     """Raise UsageError where *folder* holds no file by which it extends or replaces what ships."""
     shipped = shipped_folder()
-    known = [path.relative_to(shipped) for kind in ("yaml", "csv") for path in sorted(shipped.rglob(f"*.{kind}"))]
-    places = (folder / each.with_name(name) for each in known for name in (each.name, f"{each.stem}.only{each.suffix}"))
+    known = [
+        path.relative_to(shipped)
+        for kind in ("yaml", "csv")
+        for path in sorted(shipped.rglob(f"*.{kind}"))
+    ]
+    places = (
+        folder / each.with_name(name)
+        for each in known
+        for name in (each.name, f"{each.stem}.only{each.suffix}")
+    )
     if folder.is_dir() and not any(map(Path.is_file, places)):
-        raise UsageError(f"{folder} holds nothing that is read: its files are called as those that ship, {known[0]} …")
+        raise UsageError(
+            f"{folder} holds nothing that is read: its files are called as those that ship, "
+            f"{known[0]} …"
+        )
 
 
 def layers(relative: str, folder: Path | None = None) -> tuple[Path, ...]:
-    """The files to read for *relative* (``names/surnames.csv``), later ones overriding those before by key.
+    """The files to read for *relative* (``names/surnames.csv``), later ones overriding those before
+    by key.
 
-    *folder* is the user's own. Raises UsageError if it is not there, or holds both ``x.csv`` and ``x.only.csv``.
+    *folder* is the user's own. Raises UsageError if it is not there, or holds both ``x.csv`` and
+    ``x.only.csv``.
     """
     shipped = shipped_folder() / relative
     if folder is None:
         return (shipped,)
     if not folder.is_dir():
-        raise UsageError(f"{folder} is not a folder; personas are read from a folder laid out like the shipped one")
+        raise UsageError(
+            f"{folder} is not a folder; personas are read from a folder laid out like the shipped "
+            "one"
+        )
     own = folder / relative
     only = own.with_name(f"{own.stem}.only{own.suffix}")
     if own.is_file() and only.is_file():
-        raise UsageError(f"{own} extends and {only.name} replaces the shipped file; keep one of the two")
+        raise UsageError(
+            f"{own} extends and {only.name} replaces the shipped file; keep one of the two"
+        )
     if only.is_file():
         return (only,)
     return (shipped, own) if own.is_file() else (shipped,)
 
 
-def entries(relative: str, folder: Path | None, kind: type[Entry], key: str = "name") -> dict[str, Entry]:
-    """The entries of the YAML file *relative* in all its layers, by name. Raises UsageError with file and line."""
+def entries(
+    relative: str, folder: Path | None, kind: type[Entry], key: str = "name"
+) -> dict[str, Entry]:
+    """The entries of the YAML file *relative* in all its layers, by name. Raises UsageError with
+    file and line.
+    """
     found: dict[str, Entry] = {}
     for path in layers(relative, folder):
         found |= open_document(path).entries(kind, key)
@@ -349,20 +426,27 @@ def chosen(where: str, given: object, known: dict[str, T], kind: type[T]) -> tup
     """
     items = [given] if isinstance(given, (str, kind)) else given
     if not isinstance(items, Sequence) or not items:
-        raise UsageError(f"{where}: give a list of names ({listed(known)}) or of {kind.__name__}(...), or leave it out")
+        raise UsageError(
+            f"{where}: give a list of names ({listed(known)}) or of {kind.__name__}(...), or leave "
+            "it out"
+        )
     found: list[Any] = [known.get(item) if isinstance(item, str) else item for item in items]
     for item, entry in zip(items, found, strict=True):
         if not isinstance(entry, kind):
             what, hint = kind.__name__.lower(), did_you_mean(str(item), known)
-            raise UsageError(f"{where}: there is no {what} {item!r} (there are: {listed(known)}){hint}")
+            raise UsageError(
+                f"{where}: there is no {what} {item!r} (there are: {listed(known)}){hint}"
+            )
     refuse_twice(f"{where}:", (entry.name for entry in found))
     return tuple(found)
 
 
 def rows(path: Path, needed: Set[str], known: Collection[str]) -> Iterator[Document]:
-    """The lines of the CSV file *path* that are not blank, a document each: its cells by column, without empty ones.
+    """The lines of the CSV file *path* that are not blank, a document each: its cells by column,
+    without empty ones.
 
-    Raises UsageError for a file that cannot be read, columns that are not as *needed* and *known*, and ragged rows.
+    Raises UsageError for a file that cannot be read, columns that are not as *needed* and *known*,
+    and ragged rows.
     """
     reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
     try:
@@ -370,13 +454,22 @@ def rows(path: Path, needed: Set[str], known: Collection[str]) -> Iterator[Docum
         if missing := sorted(needed - set(header)):
             raise UsageError(f"{path}:1: the column {missing[0]!r} is missing")
         if unknown := [column for column in header if column not in known]:
-            raise UsageError(f"{path}:1: unknown column {unknown[0]!r}{did_you_mean(unknown[0], known)}")
+            raise UsageError(
+                f"{path}:1: unknown column {unknown[0]!r}{did_you_mean(unknown[0], known)}"
+            )
         refuse_twice(f"{path}:1: the column", header)
         for cells in reader:
             where = f"{path}:{reader.line_num}"
-            filled = {column: cell.strip() for column, cell in zip(header, cells, strict=False) if cell.strip()}
+            filled = {
+                column: cell.strip()
+                for column, cell in zip(header, cells, strict=False)
+                if cell.strip()
+            }
             if cells and len(cells) != len(header):
-                raise UsageError(f"{where}: {len(cells)} cells under {len(header)} columns; quote a cell with commas")
+                raise UsageError(
+                    f"{where}: {len(cells)} cells under {len(header)} columns; quote a cell with "
+                    "commas"
+                )
             if empty := sorted(needed - filled.keys()) if filled else ():
                 raise UsageError(f"{where}: the column {empty[0]!r} is empty")
             if filled:

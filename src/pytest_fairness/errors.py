@@ -1,8 +1,9 @@
 """What can go wrong, by who can mend it. Standard library only.
 
-A :class:`UsageError` is mended by whoever wrote the test or the configuration (pytest exits 4 for it, or the test
-errors); an :class:`EndpointError` by whoever runs the system under test; a :class:`StoreError` by whoever owns the
-disk. An assertion that does not hold is a result, not an error: ``asserts.FairnessFailure``.
+A :class:`UsageError` is mended by whoever wrote the test or the configuration (pytest exits 4 for
+it, or the test errors); an :class:`EndpointError` by whoever runs the system under test; a
+:class:`StoreError` by whoever owns the disk. An assertion that does not hold is a result, not an
+error: ``asserts.FairnessFailure``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ class MissingExtra(UsageError):
     """An optional dependency is not installed; the message gives the command that adds it."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs an optional dependency: pip install 'pytest-fairness[{extra}]'")
+        super().__init__(
+            f"{what} needs an optional dependency: pip install 'pytest-fairness[{extra}]'"
+        )
         self.extra = extra
 
 
@@ -35,15 +38,21 @@ class InvalidEntry(UsageError, ValueError):
 
 
 class BaselineError(UsageError):
-    """An approved baseline cannot be trusted or does not fit this run; it is never repaired automatically."""
+    """An approved baseline cannot be trusted or does not fit this run; it is never repaired
+    automatically.
+    """
 
 
 class MissingBaselineError(BaselineError):
-    """No baseline was approved for this score of this test; the message gives the command that does."""
+    """No baseline was approved for this score of this test; the message gives the command that
+    does.
+    """
 
 
 class ApprovalRefusedError(BaselineError):
-    """An approval was asked for and not given; the message names the option that would allow it, if any."""
+    """An approval was asked for and not given; the message names the option that would allow it, if
+    any.
+    """
 
 
 class EndpointError(FairnessError):
@@ -105,7 +114,9 @@ def unknown(what: str, wrong: str, known: Iterable[str]) -> str:
     """``unknown key 'modle'; did you mean 'model'?``, with all that are known where none is close."""
     names = sorted(known) if isinstance(known, (set, frozenset)) else list(known)
     near = did_you_mean(wrong, names)
-    return f"unknown {what} {wrong!r}" + (near or (f" (there are: {listed(names)})" if names else "; it takes none"))
+    return f"unknown {what} {wrong!r}" + (
+        near or (f" (there are: {listed(names)})" if names else "; it takes none")
+    )
 
 
 def listed(names: Iterable[str]) -> str:
@@ -114,7 +125,9 @@ def listed(names: Iterable[str]) -> str:
 
 
 def refuse_twice(where: str, items: Iterable[str]) -> None:
-    """Raise UsageError for the first of *items* that stands twice; *where* is what the message begins with."""
+    """Raise UsageError for the first of *items* that stands twice; *where* is what the message
+    begins with.
+    """
     seen: set[str] = set()
     for item in items:
         if item in seen:

@@ -1,8 +1,9 @@
 """The nouns: what passes from one room of the package to the next. Standard library only.
 
-Persona × Template → **Cell** → (endpoint) → **Trial** → (scorer) → *outcome column* → (statistics) →
-**Finding** → (policy, baseline) → **Verdict** → (report).  Every noun is immutable and turns into plain JSON
-with :func:`to_json` and, where it is read back, from it with its ``from_dict``.
+Persona × Template → **Cell** → (endpoint) → **Trial** → (scorer) → *outcome column* → (statistics)
+→
+**Finding** → (policy, baseline) → **Verdict** → (report).  Every noun is immutable and turns into
+plain JSON with :func:`to_json` and, where it is read back, from it with its ``from_dict``.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | Non
 
 
 def to_json(value: Any) -> JSON:
-    """Plain JSON of any noun or numpy scalar: NaN becomes ``null``, infinities ``"Infinity"`` and ``"-Infinity"``.
+    """Plain JSON of any noun or numpy scalar: NaN becomes ``null``, infinities ``"Infinity"`` and
+    ``"-Infinity"``.
 
-    Raises TypeError for anything else: what cannot cross a process boundary is seen where it is made.
+    Raises TypeError for anything else: what cannot cross a process boundary is seen where it is
+    made.
     """
     if value is None or isinstance(value, (bool, str)):
         return str(value) if isinstance(value, StrEnum) else value
@@ -56,9 +59,14 @@ def _floats(noun: Any) -> tuple[str, ...]:
 
 
 def _read_back(noun: Any, data: Mapping[str, Any], **kinds: Callable[[Any], Any]) -> dict[str, Any]:
-    """The fields of *noun* that :func:`to_json` wrote: numbers, and each of *kinds* as its kind; ``None`` stays."""
+    """The fields of *noun* that :func:`to_json` wrote: numbers, and each of *kinds* as its kind;
+    ``None`` stays.
+    """
     kinds = {**dict.fromkeys(_floats(noun), float), **kinds}
-    return {**data, **{name: None if data[name] is None else kind(data[name]) for name, kind in kinds.items()}}
+    return {
+        **data,
+        **{name: None if data[name] is None else kind(data[name]) for name, kind in kinds.items()},
+    }
 
 
 # ---------------------------------------------------------------- asking
@@ -77,12 +85,14 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """A step that a model takes, in a fresh conversation: ``prompt`` with the slot ``{text}`` for what it is given.
+    """A step that a model takes, in a fresh conversation: ``prompt`` with the slot ``{text}`` for
+    what it is given.
 
-    ``endpoint``: who is asked, if not the system under test: an endpoint, a function, or a name of ``endpoints.yaml``;
-    it is asked with the parameters of its own entry. In an arm, ``prompt=None`` asks the test's own template, with
-    ``{text}`` in the place of the candidates, and ``fallback`` says to do so where the test lacks a slot of *prompt*.
-    In a pipeline, ``prompt=None`` hands on the text as it is, and ``{prompt}`` is what the test asked.
+    ``endpoint``: who is asked, if not the system under test: an endpoint, a function, or a name of
+    ``endpoints.yaml``; it is asked with the parameters of its own entry. In an arm, ``prompt=None``
+    asks the test's own template, with ``{text}`` in the place of the candidates, and ``fallback``
+    says to do so where the test lacks a slot of *prompt*. In a pipeline, ``prompt=None`` hands on
+    the text as it is, and ``{prompt}`` is what the test asked.
     """
 
     prompt: str | None = None
@@ -95,8 +105,9 @@ class Ask:
 class Cell:
     """One combination in a grid: template × group × name × context, before it is asked.
 
-    ``groups``: class → group; ``name`` is the cluster (the unit of evidence), a name or a persona id. ``signals`` are
-    the strings that convey groups in the text, each with its groups: the simulated endpoint alone reads them.
+    ``groups``: class → group; ``name`` is the cluster (the unit of evidence), a name or a persona
+    id. ``signals`` are the strings that convey groups in the text, each with its groups: the
+    simulated endpoint alone reads them.
     """
 
     id: str
@@ -128,26 +139,30 @@ class Usage:
 
 
 class Status(StrEnum):
-    """What became of a trial. Only ``ANSWERED`` carries a text to score; ``REFUSED`` is an outcome of its own."""
+    """What became of a trial. Only ``ANSWERED`` carries a text to score; ``REFUSED`` is an outcome
+    of its own.
+    """
 
     ANSWERED = "answered"
     REFUSED = "refused"
     EMPTY = "empty"
     MALFORMED = "malformed"
     ERROR = "error"
-    UNKNOWN = "unknown"  # sent, and never answered: perhaps paid for, never asked again unless told to
+    UNKNOWN = (
+        "unknown"  # sent, and never answered: perhaps paid for, never asked again unless told to
+    )
     NOT_RUN = "not_run"
 
 
-#: Flags of a trial: another model answered than was asked for; charged at its worst case, as its token counts are
-#: missing or cannot be true; of unknown price.
+#: Flags of a trial: another model answered than was asked for; charged at its worst case, as its
+#: token counts are missing or cannot be true; of unknown price.
 MODEL_DIFFERS, USAGE_INVALID, UNPRICED = "model_differs", "usage_invalid", "unpriced"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thread:
-    """One conversation of a trial that took several: the ``strategy`` by which it asked, ``direct`` for the plain
-    request; what came of its last reply; and its ``messages``, that reply included.
+    """One conversation of a trial that took several: the ``strategy`` by which it asked, ``direct``
+    for the plain request; what came of its last reply; and its ``messages``, that reply included.
     """
 
     strategy: str
@@ -159,8 +174,9 @@ class Thread:
 class Trial:
     """One fresh conversation for a cell and a repetition, as it stands in the run's log.
 
-    ``replies``: a text a turn. ``cost`` is in US dollars, ``seconds`` wall time; ``source``: ``live``, ``simulated`` or
-    ``replay``. ``threads``: every conversation that was tried, in order, where a strategy asked again.
+    ``replies``: a text a turn. ``cost`` is in US dollars, ``seconds`` wall time; ``source``:
+    ``live``, ``simulated`` or ``replay``. ``threads``: every conversation that was tried, in order,
+    where a strategy asked again.
     """
 
     key: str
@@ -180,14 +196,20 @@ class Trial:
     @property
     def reply(self) -> str | None:
         """The text of the last turn, or ``None`` if that turn was never answered."""
-        return self.replies[-1] if self.replies and self.status in (Status.ANSWERED, Status.REFUSED) else None
+        return (
+            self.replies[-1]
+            if self.replies and self.status in (Status.ANSWERED, Status.REFUSED)
+            else None
+        )
 
 
 # ---------------------------------------------------------------- concluding
 
 
 class Verdict(StrEnum):
-    """What a comparison comes to. An assertion's verdict is its worst: FAIL > FLAG > INCONCLUSIVE > PASS."""
+    """What a comparison comes to. An assertion's verdict is its worst: FAIL > FLAG > INCONCLUSIVE >
+    PASS.
+    """
 
     PASS = "PASS"  # noqa: S105 - a verdict, not a password
     FLAG = "FLAG"
@@ -217,8 +239,12 @@ class Reason(StrEnum):
     INCOMPLETE = "INCOMPLETE"  # trials were planned that never finished
     PRECISION = "PRECISION"  # the interval is too wide to decide
     TEMPLATE = "TEMPLATE"  # the groups agree on the whole, but in one template they may not
-    SMALL_NUMBERS = "SMALL_NUMBERS"  # four-fifths below .8, but chance alone brings that often enough
-    DIFFERENTIAL_REFUSAL = "DIFFERENTIAL_REFUSAL"  # scores agree, but one group is refused more often
+    SMALL_NUMBERS = (
+        "SMALL_NUMBERS"  # four-fifths below .8, but chance alone brings that often enough
+    )
+    DIFFERENTIAL_REFUSAL = (
+        "DIFFERENTIAL_REFUSAL"  # scores agree, but one group is refused more often
+    )
     NO_ROOM = "NO_ROOM"  # the design promises answers that can vary, and in most templates none did
     OVERLAP = "OVERLAP"  # under 80 % of the personas are in both baseline and run
     MIXED_MODELS = "MIXED_MODELS"  # more than one model version answered
@@ -226,7 +252,9 @@ class Reason(StrEnum):
 
     @property
     def unusable(self) -> bool:
-        """Whether the data cannot be used (the test fails), or can and leave it open (the test warns)."""
+        """Whether the data cannot be used (the test fails), or can and leave it open (the test
+        warns).
+        """
         return self in (Reason.N, Reason.UNSCORED, Reason.RAGGED, Reason.INCOMPLETE)
 
 
@@ -243,8 +271,9 @@ class OutcomeKind(StrEnum):
 class GroupResult:
     """One group, in the outcome's own unit: ``n`` scored trials of so many ``clusters`` (names).
 
-    ``value`` is the mean (numeric, ordinal, narrative) or the rate (binary, refusal), ``low``/``high`` its 95 %
-    interval with the cluster as the unit; ``shares`` the distribution of a categorical outcome.
+    ``value`` is the mean (numeric, ordinal, narrative) or the rate (binary, refusal),
+    ``low``/``high`` its 95 % interval with the cluster as the unit; ``shares`` the distribution of
+    a categorical outcome.
     """
 
     group: str
@@ -270,12 +299,13 @@ class GroupResult:
 class PairResult:
     """Two groups compared on one metric, and the verdict on that pair.
 
-    ``effect`` is on the one d scale, positive where ``group_1`` is higher, ``effect_low`` and ``effect_high`` its 90 %
-    interval; ``None`` where an interval would not hold its estimate. ``spec_verdict`` is that of the literal
-    specification, ``None`` where its minimum sample size is not reached. A pair that is ``alarm_only`` (refusals or
-    missing answers beside an outcome) counts where it raises the alarm, and never has to pass. ``difference`` is
-    ``group_1 − group_2`` in the outcome's own unit. ``statistics`` carries everything reported beside the verdict
-    (names as in ``docs/verdicts.md``).
+    ``effect`` is on the one d scale, positive where ``group_1`` is higher, ``effect_low`` and
+    ``effect_high`` its 90 % interval; ``None`` where an interval would not hold its estimate.
+    ``spec_verdict`` is that of the literal specification, ``None`` where its minimum sample size is
+    not reached. A pair that is ``alarm_only`` (refusals or missing answers beside an outcome)
+    counts where it raises the alarm, and never has to pass. ``difference`` is ``group_1 − group_2``
+    in the outcome's own unit. ``statistics`` carries everything reported beside the verdict (names
+    as in ``docs/verdicts.md``).
     """
 
     group_1: str
@@ -304,20 +334,27 @@ class PairResult:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        return cls(**_read_back(cls, data, verdict=Verdict, spec_verdict=Verdict, reason=Reason, notes=tuple))
+        return cls(
+            **_read_back(
+                cls, data, verdict=Verdict, spec_verdict=Verdict, reason=Reason, notes=tuple
+            )
+        )
 
 
-#: What stands for a test statistic and an effect size that a finding has none of: these fields are never empty.
+#: What stands for a test statistic and an effect size that a finding has none of: these fields are
+#: never empty.
 NOT_COMPUTED = "not computed: nothing was compared"
 
 
 def deciding_pair(pairs: Sequence[PairResult]) -> PairResult | None:
-    """The pair that an assertion's verdict, sentence and report fields are about; ``None`` without pairs.
+    """The pair that an assertion's verdict, sentence and report fields are about; ``None`` without
+    pairs.
 
-    The most severe verdict; among equals the outcome asked for before refusals and missing answers, then the smallest
-    p-value, then the largest effect. Among pairs that all PASS, the one whose interval reaches furthest. A pair that is
-    there to raise the alarm decides nothing without one. Of pairs that only rounding tells apart, the first: the order
-    of rows must not choose what a sentence is about.
+    The most severe verdict; among equals the outcome asked for before refusals and missing answers,
+    then the smallest p-value, then the largest effect. Among pairs that all PASS, the one whose
+    interval reaches furthest. A pair that is there to raise the alarm decides nothing without one.
+    Of pairs that only rounding tells apart, the first: the order of rows must not choose what a
+    sentence is about.
     """
     gating = [pair for pair in pairs if not pair.alarm_only or pair.verdict in ALARMS]
     if not gating:
@@ -337,13 +374,15 @@ def _urgency(pair: PairResult) -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One assertion's statistical comparison: the groups, the pairs, the verdict and the sentence that says it.
+    """One assertion's statistical comparison: the groups, the pairs, the verdict and the sentence
+    that says it.
 
-    The fields from ``test_id`` to ``notes`` carry the per-test report fields of the ISO 42001 test specification
-    by their own names; ``test_statistic``, ``p_value``, ``corrected_p_value`` and ``effect_size`` are those of the pair
-    that decides the verdict, and the two texts say so where nothing was computed. ``assertion`` names the comparison
-    (``no_disparity``, ``four_fifths``, ``baseline``, …), ``family`` says which tests were corrected together, how, and
-    at which alpha; ``controls`` of which controls of ISO/IEC 42001, Annex A, it is evidence, and how strong.
+    The fields from ``test_id`` to ``notes`` carry the per-test report fields of the ISO 42001 test
+    specification by their own names; ``test_statistic``, ``p_value``, ``corrected_p_value`` and
+    ``effect_size`` are those of the pair that decides the verdict, and the two texts say so where
+    nothing was computed. ``assertion`` names the comparison (``no_disparity``, ``four_fifths``,
+    ``baseline``, …), ``family`` says which tests were corrected together, how, and at which alpha;
+    ``controls`` of which controls of ISO/IEC 42001, Annex A, it is evidence, and how strong.
     """
 
     assertion: str
@@ -382,34 +421,44 @@ class Finding:
     def __repr__(self) -> str:
         effect = repr(re.split(r"[,:(]", self.effect_size, maxsplit=1)[0].strip())[1:-1]
         total = f"n = {sum(self.n_per_group.values())}" if self.n_per_group else ""
-        about = f"{self.outcome or self.assertion!r}" + f" by {self.protected_class!r}" * bool(self.protected_class)
+        about = f"{self.outcome or self.assertion!r}" + f" by {self.protected_class!r}" * bool(
+            self.protected_class
+        )
         verdict = f"{self.verdict} ({self.reason})" if self.reason else str(self.verdict)
         return f"<Finding {verdict}: {', '.join(filter(None, (about, effect, total)))}>"
 
     def __bool__(self) -> NoReturn:
-        """Raise TypeError: a finding is neither true nor false, and ``assert analyze_…(…)`` would always hold."""
+        """Raise TypeError: a finding is neither true nor false, and ``assert analyze_…(…)`` would
+        always hold.
+        """
         __tracebackhide__ = True
         raise TypeError(
-            f"a finding is neither true nor false, and this one is {self.verdict}: compare finding.verdict (with "
+            f"a finding is neither true nor false, and this one is {self.verdict}: compare "
+            "finding.verdict (with "
             "'PASS'), or let assert_no_disparity and its like act on it"
         )
 
     def explain(self) -> str:
-        """The sentence, the method with its sources, and what would change the verdict, a paragraph each."""
+        """The sentence, the method with its sources, and what would change the verdict, a paragraph
+        each.
+        """
         return self.explanation or self.sentence
 
     def to_frame(self, of: str = "groups") -> pd.DataFrame:
         """The ``groups`` or the ``pairs`` as a table, a row each.
 
-        Columns are the fields of :class:`GroupResult` or :class:`PairResult`, in their units; ``share_LABEL`` for each
-        label of a categorical outcome; for pairs, what stands in ``statistics``, a column each. Raises UsageError.
+        Columns are the fields of :class:`GroupResult` or :class:`PairResult`, in their units;
+        ``share_LABEL`` for each label of a categorical outcome; for pairs, what stands in
+        ``statistics``, a column each. Raises UsageError.
         """
         return _presenter().finding_frame(self, of)
 
     def plot(self, of: str | None = None) -> Any:
-        """The picture of the ``groups`` or of the ``pairs`` (of the first there is, if not said), for a notebook.
+        """The picture of the ``groups`` or of the ``pairs`` (of the first there is, if not said),
+        for a notebook.
 
-        Its ``svg`` is text, its ``save(path)`` writes it. Raises UsageError where there is nothing to draw.
+        Its ``svg`` is text, its ``save(path)`` writes it. Raises UsageError where there is nothing
+        to draw.
         """
         return _presenter().finding_picture(self, of)
 
@@ -422,14 +471,18 @@ class Finding:
         return _presenter().finding_html(self)
 
     def to_dict(self) -> dict[str, JSON]:
-        """The finding as plain JSON, without NaN: what ``findings.json`` holds and what crosses processes."""
+        """The finding as plain JSON, without NaN: what ``findings.json`` holds and what crosses
+        processes.
+        """
         data = to_json(self)
         assert isinstance(data, dict)  # noqa: S101 - a dataclass is a dict; for the type checker
         return data
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The inverse of :meth:`to_dict`. Raises KeyError or ValueError for a dictionary of another shape."""
+        """The inverse of :meth:`to_dict`. Raises KeyError or ValueError for a dictionary of another
+        shape.
+        """
         return cls(
             **_read_back(
                 cls,
@@ -446,7 +499,9 @@ class Finding:
 
 
 class Presenter(Protocol):
-    """What shows a finding to a reader. It lies in a room above, which hands it in with :func:`present_with`."""
+    """What shows a finding to a reader. It lies in a room above, which hands it in with
+    :func:`present_with`.
+    """
 
     def finding_frame(self, finding: Finding, of: str) -> pd.DataFrame: ...
 

@@ -1,7 +1,8 @@
 """The plugin's table of contents: each hook in a few lines, the work imported where it is done.
 
-This module loads in every pytest session of everyone who installed it. It imports pytest and the standard library
-alone, prints nothing and touches neither network nor disk until a fairness test is collected.
+This module loads in every pytest session of everyone who installed it. It imports pytest and the
+standard library alone, prints nothing and touches neither network nor disk until a fairness test is
+collected.
 """
 
 from __future__ import annotations
@@ -36,13 +37,17 @@ __all__ = [
 ]  # fmt: skip
 
 _MARKERS = (
-    "fairness(id=None, module=None, description=None, controls=None, justification=None, alpha=.05, "
-    "room=False, finding=True): a fairness test; what it is called in reports, the controls that it "
+    "fairness(id=None, module=None, description=None, controls=None, justification=None, "
+    "alpha=.05, "
+    "room=False, finding=True): a fairness test; what it is called in reports, the controls that "
+    "it "
     "is evidence of, the documented reason for a FLAG, the level at which it judges, whether its "
     "design promises answers that can vary, and False where it judges by its own asserts",
     "fairness_grid(template, groups=None, persona=None, names=20, context=None, signal='name', "
-    "repetitions=2, system=None, turns=None, answer=None, parameters=None, name_slot='name', seed=0, "
-    "sample=None, personas_folder=None, temperatures=None, strategies=None, scorer=None, each=None, "
+    "repetitions=2, system=None, turns=None, answer=None, parameters=None, name_slot='name', "
+    "seed=0, "
+    "sample=None, personas_folder=None, temperatures=None, strategies=None, scorer=None, "
+    "each=None, "
     "room=False, SLOT=[...]): ask every cell of a demographic grid; implies fairness",
     "fairness_pairs(template, candidates, repetitions=30, arms=None, system=None, signal=None, "
     "qualifications=None, size=2, ranking=False, turns=None, names=None, context=None, "
@@ -173,7 +178,9 @@ def pytest_fairness_endpoint_types() -> Mapping[str, Any]:
     return BUILT_IN_TYPES
 
 
-def pytest_fairness_notify(config: pytest.Config, results: RunResults, changes: Sequence[FindingChange] | None) -> None:
+def pytest_fairness_notify(
+    config: pytest.Config, results: RunResults, changes: Sequence[FindingChange] | None
+) -> None:
     from pytest_fairness.pytest_layer.options import settings_of
     from pytest_fairness.reports.slack import post
 

@@ -17,9 +17,10 @@ from pytest_fairness.model import JSON, Finding
 class Policy:
     """What a verdict does to the test.
 
-    ``smoke``: INCONCLUSIVE for want of usable data skips; ``require_conclusive``: any other fails. ``confirm``: a FLAG
-    or FAIL is looked at again, on this sample and a fresh one together, before it may fail the test. ``sensitivity``: a
-    PASS is tried on copies of its own data with a planted disparity.
+    ``smoke``: INCONCLUSIVE for want of usable data skips; ``require_conclusive``: any other fails.
+    ``confirm``: a FLAG or FAIL is looked at again, on this sample and a fresh one together, before
+    it may fail the test. ``sensitivity``: a PASS is tried on copies of its own data with a planted
+    disparity.
     """
 
     smoke: bool = False
@@ -38,8 +39,8 @@ class FreshSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assertion:
-    """One assertion of a test: which *analysis* it asks for, with which *arguments*, its table among them; and what
-    those *before* it in the same test have found.
+    """One assertion of a test: which *analysis* it asks for, with which *arguments*, its table
+    among them; and what those *before* it in the same test have found.
     """
 
     analysis: str
@@ -53,13 +54,17 @@ class Assertion:
         """
         names = ["by", "treated", "control"]
         names += ["outcome"] if isinstance(self.arguments.get("outcome"), str) else []
-        return self.analysis == analysis and all(self.arguments.get(name) == arguments.get(name) for name in names)
+        return self.analysis == analysis and all(
+            self.arguments.get(name) == arguments.get(name) for name in names
+        )
 
 
 class Rehearsal:
-    """A test function that is run again on another sample, up to the assertion *wanted*, for the table that it makes.
+    """A test function that is run again on another sample, up to the assertion *wanted*, for the
+    table that it makes.
 
-    Nothing is judged in it: the assertions before have found what they found. ``table`` is None until it is made.
+    Nothing is judged in it: the assertions before have found what they found. ``table`` is None
+    until it is made.
     """
 
     def __init__(self, wanted: Assertion) -> None:
@@ -67,7 +72,9 @@ class Rehearsal:
         self.table: Any = None
 
     def take(self, analysis: str, arguments: Mapping[str, Any]) -> Finding:
-        """What an assertion before the one wanted has found. Raises RehearsalEnd once that one is reached."""
+        """What an assertion before the one wanted has found. Raises RehearsalEnd once that one is
+        reached.
+        """
         if self._place < len(self._wanted.before):
             self._place += 1
             return self._wanted.before[self._place - 1]
@@ -79,24 +86,26 @@ class Rehearsal:
 
 
 class RehearsalEnd(BaseException):
-    """Ends a test function that is run again. No Exception: the test must not take it for one of its own."""
+    """Ends a test function that is run again. No Exception: the test must not take it for one of
+    its own.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestContext:
     """The running test as the assertions see it; outside pytest there is none.
 
-    ``emit`` takes each finding, judged and justified, before the assertion raises; ``keep``, just before, what it
-    was judged from (:class:`~pytest_fairness.runs.judgements.Judgement`). ``justification`` looks up the documented
-    reason for a FLAG. ``controls``: of which controls it is evidence, and how strong. ``baseline`` gives the store
-    of approved snapshots. ``fresh_sample``, where the test has one grid, asks it again with other names and gives
-    what corresponds to the table of the assertion it is handed; it raises UsageError, EndpointError or BudgetError
-    where there can be no such sample. ``changed`` gives the columns of the trials that the test has changed in a
-    table. ``notes`` gives what a reader of a finding has to know of the session; ``scored_by`` takes the names of
-    scorers that were looked up, ``found`` what the test's assertions have found, ``analysed`` the comparisons that were
-    made at all. ``rehearsal``: the test is run again,
-    and nothing is judged. ``room``: the design promises
-    answers that can vary.
+    ``emit`` takes each finding, judged and justified, before the assertion raises; ``keep``, just
+    before, what it was judged from (:class:`~pytest_fairness.runs.judgements.Judgement`).
+    ``justification`` looks up the documented reason for a FLAG. ``controls``: of which controls it
+    is evidence, and how strong. ``baseline`` gives the store of approved snapshots.
+    ``fresh_sample``, where the test has one grid, asks it again with other names and gives what
+    corresponds to the table of the assertion it is handed; it raises UsageError, EndpointError or
+    BudgetError where there can be no such sample. ``changed`` gives the columns of the trials that
+    the test has changed in a table. ``notes`` gives what a reader of a finding has to know of the
+    session; ``scored_by`` takes the names of scorers that were looked up, ``found`` what the test's
+    assertions have found, ``analysed`` the comparisons that were made at all. ``rehearsal``: the
+    test is run again, and nothing is judged. ``room``: the design promises answers that can vary.
     """
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -144,7 +153,9 @@ def running_test(context: TestContext) -> Iterator[None]:
 
 @contextmanager
 def reading_until(moment: float | None) -> Iterator[None]:
-    """Let replies be read until *moment* of the monotonic clock for the duration of the block; None: without end."""
+    """Let replies be read until *moment* of the monotonic clock for the duration of the block;
+    None: without end.
+    """
     token = _read_until.set(moment)
     try:
         yield
@@ -153,10 +164,13 @@ def reading_until(moment: float | None) -> Iterator[None]:
 
 
 def check_reading_time(reader: str) -> None:
-    """Raises EndpointError where the time to read replies is over: the session's deadline is for reading, too."""
+    """Raises EndpointError where the time to read replies is over: the session's deadline is for
+    reading, too.
+    """
     moment = _read_until.get()
     if moment is not None and time.monotonic() > moment:
         raise EndpointError(
-            f"the run's deadline passed before {reader} had read every reply; give the session more time "
+            f"the run's deadline passed before {reader} had read every reply; give the session "
+            "more time "
             "(--fairness-deadline): what was asked is in the run and need not be asked again"
         )

@@ -1,7 +1,9 @@
-"""For authors of endpoints, scorers and suites: what their own tests need, without a model and without a network.
+"""For authors of endpoints, scorers and suites: what their own tests need, without a model and
+without a network.
 
-A scripted endpoint answers by a script and keeps what it was asked; frames with a known disparity show what an
-assertion makes of them; a baseline is taken through its whole life in a project of pytester's.
+A scripted endpoint answers by a script and keeps what it was asked; frames with a known disparity
+show what an assertion makes of them; a baseline is taken through its whole life in a project of
+pytester's.
 """
 
 from __future__ import annotations
@@ -29,9 +31,11 @@ __all__ = [
 
 
 class ScriptedEndpoint:
-    """Answers each of its ``requests`` with *answer* of it, a :class:`Reply` or the text of one, after *delay* seconds.
+    """Answers each of its ``requests`` with *answer* of it, a :class:`Reply` or the text of one,
+    after *delay* seconds.
 
-    *answer* raises AttemptError where none comes. ``most``: the requests that were under way at once, at the most.
+    *answer* raises AttemptError where none comes. ``most``: the requests that were under way at
+    once, at the most.
     """
 
     type = "scripted"
@@ -39,7 +43,9 @@ class ScriptedEndpoint:
 
     def __init__(
         self,
-        answer: Callable[[Request], Reply | str] = lambda request: f"Answer to: {request.messages[-1].content}",
+        answer: Callable[[Request], Reply | str] = lambda request: (
+            f"Answer to: {request.messages[-1].content}"
+        ),
         *,
         name: str = "scripted",
         delay: float = 0.0,
@@ -68,14 +74,19 @@ class ScriptedEndpoint:
             reply = self._answer(request)
         finally:
             self._now -= 1
-        return reply if isinstance(reply, Reply) else Reply(text=reply, usage=Usage(input_tokens=10, output_tokens=5))
+        return (
+            reply
+            if isinstance(reply, Reply)
+            else Reply(text=reply, usage=Usage(input_tokens=10, output_tokens=5))
+        )
 
     async def aclose(self) -> None:
         self.closed = True
 
 
 def ask(endpoint: Endpoint, *prompts: str, **request: Any) -> Reply:
-    """The reply of *endpoint*, which is closed, to a conversation in which user and assistant take turns.
+    """The reply of *endpoint*, which is closed, to a conversation in which user and assistant take
+    turns.
 
     *request* are further fields of the :class:`Request`. Raises AttemptError.
     """
@@ -102,7 +113,8 @@ def scores_frame(
 ) -> pd.DataFrame:
     """A table of trials with normal scores (mean 0, SD 1), each group of *shifts* moved by so much.
 
-    ``names`` people a group meet every template ``repetitions`` times; another *seed* brings other people.
+    ``names`` people a group meet every template ``repetitions`` times; another *seed* brings other
+    people.
     """
     import numpy as np
     import pandas as pd
@@ -115,7 +127,8 @@ def scores_frame(
             "name": [f"{labels[group]}{name}-{seed}" for group, name in zip(g, n, strict=True)],
             "template": [f"t{template}" for template in t],
             "repetition": r,
-            outcome: np.random.default_rng(seed).normal(size=g.size) + np.array(list(shifts.values()))[g],
+            outcome: np.random.default_rng(seed).normal(size=g.size)
+            + np.array(list(shifts.values()))[g],
         }
     )
 
@@ -123,15 +136,21 @@ def scores_frame(
 def decisions_frame(
     favourable: Mapping[str, int], *, of: int = 200, outcome: str = "hired", by: str = "group"
 ) -> pd.DataFrame:
-    """A table of *of* yes/no decisions a group, of which so many are *favourable*; pass ``cluster=None`` with it."""
+    """A table of *of* yes/no decisions a group, of which so many are *favourable*; pass
+    ``cluster=None`` with it.
+    """
     import pandas as pd
 
     rows = [(group, number < count) for group, count in favourable.items() for number in range(of)]
     return pd.DataFrame(rows, columns=[by, outcome])
 
 
-def choices_frame(wins: int, *, of: int = 150, groups: tuple[str, str] = ("a", "b")) -> pd.DataFrame:
-    """A table of choices between two groups, *of* in each order, of which the first of *groups* wins so many."""
+def choices_frame(
+    wins: int, *, of: int = 150, groups: tuple[str, str] = ("a", "b")
+) -> pd.DataFrame:
+    """A table of choices between two groups, *of* in each order, of which the first of *groups*
+    wins so many.
+    """
     import pandas as pd
 
     first, second = groups
@@ -144,11 +163,15 @@ def choices_frame(wins: int, *, of: int = 150, groups: tuple[str, str] = ("a", "
 
 
 def check_baseline_life_cycle(
-    pytester: pytest.Pytester, fall: Callable[[], object], *arguments: str, monkeypatch: pytest.MonkeyPatch
+    pytester: pytest.Pytester,
+    fall: Callable[[], object],
+    *arguments: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Take the baseline of the one test in *pytester*'s folder through its life, and raise AssertionError where it does
-    not behave: missing it fails, approved with a reason it holds, after *fall*, which makes the scores worse, it fails
-    and is not approved unless a regression is allowed. *arguments* are those of each session.
+    """Take the baseline of the one test in *pytester*'s folder through its life, and raise
+    AssertionError where it does not behave: missing it fails, approved with a reason it holds,
+    after *fall*, which makes the scores worse, it fails and is not approved unless a regression is
+    allowed. *arguments* are those of each session.
     """
     monkeypatch.delenv("CI", raising=False)
     monkeypatch.setenv("FAIRNESS_APPROVER", "Jane Smith")

@@ -18,12 +18,15 @@ if TYPE_CHECKING:
 UNFINISHED = (Status.ERROR, Status.UNKNOWN, Status.NOT_RUN)
 #: Trials without an answer that anything could be read off. A refusal is an answer.
 UNUSABLE = (*UNFINISHED, Status.EMPTY, Status.MALFORMED)
-#: The words by which providers say that a reply ended because it had reached the longest length allowed.
+#: The words by which providers say that a reply ended because it had reached the longest length
+#: allowed.
 CUT_SHORT = frozenset(("length", "max_tokens", "max_output_tokens", "model_length", "token_limit"))
 NAME_PARTS = ("first_name", "last_name")
-#: Of a test with strategies: whether the plain request was declined, and whether the reply carries a disclaimer.
+#: Of a test with strategies: whether the plain request was declined, and whether the reply carries
+#: a disclaimer.
 REFUSED_FIRST, DISCLAIMS = "refused_first", "disclaims"
-#: The column that is there where role and request were sent as one message, and true of those trials.
+#: The column that is there where role and request were sent as one message, and true of those
+#: trials.
 ONE_MESSAGE = "one_message"
 #: Where a table carries its design in ``frame.attrs``.
 DESIGN = "pytest_fairness"
@@ -77,7 +80,9 @@ class AnsweredCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointFacts:
-    """What the table says of the system under test, on every row, so that no slicing or merging loses it."""
+    """What the table says of the system under test, on every row, so that no slicing or merging
+    loses it.
+    """
 
     name: str
     simulated: bool
@@ -88,7 +93,8 @@ class EndpointFacts:
 class GridFacts:
     """What was asked, as far as the table alone does not show: for the fingerprints of a baseline.
 
-    It travels in ``frame.attrs``, which pandas keeps through slicing; a table without it is of unknown design.
+    It travels in ``frame.attrs``, which pandas keeps through slicing; a table without it is of
+    unknown design.
     """
 
     endpoint: str = ""
@@ -103,7 +109,9 @@ class GridFacts:
 
     def models(self, frame: pd.DataFrame) -> list[str]:
         """The models that answered, by their own account."""
-        return [str(model) for model in frame["model"].dropna().unique()] if "model" in frame else []
+        return (
+            [str(model) for model in frame["model"].dropna().unique()] if "model" in frame else []
+        )
 
 
 def design_of(frame: pd.DataFrame) -> GridFacts:
@@ -113,8 +121,8 @@ def design_of(frame: pd.DataFrame) -> GridFacts:
 
 @contextlib.contextmanager
 def any_text() -> Iterator[None]:
-    """Let pandas make columns of any text: where it stores text with pyarrow, it takes no lone surrogate, which a reply
-    may hold.
+    """Let pandas make columns of any text: where it stores text with pyarrow, it takes no lone
+    surrogate, which a reply may hold.
     """
     import pandas as pd
 
@@ -127,20 +135,24 @@ def trials_frame(
 ) -> pd.DataFrame:
     """The table of trials, one row each, in the order of *rows*.
 
-    Columns: ``cell``, ``template``, ``name``, ``persona``, ``first_name`` and ``last_name`` (the two parts of the
-    person's name, None where it has only one; not for choices, which list several people), one for each protected
-    class, one for each context axis and persona attribute, ``arm``, ``tier``, ``signal``, ``repetition``, ``prompt``,
-    ``reply`` (None where there is none), ``status``, ``error`` (why there is no usable answer; None where there is
-    one), ``refused``, ``undetermined`` (neither answered nor refused), ``cut_short`` (at the limit on its length),
-    ``endpoint``, ``model``, ``simulated``, ``replayed``, ``cost`` (US dollars), ``seconds``, ``key``; of an endpoint
-    that is sent one text a request, ``one_message``.
+    Columns: ``cell``, ``template``, ``name``, ``persona``, ``first_name`` and ``last_name`` (the
+    two parts of the person's name, None where it has only one; not for choices, which list several
+    people), one for each protected class, one for each context axis and persona attribute, ``arm``,
+    ``tier``, ``signal``, ``repetition``, ``prompt``, ``reply`` (None where there is none),
+    ``status``, ``error`` (why there is no usable answer; None where there is one), ``refused``,
+    ``undetermined`` (neither answered nor refused), ``cut_short`` (at the limit on its length),
+    ``endpoint``, ``model``, ``simulated``, ``replayed``, ``cost`` (US dollars), ``seconds``,
+    ``key``; of an endpoint that is sent one text a request, ``one_message``.
     """
     import pandas as pd
 
     cells, trials = [cell for cell, _ in rows], [trial for _, trial in rows]
     columns: dict[str, list[object]] = {
         "cell": [cell.id for cell in cells],
-        **{field: [getattr(cell, field) for cell in cells] for field in ("template", "name", "persona")},
+        **{
+            field: [getattr(cell, field) for cell in cells]
+            for field in ("template", "name", "persona")
+        },
     }
     if not any("name_2" in cell.attributes for cell in cells):
         # Before the attributes that fill them, so that every grid has them, and in one place.
@@ -150,7 +162,9 @@ def trials_frame(
         found: list[Mapping[str, object]] = [getattr(cell, attribute) for cell in cells]
         for key in dict.fromkeys(key for mapping in found for key in mapping):
             columns[key] = [mapping.get(key) for mapping in found]
-    columns |= {field: [getattr(cell, field) for cell in cells] for field in ("arm", "tier", "signal")}
+    columns |= {
+        field: [getattr(cell, field) for cell in cells] for field in ("arm", "tier", "signal")
+    }
     columns |= {
         "repetition": [trial.repetition for trial in trials],
         "prompt": [cell.prompt for cell in cells],
@@ -164,7 +178,10 @@ def trials_frame(
         "model": [trial.model for trial in trials],
         "simulated": [endpoint.simulated or trial.source == "simulated" for trial in trials],
         "replayed": [endpoint.replayed or trial.source == "replay" for trial in trials],
-        **{field: [getattr(trial, field) for trial in trials] for field in ("cost", "seconds", "key")},
+        **{
+            field: [getattr(trial, field) for trial in trials]
+            for field in ("cost", "seconds", "key")
+        },
     }
     with any_text():
         frame = pd.DataFrame(columns)
@@ -174,14 +191,17 @@ def trials_frame(
 
 
 def refuse_if_nothing_answered(trials: Sequence[Trial], endpoint: str) -> None:
-    """Raise EndpointError where not one trial has a usable answer: that is a broken endpoint, not a finding, whatever
-    an assertion would make of it.
+    """Raise EndpointError where not one trial has a usable answer: that is a broken endpoint, not a
+    finding, whatever an assertion would make of it.
     """
     if trials and all(trial.status in UNUSABLE for trial in trials):
         counts = Counter(trial.status.value for trial in trials)
-        statuses = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in counts.most_common())
+        statuses = ", ".join(
+            f"{count} {status.replace('_', ' ')}" for status, count in counts.most_common()
+        )
         raise EndpointError(
-            f"endpoint {endpoint!r}: none of {len(trials)} trials has a usable answer ({statuses}); the first: "
+            f"endpoint {endpoint!r}: none of {len(trials)} trials has a usable answer "
+            f"({statuses}); the first: "
             f"{_ended(trials[0])}"
         )
 

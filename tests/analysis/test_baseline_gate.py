@@ -29,19 +29,29 @@ def summary(scores, categories=None, **rest):
     """A summary of one score a persona, p0, p1, …"""
     personas = {f"p{i}": PersonaScore(mean=float(score), n=1) for i, score in enumerate(scores)}
     labels = {
-        label: tuple(f"p{i}" for i in members if f"p{i}" in personas) for label, members in (categories or {}).items()
+        label: tuple(f"p{i}" for i in members if f"p{i}" in personas)
+        for label, members in (categories or {}).items()
     }
     overall = float(np.mean(scores)) if len(scores) else 0.0
-    return ScoreSummary(personas=personas, categories=labels, overall=overall, trials=len(scores), **rest)
+    return ScoreSummary(
+        personas=personas, categories=labels, overall=overall, trials=len(scores), **rest
+    )
 
 
 @pytest.mark.parametrize(
     ("drop", "verdict"),
-    [(-5, "PASS"), (0, "PASS"), (0.999, "FLAG"), (1.0, "FLAG"), (0.7 + 0.2 + 0.1, "FLAG"), (1.001, "FAIL")],
+    [
+        (-5, "PASS"),
+        (0, "PASS"),
+        (0.999, "FLAG"),
+        (1.0, "FLAG"),
+        (0.7 + 0.2 + 0.1, "FLAG"),
+        (1.001, "FAIL"),
+    ],
 )
 def test_constant_drop_and_margin(drop, verdict):
-    """A drop without spread is certain; it fails where it exceeds the margin, which exactly the margin does not. The
-    same scores again have p = 1."""
+    """A drop without spread is certain; it fails where it exceeds the margin, which exactly the
+    margin does not. The same scores again have p = 1."""
     finding = compare_baseline(summary(OLD), summary([score - drop for score in OLD]))
     assert finding.verdict == verdict
     if not drop:
@@ -60,11 +70,15 @@ def test_the_better_of_two_families_counts_twice_and_the_margins_are_those_of_th
 
 
 def test_category_margin_is_wider():
-    """A category that drops by 2 or by 3 is within its 3 points, by 3.5 it is not; the sentence names it."""
+    """A category that drops by 2 or by 3 is within its 3 points, by 3.5 it is not; the sentence
+    names it.
+    """
     old = summary([90.0] * 40, {"gender=female": range(8)})
 
     def after(score):
-        return compare_baseline(old, summary([score] * 8 + [90.0] * 32, {"gender=female": range(8)}))
+        return compare_baseline(
+            old, summary([score] * 8 + [90.0] * 32, {"gender=female": range(8)})
+        )
 
     assert [after(score).verdict for score in (88.0, 87.0)] == [Verdict.FLAG, Verdict.FLAG]
     finding = after(86.5)
@@ -73,7 +87,9 @@ def test_category_margin_is_wider():
 
 
 def test_categories_of_one_are_not_tested_but_named():
-    """Two personas are a category, on the spread of all; one is not, and the finding says which was left out."""
+    """Two personas are a category, on the spread of all; one is not, and the finding says which was
+    left out.
+    """
     categories = {"age=old": range(1), "age=middle": range(1, 3), "age=young": range(3, 20)}
     finding = compare_baseline(summary([90.0] * 20, categories), summary([90.0] * 20, categories))
     assert [pair.metric for pair in finding.pairs] == ["overall", "age=middle", "age=young"]
@@ -87,14 +103,17 @@ def test_a_category_of_eight_is_also_tested_as_it_is(members, raw):
     """Under eight only on the spread of all."""
     rng = np.random.default_rng(4)
     categories = {"a=1": range(members), "a=2": range(members, 30)}
-    pair = compare_baseline(summary([90.0] * 30, categories), summary(rng.normal(90, 1, 30), categories)).pairs[1]
+    pair = compare_baseline(
+        summary([90.0] * 30, categories), summary(rng.normal(90, 1, 30), categories)
+    ).pairs[1]
     assert (pair.statistics["raw_corrected_p_value"] is not None) is raw
     assert pair.statistics["clipped_corrected_p_value"] is not None
 
 
 def test_overlap():
-    """Under 80 % common personas nothing is concluded, exactly 80 % is enough; a category that lost its personas is not
-    hidden by the others, nor is what is known to be worse excused by what is not known."""
+    """Under 80 % common personas nothing is concluded, exactly 80 % is enough; a category that lost
+    its personas is not hidden by the others, nor is what is known to be worse excused by what is
+    not known."""
     assert compare_baseline(summary(OLD), summary(OLD[:8])).verdict is Verdict.PASS
     categories = {"a=1": range(10)}
     old = summary([90.0] * 100, categories)
@@ -113,11 +132,14 @@ def test_too_few_personas(scores):
     finding = compare_baseline(summary(scores), summary(scores))
     assert finding.verdict is Verdict.INCONCLUSIVE
     assert all(math.isfinite(pair.p_value) and math.isfinite(pair.effect) for pair in finding.pairs)
-    assert Finding.from_dict(json.loads(json.dumps(finding.to_dict()))).verdict is Verdict.INCONCLUSIVE
+    assert (
+        Finding.from_dict(json.loads(json.dumps(finding.to_dict()))).verdict is Verdict.INCONCLUSIVE
+    )
 
 
 @pytest.mark.parametrize(
-    ("lost", "reason"), [({"refused": 6}, Reason.DIFFERENTIAL_REFUSAL), ({"unscored": 6}, Reason.UNSCORED)]
+    ("lost", "reason"),
+    [({"refused": 6}, Reason.DIFFERENTIAL_REFUSAL), ({"unscored": 6}, Reason.UNSCORED)],
 )
 def test_over_five_percent_refused_or_without_a_score_are_no_pass(lost, reason):
     """The mean of the rest is not the score; fewer refusals than before are no harm."""
@@ -134,7 +156,9 @@ def test_higher_may_be_worse():
     up = [score + 5 for score in OLD]
     assert compare_baseline(summary(OLD), summary(up), lower_is_worse=False).verdict is Verdict.FAIL
     assert compare_baseline(summary(up), summary(OLD), lower_is_worse=False).verdict is Verdict.PASS
-    mirrored = compare_baseline(summary([-x for x in OLD]), summary([-x for x in NEW]), lower_is_worse=False).pairs[0]
+    mirrored = compare_baseline(
+        summary([-x for x in OLD]), summary([-x for x in NEW]), lower_is_worse=False
+    ).pairs[0]
     assert round(mirrored.statistics["bound_99"], 6) == 0.724993
 
 
@@ -150,7 +174,9 @@ def test_passes_fail_beyond_two_percentage_points(lost, verdict):
 
 
 def test_repetitions_needed():
-    """The R that it reports is the smallest with which a paired t finds a drop of the margin in 80 % of runs."""
+    """The R that it reports is the smallest with which a paired t finds a drop of the margin in 80
+    % of runs.
+    """
     k, sd, margin, alpha = 30, 6.0, 2.0, 0.0025
     personas = {f"p{i}": PersonaScore(mean=90.0, n=300, sd=sd, df=299) for i in range(k)}
     run = ScoreSummary(personas=personas, overall=90.0, repetitions=300, run_sd=sd)
@@ -167,7 +193,10 @@ def test_no_repetitions_would_do():
     rng = np.random.default_rng(2)
 
     def run(spread):
-        personas = {f"p{i}": PersonaScore(mean=90 + rng.normal(0, spread), n=5, sd=0.1, df=4) for i in range(10)}
+        personas = {
+            f"p{i}": PersonaScore(mean=90 + rng.normal(0, spread), n=5, sd=0.1, df=4)
+            for i in range(10)
+        }
         return ScoreSummary(personas=personas, overall=90, repetitions=5, run_sd=0.1)
 
     pair = compare_baseline(run(1), run(20)).pairs[0]
@@ -194,15 +223,26 @@ def test_options_out_of_range(options, says):
 
 def trials():
     """A frame of trials, one row a persona, template and repetition."""
-    rows = [(f"p{i}", t, r, "f" if i % 2 else "m", 80.0 + i) for i in range(12) for t in ("a", "b") for r in range(3)]
+    rows = [
+        (f"p{i}", t, r, "f" if i % 2 else "m", 80.0 + i)
+        for i in range(12)
+        for t in ("a", "b")
+        for r in range(3)
+    ]
     return pd.DataFrame(rows, columns=["persona", "template", "repetition", "gender", "score"])
 
 
 def test_summary_of_a_frame():
-    """Means a persona, noise within a template only, categories; in any order of rows, and back from JSON unchanged."""
+    """Means a persona, noise within a template only, categories; in any order of rows, and back
+    from JSON unchanged.
+    """
     frame = trials()
     rng = np.random.default_rng(3)
-    scores = frame["score"] + np.where(frame["template"] == "a", 10.0, 0.0) + rng.normal(0, 2, len(frame))
+    scores = (
+        frame["score"]
+        + np.where(frame["template"] == "a", 10.0, 0.0)
+        + rng.normal(0, 2, len(frame))
+    )
     found = summarise_scores(frame, scores, categories=["gender"])
     by_hand = scores.groupby(frame["persona"]).mean()
     assert found.personas["p7"].mean == pytest.approx(by_hand["p7"])
@@ -219,10 +259,19 @@ def test_summary_of_a_frame():
 
 def test_summary_counts_refused_and_unscored():
     """A refused trial has no score whatever is given for it; without personas the name is the unit."""
-    frame = pd.DataFrame({"persona": None, "name": ["Ann", "Ann", "Bob", "Bob"], "repetition": [0, 1, 0, 1]})
-    found = summarise_scores(frame.assign(refused=[True, False, False, False]), [0.0, 80.0, None, 70.0])
+    frame = pd.DataFrame(
+        {"persona": None, "name": ["Ann", "Ann", "Bob", "Bob"], "repetition": [0, 1, 0, 1]}
+    )
+    found = summarise_scores(
+        frame.assign(refused=[True, False, False, False]), [0.0, 80.0, None, 70.0]
+    )
     assert found.personas["Ann"] == PersonaScore(mean=80.0, n=1)
-    assert (set(found.personas), found.trials, found.refused, found.unscored) == ({"Ann", "Bob"}, 4, 1, 1)
+    assert (set(found.personas), found.trials, found.refused, found.unscored) == (
+        {"Ann", "Bob"},
+        4,
+        1,
+        1,
+    )
     assert found.run_sd is None
 
 
@@ -244,7 +293,11 @@ def test_summary_counts_refused_and_unscored():
         (lambda f: (f, f["score"].tolist()[:-1], {}), "scores for"),
         (lambda f: (f, f["score"].iloc[::-1], {}), "another index"),
         (
-            lambda f: (f.assign(gender=["f", *["m"] * (len(f) - 1)]), f["score"], {"categories": ["gender"]}),
+            lambda f: (
+                f.assign(gender=["f", *["m"] * (len(f) - 1)]),
+                f["score"],
+                {"categories": ["gender"]},
+            ),
             "row 1: persona 'p0' has 'gender'",
         ),
     ],
@@ -267,7 +320,10 @@ def test_a_stored_score_must_be_finite(mean):
 
 def gate_of(changes, categories=None, **noise):
     """The gate on personas that moved by *changes* from 50."""
-    old, new = summary([50.0] * len(changes), categories), summary([50.0 + x for x in changes], categories)
+    old, new = (
+        summary([50.0] * len(changes), categories),
+        summary([50.0 + x for x in changes], categories),
+    )
     if noise:
         old, new = (
             replace(run, personas={key: replace(one, **noise) for key, one in run.personas.items()})
@@ -277,7 +333,9 @@ def gate_of(changes, categories=None, **noise):
 
 
 def test_either_family_finds_what_the_other_misses():
-    """One wild reply hides a fall of everyone from the changes as they are; a sixth that falls is clipped away."""
+    """One wild reply hides a fall of everyone from the changes as they are; a sixth that falls is
+    clipped away.
+    """
     hidden = gate_of([1000.0, *np.linspace(-6, -4, 40)])[0]
     assert hidden.p_raw > 0.0025 > hidden.p_clipped
     clipped = gate_of([*([-10.0] * 10), *np.linspace(-0.2, 0.2, 50)])[0]
@@ -287,7 +345,9 @@ def test_either_family_finds_what_the_other_misses():
 
 
 def test_a_category_is_not_surer_than_its_own_repetitions():
-    """Four personas that fell by exactly 5 each; where a persona's mean varies by as much anyway, that is chance."""
+    """Four personas that fell by exactly 5 each; where a persona's mean varies by as much anyway,
+    that is chance.
+    """
     changes, categories = [-5.0] * 4 + [0.0] * 4, {"g=a": range(4), "g=b": range(4, 8)}
     sure, noisy = (gate_of(changes, categories, n=3, sd=sd, df=2)[1] for sd in (0.0, 15.0))
     assert (sure.label, sure.p_clipped, sure.regression) == ("g=a", 0.0, True)
@@ -319,9 +379,13 @@ def test_a_category_that_holds_the_wild_falls_is_not_passed():
     assert "p1" in finding.sentence
 
 
-@pytest.mark.parametrize("changes", [(-500.0,), (500.0,), (500.0, 500.0), (-500.0, 450.0), (-500.0, -500.0, 500.0)])
+@pytest.mark.parametrize(
+    "changes", [(-500.0,), (500.0,), (500.0, 500.0), (-500.0, 450.0), (-500.0, -500.0, 500.0)]
+)
 def test_a_wild_change_that_tails_explain_is_named(changes):
-    """One fall among ten, a rise, or falls that rises make up for: PASS, and every one of them named."""
+    """One fall among ten, a rise, or falls that rises make up for: PASS, and every one of them
+    named.
+    """
     finding = wild(*changes)
     assert {pair.verdict for pair in finding.pairs} == {Verdict.PASS}
     assert set(finding.details["clipped"]) == {f"p{at}" for at in range(len(changes))}
@@ -341,13 +405,16 @@ def test_wild_falls_everywhere_are_nobodys_alone():
     rest[8:14] = -500.0
     categories = {"g=a": range(10), "g=b": range(10, 40)}
     finding = compare_baseline(
-        summary([50.0] * 40, categories), summary([50.0 + x for x in (-500.0, -450.0, *rest)], categories), alpha=1e-9
+        summary([50.0] * 40, categories),
+        summary([50.0 + x for x in (-500.0, -450.0, *rest)], categories),
+        alpha=1e-9,
     )
     assert not [pair.metric for pair in finding.pairs if pair.verdict is Verdict.INCONCLUSIVE]
 
 
 @pytest.mark.parametrize(
-    ("kind", "verdict"), [("critical: age", Verdict.FAIL), ("minor: tone", Verdict.FLAG), ("known", Verdict.PASS)]
+    ("kind", "verdict"),
+    [("critical: age", Verdict.FAIL), ("minor: tone", Verdict.FLAG), ("known", Verdict.PASS)],
 )
 def test_warnings_that_the_baseline_lacks_belong_to_the_gate(kind, verdict):
     """Critical ones fail, others need a justification; those that were there before are no news."""

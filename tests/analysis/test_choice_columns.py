@@ -36,7 +36,9 @@ def frame(replies: list[str | None] = REPLIES, size: int = 2) -> pd.DataFrame:
 
 
 def test_between_two() -> None:
-    """One row a trial; both and neither are no preference, what cannot be read is missing and says so."""
+    """One row a trial; both and neither are no preference, what cannot be read is missing and says
+    so.
+    """
     table = choice_columns(frame(), 2)
     assert table["chosen"].tolist() == ["a", "b", "neither", "neither", None, None, None, None]
     assert table["choice"].tolist() == [
@@ -73,7 +75,9 @@ def test_among_three() -> None:
 
 def test_rankings() -> None:
     """Ranks by candidate; missing for the whole trial where not all are ranked."""
-    table = choice_columns(frame(["1. Cid Cob\n2. Ana Arp\n3. Bea Bok", "Cid Cob"], 3), 3, ranking=True)
+    table = choice_columns(
+        frame(["1. Cid Cob\n2. Ana Arp\n3. Bea Bok", "Cid Cob"], 3), 3, ranking=True
+    )
     assert table["rank"].tolist()[:3] == [2.0, 3.0, 1.0]
     assert table["rank"].isna().tolist()[3:] == [True] * 3
     assert table["chosen"].tolist() == [False, False, True, False, False, False]
@@ -84,4 +88,6 @@ def test_what_travels_with_the_table_stays() -> None:
     for size, ranking in ((2, False), (3, False), (3, True)):
         table = frame(["Ana Arp"], size)
         table.attrs["pytest_fairness"] = {"endpoint": "x"}
-        assert choice_columns(table, size, ranking=ranking).attrs == {"pytest_fairness": {"endpoint": "x"}}
+        assert choice_columns(table, size, ranking=ranking).attrs == {
+            "pytest_fairness": {"endpoint": "x"}
+        }

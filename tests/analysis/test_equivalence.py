@@ -27,9 +27,16 @@ def two(x, y):
 
 def design(rng, groups=("A", "B"), names=20, templates=5, repetitions=2, shift=0.0, name_sd=0.2):
     """The default design, every name in every template; the last group lower by *shift*."""
-    level = {(g, n): rng.normal(0, name_sd) - shift * (g == groups[-1]) for g in groups for n in range(names)}
+    level = {
+        (g, n): rng.normal(0, name_sd) - shift * (g == groups[-1])
+        for g in groups
+        for n in range(names)
+    }
     rows = [
-        (g, f"{g}{n}", t, r, level[g, n] + t) for g, n in level for t in range(templates) for r in range(repetitions)
+        (g, f"{g}{n}", t, r, level[g, n] + t)
+        for g, n in level
+        for t in range(templates)
+        for r in range(repetitions)
     ]
     frame = pd.DataFrame(rows, columns=["group", "name", "template", "repetition", "y"])
     return frame.assign(y=frame["y"] + rng.normal(size=len(frame)))
@@ -40,7 +47,9 @@ def analyse(frame, margin, **options):
 
 
 def r_cases():
-    """R's Student TOST for equally large groups, its Welch TOST for unequal ones of at least five, where it has one."""
+    """R's Student TOST for equally large groups, its Welch TOST for unequal ones of at least five,
+    where it has one.
+    """
     for case, margin in product(R["two_sample"], (0.5, 5)):
         sizes = len(case["x"]), len(case["y"])
         test = "tost_student_margin" if sizes[0] == sizes[1] else "tost_margin"
@@ -58,7 +67,9 @@ def test_agrees_with_r(case, margin, theirs):
     t, df = re.fullmatch(r"TOST t = (\S+), df = (\S+)", finding.test_statistic).groups()
     assert stats.t.sf(float(t), float(df)) == pytest.approx(pair.p_value, rel=5e-3, abs=1e-12)
     assert pair.statistics["df"] == pytest.approx(theirs["df"], rel=1e-9)
-    assert [pair.statistics["interval_low"], pair.statistics["interval_high"]] == pytest.approx(theirs["ci90"])
+    assert [pair.statistics["interval_low"], pair.statistics["interval_high"]] == pytest.approx(
+        theirs["ci90"]
+    )
 
 
 def test_cluster_means_are_tested():
@@ -78,18 +89,24 @@ def test_the_same_personas_are_paired():
     """Where personas stand in both groups their differences are tested."""
     rng = np.random.default_rng(2)
     levels = rng.normal(0, 3, 40)
-    rows = [(g, f"p{i}", level + rng.normal(0, 0.3)) for g in "AB" for i, level in enumerate(levels)]
+    rows = [
+        (g, f"p{i}", level + rng.normal(0, 0.3)) for g in "AB" for i, level in enumerate(levels)
+    ]
     frame = pd.DataFrame(rows, columns=["group", "name", "y"])
     pair = analyse(frame, 0.3).pairs[0]
     wide = frame.pivot_table(index="name", columns="group", values="y")
     gap = wide["A"] - wide["B"]
     error = gap.std(ddof=1) / math.sqrt(40)
-    expected = max(stats.t.sf((gap.mean() + 0.3) / error, 39), stats.t.sf((0.3 - gap.mean()) / error, 39))
+    expected = max(
+        stats.t.sf((gap.mean() + 0.3) / error, 39), stats.t.sf((0.3 - gap.mean()) / error, 39)
+    )
     assert pair.p_value == pytest.approx(expected, rel=1e-9)
 
 
 def test_margin_in_standard_deviations():
-    """A margin on d is that many SDs within group and template, with the small-sample factor of Hedges g."""
+    """A margin on d is that many SDs within group and template, with the small-sample factor of
+    Hedges g.
+    """
     frame = design(np.random.default_rng(3))
     pair = analyse(frame, 0.5, unit="d").pairs[0]
     within = frame["y"] - frame.groupby(["group", "template"])["y"].transform("mean")
@@ -101,8 +118,9 @@ def test_margin_in_standard_deviations():
 
 
 def test_verdicts():
-    """Alike: PASS. Far apart: FAIL. Apart, perhaps beyond the margin: FLAG. Too few to tell: INCONCLUSIVE. All pairs
-    have to show it, without any correction of the p-values of equivalence."""
+    """Alike: PASS. Far apart: FAIL. Apart, perhaps beyond the margin: FLAG. Too few to tell:
+    INCONCLUSIVE. All pairs have to show it, without any correction of the p-values of
+    equivalence."""
     rng = np.random.default_rng(4)
     assert analyse(design(rng), 0.5).verdict is Verdict.PASS
     assert analyse(design(rng, shift=1.5), 0.5).verdict is Verdict.FAIL
@@ -125,7 +143,12 @@ def test_a_trifle_that_is_significant_passes():
 
 @pytest.mark.parametrize(
     ("apart", "verdict", "p"),
-    [(0, Verdict.PASS, 0), (0.4, Verdict.PASS, 0), (0.5, Verdict.INCONCLUSIVE, 1), (2, Verdict.FAIL, 1)],
+    [
+        (0, Verdict.PASS, 0),
+        (0.4, Verdict.PASS, 0),
+        (0.5, Verdict.INCONCLUSIVE, 1),
+        (2, Verdict.FAIL, 1),
+    ],
     ids=["equal", "inside", "on the margin", "beyond"],
 )
 def test_zero_variance(apart, verdict, p):
@@ -136,7 +159,9 @@ def test_zero_variance(apart, verdict, p):
 
 
 def test_few_trials_and_single_names():
-    """Equivalence shown on 8 trials a group is not believed; a single name is compared on rows, its FAIL capped."""
+    """Equivalence shown on 8 trials a group is not believed; a single name is compared on rows, its
+    FAIL capped.
+    """
     few = analyse(two([5.0, 5.1] * 4, [5.0, 5.1] * 4), 1.0, cluster=None)
     assert (few.verdict, few.reason) == (Verdict.INCONCLUSIVE, Reason.N)
     assert "at least 30 cases a group (A has 8)" in few.sentence
@@ -156,7 +181,9 @@ def test_yes_no_outcomes_have_a_margin_of_rates():
 
 
 def test_refusals_unsettle_a_pass():
-    """Equal scores of those who got an answer, while one group is refused more often: not equivalent."""
+    """Equal scores of those who got an answer, while one group is refused more often: not
+    equivalent.
+    """
     frame = design(np.random.default_rng(9))
     refused = (frame["group"] == "A") & (frame["repetition"] == 0) & (frame["template"] == 0)
     finding = analyse(frame.assign(refused=refused), 0.5)
@@ -192,7 +219,9 @@ def test_missing_outcomes():
 def test_what_cannot_be_tested_is_refused(options, y, says):
     """A margin, unit or level that means nothing; labels, which have no margin; one group."""
     with pytest.raises((UsageError, FrameError), match=says):
-        analyze_equivalence(two(["a", "b"] if "a" in y else [1, 2], y), "y", "group", cluster=None, **options)
+        analyze_equivalence(
+            two(["a", "b"] if "a" in y else [1, 2], y), "y", "group", cluster=None, **options
+        )
 
 
 @settings(max_examples=12, deadline=None)
@@ -202,8 +231,8 @@ def test_what_cannot_be_tested_is_refused(options, y, says):
     st.floats(0.1, 20),
 )
 def test_properties(x, y, margin):
-    """Swapping the groups mirrors the difference and nothing else; a wider margin never has a larger p; p <
-    .05 iff the 90 % interval lies inside the margin.
+    """Swapping the groups mirrors the difference and nothing else; a wider margin never has a
+    larger p; p < .05 iff the 90 % interval lies inside the margin.
     """
     one = analyse(two(x, y), margin, cluster=None).pairs[0]
     other = analyse(two(y, x), margin, cluster=None).pairs[0]
@@ -213,6 +242,14 @@ def test_properties(x, y, margin):
     assert (other.difference or 0) == pytest.approx(-(one.difference or 0), abs=1e-9)
     assert wider.p_value <= one.p_value + 1e-12
     if "interval_low" in one.statistics:
-        inside = -margin < one.statistics["interval_low"] and one.statistics["interval_high"] < margin
-        close = min(abs(margin + one.statistics["interval_low"]), abs(margin - one.statistics["interval_high"])) < 1e-6
+        inside = (
+            -margin < one.statistics["interval_low"] and one.statistics["interval_high"] < margin
+        )
+        close = (
+            min(
+                abs(margin + one.statistics["interval_low"]),
+                abs(margin - one.statistics["interval_high"]),
+            )
+            < 1e-6
+        )
         assert close or (one.p_value < 0.05) == inside

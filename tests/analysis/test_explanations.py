@@ -1,4 +1,6 @@
-"""Each assertion is explained by its own method, after its own sources, and says what would change its verdict."""
+"""Each assertion is explained by its own method, after its own sources, and says what would change
+its verdict.
+"""
 
 from __future__ import annotations
 
@@ -41,17 +43,23 @@ def refused() -> pd.DataFrame:
 def in_arms(*more: tuple[str, float]) -> pd.DataFrame:
     shifts = (("raw", 1.0), ("scrubbed", 0.0), *more)
     return pd.concat(
-        [scored(shift, seed=at).assign(arm=arm, name=scored().name) for at, (arm, shift) in enumerate(shifts)],
+        [
+            scored(shift, seed=at).assign(arm=arm, name=scored().name)
+            for at, (arm, shift) in enumerate(shifts)
+        ],
         ignore_index=True,
     )
 
 
 def remembered(drop: float) -> Finding:
     rng = np.random.default_rng(0)
-    people = pd.DataFrame({"persona": [f"p{i}" for i in range(30)] * 2, "repetition": [0] * 30 + [1] * 30})
+    people = pd.DataFrame(
+        {"persona": [f"p{i}" for i in range(30)] * 2, "repetition": [0] * 30 + [1] * 30}
+    )
     then = pd.Series(80 + rng.normal(size=60))
     old, new = (
-        summarise_scores(people, scores, persona="persona") for scores in (then, then - drop + rng.normal(0, 0.1, 60))
+        summarise_scores(people, scores, persona="persona")
+        for scores in (then, then - drop + rng.normal(0, 0.1, 60))
     )
     return compare_baseline(old, new)
 
@@ -94,7 +102,14 @@ MARGINS = "margin of 1 points overall and 3 a category"
     [
         (
             lambda: disparity(scored(1.0, groups="abc")),
-            ["van Elteren 1960", "Hedges 1981", "name means by Student's t", "90 % interval", "Schuirmann 1987", THREE],
+            [
+                "van Elteren 1960",
+                "Hedges 1981",
+                "name means by Student's t",
+                "90 % interval",
+                "Schuirmann 1987",
+                THREE,
+            ],
             [],
         ),
         (
@@ -108,28 +123,54 @@ MARGINS = "margin of 1 points overall and 3 a category"
             ["Mantel & Haenszel 1959", "Every row stands for itself"],
             ["van Elteren", "Student's t", "±5 points"],
         ),
-        (lambda: labelled("label", lambda f: np.where(f.score > 0, "x", "y")), ["Mantel & Haenszel"], ["Cramér"]),
+        (
+            lambda: labelled("label", lambda f: np.where(f.score > 0, "x", "y")),
+            ["Mantel & Haenszel"],
+            ["Cramér"],
+        ),
         (
             lambda: labelled("label", lambda f: f.score.round().clip(-1, 1).map("tone {}".format)),
             ["Cramér's V"],
             ["van Elteren"],
         ),
-        (lambda: labelled("stars", lambda f: f.score.round().clip(-2, 2)), ["Liu & Agresti 1996"], ["Cliff"]),
+        (
+            lambda: labelled("stars", lambda f: f.score.round().clip(-2, 2)),
+            ["Liu & Agresti 1996"],
+            ["Cliff"],
+        ),
         (lambda: disparity(one_name()), ["a single name", "FAIL is capped at FLAG"], []),
         (lambda: disparity(refused()), ["every refusal ranked worst"], []),
         (
-            lambda: labelled("score", lambda f: f.score.where((f.index % 40 > 0) | (f.group == "a"))),
+            lambda: labelled(
+                "score", lambda f: f.score.where((f.index % 40 > 0) | (f.group == "a"))
+            ),
             ["without a usable answer"],
             [],
         ),
         (
-            lambda: disparity(scored().assign(first_name=lambda f: f.name.str[:2], last_name=lambda f: f.name.str[2:])),
+            lambda: disparity(
+                scored().assign(
+                    first_name=lambda f: f.name.str[:2], last_name=lambda f: f.name.str[2:]
+                )
+            ),
             ["recur"],
             [],
         ),
         (lambda: hired(197, 197), ["±5 points"], []),
-        (four_fifths, ["29 CFR 1607.4(D)", "all pairs of groups are tests", "3 tests were corrected together"], []),
-        (lambda: four_fifths(reference="a"), ["declared beforehand", "2 tests were corrected together"], []),
+        (
+            four_fifths,
+            [
+                "29 CFR 1607.4(D)",
+                "all pairs of groups are tests",
+                "3 tests were corrected together",
+            ],
+            [],
+        ),
+        (
+            lambda: four_fifths(reference="a"),
+            ["declared beforehand", "2 tests were corrected together"],
+            [],
+        ),
         (lambda: four_fifths(bare_ratio=True), ["whatever chance says"], ["corrected together"]),
         (
             lambda: remembered(5.0),
@@ -143,7 +184,13 @@ MARGINS = "margin of 1 points overall and 3 a category"
         ),
         (
             lambda: analyze_equivalence(scored(groups="abc"), "score", "group", margin=0.9),
-            ["±0.9", "Schuirmann 1987", "90 % interval", "Berger 1982", "3 tests (Bonferroni; Dunn 1961)"],
+            [
+                "±0.9",
+                "Schuirmann 1987",
+                "90 % interval",
+                "Berger 1982",
+                "3 tests (Bonferroni; Dunn 1961)",
+            ],
             [],
         ),
         (
@@ -151,8 +198,16 @@ MARGINS = "margin of 1 points overall and 3 a category"
             ["±0.5 standard deviations"],
             [],
         ),
-        (contrast, ["in arm scrubbed is compared with that in arm raw", "paired t over the"], ["placebo"]),
-        (lambda: contrast(("nothing", 1.0), placebo="nothing"), ["the placebo arm nothing (Holm 1979)"], []),
+        (
+            contrast,
+            ["in arm scrubbed is compared with that in arm raw", "paired t over the"],
+            ["placebo"],
+        ),
+        (
+            lambda: contrast(("nothing", 1.0), placebo="nothing"),
+            ["the placebo arm nothing (Holm 1979)"],
+            [],
+        ),
     ],
     ids=range(21),
 )
@@ -179,21 +234,38 @@ def test_rankings_choices_and_second_samples_have_methods_of_their_own(
 ) -> None:
     finding = Finding(assertion=assertion, verdict=Verdict.FLAG, sentence="x", details=details)
     assert text in method(finding)
-    unconfirmed = Finding(assertion="no_disparity", verdict=Verdict.FLAG, sentence="x", details={"confirmation": {}})
+    unconfirmed = Finding(
+        assertion="no_disparity", verdict=Verdict.FLAG, sentence="x", details={"confirmation": {}}
+    )
     assert "Pocock 1977" not in explain(unconfirmed)
 
 
-ASSERTIONS = ["no_disparity", "four_fifths", "baseline", "no_preference", "equivalent", "arm_reduces_disparity"]
+ASSERTIONS = [
+    "no_disparity",
+    "four_fifths",
+    "baseline",
+    "no_preference",
+    "equivalent",
+    "arm_reduces_disparity",
+]
 
 
 @pytest.mark.parametrize("assertion", ASSERTIONS)
 @pytest.mark.parametrize("verdict", list(Verdict))
-def test_every_verdict_of_every_assertion_says_what_would_change_it(assertion: str, verdict: Verdict) -> None:
+def test_every_verdict_of_every_assertion_says_what_would_change_it(
+    assertion: str, verdict: Verdict
+) -> None:
     """And says so even of a finding of which nothing else is known."""
-    finding = Finding(assertion=assertion, verdict=verdict, sentence="x", kind=OutcomeKind.NUMERIC, cluster="name")
+    finding = Finding(
+        assertion=assertion, verdict=verdict, sentence="x", kind=OutcomeKind.NUMERIC, cluster="name"
+    )
     change = explain(finding).split("\n\n")[-1]
     assert change.startswith("What would change the verdict: ")
-    words = {Verdict.PASS: "new run", Verdict.FLAG: "justification", Verdict.INCONCLUSIVE: "more names"}
+    words = {
+        Verdict.PASS: "new run",
+        Verdict.FLAG: "justification",
+        Verdict.INCONCLUSIVE: "more names",
+    }
     assert words.get(verdict, "change") in change
 
 
@@ -214,10 +286,18 @@ def test_every_verdict_of_every_assertion_says_what_would_change_it(assertion: s
 def test_the_way_out_fits_the_reason(reason: Reason, text: str) -> None:
     """Where there is no better one, it is what the pairs need."""
     pair = PairResult(
-        group_1="a", group_2="b", metric="m", verdict=Verdict.INCONCLUSIVE, needs="about 31 names a group"
+        group_1="a",
+        group_2="b",
+        metric="m",
+        verdict=Verdict.INCONCLUSIVE,
+        needs="about 31 names a group",
     )
     finding = Finding(
-        assertion="no_disparity", verdict=Verdict.INCONCLUSIVE, sentence="x", reason=reason, pairs=(pair,)
+        assertion="no_disparity",
+        verdict=Verdict.INCONCLUSIVE,
+        sentence="x",
+        reason=reason,
+        pairs=(pair,),
     )
     assert text in explain(finding)
 
@@ -227,4 +307,6 @@ def test_the_way_out_of_an_alarm_names_its_pairs() -> None:
     finding = disparity(scored(1.2, groups="abcdef"))
     assert "; and 2 more)" in explain(finding)
     assert finding.explain() == explain(finding) == Finding.from_dict(finding.to_dict()).explain()
-    assert "or an approval of the lower ones with its justification (overall)" in explain(remembered(5.0))
+    assert "or an approval of the lower ones with its justification (overall)" in explain(
+        remembered(5.0)
+    )

@@ -25,17 +25,34 @@ from pytest_fairness.statistics.corrections import correct
 from ..reports.factories import disparity, passing, results
 
 
-def finding(*corrected: float, verdict: Verdict = Verdict.FLAG, assertion: str = "no_disparity", **found) -> Finding:
+def finding(
+    *corrected: float, verdict: Verdict = Verdict.FLAG, assertion: str = "no_disparity", **found
+) -> Finding:
     """A finding whose pairs have the *corrected* p-values, and *found* as their statistics."""
     pairs = tuple(
-        PairResult(group_1="a", group_2=f"b{at}", metric="m", verdict=verdict, corrected_p_value=p, statistics=found)
+        PairResult(
+            group_1="a",
+            group_2=f"b{at}",
+            metric="m",
+            verdict=verdict,
+            corrected_p_value=p,
+            statistics=found,
+        )
         for at, p in enumerate(corrected)
     )
-    return Finding(assertion=assertion, verdict=verdict, sentence=f"{verdict}: x.", pairs=pairs, family={"alpha": 0.05})
+    return Finding(
+        assertion=assertion,
+        verdict=verdict,
+        sentence=f"{verdict}: x.",
+        pairs=pairs,
+        family={"alpha": 0.05},
+    )
 
 
 def test_the_controller_of_a_session_loads_no_numpy() -> None:
-    """What is concluded of a session is written where nothing is judged; the pictures alone need the tables."""
+    """What is concluded of a session is written where nothing is judged; the pictures alone need
+    the tables.
+    """
     code = "import sys, pytest_fairness.reports.plain_text; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -68,11 +85,16 @@ def test_a_finding_counts_by_its_evidence_for_an_alarm(found: Finding, p: float)
 
 
 def test_every_finding_carries_its_session_p() -> None:
-    """Beside its own, which stays, as does the verdict; one alarm may be so by itself only. A finding alone has nothing
-    to be adjusted for."""
+    """Beside its own, which stays, as does the verdict; one alarm may be so by itself only. A
+    finding alone has nothing to be adjusted for."""
     found = adjusted([finding(0.001), finding(0.04), finding(0.9, verdict=Verdict.PASS)])
     assert [session_p_value(one) for one in found] == pytest.approx([0.003, 0.08, 0.9])
-    beside = {"p_value": 0.04, "corrected_p_value": pytest.approx(0.08), "findings": 3, "method": "holm"}
+    beside = {
+        "p_value": 0.04,
+        "corrected_p_value": pytest.approx(0.08),
+        "findings": 3,
+        "method": "holm",
+    }
     assert found[1].details["session"] == beside
     assert found[1].pairs[0].corrected_p_value == 0.04
     assert [one.verdict for one in found] == [Verdict.FLAG, Verdict.FLAG, Verdict.PASS]
@@ -92,7 +114,9 @@ def test_every_finding_carries_its_session_p() -> None:
         (Verdict.PASS, "passed", False),  # significant, and shown to be too small to matter
     ],
 )
-def test_the_session_fails_on_what_its_tests_let_through(verdict: Verdict, outcome: str, counts: bool) -> None:
+def test_the_session_fails_on_what_its_tests_let_through(
+    verdict: Verdict, outcome: str, counts: bool
+) -> None:
     found = [finding(0.001, verdict=verdict), finding(0.8, verdict=Verdict.PASS)]
     assert alarms(found, [outcome, "passed"], 0.05) == ([0] if counts else [])
 
@@ -104,12 +128,18 @@ def test_the_session_does_not_fail_on_what_many_findings_explain() -> None:
 
 
 def test_the_file_the_terminal_and_the_page_tell_it(tmp_path) -> None:
-    """findings.json has it for each finding; the summary marks it and names the tests; the page has a column."""
+    """findings.json has it for each finding; the summary marks it and names the tests; the page has
+    a column.
+    """
     weak = disparity(
         verdict=Verdict.FLAG,
         sentence="FLAG: a difference.",
         justification={"reason": "known", "approver": "J"},
-        pairs=(PairResult(group_1="a", group_2="b", metric="m", verdict=Verdict.FLAG, corrected_p_value=0.03),),
+        pairs=(
+            PairResult(
+                group_1="a", group_2="b", metric="m", verdict=Verdict.FLAG, corrected_p_value=0.03
+            ),
+        ),
     )
     strong = disparity(justification=None, test_id="tests/test_names.py::test_strong")
     book = results(weak, strong, passing())
@@ -118,10 +148,15 @@ def test_the_file_the_terminal_and_the_page_tell_it(tmp_path) -> None:
     read = read_results(tmp_path)
     known = {"method": "holm", "findings": 3, "alpha": 0.05, "alarms": [1]}
     assert read.session == {**known, "false_alarm": None, "judged_once": 0}
-    assert [f.details["session"]["corrected_p_value"] for f in read.findings] == pytest.approx([0.06, 0.0072, 0.62])
+    assert [f.details["session"]["corrected_p_value"] for f in read.findings] == pytest.approx(
+        [0.06, 0.0072, 0.62]
+    )
     lines = "\n".join(summary_lines(written))
     assert "not across the findings of this session (Holm p .0600)" in " ".join(lines.split())
-    assert "the session fails at fairness_session_alpha 0.05: 1 finding whose test did not fail" in lines
+    assert (
+        "the session fails at fairness_session_alpha 0.05: 1 finding whose test did not fail"
+        in lines
+    )
     assert lines.count("test_strong") == 2
     page = write_html(tmp_path).read_text(encoding="utf-8")
     assert "Session p" in page
@@ -131,6 +166,8 @@ def test_the_file_the_terminal_and_the_page_tell_it(tmp_path) -> None:
 
 def test_without_a_session_alpha_nothing_fails_by_it(tmp_path) -> None:
     book = results(disparity(), passing())
-    written = write_results(tmp_path, {"id": "r", "settings": {"session_alpha": None}}, book.to_dict())
+    written = write_results(
+        tmp_path, {"id": "r", "settings": {"session_alpha": None}}, book.to_dict()
+    )
     assert written.session["alarms"] == []
     assert "The session fails" not in write_html(tmp_path).read_text(encoding="utf-8")

@@ -1,4 +1,6 @@
-"""Could a test that passed have failed? One that can see catches planted disparities, a blind one misses them."""
+"""Could a test that passed have failed? One that can see catches planted disparities, a blind one
+misses them.
+"""
 
 from __future__ import annotations
 
@@ -36,10 +38,16 @@ def frame(seed, names=20, groups=("A", "B", "C"), name_sd=0.2, templates=5, repe
     """The default design without any disparity: numbers, levels, decisions, labels and refusals."""
     rng = np.random.default_rng(seed)
     index = [
-        (g, f"{g}{n}", t, r) for g in groups for n in range(names) for t in range(templates) for r in range(repetitions)
+        (g, f"{g}{n}", t, r)
+        for g in groups
+        for n in range(names)
+        for t in range(templates)
+        for r in range(repetitions)
     ]
     found = pd.DataFrame(index, columns=["group", "name", "template", "repetition"])
-    level = dict(zip(found["name"].unique(), rng.normal(0, name_sd, len(groups) * names), strict=True))
+    level = dict(
+        zip(found["name"].unique(), rng.normal(0, name_sd, len(groups) * names), strict=True)
+    )
     latent = found["name"].map(level) + rng.normal(0, 1, len(found))
     return found.assign(
         score=latent * 10 + 60,
@@ -68,7 +76,9 @@ def test_a_good_test_catches_most(outcome, at_half, at_most):
 
 
 def test_a_blind_test_catches_nothing():
-    """An outcome that never varies, or a sample far too small; three names are not split into halves."""
+    """An outcome that never varies, or a sample far too small; three names are not split into
+    halves.
+    """
     constant = sensitivity(frame(4).assign(refused=False), "constant", "group", splits=2)
     assert constant.caught == {0.5: 0.0, 0.8: 0.0}
     for same in (True, "warm"):
@@ -81,7 +91,9 @@ def test_a_blind_test_catches_nothing():
 
 
 def test_halves_of_a_group_do_not_alarm():
-    """Random halves of one group's names differ by nothing but chance; several classes have theirs in turn."""
+    """Random halves of one group's names differ by nothing but chance; several classes have theirs
+    in turn.
+    """
     two = frame(8, name_sd=0.4).assign(
         refused=False, gender=lambda f: np.where(f["name"].str[-1].isin([*"13579"]), "f", "m")
     )
@@ -92,7 +104,9 @@ def test_halves_of_a_group_do_not_alarm():
 
 
 def test_refusals_and_a_callable_outcome_are_planted_too_and_nothing_is_random():
-    """The outcome may be refusals, or computed from the reply; the data are not touched, and only the seed matters."""
+    """The outcome may be refusals, or computed from the reply; the data are not touched, and only
+    the seed matters.
+    """
     two = frame(9, groups=("A", "B"))
     before = two.copy()
     first = sensitivity(two, "refused", "group", splits=2, copies=2, seed=5)
@@ -103,13 +117,24 @@ def test_refusals_and_a_callable_outcome_are_planted_too_and_nothing_is_random()
 
 
 def test_every_assertion_loses_what_is_its_own():
-    """Favourable decisions, choices won, and equality within its own margin: enough data see it, few do not."""
+    """Favourable decisions, choices won, and equality within its own margin: enough data see it,
+    few do not.
+    """
     small = {"copies": 1, "splits": 1}
     plain = {"cluster": None, "block": None, "copies": 1}
     labels = decided(100, 100).assign(hired=lambda f: np.where(f.hired, "yes", "no"))
     sure = [
         sensitivity_of("four_fifths", decided(100, 100), "hired", "group", cluster=None, **small),
-        sensitivity_of("four_fifths", labels, "hired", "group", cluster=None, favourable="yes", reference="a", **small),
+        sensitivity_of(
+            "four_fifths",
+            labels,
+            "hired",
+            "group",
+            cluster=None,
+            favourable="yes",
+            reference="a",
+            **small,
+        ),
         sensitivity_of("equivalence", table(0, 0), "score", "group", margin=0.5, **small),
         sensitivity_of("preference", chosen(75), "group", **plain),
     ]
@@ -131,16 +156,27 @@ def test_every_assertion_loses_what_is_its_own():
 
 def found_that(caught, false_alarms=0.0):
     shares, missed = {0.5: caught / 2, 0.8: caught}, {0.5: (), 0.8: ()}
-    return Sensitivity(caught=shares, missed=missed, copies=10, false_alarms=false_alarms, splits=20)
+    return Sensitivity(
+        caught=shares, missed=missed, copies=10, false_alarms=false_alarms, splits=20
+    )
 
 
 def test_the_share_caught_stands_beside_the_verdict_and_changes_nothing_else():
     finding = analyze_disparity(table(0, 0), "score", "group")
     beside = with_sensitivity(finding, found_that(1.0, 0.05))
-    assert (beside.verdict, beside.sentence, beside.p_value) == (finding.verdict, finding.sentence, finding.p_value)
+    assert (beside.verdict, beside.sentence, beside.p_value) == (
+        finding.verdict,
+        finding.sentence,
+        finding.p_value,
+    )
     assert beside.details["sensitivity"]["could_fail"] is True
-    assert beside.notes[-1].startswith("With a planted disparity this test raises the alarm for d = 0.5 in 50 %")
-    assert sensitivity_line(beside) == "planted d 0.5 in 50 %, d 0.8 in 100 % of copies caught; placebo alarms in 5 %"
+    assert beside.notes[-1].startswith(
+        "With a planted disparity this test raises the alarm for d = 0.5 in 50 %"
+    )
+    assert (
+        sensitivity_line(beside)
+        == "planted d 0.5 in 50 %, d 0.8 in 100 % of copies caught; placebo alarms in 5 %"
+    )
     assert "copies of its own data" in beside.explain()
     assert Finding.from_dict(beside.to_dict()).details == beside.details
 
@@ -188,7 +224,10 @@ def test_every_passing_assertion_is_tried_and_only_passing_ones(monkeypatch):
 
 def test_choices_among_several_and_arms_say_that_they_were_not_tried():
     trials = slates(np.random.default_rng(1), [0, 0, 0], trials=300)
-    raw, mended = table(0, 1.0, seed=1).assign(arm="raw"), table(0, 0, seed=2).assign(arm="scrubbed")
+    raw, mended = (
+        table(0, 1.0, seed=1).assign(arm="raw"),
+        table(0, 0, seed=2).assign(arm="scrubbed"),
+    )
     arms = pd.concat([raw, mended.assign(name=raw["name"])], ignore_index=True)
     with running_test(in_test()):
         among = assert_no_preference(trials, trial="trial", cluster=None, block=None)
@@ -200,8 +239,9 @@ def test_choices_among_several_and_arms_say_that_they_were_not_tried():
 
 @pytest.mark.parametrize("wild", [30.0, 1e6])
 def test_one_outlying_reply_turns_no_fail_into_a_pass_that_is_praised(wild):
-    """The disparity (p = 6e-7) fails; one reply of the lower group at *wild* shrinks the mean's effect to a trifle, not
-    the rank's. So there is no PASS to try, and the plant that the data hold is found by the same policy."""
+    """The disparity (p = 6e-7) fails; one reply of the lower group at *wild* shrinks the mean's
+    effect to a trifle, not the rank's. So there is no PASS to try, and the plant that the data hold
+    is found by the same policy."""
     data = table(0, 0.8, seed=3)
     plain = analyze_disparity(data, "score", "group")
     assert (plain.verdict, plain.p_value < 1e-6) == (Verdict.FAIL, True)
@@ -220,7 +260,10 @@ def test_what_is_caught_beside_an_outlying_reply_is_what_is_caught_without_it():
     caught = []
     for wild in (None, 1e6):
         frames = [table(0, 0, people=5, seed=seed) for seed in range(8)]
-        spoilt = [one.assign(score=one["score"].where((one.index != 5) | (wild is None), wild)) for one in frames]
+        spoilt = [
+            one.assign(score=one["score"].where((one.index != 5) | (wild is None), wild))
+            for one in frames
+        ]
         found = [sensitivity(one, "score", "group", effects=(0.5,), splits=0) for one in spoilt]
         caught.append(np.mean([one.caught[0.5] for one in found]))
     assert caught[0] < 0.6

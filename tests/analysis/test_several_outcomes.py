@@ -1,4 +1,6 @@
-"""Several outcomes share one level: each is a finding, and the family is no easier to fail than one outcome."""
+"""Several outcomes share one level: each is a finding, and the family is no easier to fail than one
+outcome.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +38,15 @@ def test_each_outcome_is_judged_at_its_share_of_the_level() -> None:
     assert [finding.family["alpha"] for finding in findings] == [0.025, 0.025]
     for finding in findings:
         alone = analyze_disparity(table(0.3), finding.outcome, "group", alpha=0.025)
-        assert (finding.verdict, finding.p_value, finding.pairs) == (alone.verdict, alone.p_value, alone.pairs)
-        assert "one of 2 outcomes that share their level as one family: this one is judged at 0.025" in finding.notes
+        assert (finding.verdict, finding.p_value, finding.pairs) == (
+            alone.verdict,
+            alone.p_value,
+            alone.pairs,
+        )
+        assert (
+            "one of 2 outcomes that share their level as one family: this one is judged at 0.025"
+            in finding.notes
+        )
 
 
 def test_what_one_outcome_alone_just_raises_the_family_does_not() -> None:
@@ -45,11 +54,16 @@ def test_what_one_outcome_alone_just_raises_the_family_does_not() -> None:
     shift = next(
         shift
         for shift in np.linspace(0, 0.6, 121)
-        if 0.03 < float(analyze_disparity(table(shift), "tone", "group").corrected_p_value or 1) < 0.045
+        if 0.03
+        < float(analyze_disparity(table(shift), "tone", "group").corrected_p_value or 1)
+        < 0.045
     )
     alone = analyze_disparity(table(shift), "tone", "group")
     assert alone.verdict in (Verdict.FLAG, Verdict.FAIL)
-    assert analyze_outcomes(table(shift), ["tone", "words"], "group")[0].verdict not in (Verdict.FLAG, Verdict.FAIL)
+    assert analyze_outcomes(table(shift), ["tone", "words"], "group")[0].verdict not in (
+        Verdict.FLAG,
+        Verdict.FAIL,
+    )
     assert analyze_outcomes(table(shift), ["tone"], "group")[0].verdict is alone.verdict
 
 

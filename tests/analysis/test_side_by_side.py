@@ -1,4 +1,6 @@
-"""Two sides on the same cells: worked numbers, one rule for both sides, and how often a false "fairer" comes out."""
+"""Two sides on the same cells: worked numbers, one rule for both sides, and how often a false
+"fairer" comes out.
+"""
 
 from __future__ import annotations
 
@@ -29,17 +31,27 @@ def sides(
     groups: str = "AB",
     shared: bool = False,
 ) -> pd.DataFrame:
-    """Scores of two sides on the same cells; group A is lower by that gap. Names keep a level on both sides, and have
-    one of their own on each."""
-    cells = pd.DataFrame(product(groups, range(names), range(templates), range(2)), columns=["g", "n", "t", "r"])
+    """Scores of two sides on the same cells; group A is lower by that gap. Names keep a level on
+    both sides, and have one of their own on each."""
+    cells = pd.DataFrame(
+        product(groups, range(names), range(templates), range(2)), columns=["g", "n", "t", "r"]
+    )
     name = cells.n.map(str) if shared else cells.g + cells.n.map(str)
-    frame = pd.DataFrame({"group": cells.g, "name": name, "template": cells.t.map(str), "repetition": cells.r})
+    frame = pd.DataFrame(
+        {"group": cells.g, "name": name, "template": cells.t.map(str), "repetition": cells.r}
+    )
     frame["cell"] = frame.template + "-" + cells.g + frame.name
     level = dict(zip(name.unique(), rng.normal(0, 0.2, name.nunique()), strict=True))
     made = []
     for gap in (before, after):
         own = dict(zip(name.unique(), rng.normal(0, 0.2, name.nunique()), strict=True))
-        score = name.map(level) + name.map(own) + 0.3 * cells.t - gap * (cells.g == "A") + rng.normal(0, 1, len(cells))
+        score = (
+            name.map(level)
+            + name.map(own)
+            + 0.3 * cells.t
+            - gap * (cells.g == "A")
+            + rng.normal(0, 1, len(cells))
+        )
         made.append(frame.assign(score=score))
     return pd.concat(made, ignore_index=True)
 
@@ -70,7 +82,9 @@ def turned(frame: pd.DataFrame) -> pd.DataFrame:
 
 @pytest.mark.parametrize("shared", [False, True], ids=["names of one group", "personas in both"])
 def test_the_numbers_are_those_of_a_t_test_over_names(shared: bool) -> None:
-    """The gap of each side, its change and interval, and p: the larger of those that the change and the total are 0."""
+    """The gap of each side, its change and interval, and p: the larger of those that the change and
+    the total are 0.
+    """
     frame = sides(np.random.default_rng(3), 1.4, 0.2, shared=shared)
     frame["side"] = np.repeat(["a", "b"], len(frame) // 2)
     (found,) = changes(frame.drop(columns="side"))
@@ -81,39 +95,55 @@ def test_the_numbers_are_those_of_a_t_test_over_names(shared: bool) -> None:
     interval = oracles[0].confidence_interval(0.9)
     gap = {side: means[side]["B"].mean() - means[side]["A"].mean() for side in "ab"}
     assert (found.group_1, found.group_2, found.became, found.fairer) == ("B", "A", "smaller", "b")
-    assert [found.before, found.after, found.change] == pytest.approx([gap["a"], gap["b"], gap["b"] - gap["a"]])
+    assert [found.before, found.after, found.change] == pytest.approx(
+        [gap["a"], gap["b"], gap["b"] - gap["a"]]
+    )
     assert found.p_value == pytest.approx(max(one.pvalue for one in oracles), rel=1e-9)
     assert [found.low, found.high] == pytest.approx([interval.low, interval.high])
     by_name = frame.groupby(["side", "name"])["score"].mean()
     level = stats.ttest_1samp((by_name["b"] - by_name["a"]).to_numpy(), 0).confidence_interval(0.95)
-    assert [found.mean_before, found.mean_after] == pytest.approx([by_name["a"].mean(), by_name["b"].mean()])
+    assert [found.mean_before, found.mean_after] == pytest.approx(
+        [by_name["a"].mean(), by_name["b"].mean()]
+    )
     assert [found.mean_low, found.mean_high] == pytest.approx([level.low, level.high])
 
 
 @pytest.mark.parametrize(
     ("before", "after", "became"),
-    [(1.2, 0.0, "smaller"), (-1.2, 0.0, "smaller"), (0.1, 1.2, "larger"), (1.0, -1.0, "turned"), (1.0, 1.0, "alike")],
+    [
+        (1.2, 0.0, "smaller"),
+        (-1.2, 0.0, "smaller"),
+        (0.1, 1.2, "larger"),
+        (1.0, -1.0, "turned"),
+        (1.0, 1.0, "alike"),
+    ],
 )
 def test_both_sides_are_judged_by_one_rule(before: float, after: float, became: str) -> None:
-    """With the sides turned round, the answer turns round: the same side is fairer, by the same p-value."""
+    """With the sides turned round, the answer turns round: the same side is fairer, by the same
+    p-value.
+    """
     frame = sides(np.random.default_rng(5), before, after, names=40)
     (found,), (other,) = changes(frame), changes(turned(frame))
     assert found.became == became
     assert other.became == {"smaller": "larger", "larger": "smaller"}.get(became, became)
     assert other.p_value == pytest.approx(found.p_value)
-    assert (other.change, other.before) == (pytest.approx(-(found.change or 0)), pytest.approx(found.after)) or (
-        became == "turned"
-    )
+    assert (other.change, other.before) == (
+        pytest.approx(-(found.change or 0)),
+        pytest.approx(found.after),
+    ) or (became == "turned")
     if found.fairer:
         assert other.fairer == {"a": "b", "b": "a"}[found.fairer]
-        assert found.sentence.startswith(f"{found.fairer} is fairer than {other.fairer} on score by group: ")
+        assert found.sentence.startswith(
+            f"{found.fairer} is fairer than {other.fairer} on score by group: "
+        )
 
 
 def test_a_sentence_says_it_all() -> None:
     frame = sides(np.random.default_rng(5), 1.2, 0.0, names=40)
     (found,) = changes(frame)
     assert found.sentence == (
-        "b is fairer than a on score by group: B–A gap 1.40 → 0.078, change −1.32 (90 % −1.54 to −1.10), corrected "
+        "b is fairer than a on score by group: B–A gap 1.40 → 0.078, change −1.32 (90 % −1.54 to "
+        "−1.10), corrected "
         "p < .001, 40 names a group; mean −0.322 → 0.340."
     )
 
@@ -139,34 +169,46 @@ def test_an_open_answer_shows_the_interval_that_leaves_it_open() -> None:
 
 
 def test_too_little_is_never_alike() -> None:
-    """Too few trials, blocks that lack a group, an interval too wide: INCONCLUSIVE, with what it takes."""
+    """Too few trials, blocks that lack a group, an interval too wide: INCONCLUSIVE, with what it
+    takes.
+    """
     rng = np.random.default_rng(6)
     (few,) = changes(sides(rng, 1.0, 0.0, names=4))
     assert (few.became, few.reason, few.verdict) == ("open", Reason.N, "not settled")
     assert few.needs == "at least 30 shared trials a group (now 24)"
     frame = sides(rng, 1.0, 0.0)
-    (ragged,) = changes(frame[~((frame.group == "A") & (frame.template != "0"))].reset_index(drop=True))
+    (ragged,) = changes(
+        frame[~((frame.group == "A") & (frame.template != "0"))].reset_index(drop=True)
+    )
     assert (ragged.became, ragged.reason) == ("open", Reason.RAGGED)
     (wide,) = changes(sides(np.random.default_rng(7), 0.5, 0.1, names=6))
     assert (wide.became, wide.reason) == ("open", Reason.PRECISION)
     assert (wide.needs or "").endswith(" names a group if the change stays as it is")
-    assert wide.sentence.startswith("INCONCLUSIVE(PRECISION): which of a and b is fairer on score by group is not")
+    assert wide.sentence.startswith(
+        "INCONCLUSIVE(PRECISION): which of a and b is fairer on score by group is not"
+    )
     (apart,) = changes(sides(rng, 1.0, 0.0, names=1, templates=1))
     assert (apart.became, apart.reason, apart.change) == ("open", Reason.N, None)
 
 
 def test_what_is_missing_may_not_decide() -> None:
-    """A tenth of one side's trials without a score: set to the extremes of the scale, they would turn the answer."""
+    """A tenth of one side's trials without a score: set to the extremes of the scale, they would
+    turn the answer.
+    """
     frame = sides(np.random.default_rng(8), 1.0, 0.0)
     (whole,) = changes(frame)
     assert whole.became == "smaller"
-    lacking = frame.assign(score=frame.score.mask((frame.index >= len(frame) // 2) & (frame.index % 10 == 0)))
+    lacking = frame.assign(
+        score=frame.score.mask((frame.index >= len(frame) // 2) & (frame.index % 10 == 0))
+    )
     (found,) = changes(lacking)
     assert (found.became, found.reason) == ("open", Reason.UNSCORED)
 
 
 def test_refusals_are_compared_beside_the_outcome() -> None:
-    """A side that refuses one group: less fair on refusals, whatever the scores of those who got an answer."""
+    """A side that refuses one group: less fair on refusals, whatever the scores of those who got an
+    answer.
+    """
     frame = sides(np.random.default_rng(9), 0.0, 0.0, names=40)
     refused = (frame.index >= len(frame) // 2) & (frame.group == "A") & (frame.repetition == 1)
     score, refusals = changes(frame.assign(refused=refused, score=frame.score.mask(refused)))
@@ -189,7 +231,9 @@ def test_decisions_and_choices() -> None:
     rng = np.random.default_rng(1)
     pairs = [simulated(rng, preference=lean, name_sd=0.3) for lean in (1.5, 0.0)]
     columns = {"first": "first", "second": "second", "chosen": "chosen", "neither": "neither"}
-    (choice,) = changes(pd.concat(pairs, ignore_index=True), analysis="preference", outcome=None, **columns)
+    (choice,) = changes(
+        pd.concat(pairs, ignore_index=True), analysis="preference", outcome=None, **columns
+    )
     won = [(one["chosen"] == "A").groupby(one["name"]).mean().mean() - 0.5 for one in pairs]
     assert (choice.became, choice.outcome, choice.group_1) == ("smaller", "chosen", "A")
     assert [choice.before, choice.after] == pytest.approx(won)
@@ -216,14 +260,18 @@ def test_all_that_is_compared_is_one_family() -> None:
 
 @pytest.mark.parametrize(("before", "after"), [(0.0, 0.0), (0.8, 0.8), (0.6, -0.6)])
 def test_equally_unfair_sides_are_seldom_told_apart(before: float, after: float) -> None:
-    """Both gaps are of one size: a side is called fairer in 5 % of comparisons, or fewer (99.9 % limit of 150)."""
+    """Both gaps are of one size: a side is called fairer in 5 % of comparisons, or fewer (99.9 %
+    limit of 150).
+    """
     rng = np.random.default_rng(13)
     fairer = sum(changes(sides(rng, before, after))[0].fairer is not None for _ in range(150))
     assert fairer <= stats.binom.ppf(0.999, 150, 0.05)
 
 
 def test_a_fairer_side_is_found() -> None:
-    """A gap of .8 SD against none, on 20 names a group: found in most comparisons, and never the wrong way round."""
+    """A gap of .8 SD against none, on 20 names a group: found in most comparisons, and never the
+    wrong way round.
+    """
     rng = np.random.default_rng(14)
     found = Counter(changes(sides(rng, 0.9, 0.0, templates=5))[0].became for _ in range(60))
     assert found["smaller"] >= 48

@@ -1,4 +1,6 @@
-"""Templates and prompts are read before any model is: each problem with its place, and nothing of what is well said."""
+"""Templates and prompts are read before any model is: each problem with its place, and nothing of
+what is well said.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,10 @@ from pytest_fairness.errors import UsageError
 
 #: Rule → lines that break it.
 BAD = {
-    "hard-coded-name": ["Dear Sarah, thank you, {role}.", "As Tamika Washington knows, {role} is a busy post."],
+    "hard-coded-name": [
+        "Dear Sarah, thank you, {role}.",
+        "As Tamika Washington knows, {role} is a busy post.",
+    ],
     "placeholder": [
         "Dear [Candidate Name], your {role}.",
         "Hello {{first_name}}!",
@@ -21,14 +26,27 @@ BAD = {
         "<<name>>",
     ],
     "promise": ["{name}, we will keep your resume on file.", "{name}, we will be in touch soon."],
-    "superlative": ["{name}, we chose the best candidate.", "{name}, others were the most qualified applicants."],
-    "vague": ["{name}, you are not the right fit.", "{name}, we are going in a different direction."],
-    "speculation": ["{name}, you seemed unsure of the plan.", "{name}, you probably prefer quieter work."],
+    "superlative": [
+        "{name}, we chose the best candidate.",
+        "{name}, others were the most qualified applicants.",
+    ],
+    "vague": [
+        "{name}, you are not the right fit.",
+        "{name}, we are going in a different direction.",
+    ],
+    "speculation": [
+        "{name}, you seemed unsure of the plan.",
+        "{name}, you probably prefer quieter work.",
+    ],
     "idiom": ["{name}, hit the ground running.", "{name}, this is not a slam dunk."],
     "jargon": ["{name}, please ideate with us.", "{name}, the FTE is filled."],
     "tracking": ["{name}, see our page?utm_source=letter."],
     "remote-content": ["{name} <img src=x>", "{name} ![logo](https://example.org/a.png)"],
-    "bad-slot": ["Dear {naem}, thank you.", "Dear {name!r}, thank you.", "Dear { name }, thank you."],
+    "bad-slot": [
+        "Dear {naem}, thank you.",
+        "Dear {name!r}, thank you.",
+        "Dear { name }, thank you.",
+    ],
     "no-slot": ["Thank you for your application."],
     "age": ["{name}, we look for a recent graduate."],
     "gender": ["{name}, he will call you."],
@@ -36,7 +54,8 @@ BAD = {
 }
 GOOD = [
     "Dear {name},",
-    "Thank you for applying for the {role} position, and for the time that you gave the exercise, {name}.",
+    "Thank you for applying for the {role} position, and for the time that you gave the exercise, "
+    "{name}.",
     "Your score for technical skills is {technical_skills} of 5; the post takes 4.0, {name}.",
     "{name}, question 3 asked for two indexes; your answer names one.",
     "{name}, you may ask for the scores behind this decision within 30 days.",
@@ -48,7 +67,9 @@ GOOD = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "line"), [(rule, line) for rule, lines in BAD.items() for line in lines])
+@pytest.mark.parametrize(
+    ("rule", "line"), [(rule, line) for rule, lines in BAD.items() for line in lines]
+)
 def test_each_rule_finds_what_it_is_for(rule: str, line: str) -> None:
     assert rule in {one.rule for one in lint_text(line)}
 
@@ -60,13 +81,21 @@ def test_what_is_well_said_is_quiet(line: str) -> None:
 
 def test_a_problem_has_its_place(tmp_path: Path) -> None:
     """File, line and column from 1; in YAML the line of the text, and no text that nobody is sent."""
-    text = "Dear {name},\n\nYou are overqualified, and {naem}.\nWe promise, {name}.  <!-- lint: ignore -->\n"
+    text = (
+        "Dear {name},\n\nYou are overqualified, and {naem}.\nWe promise, {name}.  <!-- lint: "
+        "ignore -->\n"
+    )
     found = lint_text(text, source="a.txt")
-    assert [(one.line, one.column, one.rule) for one in found] == [(3, 9, "age"), (3, 28, "bad-slot")]
+    assert [(one.line, one.column, one.rule) for one in found] == [
+        (3, 9, "age"),
+        (3, 28, "bad-slot"),
+    ]
     assert str(found[0]).startswith("a.txt:3:9: age (high): 'overqualified': ")
     assert lint_text(text, ignore=["age", "bad-slot"]) == []
     path = tmp_path / "prompts.yaml"
-    path.write_text('first:\n  source: "a recent graduate wrote this"\n  text: "Write to {name}, a recent graduate."\n')
+    path.write_text(
+        'first:\n  source: "a recent graduate wrote this"\n  text: "Write to {name}, a recent graduate."\n'
+    )
     assert [(one.line, one.rule) for one in lint_file(path)] == [(3, "age")]
 
 
@@ -104,6 +133,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_a_megabyte_of_anything_is_read() -> None:
-    """In a second or so, whatever it is made of, and in one line; what is quadratic in it takes hours."""
+    """In a second or so, whatever it is made of, and in one line; what is quadratic in it takes
+    hours.
+    """
     for piece in ("[A", "<", "Dear ", "Aa Bb ", "{", "${a", "![", "you seemed ", "\n", "a" * 50):
         lint_text(piece * (1_000_000 // len(piece)))

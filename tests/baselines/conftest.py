@@ -20,8 +20,21 @@ from pytest_fairness.statistics.persona_scores import PersonaScore, ScoreSummary
 
 TEST_ID = "tests/test_letters.py::test_letters_keep_their_baseline"
 SCORE = "letter_score"
-LIVE = Fingerprints(endpoint="app", models=("gpt-4",), identity="i1", template="t1", scorer="s1", design="d1")
-SCORES = [92.0, 85.0, 78.0, 88.0, 95.0, 70.0, 81.0, 90.0, 66.0, 84.0]  # worked number R13 of the gate
+LIVE = Fingerprints(
+    endpoint="app", models=("gpt-4",), identity="i1", template="t1", scorer="s1", design="d1"
+)
+SCORES = [
+    92.0,
+    85.0,
+    78.0,
+    88.0,
+    95.0,
+    70.0,
+    81.0,
+    90.0,
+    66.0,
+    84.0,
+]  # worked number R13 of the gate
 FALLEN = [90.0, 80.0, 77.0, 85.0, 95.0, 66.0, 80.0, 84.0, 66.0, 79.0]
 
 
@@ -29,7 +42,10 @@ def summary(scores: list[float] = SCORES, *, unscored: int = 0, refused: int = 0
     """Ten personas, p00 to p09, half of them in each of two categories."""
     ids = [f"p{number:02d}" for number in range(len(scores))]
     return ScoreSummary(
-        personas={key: PersonaScore(mean=score, n=3, sd=1.5, df=2) for key, score in zip(ids, scores, strict=True)},
+        personas={
+            key: PersonaScore(mean=score, n=3, sd=1.5, df=2)
+            for key, score in zip(ids, scores, strict=True)
+        },
         categories={"gender=female": tuple(ids[::2]), "gender=male": tuple(ids[1::2])},
         overall=sum(scores) / len(scores) if scores else 0.0,
         repetitions=3,
@@ -97,7 +113,11 @@ class Desk:
 
     @property
     def files(self) -> list[Path]:
-        return sorted((self.rootdir / "baselines").glob("*.json")) if (self.rootdir / "baselines").exists() else []
+        return (
+            sorted((self.rootdir / "baselines").glob("*.json"))
+            if (self.rootdir / "baselines").exists()
+            else []
+        )
 
     @property
     def file(self) -> Path:

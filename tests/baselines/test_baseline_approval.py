@@ -14,7 +14,13 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness.baselines import approval as approval_module
-from pytest_fairness.baselines.approval import Approval, ApprovalPolicy, approver, git_state, new_approval
+from pytest_fairness.baselines.approval import (
+    Approval,
+    ApprovalPolicy,
+    approver,
+    git_state,
+    new_approval,
+)
 from pytest_fairness.errors import ApprovalRefusedError
 
 GRANTED = ApprovalPolicy(approve=True, justification="reviewed 20 letters")
@@ -33,14 +39,18 @@ def git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Git:
 
     def run(*arguments: str) -> str:
         identity = ["-c", "user.name=Someone", "-c", "user.email=someone@example.org"]
-        done = subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True, text=True)
+        done = subprocess.run(
+            ["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True, text=True
+        )
         return done.stdout.strip()
 
     run("init", "-q")
     return run
 
 
-def granted(environ: dict[str, str], tmp_path: Path, *, unfinished: int = 0, **changes: object) -> Approval:
+def granted(
+    environ: dict[str, str], tmp_path: Path, *, unfinished: int = 0, **changes: object
+) -> Approval:
     """An approval as one is asked for in a folder without git."""
     return new_approval(
         replace(GRANTED, **changes),
@@ -57,7 +67,9 @@ def granted(environ: dict[str, str], tmp_path: Path, *, unfinished: int = 0, **c
 @pytest.mark.parametrize("value", ["1", "true", " YES ", "github", "2"])
 def test_under_ci_an_approval_takes_an_option(tmp_path: Path, value: str) -> None:
     """What is not a word for no is taken as yes: an unknown value must not let a job approve."""
-    with pytest.raises(ApprovalRefusedError, match=rf"under CI \(CI='{value}'\).*--fairness-approve-in-ci"):
+    with pytest.raises(
+        ApprovalRefusedError, match=rf"under CI \(CI='{value}'\).*--fairness-approve-in-ci"
+    ):
         granted({"CI": value}, tmp_path)
     assert granted({"CI": value}, tmp_path, approve_in_ci=True).approved_by == "Jane Smith"
     for no in ("", "0", "false", "FALSE", "no", "off", " "):
@@ -66,10 +78,16 @@ def test_under_ci_an_approval_takes_an_option(tmp_path: Path, value: str) -> Non
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\t", "x" * 4001])
 def test_a_justification_is_one_line_of_a_sane_length(tmp_path: Path, text: str) -> None:
-    """It stands on one line of a file that is compared line by line, and is no place for an essay; blank is none."""
-    with pytest.raises(ApprovalRefusedError, match=f"--fairness-justification.*here are {len(text.strip())}"):
+    """It stands on one line of a file that is compared line by line, and is no place for an essay;
+    blank is none.
+    """
+    with pytest.raises(
+        ApprovalRefusedError, match=f"--fairness-justification.*here are {len(text.strip())}"
+    ):
         granted({}, tmp_path, justification=text)
-    assert granted({}, tmp_path, justification=" GPT-5 \n upgrade ").justification == "GPT-5 upgrade"
+    assert (
+        granted({}, tmp_path, justification=" GPT-5 \n upgrade ").justification == "GPT-5 upgrade"
+    )
 
 
 def test_unfinished_trials_are_refused(tmp_path: Path) -> None:
@@ -81,7 +99,9 @@ def test_unfinished_trials_are_refused(tmp_path: Path) -> None:
 def test_the_approver_is_named_by_the_variable_then_git_then_the_login(
     git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Name and address as git would put them under a commit, either alone will do; without any, nobody approves."""
+    """Name and address as git would put them under a commit, either alone will do; without any,
+    nobody approves.
+    """
 
     def nobody() -> str:
         raise OSError("no such user")
@@ -95,12 +115,17 @@ def test_the_approver_is_named_by_the_variable_then_git_then_the_login(
     assert approver({}, tmp_path) == ("jane@example.org", "git")
     git("config", "user.name", "Jane")
     assert approver({"FAIRNESS_APPROVER": " "}, tmp_path) == ("Jane <jane@example.org>", "git")
-    assert approver({"FAIRNESS_APPROVER": " Jane\nSmith "}, tmp_path) == ("Jane Smith", "FAIRNESS_APPROVER")
+    assert approver({"FAIRNESS_APPROVER": " Jane\nSmith "}, tmp_path) == (
+        "Jane Smith",
+        "FAIRNESS_APPROVER",
+    )
 
 
 @pytest.mark.parametrize("inside", ["", "service"])
 def test_the_commit_and_whether_the_tree_differs(git: Git, tmp_path: Path, inside: str) -> None:
-    """A changed tracked file makes it dirty, wherever in the repository; an untracked one or a baseline does not."""
+    """A changed tracked file makes it dirty, wherever in the repository; an untracked one or a
+    baseline does not.
+    """
     project = tmp_path / inside
     folder = project / "baselines"
     folder.mkdir(parents=True)
@@ -115,7 +140,9 @@ def test_the_commit_and_whether_the_tree_differs(git: Git, tmp_path: Path, insid
     assert git_state(project, folder) == (git("rev-parse", "HEAD"), True)
 
 
-def test_without_a_commit_none_is_recorded(git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_commit_none_is_recorded(
+    git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Before the first one, outside a repository, without git, and with one that hangs."""
     state = partial(git_state, tmp_path, tmp_path / "baselines")
 
@@ -142,7 +169,11 @@ def test_an_approval_says_who_when_why_and_where(git: Git, tmp_path: Path) -> No
     given = granted({}, tmp_path)
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", given.approved_at)
     assert re.match(r"\d+\.\d+", given.tool_version)
-    known = {key: value for key, value in asdict(given).items() if key not in ("approved_at", "tool_version")}
+    known = {
+        key: value
+        for key, value in asdict(given).items()
+        if key not in ("approved_at", "tool_version")
+    }
     assert known == {
         "approved_by": "Jane Smith",
         "approved_by_source": "FAIRNESS_APPROVER",

@@ -29,13 +29,20 @@ APPROVAL = Approval(
     simulated=False,
 )
 DOCUMENT = BaselineDocument(
-    test_id=TEST_ID, score=SCORE, summary=summary(), fingerprints=LIVE, approval=APPROVAL, threshold=80
+    test_id=TEST_ID,
+    score=SCORE,
+    summary=summary(),
+    fingerprints=LIVE,
+    approval=APPROVAL,
+    threshold=80,
 )
 TEXT = DOCUMENT.to_text()
 
 
 def read(text: str | bytes) -> BaselineDocument:
-    return BaselineDocument.from_bytes(text if isinstance(text, bytes) else text.encode(), where="b.json")
+    return BaselineDocument.from_bytes(
+        text if isinstance(text, bytes) else text.encode(), where="b.json"
+    )
 
 
 def edited(**changes: object) -> str:
@@ -48,21 +55,33 @@ def test_what_was_approved_is_read_back() -> None:
     """Scores, categories, fingerprints and provenance survive, and so does the digest."""
     again = read(TEXT)
     assert again == DOCUMENT
-    measured = replace(DOCUMENT, summary=replace(summary(), scale="yes_no", warnings={"stereotype (critical)": 2}))
+    measured = replace(
+        DOCUMENT, summary=replace(summary(), scale="yes_no", warnings={"stereotype (critical)": 2})
+    )
     assert read(measured.to_text()) == measured
     assert again.to_text() == TEXT
     assert again.digest == DOCUMENT.digest == json.loads(TEXT)["digest"]
 
 
 def test_the_specified_fields_stand_in_the_text() -> None:
-    """overall_score, category_scores and pass_count are there to be read without any tool; a pass is at or below the
-    threshold where higher is worse, and there is none without a threshold."""
+    """overall_score, category_scores and pass_count are there to be read without any tool; a pass
+    is at or below the threshold where higher is worse, and there is none without a threshold."""
     body = json.loads(TEXT)
     assert body["overall_score"] == 82.9
     assert body["group_scores"] == {"gender=female": 82.4, "gender=male": 83.4}
     assert body["category_scores"] == {}
-    assert (body["threshold"], body["pass_count"], body["warning_count"], body["failure_count"]) == (80, 7, 0, 3)
-    assert (body["test_id"], body["score"], body["schema"], body["version"]) == (TEST_ID, SCORE, 2, "v1.0.0")
+    assert (
+        body["threshold"],
+        body["pass_count"],
+        body["warning_count"],
+        body["failure_count"],
+    ) == (80, 7, 0, 3)
+    assert (body["test_id"], body["score"], body["schema"], body["version"]) == (
+        TEST_ID,
+        SCORE,
+        2,
+        "v1.0.0",
+    )
     assert body["timestamp"] == body["approval"]["approved_at"]
     assert body["approval"]["justification"] == "reviewed 20 letters"
     run = {
@@ -76,7 +95,10 @@ def test_the_specified_fields_stand_in_the_text() -> None:
         "parts": [],
     }
     assert body["run"] == run
-    assert json.loads(replace(DOCUMENT, lower_is_worse=False, threshold=78.0).to_text())["pass_count"] == 3
+    assert (
+        json.loads(replace(DOCUMENT, lower_is_worse=False, threshold=78.0).to_text())["pass_count"]
+        == 3
+    )
     assert json.loads(replace(DOCUMENT, threshold=None).to_text())["pass_count"] is None
 
 
@@ -112,7 +134,9 @@ def test_numbers_are_rounded_so_that_they_stay_the_same() -> None:
 
 
 def whole(text: str) -> bool:
-    """Not two surrogates that JSON, as any UTF-16, takes for the one character that they make together."""
+    """Not two surrogates that JSON, as any UTF-16, takes for the one character that they make
+    together.
+    """
     return text == text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
@@ -123,8 +147,12 @@ CHARACTERS = st.text(st.characters(), min_size=1).filter(whole)
 @given(CHARACTERS, st.floats(-1e9, 1e9), CHARACTERS)
 def test_any_text_survives(key: str, mean: float, justification: str) -> None:
     """Ids and justifications of any characters come back, lone surrogates too; the file is UTF-8."""
-    scores = ScoreSummary(personas={key: PersonaScore(mean=mean, n=1)}, categories={key: (key,)}, overall=mean)
-    document = replace(DOCUMENT, summary=scores, approval=replace(APPROVAL, justification=justification))
+    scores = ScoreSummary(
+        personas={key: PersonaScore(mean=mean, n=1)}, categories={key: (key,)}, overall=mean
+    )
+    document = replace(
+        DOCUMENT, summary=scores, approval=replace(APPROVAL, justification=justification)
+    )
     again = read(document.to_text().encode("utf-8"))
     assert again.approval is not None
     assert list(again.summary.personas) == [key]
@@ -133,11 +161,13 @@ def test_any_text_survives(key: str, mean: float, justification: str) -> None:
 
 
 def test_the_values_are_what_was_approved() -> None:
-    """git may convert line endings, a formatter indent. Bidirectional and zero-width characters cannot make a line read
-    as something else."""
+    """git may convert line endings, a formatter indent. Bidirectional and zero-width characters
+    cannot make a line read as something else."""
     assert read(TEXT.replace("\n", "\r\n")) == DOCUMENT
     assert read(json.dumps(json.loads(TEXT))) == DOCUMENT
-    text = replace(DOCUMENT, approval=replace(APPROVAL, justification="Überprüft \u202efdp\u200b\x1b[0m")).to_text()
+    text = replace(
+        DOCUMENT, approval=replace(APPROVAL, justification="Überprüft \u202efdp\u200b\x1b[0m")
+    ).to_text()
     assert "Überprüft \\u202efdp\\u200b\\u001b[0m" in text
 
 
@@ -155,7 +185,9 @@ def test_the_values_are_what_was_approved() -> None:
 def test_an_edit_by_hand_is_noticed(old: str, new: str) -> None:
     """Any changed value, and the message says what to do instead."""
     assert old in TEXT
-    with pytest.raises(BaselineError, match=r"b\.json: .*changed after it was approved.* approve anew"):
+    with pytest.raises(
+        BaselineError, match=r"b\.json: .*changed after it was approved.* approve anew"
+    ):
         read(TEXT.replace(old, new, 1))
 
 
@@ -183,7 +215,9 @@ def test_a_truncated_file_is_noticed() -> None:
 )
 def test_damage_of_any_kind_is_one_clear_error(content: bytes) -> None:
     """No traceback out of the JSON reader, whatever stands in the file."""
-    with pytest.raises(BaselineError, match=r"^b\.json: this baseline is truncated or damaged: .*approve anew"):
+    with pytest.raises(
+        BaselineError, match=r"^b\.json: this baseline is truncated or damaged: .*approve anew"
+    ):
         read(content)
 
 
@@ -191,7 +225,9 @@ def test_damage_of_any_kind_is_one_clear_error(content: bytes) -> None:
 def test_merge_conflict_markers_are_named_with_their_line(marker: str) -> None:
     """A merge of two approvals is nobody's approval: the message says so, and where."""
     lines = TEXT.splitlines()
-    with pytest.raises(BaselineError, match=r"b\.json, line 5: .*merge-conflict markers.*take one side whole"):
+    with pytest.raises(
+        BaselineError, match=r"b\.json, line 5: .*merge-conflict markers.*take one side whole"
+    ):
         read("\n".join([*lines[:4], marker, *lines[4:]]))
 
 
@@ -217,7 +253,9 @@ def test_another_schema_version_is_refused(schema: object) -> None:
     ],
 )
 def test_a_wrong_shape_is_refused_even_with_a_right_digest(changes: dict[str, object]) -> None:
-    """Whoever writes such a file with a fitting digest gets an error with the file's name, and no verdict."""
+    """Whoever writes such a file with a fitting digest gets an error with the file's name, and no
+    verdict.
+    """
     with pytest.raises(BaselineError, match=r"b\.json: .*a field is missing or has the wrong type"):
         read(edited(**changes))
 
@@ -231,7 +269,9 @@ def test_a_score_that_is_not_finite_is_never_written() -> None:
 
 
 def test_a_fingerprint_depends_on_content_alone() -> None:
-    """Not on the order of keys; on everything else. Nothing has none, and no address ends up in a committed file."""
+    """Not on the order of keys; on everything else. Nothing has none, and no address ends up in a
+    committed file.
+    """
     assert fingerprint({"a": 1, "b": [1, 2]}) == fingerprint({"b": (1, 2), "a": 1})
     assert fingerprint({"a": 1}) != fingerprint({"a": 2})
     assert fingerprint(["x"]) != fingerprint("x")
@@ -247,10 +287,16 @@ def test_a_fingerprint_depends_on_content_alone() -> None:
         ({"endpoint": "other", "identity": "i2"}, ("the endpoint changed from 'app' to 'other'",)),
         ({"identity": "i2"}, ("the endpoint's parameters or address changed",)),
         ({"template": "t2"}, ("the template changed",)),
-        ({"scorer": "s2"}, ("the scorer changed, so that old and new scores come from different instruments",)),
+        (
+            {"scorer": "s2"},
+            ("the scorer changed, so that old and new scores come from different instruments",),
+        ),
         ({"design": "d2"}, ("the design (groups, names or personas, repetitions, tier) changed",)),
         ({"template": "", "scorer": "", "models": (), "design": ""}, ()),
-        ({"models": ("a", "b"), "template": "t2"}, ("the model changed from gpt-4 to a, b", "the template changed")),
+        (
+            {"models": ("a", "b"), "template": "t2"},
+            ("the model changed from gpt-4 to a, b", "the template changed"),
+        ),
     ],
 )
 def test_each_change_is_named(changes: dict[str, object], clauses: tuple[str, ...]) -> None:

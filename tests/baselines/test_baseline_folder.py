@@ -1,4 +1,6 @@
-"""The folder on disk: a name for each test and score, nothing followed, nothing half written, orphans found."""
+"""The folder on disk: a name for each test and score, nothing followed, nothing half written,
+orphans found.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def folder(tmp_path: Path) -> BaselineFolder:
 
 
 def test_what_was_written_is_read(folder: BaselineFolder) -> None:
-    """The folder is made when first needed; a second write replaces the first; nothing else is left."""
+    """The folder is made when first needed; a second write replaces the first; nothing else is
+    left.
+    """
     assert folder.read("a.json") is None
     assert folder.names() == []
     folder.write("a.json", b"one")
@@ -49,7 +53,9 @@ def test_a_name_is_never_a_path(folder: BaselineFolder, name: str) -> None:
         folder.write(name, b"x")
 
 
-@pytest.mark.parametrize("target", ["outside.json", "baselines/other.json", "/dev/full", "missing.json"])
+@pytest.mark.parametrize(
+    "target", ["outside.json", "baselines/other.json", "/dev/full", "missing.json"]
+)
 def test_a_symbolic_link_is_refused(
     folder: BaselineFolder, tmp_path: Path, target: str, unchanged: Callable[[Path], None]
 ) -> None:
@@ -89,14 +95,20 @@ def test_a_linked_folder_is_refused(folder: BaselineFolder, tmp_path: Path) -> N
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "a.json").write_bytes(b"theirs")
     folder.root.symlink_to(tmp_path / "elsewhere")
-    for attempt in (lambda: folder.read("a.json"), lambda: folder.write("a.json", b"x"), folder.names):
+    for attempt in (
+        lambda: folder.read("a.json"),
+        lambda: folder.write("a.json", b"x"),
+        folder.names,
+    ):
         with pytest.raises(BaselineError, match="folder is a symbolic link"):
             attempt()
     assert (tmp_path / "elsewhere" / "a.json").read_bytes() == b"theirs"
 
 
 def test_a_link_on_the_way_may_not_lead_out_of_the_project(tmp_path: Path) -> None:
-    """``project/tests -> /elsewhere`` makes ``project/tests/baselines`` a folder outside the project."""
+    """``project/tests -> /elsewhere`` makes ``project/tests/baselines`` a folder outside the
+    project.
+    """
     project, outside = tmp_path / "project", tmp_path / "elsewhere"
     project.mkdir()
     (outside / "baselines").mkdir(parents=True)
@@ -107,7 +119,9 @@ def test_a_link_on_the_way_may_not_lead_out_of_the_project(tmp_path: Path) -> No
 
 
 def test_a_project_reached_through_a_link_works(tmp_path: Path) -> None:
-    """A checkout under a linked path is common (``/tmp`` on macOS); only what lies in the project counts."""
+    """A checkout under a linked path is common (``/tmp`` on macOS); only what lies in the project
+    counts.
+    """
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     folder = BaselineFolder(tmp_path / "link" / "baselines", anchor=tmp_path / "link")
@@ -139,7 +153,9 @@ def test_a_hard_link_is_refused(folder: BaselineFolder, unchanged: Callable[[Pat
 def test_only_regular_files_of_a_sane_size_are_read(
     folder: BaselineFolder, make: Callable[[Path], None], why: str
 ) -> None:
-    """A pipe neither blocks the run nor feeds it; nobody reads gigabytes because a contributor put them there."""
+    """A pipe neither blocks the run nor feeds it; nobody reads gigabytes because a contributor put
+    them there.
+    """
     folder.root.mkdir(parents=True)
     make(folder.root / "a.json")
     with pytest.raises(BaselineError, match=why):
@@ -186,14 +202,18 @@ def test_ids_that_look_alike_get_two_files(one: tuple[str, str], other: tuple[st
 @settings(max_examples=50)
 @given(TEXTS, TEXTS)
 def test_a_name_is_always_a_plain_portable_file_name(test_id: str, score: str) -> None:
-    """Whatever the id: small ASCII, not hidden, no path, short enough, the same each time, readable where it can."""
+    """Whatever the id: small ASCII, not hidden, no path, short enough, the same each time, readable
+    where it can.
+    """
     name = baseline_name(test_id, score)
     assert re.fullmatch(r"[a-z0-9_][a-z0-9_.-]*\.json", name)
     assert ".." not in name
     assert len(name) <= 250
     assert name == baseline_name(test_id, score)
     name = baseline_name("tests/test_letters.py::TestTone::test_kept", "letter_score")
-    assert re.fullmatch(r"tests\.test_letters\.testtone\.test_kept\.letter_score-[0-9a-f]{12}\.json", name)
+    assert re.fullmatch(
+        r"tests\.test_letters\.testtone\.test_kept\.letter_score-[0-9a-f]{12}\.json", name
+    )
     assert baseline_name("…", "…").startswith("baseline-")
 
 
@@ -208,7 +228,9 @@ def two(desk: Desk) -> Desk:
     return desk
 
 
-def orphans(desk: Desk, *, collected: set[str], finished: set[str], used: set[str]) -> dict[str, str]:
+def orphans(
+    desk: Desk, *, collected: set[str], finished: set[str], used: set[str]
+) -> dict[str, str]:
     before = {path: path.read_bytes() for path in desk.files}
     folder = BaselineFolder(desk.rootdir / "baselines", anchor=desk.rootdir)
     found = find_orphans(folder, collected=collected, finished=finished, used=used)
@@ -217,25 +239,41 @@ def orphans(desk: Desk, *, collected: set[str], finished: set[str], used: set[st
 
 
 def test_what_no_test_claims_is_reported(two: Desk) -> None:
-    """Of a test that is renamed, of a score that its test no longer asks for; a test that did not run keeps its own."""
+    """Of a test that is renamed, of a score that its test no longer asks for; a test that did not
+    run keeps its own.
+    """
     assert (
-        find_orphans(BaselineFolder(two.rootdir / "none", anchor=two.rootdir), collected=(), finished=(), used=()) == {}
+        find_orphans(
+            BaselineFolder(two.rootdir / "none", anchor=two.rootdir),
+            collected=(),
+            finished=(),
+            used=(),
+        )
+        == {}
     )
     kept, renamed = baseline_name(KEPT, SCORE), baseline_name(RENAMED, SCORE)
-    assert orphans(two, collected={KEPT}, finished={KEPT}, used={kept}) == {renamed: "its test is gone or renamed"}
+    assert orphans(two, collected={KEPT}, finished={KEPT}, used={kept}) == {
+        renamed: "its test is gone or renamed"
+    }
     assert orphans(two, collected={KEPT, RENAMED}, finished={KEPT}, used={kept}) == {}
     used = {renamed, baseline_name(KEPT, "new_score")}
     why = "its test no longer asks for the score 'letter_score'"
-    assert orphans(two, collected={KEPT, RENAMED}, finished={KEPT, RENAMED}, used=used) == {kept: why}
+    assert orphans(two, collected={KEPT, RENAMED}, finished={KEPT, RENAMED}, used=used) == {
+        kept: why
+    }
 
 
 def test_renamed_and_unreadable_files_are_reported(two: Desk) -> None:
-    """A file that nothing asks for by that name, and one that nobody can read; other files are not ours."""
+    """A file that nothing asks for by that name, and one that nobody can read; other files are not
+    ours.
+    """
     folder = two.rootdir / "baselines"
     (folder / baseline_name(RENAMED, SCORE)).rename(folder / "a-copy.json")
     (folder / "broken.json").write_text("{")
     (folder / "README.md").write_text("About these baselines.")
-    found = orphans(two, collected={KEPT, RENAMED}, finished=set(), used={baseline_name(KEPT, SCORE)})
+    found = orphans(
+        two, collected={KEPT, RENAMED}, finished=set(), used={baseline_name(KEPT, SCORE)}
+    )
     assert list(found) == ["a-copy.json", "broken.json"]
     assert "renamed" in found["a-copy.json"]
     assert "truncated or damaged" in found["broken.json"]

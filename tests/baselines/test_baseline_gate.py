@@ -15,7 +15,12 @@ from pytest_fairness.analysis.baseline import compare_baseline
 from pytest_fairness.baselines.approval import ApprovalPolicy
 from pytest_fairness.baselines.document import BaselineDocument
 from pytest_fairness.baselines.snapshot_files import baseline_name
-from pytest_fairness.errors import ApprovalRefusedError, BaselineError, MissingBaselineError, UsageError
+from pytest_fairness.errors import (
+    ApprovalRefusedError,
+    BaselineError,
+    MissingBaselineError,
+    UsageError,
+)
 from pytest_fairness.model import Finding, Reason, Verdict
 from pytest_fairness.reports.formatting import regressions
 from pytest_fairness.statistics.persona_scores import PersonaScore, ScoreSummary
@@ -32,10 +37,14 @@ def body(desk: Desk) -> dict[str, dict[str, object]]:
 
 
 def test_without_a_baseline_there_is_no_verdict(desk: Desk) -> None:
-    """The error gives the very command that approves, an id quoted for the shell, and nothing is created. A suite that
-    is installed is found by its name alone, so the command that ran it is said.
+    """The error gives the very command that approves, an id quoted for the shell, and nothing is
+    created. A suite that is installed is found by its name alone, so the command that ran it is
+    said.
     """
-    with pytest.raises(MissingBaselineError, match=r"with the same command and\n    -k test_clean --fairness-approve"):
+    with pytest.raises(
+        MissingBaselineError,
+        match=r"with the same command and\n    -k test_clean --fairness-approve",
+    ):
         desk.check(store=desk.store(test_id="installed.py::test_clean"))
     for file in (TEST_ID.partition("::")[0], "t.py"):
         (desk.rootdir / file).parent.mkdir(parents=True, exist_ok=True)
@@ -83,7 +92,9 @@ def test_a_drop_fails_as_the_worked_number_says(desk: Desk, unchanged: Watch) ->
         ({"scorer": "s2"}, "the scorer changed"),
     ],
 )
-def test_what_changed_since_the_approval_is_named(desk: Desk, changes: dict[str, object], reason: str) -> None:
+def test_what_changed_since_the_approval_is_named(
+    desk: Desk, changes: dict[str, object], reason: str
+) -> None:
     """The same scores by other means still pass, and the notes say by which means."""
     desk.approve()
     finding = desk.check(fingerprints=replace(LIVE, **changes))
@@ -112,7 +123,9 @@ def test_an_error_in_the_comparison_is_not_swallowed(desk: Desk) -> None:
 
 
 def test_the_first_approval_writes_and_passes(desk: Desk) -> None:
-    """What was approved, by whom, why and from which run stands in the file, and the finding says it."""
+    """What was approved, by whom, why and from which run stands in the file, and the finding says
+    it.
+    """
     finding = desk.approve(threshold=80.0)
     assert finding.verdict is Verdict.PASS
     assert (finding.test_id, finding.outcome) == (TEST_ID, SCORE)
@@ -141,8 +154,8 @@ def test_scores_that_held_are_approved_and_name_what_they_replace(desk: Desk) ->
 
 
 def test_nothing_new_is_not_written_again(desk: Desk) -> None:
-    """The approval that stands keeps its date and reason when a suite is approved around it; the same scores of another
-    model are written, which ends the note about it."""
+    """The approval that stands keeps its date and reason when a suite is approved around it; the
+    same scores of another model are written, which ends the note about it."""
     desk.approve()
     before = desk.file.read_bytes()
     finding = desk.approve(policy=replace(APPROVE, justification="another reason"))
@@ -154,7 +167,9 @@ def test_nothing_new_is_not_written_again(desk: Desk) -> None:
     assert "gpt-4" not in str(desk.check(fingerprints=upgraded).notes)
 
 
-def test_a_regression_is_refused_with_the_option_that_allows_it(desk: Desk, unchanged: Watch) -> None:
+def test_a_regression_is_refused_with_the_option_that_allows_it(
+    desk: Desk, unchanged: Watch
+) -> None:
     """It stays the failure that it is, with its table, and says how it could be approved."""
     desk.approve()
     unchanged(desk.file)
@@ -170,7 +185,9 @@ def test_a_regression_is_refused_with_the_option_that_allows_it(desk: Desk, unch
 def test_an_approved_regression_is_a_justified_flag(desk: Desk) -> None:
     """It is written, marked as a regression for ever, and no PASS: a FLAG with its justification."""
     desk.approve()
-    finding = desk.approve(FALLEN, policy=replace(REGRESSION_TOO, justification="criteria were reworded"))
+    finding = desk.approve(
+        FALLEN, policy=replace(REGRESSION_TOO, justification="criteria were reworded")
+    )
     assert finding.verdict is Verdict.FLAG
     assert finding.sentence.startswith("FLAG: worse than the approved baseline")
     assert finding.sentence.endswith("Approved all the same by Jane Smith.")
@@ -198,8 +215,8 @@ BETTER = summary([*SCORES, *[95.0] * 10])
 def test_what_may_hide_a_regression_needs_permission(
     desk: Desk, unchanged: Watch, scores: ScoreSummary, options: dict[str, Any], why: str
 ) -> None:
-    """A smaller run would approve a weaker yardstick, with nothing fallen; and hard cases that are refused now are no
-    improvement."""
+    """A smaller run would approve a weaker yardstick, with nothing fallen; and hard cases that are
+    refused now are no improvement."""
     desk.approve(**options)
     unchanged(desk.file)
     with pytest.raises(ApprovalRefusedError, match=why):
@@ -207,7 +224,9 @@ def test_what_may_hide_a_regression_needs_permission(
 
 
 def test_a_matrix_may_shrink_with_permission_and_grow_without(desk: Desk) -> None:
-    """Half of the personas are new: nothing can be compared, so an overall that is no lower goes unrefused."""
+    """Half of the personas are new: nothing can be compared, so an overall that is no lower goes
+    unrefused.
+    """
     desk.approve()
     assert desk.approve(summary(SCORES[:9]), policy=REGRESSION_TOO).verdict is Verdict.PASS
     assert len(body(desk)["personas"]) == 9
@@ -229,11 +248,17 @@ def test_unscored_replies_are_refused(desk: Desk, approved: bool) -> None:
 
 @pytest.mark.parametrize("reason", [Reason.INCOMPLETE, Reason.MIXED_MODELS])
 def test_a_run_that_cannot_be_judged_is_refused(desk: Desk, reason: Reason) -> None:
-    """Whatever the comparison found unfit about the run, permission for a regression does not mend it."""
+    """Whatever the comparison found unfit about the run, permission for a regression does not mend
+    it.
+    """
     desk.approve()
-    unfit = Finding(assertion="baseline", verdict=Verdict.INCONCLUSIVE, reason=reason, sentence="Not so.")
+    unfit = Finding(
+        assertion="baseline", verdict=Verdict.INCONCLUSIVE, reason=reason, sentence="Not so."
+    )
     with pytest.raises(ApprovalRefusedError, match=rf"{reason}.* no yardstick: Not so\."):
-        desk.store(REGRESSION_TOO).check(SCORE, summary(RISEN), lambda _: unfit, fingerprints=LIVE, simulated=False)
+        desk.store(REGRESSION_TOO).check(
+            SCORE, summary(RISEN), lambda _: unfit, fingerprints=LIVE, simulated=False
+        )
 
 
 def test_no_score_at_all_is_refused(desk: Desk) -> None:
@@ -269,13 +294,15 @@ def test_simulated_and_live_never_judge_each_other(desk: Desk, approved: str, ju
     desk.approve(simulated=approved == "simulated")
     assert body(desk)["approval"]["simulated"] is (approved == "simulated")
     assert desk.check(simulated=approved == "simulated").verdict is Verdict.PASS
-    with pytest.raises(BaselineError, match=f"comes from a {approved} endpoint and this run is {judged}"):
+    with pytest.raises(
+        BaselineError, match=f"comes from a {approved} endpoint and this run is {judged}"
+    ):
         desk.check(simulated=judged == "simulated")
 
 
 def test_live_replaces_simulated_without_comparing_and_not_the_other_way(desk: Desk) -> None:
-    """Lower live scores are no regression from invented ones; evidence is not overwritten by invention, not even with
-    every permission."""
+    """Lower live scores are no regression from invented ones; evidence is not overwritten by
+    invention, not even with every permission."""
     desk.approve(simulated=True)
     finding = desk.approve(FALLEN, simulated=False)
     assert finding.verdict is Verdict.PASS
@@ -335,8 +362,12 @@ def test_two_scores_and_two_tests_have_a_file_each(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("dirname", ["baselines", "/root/baselines", "project/baselines"])
-def test_a_folder_that_syrupy_cleans_is_refused(desk: Desk, monkeypatch: pytest.MonkeyPatch, dirname: str) -> None:
-    """``--snapshot-dirname baselines --snapshot-update`` would delete every baseline: better an error."""
+def test_a_folder_that_syrupy_cleans_is_refused(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, dirname: str
+) -> None:
+    """``--snapshot-dirname baselines --snapshot-update`` would delete every baseline: better an
+    error.
+    """
     project = desk.rootdir / "project"
     dirname = str(project / "baselines") if dirname.startswith("/") else dirname
     storage = syrupy.extensions.base.SnapshotCollectionStorage
@@ -349,22 +380,31 @@ def test_a_folder_that_syrupy_cleans_is_refused(desk: Desk, monkeypatch: pytest.
 # ---------------------------------------------------------------- letters
 
 
-def letters(*, age: dict[str, float] | None = None, terms: dict[str, tuple[str, ...]] | None = None) -> ScoreSummary:
+def letters(
+    *, age: dict[str, float] | None = None, terms: dict[str, tuple[str, ...]] | None = None
+) -> ScoreSummary:
     """Forty personas with full scores, but for the parts and the warnings given."""
     age, terms = age or {}, terms or {}
     keys = [f"p{at:02}" for at in range(40)]
     personas = {
         key: PersonaScore(
-            mean=age.get(key, 100.0), n=3, parts={"age": age[key]} if key in age else {}, warnings=terms.get(key, ())
+            mean=age.get(key, 100.0),
+            n=3,
+            parts={"age": age[key]} if key in age else {},
+            warnings=terms.get(key, ()),
         )
         for key in keys
     }
     overall = sum(one.mean for one in personas.values()) / len(personas)
-    return ScoreSummary(personas=personas, overall=overall, scale="percent", parts=("age", "religion"))
+    return ScoreSummary(
+        personas=personas, overall=overall, scale="percent", parts=("age", "religion")
+    )
 
 
 def test_a_category_of_warnings_is_a_scope_of_its_own() -> None:
-    """What was taken off for age alone is compared, in the raw family; a category without warnings costs nothing."""
+    """What was taken off for age alone is compared, in the raw family; a category without warnings
+    costs nothing.
+    """
     finding = compare_baseline(letters(), letters(age={f"p{at:02}": 85.0 for at in range(25)}))
     scopes = {pair.metric: pair for pair in finding.pairs}
     assert set(scopes) == {"overall", "age warnings"}
@@ -374,16 +414,23 @@ def test_a_category_of_warnings_is_a_scope_of_its_own() -> None:
 
 
 def test_new_patterns_are_approved_with_permission_alone(desk: Desk) -> None:
-    """Scores that hold are not enough: a term that the approved letters have nowhere is looked at first."""
+    """Scores that hold are not enough: a term that the approved letters have nowhere is looked at
+    first.
+    """
     held = {"p00": ("low: seasoned",)}
     desk.approve(letters(terms=held))
     assert desk.approve(letters(terms={"p03": ("low: seasoned",)})).verdict is Verdict.PASS
-    with pytest.raises(ApprovalRefusedError, match=r"1 warnings of kinds .* \(high: overqualified\)"):
+    with pytest.raises(
+        ApprovalRefusedError, match=r"1 warnings of kinds .* \(high: overqualified\)"
+    ):
         desk.approve(letters(terms=held | {"p01": ("high: overqualified",)}))
     allowed = ApprovalPolicy(approve=True, justification="reviewed", approve_regression=True)
     desk.approve(letters(terms=held | {"p01": ("high: overqualified",)}), policy=allowed)
     document = BaselineDocument.from_bytes(desk.file.read_bytes(), where="b.json")
-    assert (document.version, document.approval and document.approval.regression) == ("v1.2.0", True)
+    assert (document.version, document.approval and document.approval.regression) == (
+        "v1.2.0",
+        True,
+    )
     assert document.counts() == {"pass": None, "warning": None, "failure": None}
     entries = (desk.rootdir / "baselines" / "CHANGELOG.md").read_text("utf-8")
     assert "## Baseline Update: v1.1.0 → v1.2.0" in entries

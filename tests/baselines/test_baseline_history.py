@@ -1,4 +1,6 @@
-"""``pytest-fairness baseline``: what is approved, what that changed, and who did it, with git and without."""
+"""``pytest-fairness baseline``: what is approved, what that changed, and who did it, with git and
+without.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def test_without_git_the_file_alone_is_shown(desk: Desk, shown: Shown) -> None:
     desk.approve()
     assert shown("show").splitlines()[0] == f"{TEST_ID} · letter_score"
     assert "82.9  overall" in shown("show", "letters_keep")
-    assert "no version before this one: its folder is in no repository of git" in shown("diff", str(desk.file))
+    assert "no version before this one: its folder is in no repository of git" in shown(
+        "diff", str(desk.file)
+    )
     assert "no earlier versions: its folder is in no repository of git" in shown("history")
     assert "there are: tests/test_letters.py" in shown("show", "test_other", code=2)
 
@@ -48,7 +52,8 @@ def test_versions_of_git_and_the_file_as_it_lies(desk: Desk, shown: Shown) -> No
     desk.approve()
     commit(desk.rootdir, "one")
     desk.approve(
-        [*FALLEN[:-1]], policy=ApprovalPolicy(approve=True, justification="\x1b[31mless", approve_regression=True)
+        [*FALLEN[:-1]],
+        policy=ApprovalPolicy(approve=True, justification="\x1b[31mless", approve_regression=True),
     )
     history = shown("history").splitlines()
     assert history[1].startswith("  not committed  82.9 → 80.3333  approved although it is worse, ")

@@ -1,4 +1,6 @@
-"""Real pytest sessions, plain and with two workers: whose file is whose, and syrupy's options leave baselines alone."""
+"""Real pytest sessions, plain and with two workers: whose file is whose, and syrupy's options leave
+baselines alone.
+"""
 
 from __future__ import annotations
 
@@ -62,12 +64,14 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Proje
 
 
 def test_syrupy_owns_no_baseline(project: Project) -> None:
-    """Two approved baselines beside an ordinary snapshot: syrupy's options write, find and delete that one alone.
+    """Two approved baselines beside an ordinary snapshot: syrupy's options write, find and delete
+    that one alone.
 
     Those of tests that did not run are not unused, and syrupy's folder may not be ours.
     """
     project.pytester.makepyfile(
-        test_letters=SUITE + OTHER, test_plain="def test_plain(snapshot):\n    assert 1 == snapshot\n"
+        test_letters=SUITE + OTHER,
+        test_plain="def test_plain(snapshot):\n    assert 1 == snapshot\n",
     )
     snapshots = project.pytester.path / "__snapshots__"
     # All three are run: approving baselines writes no snapshots, so that the plain one still fails.
@@ -99,7 +103,9 @@ def test_syrupy_owns_no_baseline(project: Project) -> None:
 
 
 def test_parallel_workers_approve_different_baselines(project: Project) -> None:
-    """Ids that differ in a slash and a colon, two scores, two workers: a whole file each, each judged."""
+    """Ids that differ in a slash and a colon, two scores, two workers: a whole file each, each
+    judged.
+    """
     project.pytester.makepyfile(test_letters=MANY)
     project.run("-n2", *APPROVE).assert_outcomes(passed=6)
     approved = project.files
@@ -109,13 +115,18 @@ def test_parallel_workers_approve_different_baselines(project: Project) -> None:
     assert project.files == approved
 
 
-def test_what_no_test_claims_is_named_and_never_touched(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A renamed test leaves its baseline behind; one that fails may have done so before it looked for it."""
+def test_what_no_test_claims_is_named_and_never_touched(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A renamed test leaves its baseline behind; one that fails may have done so before it looked
+    for it.
+    """
     project.pytester.makepyfile(test_letters=SUITE)
     project.run(*APPROVE).assert_outcomes(passed=1)
     (baseline,) = project.files
     project.pytester.makepyfile(test_letters=SUITE.replace("test_letters", "test_renamed"))
-    # Workers collect for themselves: only a session in one process knows that it has seen everything.
+    # Workers collect for themselves: only a session in one process knows that it has seen
+    # everything.
     for mode, names in (("-n2", 0), ("-n0", 1)):
         result = project.run(mode, *APPROVE)
         result.assert_outcomes(passed=1)
@@ -142,11 +153,17 @@ def test_syrupy_is_imported_only_when_a_baseline_is_used() -> None:
 
 
 def test_a_variable_approves_nothing(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """FAIRNESS_APPROVE=true, as another tool has it, is answered with what to type; 0 approves nothing by itself."""
-    project.pytester.makepyfile(test_it="import pytest\n@pytest.mark.fairness\ndef test_it():\n    pass\n")
+    """FAIRNESS_APPROVE=true, as another tool has it, is answered with what to type; 0 approves
+    nothing by itself.
+    """
+    project.pytester.makepyfile(
+        test_it="import pytest\n@pytest.mark.fairness\ndef test_it():\n    pass\n"
+    )
     monkeypatch.setenv("FAIRNESS_APPROVE", "true")
     result = project.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*FAIRNESS_APPROVE='true' is set and approves nothing*--fairness-approve*"])
+    result.stderr.fnmatch_lines(
+        ["*FAIRNESS_APPROVE='true' is set and approves nothing*--fairness-approve*"]
+    )
     monkeypatch.setenv("FAIRNESS_APPROVE", "0")
     project.run().assert_outcomes(passed=1)

@@ -1,4 +1,6 @@
-"""What is done about a finding: read strictly, followed up by the next run, shown, and never a reason to pass."""
+"""What is done about a finding: read strictly, followed up by the next run, shown, and never a
+reason to pass.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.baselines.mitigations import Mitigation, counted, followed_up, read_file, unanswered
+from pytest_fairness.baselines.mitigations import (
+    Mitigation,
+    counted,
+    followed_up,
+    read_file,
+    unanswered,
+)
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports.audit_sections import mitigations_section
@@ -37,7 +45,10 @@ def entries(tmp_path: Path, text: str) -> tuple[Mitigation, ...]:
         (f"- {ENTRY}", ":1: give one of `finding`"),
         (f"- finding: f-1\n  test: t\n  {ENTRY}", ":1: give one of `finding`"),
         (f"- finding: f-1\n  class: age\n  {ENTRY}", ":1: `outcome` and `class` go with `test`"),
-        (f"- finding: f-1\n  {ENTRY}  due: 2026-01-31\n", ":5: due is 2026-01-31, before the entry itself"),
+        (
+            f"- finding: f-1\n  {ENTRY}  due: 2026-01-31\n",
+            ":5: due is 2026-01-31, before the entry itself",
+        ),
         (f"- finding: f-1\n  {ENTRY}  done: soon\n", ":5: done: "),
         (f"- finding: ' '\n  {ENTRY}", ":1: finding: expected text that is not empty"),
         ("finding: f-1\n", "expected a list"),
@@ -53,7 +64,9 @@ def test_what_became_of_each(tmp_path: Path) -> None:
     """Every status, by the worst verdict of what an entry covers."""
 
     def finding(verdict: Verdict, **about: str) -> Finding:
-        return Finding(assertion="no_disparity", verdict=verdict, sentence="", outcome="tone", **about)
+        return Finding(
+            assertion="no_disparity", verdict=verdict, sentence="", outcome="tone", **about
+        )
 
     found = [
         (finding(Verdict.FAIL, protected_class="age"), "t.py::a[1]", "f-1"),
@@ -108,7 +121,8 @@ def test_a_session_follows_up(tmp_path: Path, workers: tuple[str, ...]) -> None:
     (tmp_path / "test_it.py").write_text(SUITE, encoding="utf-8")
     path = tmp_path / "mitigations.yaml"
     path.write_text(
-        "- test: test_it.py::test_table[3]\n  action: <b>reword</b>\n  owner: Jane\n  date: 2026-02-01\n"
+        "- test: test_it.py::test_table[3]\n  action: <b>reword</b>\n  owner: Jane\n  date: "
+        "2026-02-01\n"
         "- test: test_it.py::test_table[0]\n  action: none\n  owner: Sam\n  date: 2026-02-01\n"
         "- finding: f-0000000000\n  action: none\n  owner: Sam\n  date: 2026-02-01\n",
         encoding="utf-8",
@@ -124,7 +138,10 @@ def test_a_session_follows_up(tmp_path: Path, workers: tuple[str, ...]) -> None:
     assert section.about.startswith("1 open, 1 not tested, 1 fixed")
     page = (run / "report.html").read_text(encoding="utf-8")
     assert "&lt;b&gt;reword&lt;/b&gt;" in page
-    assert RunResults.from_dict(json.loads((run / "findings.json").read_text())).mitigations == results.mitigations
+    assert (
+        RunResults.from_dict(json.loads((run / "findings.json").read_text())).mitigations
+        == results.mitigations
+    )
     path.write_text("- test: x\n  action: y\n", encoding="utf-8")
     result = run_pytest(tmp_path, *workers)
     assert result.ret == (4 if not workers else 1)
@@ -134,7 +151,9 @@ def test_a_session_follows_up(tmp_path: Path, workers: tuple[str, ...]) -> None:
 def test_a_bundle_ties_each_other_run_to_the_action_that_came_before_it(tmp_path: Path) -> None:
     """Of two other runs both finished after the action was done: both are re-tests of it, by date."""
     (tmp_path / "test_it.py").write_text(SUITE, encoding="utf-8")
-    entry = "- test: test_it.py::test_table[3]\n  action: reword\n  owner: Jane\n  date: 2026-02-01\n"
+    entry = (
+        "- test: test_it.py::test_table[3]\n  action: reword\n  owner: Jane\n  date: 2026-02-01\n"
+    )
     for when in ("2026-02-02", "2999-01-01"):
         (tmp_path / "mitigations.yaml").write_text(f"{entry}  done: {when}\n", encoding="utf-8")
         run_pytest(tmp_path)

@@ -16,7 +16,11 @@ from pytest_fairness.endpoints.registry import load_endpoints
 from tests.support.sessions import run_pytest
 
 Cli = Callable[..., tuple[int, str, str]]
-WRITTEN = (Path("tests/test_fairness.py"), Path("endpoints.yaml"), Path(".github/workflows/fairness.yml"))
+WRITTEN = (
+    Path("tests/test_fairness.py"),
+    Path("endpoints.yaml"),
+    Path(".github/workflows/fairness.yml"),
+)
 ENTRY = """
 endpoints:
   - {name: "paid", type: "openai", model: "m", base_url: "http://localhost:1", api_key_env: "MY_KEY"}
@@ -25,11 +29,15 @@ endpoints:
 
 @pytest.fixture
 def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Runs a command in an empty folder, its sessions by the server of forks; gives exit code, output and errors."""
+    """Runs a command in an empty folder, its sessions by the server of forks; gives exit code,
+    output and errors.
+    """
 
     def forked(command: list[str], cwd: Path, **_: Any) -> SimpleNamespace:
         result = run_pytest(cwd, *command[3:])
-        return SimpleNamespace(returncode=result.ret, stdout=str(result.stdout), stderr=str(result.stderr))
+        return SimpleNamespace(
+            returncode=result.ret, stdout=str(result.stdout), stderr=str(result.stderr)
+        )
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(init, "subprocess", SimpleNamespace(run=forked))
@@ -43,13 +51,18 @@ def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 
 
 def test_an_empty_folder_becomes_a_project(cli: Cli, tmp_path: Path) -> None:
-    """The test passes on the simulated endpoint, and fails on the one with a planted disparity. A second init
-    overwrites nothing.
+    """The test passes on the simulated endpoint, and fails on the one with a planted disparity. A
+    second init overwrites nothing.
     """
     code, out, _ = cli("init")
     assert code == 0
-    assert [line for line in out.splitlines() if line.startswith("wrote")] == [f"wrote {path}" for path in WRITTEN]
-    assert "$ pytest tests/test_fairness.py\nfairness: 2 findings: 2 PASS (simulated)\n  PASS [simulated" in out
+    assert [line for line in out.splitlines() if line.startswith("wrote")] == [
+        f"wrote {path}" for path in WRITTEN
+    ]
+    assert (
+        "$ pytest tests/test_fairness.py\nfairness: 2 findings: 2 PASS (simulated)\n  PASS "
+        "[simulated" in out
+    )
     assert (tmp_path / ".gitignore").read_text() == ".fairness/\n"
     (*_, step) = yaml.safe_load((tmp_path / WRITTEN[2]).read_text())["jobs"]["fairness"]["steps"]
     assert step["with"]["arguments"] == "-m fairness --fairness-endpoint simulated"
@@ -63,7 +76,10 @@ def test_an_empty_folder_becomes_a_project(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "endpoints.yaml").write_text(ENTRY)
     code, _, err = cli("init")
     there = ", ".join(map(str, WRITTEN))
-    assert (code, err) == (2, f"pytest-fairness: {there}: already there; move it away, or overwrite it with --force\n")
+    assert (code, err) == (
+        2,
+        f"pytest-fairness: {there}: already there; move it away, or overwrite it with --force\n",
+    )
     assert (tmp_path / "endpoints.yaml").read_text() == ENTRY
     assert cli("init", "--force", "--no-run")[0] == 0
     assert list(load_endpoints(tmp_path / "endpoints.yaml")) == [unfair]
@@ -75,16 +91,27 @@ def test_the_examples_of_endpoints_are_endpoints(cli: Cli, tmp_path: Path) -> No
     cli("init", "--no-run")
     text = (tmp_path / "endpoints.yaml").read_text().replace("  # ", "  ")
     _, _, entries = text.partition("endpoints:\n")
-    (tmp_path / "endpoints.yaml").write_text("endpoints:\n" + entries.replace("asks no model", "# asks no model"))
-    assert list(load_endpoints(tmp_path / "endpoints.yaml")) == ["simulated-unfair", "claude-sonnet", "local"]
+    (tmp_path / "endpoints.yaml").write_text(
+        "endpoints:\n" + entries.replace("asks no model", "# asks no model")
+    )
+    assert list(load_endpoints(tmp_path / "endpoints.yaml")) == [
+        "simulated-unfair",
+        "claude-sonnet",
+        "local",
+    ]
 
 
 def test_an_endpoint_that_is_there(cli: Cli, tmp_path: Path) -> None:
-    """A model is not asked without --run; the workflow has its name and its key, and no secret that nobody needs."""
+    """A model is not asked without --run; the workflow has its name and its key, and no secret that
+    nobody needs.
+    """
     (tmp_path / "endpoints.yaml").write_text(ENTRY)
     code, out, _ = cli("init", "--endpoint", "paid")
     assert code == 0
-    assert out.endswith("run it with: pytest tests/test_fairness.py --fairness-endpoint paid --fairness-max-cost 1\n")
+    assert out.endswith(
+        "run it with: pytest tests/test_fairness.py --fairness-endpoint paid --fairness-max-cost "
+        "1\n"
+    )
     assert (tmp_path / "endpoints.yaml").read_text() == ENTRY
     assert not (tmp_path / ".fairness").exists()
     (*_, step) = yaml.safe_load((tmp_path / WRITTEN[2]).read_text())["jobs"]["fairness"]["steps"]
@@ -95,7 +122,9 @@ def test_an_endpoint_that_is_there(cli: Cli, tmp_path: Path) -> None:
 
 def test_a_function(cli: Cli, tmp_path: Path) -> None:
     """The fixture names it; with --run the test says what it found of it."""
-    (tmp_path / "letters.py").write_text("def write(prompt):\n    return 'An excellent, wonderful person.'\n")
+    (tmp_path / "letters.py").write_text(
+        "def write(prompt):\n    return 'An excellent, wonderful person.'\n"
+    )
     (tmp_path / "conftest.py").write_text("")  # as in a project whose modules can be imported
     code, out, _ = cli("init", "--function", "letters:write", "--no-workflow")
     assert (code, out.splitlines()[-1]) == (0, "run it with: pytest tests/test_fairness.py")
@@ -111,8 +140,8 @@ def test_a_function(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_where_it_cannot_be(cli: Cli, tmp_path: Path) -> None:
-    """No folder; one whose project is further up, where its endpoints.yaml would not be found; a link, which is never
-    followed.
+    """No folder; one whose project is further up, where its endpoints.yaml would not be found; a
+    link, which is never followed.
     """
     assert "is no folder, and cannot be made" in cli("init", "no/where")[2]
     (tmp_path / "pytest.ini").write_text("[pytest]\nfairness_endpoints_file = config/models.yaml\n")

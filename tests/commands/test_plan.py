@@ -1,4 +1,6 @@
-"""``pytest-fairness plan``: samples that are large enough, and suites priced before anything is asked."""
+"""``pytest-fairness plan``: samples that are large enough, and suites priced before anything is
+asked.
+"""
 
 from __future__ import annotations
 
@@ -76,9 +78,13 @@ def test_no_grid(): ...
 
 
 def forked(command: list[str], env: dict[str, str], **_: object) -> SimpleNamespace:
-    """The process that collects, by the server of forks; that of the fixture ``suite`` is started as anywhere else."""
+    """The process that collects, by the server of forks; that of the fixture ``suite`` is started
+    as anywhere else.
+    """
     result = run_pytest(Path.cwd(), *command[3:], environment=env)
-    return SimpleNamespace(returncode=result.ret, stdout=str(result.stdout), stderr=str(result.stderr))
+    return SimpleNamespace(
+        returncode=result.ret, stdout=str(result.stdout), stderr=str(result.stderr)
+    )
 
 
 @pytest.fixture
@@ -108,7 +114,10 @@ def suite(project: Path) -> dict[str, Any]:
     """The whole suite, priced once for an endpoint that is named."""
     assumed = ("--endpoint", "paid", "--latency", "3", "--concurrency", "8")
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        assert main(("plan", "--json", *assumed, "--suite", str(project), "-p", "no:cacheprovider")) == 1
+        assert (
+            main(("plan", "--json", *assumed, "--suite", str(project), "-p", "no:cacheprovider"))
+            == 1
+        )
     return dict(json.loads(out.getvalue()))
 
 
@@ -121,7 +130,19 @@ def by_test(suite: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def test_a_sample_is_planned_as_text_and_as_json(cli: Cli) -> None:
     """Both say what ``plan_sample`` says."""
-    arguments = ("plan", "--kind", "numeric", "--groups", "4", "--effect", ".5", "--power", ".8", "--icc", ".04")
+    arguments = (
+        "plan",
+        "--kind",
+        "numeric",
+        "--groups",
+        "4",
+        "--effect",
+        ".5",
+        "--power",
+        ".8",
+        "--icc",
+        ".04",
+    )
     planned = plan_sample("numeric", groups=4, effect=0.5, power=0.8, icc=0.04)
     code, text, _ = cli(*arguments)
     assert code == 0
@@ -129,7 +150,11 @@ def test_a_sample_is_planned_as_text_and_as_json(cli: Cli) -> None:
     assert f"{planned.calls:,} ({planned.calls_per_group:,} a group)" in text
     assert f"d = 0.5 in {100 * planned.power:.0f} % of pairs that differ so" in text
     as_json = json.loads(cli(*arguments, "--json")[1])
-    assert (as_json["names"], as_json["calls"], as_json["power"]) == (planned.names, planned.calls, planned.power)
+    assert (as_json["names"], as_json["calls"], as_json["power"]) == (
+        planned.names,
+        planned.calls,
+        planned.power,
+    )
 
 
 @pytest.mark.parametrize(
@@ -142,7 +167,9 @@ def test_a_sample_is_planned_as_text_and_as_json(cli: Cli) -> None:
         (("--concurrency", "-1", "--suite", "x"), "--concurrency=-1"),
     ],
 )
-def test_what_cannot_be_planned_is_refused_with_the_argument(cli: Cli, arguments: tuple[str, ...], shown: str) -> None:
+def test_what_cannot_be_planned_is_refused_with_the_argument(
+    cli: Cli, arguments: tuple[str, ...], shown: str
+) -> None:
     """Exit code 2, and the argument by name."""
     code, out, err = cli("plan", *arguments)
     assert (code, out) == (2, "")
@@ -153,9 +180,17 @@ def test_a_standing_design_is_assessed_as_the_planner_would() -> None:
     """The design that the planner gives finds what it was planned for."""
     planned = plan_sample("binary", groups=4, effect=0.5, templates=5, repetitions=2, rate=0.3)
     found = assess_design(
-        "binary", groups=4, names=planned.names, trials=planned.calls_per_group, templates=5, repetitions=2, rate=0.3
+        "binary",
+        groups=4,
+        names=planned.names,
+        trials=planned.calls_per_group,
+        templates=5,
+        repetitions=2,
+        rate=0.3,
     )
-    assert (found.power, found.pass_probability) == pytest.approx((planned.power, planned.pass_probability))
+    assert (found.power, found.pass_probability) == pytest.approx(
+        (planned.power, planned.pass_probability)
+    )
     assert (found.can_pass, found.can_fail, found.why) == (True, True, "")
 
 
@@ -169,7 +204,9 @@ def test_a_standing_design_is_assessed_as_the_planner_would() -> None:
         (2, 30, (False, True), "too small for a PASS"),
     ],
 )
-def test_verdicts_out_of_reach_are_shown(names: int, trials: int, reach: tuple[bool, bool], why: str) -> None:
+def test_verdicts_out_of_reach_are_shown(
+    names: int, trials: int, reach: tuple[bool, bool], why: str
+) -> None:
     """Too few trials decide nothing, one name cannot FAIL, two names cannot PASS."""
     found = assess_design("numeric", groups=2, names=names, trials=trials, icc=0.3)
     assert (found.can_pass, found.can_fail) == reach
@@ -181,7 +218,9 @@ def test_verdicts_out_of_reach_are_shown(names: int, trials: int, reach: tuple[b
 def test_at_temperature_0_repetitions_are_trials_that_tell_nothing_more() -> None:
     """20 names asked 10 times the same count as 200 trials, and find what 20 replies find."""
     once = assess_design(groups=2, names=20, trials=40, templates=2)
-    repeated = assess_design(groups=2, names=20, trials=400, templates=2, repetitions=10, repeats=True)
+    repeated = assess_design(
+        groups=2, names=20, trials=400, templates=2, repetitions=10, repeats=True
+    )
     assert (repeated.power, repeated.pass_probability) == (once.power, once.pass_probability)
     assert "tell nothing more" in repeated.notes[0]
 
@@ -194,15 +233,21 @@ def a_cell(*turns: str, system: str | None = None) -> Cell:
 
 
 def test_a_conversation_sends_what_was_shown_before_again() -> None:
-    """Two turns: the second request holds both, and the reply between; the system prompt stands in each."""
+    """Two turns: the second request holds both, and the reply between; the system prompt stands in
+    each.
+    """
     few, most = requests_of(PlannedCell(a_cell("abc", "de", system="s")))
-    assert few == most == Requests(requests=2, messages=2 + 4, text=(3 + 1) + (3 + 2 + 1), replies=1)
+    assert (
+        few == most == Requests(requests=2, messages=2 + 4, text=(3 + 1) + (3 + 2 + 1), replies=1)
+    )
 
 
 def test_strategies_take_one_request_or_all_of_them() -> None:
     """At the fewest the first strategy is answered; at the most all are tried."""
     ladder = Escalation(
-        rungs=(Rung("plain", ("ab",)), Rung("role", ("x", "y"))), usable=lambda _text: True, version="1"
+        rungs=(Rung("plain", ("ab",)), Rung("role", ("x", "y"))),
+        usable=lambda _text: True,
+        version="1",
     )
     few, most = requests_of(PlannedCell(a_cell("ab"), ladder))
     assert few == Requests(1, 1, 2, 0)
@@ -217,9 +262,16 @@ def test_a_pipeline_hands_each_reply_to_the_next_step() -> None:
 
 @pytest.mark.parametrize(
     ("parameters", "limit"),
-    [({}, None), ({"max_tokens": 50}, 50), ({"max_tokens": True}, None), ({"max_tokens": 5, "num_predict": 9}, 9)],
+    [
+        ({}, None),
+        ({"max_tokens": 50}, 50),
+        ({"max_tokens": True}, None),
+        ({"max_tokens": 5, "num_predict": 9}, 9),
+    ],
 )
-def test_the_limit_of_a_reply_is_read_from_the_parameters(parameters: dict[str, Any], limit: int | None) -> None:
+def test_the_limit_of_a_reply_is_read_from_the_parameters(
+    parameters: dict[str, Any], limit: int | None
+) -> None:
     assert output_limit(parameters) == limit
 
 
@@ -244,25 +296,41 @@ def test_a_suite_is_counted_test_by_test(suite: dict[str, Any]) -> None:
 
 
 def test_the_price_is_that_of_the_tokens(suite: dict[str, Any]) -> None:
-    """Expected: a token for four bytes and four a message. At most: a token a byte, and replies at their limit."""
+    """Expected: a token for four bytes and four a message. At most: a token a byte, and replies at
+    their limit.
+    """
     whole = by_test(suite)["test_whole None"]
-    samples = 1 + chance()  # a second sample as often as a fair system raises an alarm; at the most, always
-    assert (whole["requests"], whole["most_requests"], whole["again"]) == (round(120 * samples), 240, 120)
+    samples = (
+        1 + chance()
+    )  # a second sample as often as a fair system raises an alarm; at the most, always
+    assert (whole["requests"], whole["most_requests"], whole["again"]) == (
+        round(120 * samples),
+        240,
+        120,
+    )
     assert whole["output_tokens"] == round(120 * samples * 50)
-    assert whole["cost"] == pytest.approx((whole["input_tokens"] * 2.0 + 6000 * samples * 10.0) / 1e6, rel=1e-3)
+    assert whole["cost"] == pytest.approx(
+        (whole["input_tokens"] * 2.0 + 6000 * samples * 10.0) / 1e6, rel=1e-3
+    )
     text = 4 * (whole["input_tokens"] / samples - 4 * 120)
-    assert whole["most_cost"] == pytest.approx(2 * ((text + 16 * 120) * 2.0 + 6000 * 10.0) / 1e6, rel=1e-3)
+    assert whole["most_cost"] == pytest.approx(
+        2 * ((text + 16 * 120) * 2.0 + 6000 * 10.0) / 1e6, rel=1e-3
+    )
     assert whole["seconds"] == pytest.approx(120 * samples / 8 * 3.0)
 
 
 def test_replies_are_as_long_as_the_scorers_ask_for(suite: dict[str, Any]) -> None:
-    """A test that names a decision expects a short reply, one that names nothing a letter, none more than its limit."""
+    """A test that names a decision expects a short reply, one that names nothing a letter, none
+    more than its limit.
+    """
     tests = by_test(suite)
     names = ("test_heat None", "test_cells None", "test_whole None")
     assert [tests[name]["reply_tokens"] for name in names] == [60, 200, 50]
 
 
-def test_the_chance_of_a_false_red_is_that_of_the_tests_that_judge_groups(suite: dict[str, Any]) -> None:
+def test_the_chance_of_a_false_red_is_that_of_the_tests_that_judge_groups(
+    suite: dict[str, Any],
+) -> None:
     """Five tests with a second sample; the test of one cell judges no groups."""
     assert suite["false_alarm"] == pytest.approx(of_session([chance(confirmed=True)] * 5))
 
@@ -271,7 +339,9 @@ def test_a_system_of_its_own_has_no_price_until_an_endpoint_is_named(
     cli: Cli, suite: dict[str, Any], project: Path
 ) -> None:
     """Only the test knows what its system calls; naming an endpoint says that it is that."""
-    code, text, _ = cli("plan", "--json", "--reply-tokens", "33", "--suite", str(project), "-p", "no:cacheprovider")
+    code, text, _ = cli(
+        "plan", "--json", "--reply-tokens", "33", "--suite", str(project), "-p", "no:cacheprovider"
+    )
     silent = json.loads(text)
     assert code == 1
     assert [test["test"] for test in silent["tests"] if test["cost"] is None] == [
@@ -284,17 +354,34 @@ def test_a_system_of_its_own_has_no_price_until_an_endpoint_is_named(
 
 
 def test_designs_that_cannot_conclude_are_problems(suite: dict[str, Any]) -> None:
-    """Two names in one template, and twenty whose repetitions at temperature 0 repeat; with what it would take."""
-    assert [problem.split(":", 3)[2] for problem in suite["problems"]] == ["test_cells", "test_heat"]
+    """Two names in one template, and twenty whose repetitions at temperature 0 repeat; with what it
+    would take.
+    """
+    assert [problem.split(":", 3)[2] for problem in suite["problems"]] == [
+        "test_cells",
+        "test_heat",
+    ]
     gender = by_test(suite)["test_cells None"]["classes"]["gender"]
     assert "4 of at least 30 trials" in gender["why"]
     assert "names a group (now 2)" in gender["needs"]
 
 
 def test_the_command_tells_it_all(cli: Cli, project: Path) -> None:
-    """One test selected by pytest's own arguments, priced, exit code 0; nothing is asked and no run is made."""
+    """One test selected by pytest's own arguments, priced, exit code 0; nothing is asked and no run
+    is made.
+    """
     code, text, err = cli(
-        "plan", "--endpoint", "paid", "--latency", "1", "--suite", str(project), "-k", "whole", "-p", "no:cacheprovider"
+        "plan",
+        "--endpoint",
+        "paid",
+        "--latency",
+        "1",
+        "--suite",
+        str(project),
+        "-k",
+        "whole",
+        "-p",
+        "no:cacheprovider",
     )
     assert (code, err) == (0, "")
     assert "endpoint paid" in text
@@ -309,7 +396,16 @@ def test_the_command_tells_it_all(cli: Cli, project: Path) -> None:
 def test_an_unknown_price_is_shown_and_json_is_whole(cli: Cli, project: Path) -> None:
     """null and the reason, never a guess; problems make exit code 1."""
     code, text, _ = cli(
-        "plan", "--json", "--endpoint", "unlisted", "--suite", str(project), "-k", "cells", "-p", "no:cacheprovider"
+        "plan",
+        "--json",
+        "--endpoint",
+        "unlisted",
+        "--suite",
+        str(project),
+        "-k",
+        "cells",
+        "-p",
+        "no:cacheprovider",
     )
     shown = json.loads(text)
     assert code == 1
@@ -324,7 +420,10 @@ def test_several_endpoints_are_priced_each(cli: Cli, project: Path) -> None:
     code, text, _ = cli("plan", "--json", "--endpoint", "all", *chosen)
     shown = json.loads(text)
     assert (code, shown["endpoint"]) == (0, "paid,unlisted")
-    tests = [(one["test"].rpartition("::")[2], one["endpoint"], one["cost"] is None) for one in shown["tests"]]
+    tests = [
+        (one["test"].rpartition("::")[2], one["endpoint"], one["cost"] is None)
+        for one in shown["tests"]
+    ]
     assert sorted(tests, key=str) == [
         ("test_own", None, True),
         ("test_whole", "paid", False),
@@ -338,11 +437,17 @@ def test_several_endpoints_are_priced_each(cli: Cli, project: Path) -> None:
 
 
 def test_the_bill_comes_first_and_tests_are_folded(cli: Cli, project: Path) -> None:
-    """A function is one entry, whatever its temperatures and tiers; ``-v`` shows each, and what it costs at worst."""
+    """A function is one entry, whatever its temperatures and tiers; ``-v`` shows each, and what it
+    costs at worst.
+    """
     chosen = ("--suite", str(project), "-k", "heat or whole", "-p", "no:cacheprovider")
     code, text, _ = cli("plan", "--endpoint", "paid", *chosen)
     assert code == 1
-    assert text.index("  3 tests, 520 trials") < text.index("  cost about $") < text.index("test_suite.py::")
+    assert (
+        text.index("  3 tests, 520 trials")
+        < text.index("  cost about $")
+        < text.index("test_suite.py::")
+    )
     assert text.count("test_suite.py::test_heat\n") == 1
     assert "binary outcome by 2 classes, finds d = 0.5 in" in text
     assert "3 of 4 comparisons can never PASS or never FAIL (-v says which)" in text
@@ -351,10 +456,15 @@ def test_the_bill_comes_first_and_tests_are_folded(cli: Cli, project: Path) -> N
     assert "at most $" in text
 
 
-def test_the_kind_of_outcome_is_that_of_the_scorer(cli: Cli, suite: dict[str, Any], project: Path) -> None:
+def test_the_kind_of_outcome_is_that_of_the_scorer(
+    cli: Cli, suite: dict[str, Any], project: Path
+) -> None:
     """A decision is planned as a yes or no, what names no scorer as a number; what is given wins."""
     tests = by_test(suite)
-    kinds = {name: tests[name]["classes"]["gender"]["kind"] for name in ("test_heat None", "test_whole None")}
+    kinds = {
+        name: tests[name]["classes"]["gender"]["kind"]
+        for name in ("test_heat None", "test_whole None")
+    }
     assert kinds == {"test_heat None": "binary", "test_whole None": "numeric"}
     chosen = ("--suite", str(project), "-k", "heat", "-p", "no:cacheprovider")
     given = json.loads(cli("plan", "--json", "--kind", "ordinal", *chosen)[1])["tests"]
@@ -397,13 +507,16 @@ def level():
 
 
 def test_kinds_by_calls(cli: Cli, tmp_path: Path) -> None:
-    """A scorer of the project's own, a kind that the call gives, what an analysis takes; of several the one that the
-    design does worst with, at the level that the test declares.
+    """A scorer of the project's own, a kind that the call gives, what an analysis takes; of several
+    the one that the design does worst with, at the level that the test declares.
     """
     (tmp_path / "test_kinds.py").write_text(KINDS, encoding="utf-8")
     _, text, err = cli("plan", "--json", "--suite", str(tmp_path), "-p", "no:cacheprovider")
     assert err == ""
-    found = {one["test"].rpartition("::")[2]: one["classes"]["gender"] for one in json.loads(text)["tests"]}
+    found = {
+        one["test"].rpartition("::")[2]: one["classes"]["gender"]
+        for one in json.loads(text)["tests"]
+    }
     kinds = {name: design["kind"] for name, design in found.items()}
     assert kinds == {
         "test_own": "categorical",
@@ -414,10 +527,18 @@ def test_kinds_by_calls(cli: Cli, tmp_path: Path) -> None:
     assert found["test_several"]["power"] < found["test_ratio"]["power"]
 
 
-def test_the_programme_takes_one_screen(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_programme_takes_one_screen(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """644 items are eight entries."""
     monkeypatch.chdir(tmp_path)
-    suite = ("--pyargs", "pytest_fairness.suites.bias", "--fairness-tier=all", "-p", "no:cacheprovider")
+    suite = (
+        "--pyargs",
+        "pytest_fairness.suites.bias",
+        "--fairness-tier=all",
+        "-p",
+        "no:cacheprovider",
+    )
     _, text, err = cli("plan", "--suite", *suite)
     assert err == ""
     assert "  644 tests, 144,640 trials" in text
@@ -427,7 +548,10 @@ def test_the_programme_takes_one_screen(cli: Cli, tmp_path: Path, monkeypatch: p
 
 @pytest.mark.parametrize(
     ("arguments", "shown"),
-    [(("-k", "no_grid"), "no test with a grid among 1 collected items"), (("--no-such-option",), "--no-such-option")],
+    [
+        (("-k", "no_grid"), "no test with a grid among 1 collected items"),
+        (("--no-such-option",), "--no-such-option"),
+    ],
 )
 def test_a_suite_that_cannot_be_priced_is_refused(
     cli: Cli, project: Path, arguments: tuple[str, ...], shown: str
@@ -449,4 +573,6 @@ def test_an_error_in_the_suite_is_shown(cli: Cli, tmp_path: Path) -> None:
 
 def test_node_ids_cannot_write_to_the_terminal(suite: dict[str, Any]) -> None:
     """A hostile test name is spelled out."""
-    assert "\x1b" not in plan._table({**suite, "tests": [{**suite["tests"][0], "test": "test_a.py::test\x1b[31m"}]})
+    assert "\x1b" not in plan._table(
+        {**suite, "tests": [{**suite["tests"][0], "test": "test_a.py::test\x1b[31m"}]}
+    )

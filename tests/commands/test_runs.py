@@ -60,14 +60,26 @@ LANDLORD = "Write a landlord reference for {name}."
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three runs: a planted endpoint, a fair one, and that one again with one of the templates in other words."""
+    """Three runs: a planted endpoint, a fair one, and that one again with one of the templates in
+    other words.
+    """
     folder = tmp_path_factory.mktemp("project")
     (folder / "endpoints.yaml").write_text(ENDPOINTS, encoding="utf-8")
     (folder / "pytest.ini").write_text("[pytest]\nfairness_confirm = false\n", encoding="utf-8")
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
-    for endpoint, text in (("planted", LANDLORD), ("fair", LANDLORD), ("fair", "Write a landlord letter for {name}.")):
+    for endpoint, text in (
+        ("planted", LANDLORD),
+        ("fair", LANDLORD),
+        ("fair", "Write a landlord letter for {name}."),
+    ):
         (folder / "test_suite.py").write_text(f"TEXT = {text!r}\n{SUITE}", encoding="utf-8")
-        run_pytest(folder, "-p", "no:cacheprovider", f"--fairness-endpoint={endpoint}", environment=environment)
+        run_pytest(
+            folder,
+            "-p",
+            "no:cacheprovider",
+            f"--fairness-endpoint={endpoint}",
+            environment=environment,
+        )
     return folder
 
 
@@ -93,7 +105,9 @@ def ids(project: Path) -> list[str]:
 
 
 def test_list(cli: Cli, project: Path) -> None:
-    """A line a run, the newest last: whom it asked, what it concluded, and that nothing of it is real."""
+    """A line a run, the newest last: whom it asked, what it concluded, and that nothing of it is
+    real.
+    """
     code, out, _ = cli("list")
     head, *lines = out.splitlines()
     assert (code, head.split()) == (
@@ -125,7 +139,9 @@ def test_list_as_asked_for(cli: Cli, project: Path, tmp_path: Path) -> None:
         "pytest-fairness: unknown column 'vedicts'; did you mean 'verdicts'?\n"
     )
     assert cli("list", "1999-*")[0] == 2
-    assert cli("list", "--csv", "nowhere/runs.csv")[2].startswith("pytest-fairness: --csv=nowhere/runs.csv: ")
+    assert cli("list", "--csv", "nowhere/runs.csv")[2].startswith(
+        "pytest-fairness: --csv=nowhere/runs.csv: "
+    )
 
 
 def test_list_of_runs_that_are_not_whole(
@@ -134,16 +150,23 @@ def test_list_of_runs_that_are_not_whole(
     """Unfinished and damaged runs are listed as such; what a run says of itself moves no cursor."""
     runs = tmp_path / ".fairness" / "runs"
     for number in (1, 2, 3):
-        shutil.copytree(project / ".fairness" / "runs" / ids(project)[1], runs / f"2026-01-0{number}-001")
+        shutil.copytree(
+            project / ".fairness" / "runs" / ids(project)[1], runs / f"2026-01-0{number}-001"
+        )
     (runs / "2026-01-01-001" / "findings.json").unlink()
     (runs / "2026-01-02-001" / "manifest.json").write_text("{")
     hostile = runs / "2026-01-03-001" / "findings.json"
     results = json.loads(hostile.read_text())
-    results["run"]["endpoints"], results["run"]["models"] = ["\x1b[2Jfair"], [{"answered": {"=cmd|x\x07": 3}}]
+    results["run"]["endpoints"], results["run"]["models"] = (
+        ["\x1b[2Jfair"],
+        [{"answered": {"=cmd|x\x07": 3}}],
+    )
     results["run"] |= {"cost": 1.5, "unpriced": 3}
     hostile.write_text(json.dumps(results))
     monkeypatch.chdir(tmp_path)
-    code, out, _ = cli("list", "--columns", "run,endpoint,model,trials,cost,marks,problem", "--csv", "runs.csv")
+    code, out, _ = cli(
+        "list", "--columns", "run,endpoint,model,trials,cost,marks,problem", "--csv", "runs.csv"
+    )
     _, unfinished, unreadable, escaped = out.splitlines()
     assert code == 1
     assert ("simulated, unfinished" in unfinished, "fair" in unfinished) == (True, True)
@@ -157,7 +180,9 @@ def test_list_of_runs_that_are_not_whole(
 
 
 def test_a_run_whose_records_cannot_be_read(cli: Cli, project: Path, tmp_path: Path) -> None:
-    """Nothing takes it as sound: neither the list, nor the trend, nor the page that is made of what is left."""
+    """Nothing takes it as sound: neither the list, nor the trend, nor the page that is made of what
+    is left.
+    """
     run = tmp_path / ids(project)[1]
     shutil.copytree(project / ".fairness" / "runs" / run.name, run)
     (run / "run.sqlite3").write_bytes(b"no database " * 500)
@@ -167,22 +192,31 @@ def test_a_run_whose_records_cannot_be_read(cli: Cli, project: Path, tmp_path: P
     assert (code, "not a database" in out) == (1, True)
     code, out, _ = cli("report", str(run))
     assert (code, "PROBLEM what is made of the records is missing" in out) == (1, True)
-    assert "The records of this run cannot be read" in (run / "report.html").read_text(encoding="utf-8")
+    assert "The records of this run cannot be read" in (run / "report.html").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_a_test_is_found_without_its_parameters() -> None:
     """As those of several endpoints are called."""
     tests = [
-        {"nodeid": f"t.py::test_tone[{name}]", "outcome": "failed", "findings": [at]} for at, name in enumerate("ab")
+        {"nodeid": f"t.py::test_tone[{name}]", "outcome": "failed", "findings": [at]}
+        for at, name in enumerate("ab")
     ]
     found = results(disparity(), disparity(), items=tests)
     assert list(_meant(found, "test_tone")) == [0, 1]
     assert list(_meant(found, "test_tone[b]")) == [1]
 
 
-def test_list_where_there_is_nothing(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_list_where_there_is_nothing(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    assert cli("list") == (0, f"{tmp_path}/.fairness/runs holds no runs: run the fairness tests first\n", "")
+    assert cli("list") == (
+        0,
+        f"{tmp_path}/.fairness/runs holds no runs: run the fairness tests first\n",
+        "",
+    )
     code, _, err = cli("show")
     assert (code, "holds no run 'last', and no other: run the fairness tests" in err) == (2, True)
 
@@ -206,26 +240,36 @@ def test_show(cli: Cli, project: Path) -> None:
     assert "race_ethnicity" in one
     _, letters, _ = cli("show", first, "test_letters")
     assert letters.count("FAIL: ") == 2
-    assert cli("show", first, "test_suite.py::test_letters")[1] == letters == cli("show", first, "*letters")[1]
+    assert (
+        cli("show", first, "test_suite.py::test_letters")[1]
+        == letters
+        == cli("show", first, "*letters")[1]
+    )
     assert cli("show", first, "test_without_a_finding")[1] == (
         "test_suite.py::test_without_a_finding: passed, without a finding\n"
     )
     assert json.loads(cli("show", first, numbers[0], "--json")[1])[0]["id"] == numbers[0]
     assert len(json.loads(cli("show", first, "--json")[1])["findings"]) == 3
     code, _, err = cli("show", first, "test_leters")
-    assert (code, err) == (2, "pytest-fairness: unknown finding or test 'test_leters'; did you mean 'test_letters'?\n")
+    assert (code, err) == (
+        2,
+        "pytest-fairness: unknown finding or test 'test_leters'; did you mean 'test_letters'?\n",
+    )
 
 
 # ---------------------------------------------------------------- compare
 
 
 def test_compare(cli: Cli, project: Path, tmp_path: Path) -> None:
-    """The fair endpoint is fairer than the planted one on all that both judged; the other way round it is the same, and
-    a problem."""
+    """The fair endpoint is fairer than the planted one on all that both judged; the other way round
+    it is the same, and a problem."""
     first, second, _ = ids(project)
     code, out, _ = cli("compare", first, second)
     assert code == 0
-    assert out.startswith(f"before: planted (run {first}, endpoint planted, answered by simulated-1)\nafter: fair (run")
+    assert out.startswith(
+        f"before: planted (run {first}, endpoint planted, answered by simulated-1)\nafter: fair "
+        "(run"
+    )
     assert "3 gaps compared (simulated): 3 fair is fairer" in out
     assert "fair is fairer than planted on sentiment by race_ethnicity: white–black gap 0." in out
     code, back, _ = cli("compare", second, first, "--json")
@@ -236,7 +280,9 @@ def test_compare(cli: Cli, project: Path, tmp_path: Path) -> None:
     assert {change["became"] for change in data["changes"]} == {"larger"}
     assert data["simulated"]
 
-    found = compare_runs(project / ".fairness" / "runs" / first, project / ".fairness" / "runs" / second)
+    found = compare_runs(
+        project / ".fairness" / "runs" / first, project / ".fairness" / "runs" / second
+    )
     assert repr(found) == "<RunComparison of planted, fair: 3 fair is fairer, simulated>"
     assert "&lt;RunComparison of planted" in found._repr_html_()
     same = found.to_frame()
@@ -273,14 +319,21 @@ def test_only_what_was_asked_alike_is_compared(cli: Cli, project: Path) -> None:
     }  # fmt: skip
 
 
-def test_compare_endpoints_of_one_run(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests that a session runs for each endpoint are the same test, also where they have parameters of their own."""
+def test_compare_endpoints_of_one_run(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tests that a session runs for each endpoint are the same test, also where they have
+    parameters of their own.
+    """
     (tmp_path / "endpoints.yaml").write_text(
         ENDPOINTS + '  - {name: "fair-too", type: "simulated", seed: 2}\n', encoding="utf-8"
     )
     (tmp_path / "pytest.ini").write_text("[pytest]\nfairness_confirm = false\n", encoding="utf-8")
     head, _, suite = SUITE.partition("@pytest")
-    parametrized = f"{head}@pytest.mark.parametrize('own', ['fair-too'])\n@pytest{suite.partition('@pytest')[0]}"
+    parametrized = (
+        f"{head}@pytest.mark.parametrize('own', "
+        f"['fair-too'])\n@pytest{suite.partition('@pytest')[0]}"
+    )
     suite = parametrized.replace("(trials)", "(trials, own)")
     (tmp_path / "test_suite.py").write_text(f"TEXT = {LANDLORD!r}\n{suite}", encoding="utf-8")
     run_pytest(tmp_path, "--fairness-endpoint=planted,fair,fair-too")
@@ -295,7 +348,14 @@ def test_compare_endpoints_of_one_run(cli: Cli, tmp_path: Path, monkeypatch: pyt
 
 
 def test_compare_endpoints_of_several_runs(cli: Cli, project: Path) -> None:
-    code, out, _ = cli("compare", f"{ids(project)[0][:10]}-*", "--endpoints", "planted,fair", "--group-by", "outcome")
+    code, out, _ = cli(
+        "compare",
+        f"{ids(project)[0][:10]}-*",
+        "--endpoints",
+        "planted,fair",
+        "--group-by",
+        "outcome",
+    )
     assert code == 0
     assert "before: planted" in out
     code, _, err = cli("compare", "last", "--endpoints", "fair,plan")
@@ -316,8 +376,12 @@ def test_what_is_no_comparison(cli: Cli, runs: tuple[str, ...], problem: str) ->
     assert problem in err
 
 
-def test_scores_of_two_versions_of_a_scorer_are_not_compared(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What differs may be the scorer: said, and left out. A table of one's own may lack what trials are matched by."""
+def test_scores_of_two_versions_of_a_scorer_are_not_compared(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What differs may be the scorer: said, and left out. A table of one's own may lack what trials
+    are matched by.
+    """
     first, second, _ = (project / ".fairness" / "runs" / one for one in ids(project))
 
     def changed(reader: RunReader) -> dict[tuple[str, int], Judgement]:
@@ -335,7 +399,9 @@ def test_scores_of_two_versions_of_a_scorer_are_not_compared(project: Path, monk
     assert [change.outcome for change in found.changes] == ["word_count"]
     planted, fair, sentiment = found.left_out
     assert ("only planted judged it" in planted, "only fair judged it" in fair) == (True, True)
-    assert "sentiment by race_ethnicity: the two sides were scored by different versions" in sentiment
+    assert (
+        "sentiment by race_ethnicity: the two sides were scored by different versions" in sentiment
+    )
 
 
 def test_a_comparison_takes_runs_that_hold(project: Path, tmp_path: Path) -> None:
@@ -364,9 +430,13 @@ def test_a_comparison_takes_runs_that_hold(project: Path, tmp_path: Path) -> Non
     ],
 )
 def test_bash_completes(project: Path, tmp_path: Path, typed: str, offered: set[str]) -> None:
-    """Commands, options, ids of runs, and the tests of a run, by the completion function in bash itself."""
+    """Commands, options, ids of runs, and the tests of a run, by the completion function in bash
+    itself.
+    """
     program = tmp_path / "pytest-fairness"
-    program.write_text(f"#!{sys.executable}\nimport sys\nfrom pytest_fairness.cli import main\nsys.exit(main())\n")
+    program.write_text(
+        f"#!{sys.executable}\nimport sys\nfrom pytest_fairness.cli import main\nsys.exit(main())\n"
+    )
     program.chmod(0o755)
     runs = ids(project)
     line = typed.format(*runs, first=runs[0])
@@ -379,12 +449,21 @@ def test_bash_completes(project: Path, tmp_path: Path, typed: str, offered: set[
     """
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     done = subprocess.run(
-        ["bash", "-c", script], cwd=project, env=environment, capture_output=True, text=True, check=True
+        ["bash", "-c", script],
+        cwd=project,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    assert {word.strip() for word in done.stdout.splitlines()} == {word.format(*runs) for word in offered}, done.stderr
+    assert {word.strip() for word in done.stdout.splitlines()} == {
+        word.format(*runs) for word in offered
+    }, done.stderr
 
 
-def test_what_a_suite_calls_things_moves_no_terminal(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_suite_calls_things_moves_no_terminal(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Groups, outcomes and parameters that a terminal, a build server or a spreadsheet would obey."""
     (tmp_path / "endpoints.yaml").write_text(ENDPOINTS, encoding="utf-8")
     (tmp_path / "test_it.py").write_text(
@@ -413,6 +492,9 @@ def test_it(trials, own):
     ]
     for text in (one for one in printed if isinstance(one, str)):
         assert "\x1b" not in text
-        assert not any(line.lstrip().startswith(("::", "##vso")) or "##vso[" in line for line in text.splitlines())
+        assert not any(
+            line.lstrip().startswith(("::", "##vso")) or "##vso[" in line
+            for line in text.splitlines()
+        )
     assert "vso[task]" in "".join(map(str, printed))
     assert "'=evil" in (tmp_path / "gaps.csv").read_text()

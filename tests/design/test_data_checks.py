@@ -5,12 +5,23 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from pytest_fairness.design.data_checks import check_names, check_personas, check_signals, excess, tokens
+from pytest_fairness.design.data_checks import (
+    check_names,
+    check_personas,
+    check_signals,
+    excess,
+    tokens,
+)
 from pytest_fairness.design.names import NameBanks, NameEntry
 from pytest_fairness.design.personas import PersonaMatrix
 from pytest_fairness.design.signals import SignalKind, Signals
 
-WOMAN = {"protected_class": "race_ethnicity", "group": "white", "gender": "female", "name": "Planted"}
+WOMAN = {
+    "protected_class": "race_ethnicity",
+    "group": "white",
+    "gender": "female",
+    "name": "Planted",
+}
 SOUND = NameEntry(**WOMAN, strength=0.9, bearers=400, source="test", year=2026, licence="ours")  # type: ignore[arg-type]
 
 
@@ -30,18 +41,27 @@ def test_what_ships_is_sound(banks: NameBanks, matrix: PersonaMatrix, signals: S
         ({"year": None}, "no year of its source"),
         ({"licence": ""}, "no licence of its source"),
         ({"name": "Tamika"}, "ambiguous: in the groups black, white"),
-        ({"name": "Jamal", "gender": "male"}, "Jamal (race_ethnicity): ambiguous: in the groups black, white"),
+        (
+            {"name": "Jamal", "gender": "male"},
+            "Jamal (race_ethnicity): ambiguous: in the groups black, white",
+        ),
         ({"group": "sami"}, "race_ethnicity/sami: 1 female names may be drawn, under the 10"),
-        # What is recorded openly is no longer a fault: weak names are not drawn, rare ones are known to be.
+        # What is recorded openly is no longer a fault: weak names are not drawn, rare ones are
+        # known to be.
         ({}, None),
         ({"strength": 0.4, "flags": frozenset({"weak"})}, None),
         ({"bearers": 12, "flags": frozenset({"rare"})}, None),
     ],
 )
-def test_planted_faults_in_names_are_found(banks: NameBanks, change: dict[str, object], reason: str | None) -> None:
+def test_planted_faults_in_names_are_found(
+    banks: NameBanks, change: dict[str, object], reason: str | None
+) -> None:
     """One fault, one reason that says why it matters or what to do."""
     entry = replace(SOUND, **change)
-    problems = [str(p) for p in check_names(NameBanks({**banks.first_names, entry.key: entry}, banks.surnames))]
+    problems = [
+        str(p)
+        for p in check_names(NameBanks({**banks.first_names, entry.key: entry}, banks.surnames))
+    ]
     assert any(reason in problem for problem in problems) if reason else not problems
 
 
@@ -52,19 +72,36 @@ def small(*groups: tuple[str, str, int]) -> NameBanks:
         for group, first, bearers in groups
         for ending in "abcdefghij"
     ]
-    surnames = [replace(SOUND, protected_class="team", group=group, name="Lee", gender="") for group, _, _ in groups]
+    surnames = [
+        replace(SOUND, protected_class="team", group=group, name="Lee", gender="")
+        for group, _, _ in groups
+    ]
     return NameBanks({e.key: e for e in firsts}, {e.key: e for e in surnames})
 
 
 @pytest.mark.parametrize(
     ("north", "south", "reason"),
     [
-        (("An", 100), ("Annabella", 100), "unbalanced length: south first names have 10.0 letters on average"),
-        (("Annabel", 100), ("An-Bel", 100), "unbalanced tokens: south names have 3.0 parts on average, north ones 2.0"),
-        (("An", 100_000), ("Bo", 100), "unbalanced frequency: the median north name has 100000 bearers"),
+        (
+            ("An", 100),
+            ("Annabella", 100),
+            "unbalanced length: south first names have 10.0 letters on average",
+        ),
+        (
+            ("Annabel", 100),
+            ("An-Bel", 100),
+            "unbalanced tokens: south names have 3.0 parts on average, north ones 2.0",
+        ),
+        (
+            ("An", 100_000),
+            ("Bo", 100),
+            "unbalanced frequency: the median north name has 100000 bearers",
+        ),
     ],
 )
-def test_unbalanced_banks_are_found(north: tuple[str, int], south: tuple[str, int], reason: str) -> None:
+def test_unbalanced_banks_are_found(
+    north: tuple[str, int], south: tuple[str, int], reason: str
+) -> None:
     """Of a user's bank of one gender, too: that it is small hides none of its other faults."""
     problems = [str(p) for p in check_names(small(("north", *north), ("south", *south)))]
     assert [reason in problem for problem in problems if "unbalanced" in problem] == [True]
@@ -72,9 +109,15 @@ def test_unbalanced_banks_are_found(north: tuple[str, int], south: tuple[str, in
 
 
 def test_tokens_are_counted_by_whoever_knows_the_tokeniser() -> None:
-    """By default the parts at which tokenisers split first; a tokeniser's own count takes their place."""
-    assert [tokens(name) for name in ("Ann Lee", "Mary-Jane O'Neil", "DeShawn Al-Zoubi", "Zoë Ñandú")] == [2, 4, 4, 2]
-    problems = check_names(small(("north", "An", 100), ("south", "Bo", 100)), count=lambda n: 9 if n[0] == "B" else 2)
+    """By default the parts at which tokenisers split first; a tokeniser's own count takes their
+    place.
+    """
+    assert [
+        tokens(name) for name in ("Ann Lee", "Mary-Jane O'Neil", "DeShawn Al-Zoubi", "Zoë Ñandú")
+    ] == [2, 4, 4, 2]
+    problems = check_names(
+        small(("north", "An", 100), ("south", "Bo", 100)), count=lambda n: 9 if n[0] == "B" else 2
+    )
     assert any("south names have 9.0 parts" in str(p) for p in problems)
 
 
@@ -84,7 +127,8 @@ def test_planted_faults_in_personas_are_found(matrix: PersonaMatrix) -> None:
     problems = [str(p) for p in check_personas(off)]
     assert problems[:2] == ["quotas: gender: 46 male, not 45", "quotas: gender: 44 female, not 45"]
     biased = PersonaMatrix(
-        replace(p, communication=min(5.0, p.communication + 0.6)) if p.gender == "female" else p for p in matrix
+        replace(p, communication=min(5.0, p.communication + 0.6)) if p.gender == "female" else p
+        for p in matrix
     )
     assert [p.where for p in check_personas(biased)] == ["communication by gender"]
 

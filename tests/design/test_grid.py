@@ -52,7 +52,12 @@ def test_the_name_substitution_grid() -> None:
     first = cells[0]
     assert first.prompt == TEMPLATES[0].replace("{name}", "Meredith Weber")
     assert first.groups == {"race_ethnicity": "white", "gender": "female"}
-    assert (first.name, first.template, first.signal, first.tier) == ("Meredith Weber", "t1", "name", 2)
+    assert (first.name, first.template, first.signal, first.tier) == (
+        "Meredith Weber",
+        "t1",
+        "name",
+        2,
+    )
     assert first.signals == {"Meredith Weber": {"race_ethnicity": "white", "gender": "female"}}
     counts = Counter((cell.template, cell.groups["race_ethnicity"]) for cell in cells)
     assert counts == {(template, race): 20 for template in ("t1", "t2") for race in RACES}
@@ -76,7 +81,9 @@ def test_ids_are_stable_across_machines_and_versions() -> None:
 
 
 def test_a_grid_is_a_sequence_of_plain_cells() -> None:
-    """Indexing, slicing, iterating and counting agree; names are crossed with templates and contexts, not nested."""
+    """Indexing, slicing, iterating and counting agree; names are crossed with templates and
+    contexts, not nested.
+    """
     cells = grid(["A {name} {role}", "B {name} {role}"], role=["x", "y"], repetitions=3)
     listed = list(cells)
     assert [cells[i] for i in range(len(cells))] == listed == cells[:]
@@ -102,11 +109,15 @@ def test_a_million_cells_are_planned_without_being_made() -> None:
 
 
 def test_context_axes(tmp_path: Path) -> None:
-    """Long texts get a short label in the table and in ids; as one argument or as keywords; a file names its block."""
+    """Long texts get a short label in the table and in ids; as one argument or as keywords; a file
+    names its block.
+    """
     cell = grid("{name}: {ad}", ad={"short": "We hire.", "long": "We hire. " * 50})[-1]
     assert (cell.context, cell.id) == ({"ad": "long"}, "t1-long-b-bob_b")
     assert cell.prompt.endswith("We hire. " * 50)
-    assert list(grid("{name} {role}", context={"role": ["x"]})) == list(grid("{name} {role}", role=["x"]))
+    assert list(grid("{name} {role}", context={"role": ["x"]})) == list(
+        grid("{name} {role}", role=["x"])
+    )
     (tmp_path / "letter_request.txt").write_text("Write to {name}.\n")
     cell = grid(tmp_path / "letter_request.txt")[0]
     assert (cell.id, cell.prompt) == ("letter_request-a-ana_a", "Write to Ana A.\n")
@@ -116,7 +127,9 @@ def test_context_axes(tmp_path: Path) -> None:
 
 
 def test_own_names() -> None:
-    """Any names, any classes, all of them unless fewer are asked for; a Name carries further groups and pronouns."""
+    """Any names, any classes, all of them unless fewer are asked for; a Name carries further groups
+    and pronouns.
+    """
     assert [(c.id, c.name, c.groups) for c in grid()] == [
         ("t1-a-ana_a", "Ana A", {"race": "a"}),
         ("t1-a-abe_a", "Abe A", {"race": "a"}),
@@ -132,25 +145,40 @@ def test_own_names() -> None:
 
 
 def test_own_words_go_into_the_slot_of_the_class() -> None:
-    """A slot called like the class takes the values, and the words are the cluster where there is no name."""
-    cells = grid("Describe {a_age} engineer.", groups={"age": {"young": ["25-year-old"], "old": ["80-year-old"]}})
-    assert [c.prompt for c in cells] == ["Describe a 25-year-old engineer.", "Describe an 80-year-old engineer."]
-    assert [(c.name, c.signal) for c in cells] == [("25-year-old", "label"), ("80-year-old", "label")]
+    """A slot called like the class takes the values, and the words are the cluster where there is
+    no name.
+    """
+    cells = grid(
+        "Describe {a_age} engineer.",
+        groups={"age": {"young": ["25-year-old"], "old": ["80-year-old"]}},
+    )
+    assert [c.prompt for c in cells] == [
+        "Describe a 25-year-old engineer.",
+        "Describe an 80-year-old engineer.",
+    ]
+    assert [(c.name, c.signal) for c in cells] == [
+        ("25-year-old", "label"),
+        ("80-year-old", "label"),
+    ]
     assert list(cells[1].signals.values()) == [{"age": "old"}]
 
 
 def test_labels() -> None:
-    """The same neutral names in every group, and the label once: behind the first name, in ``{label}``, or in the slot
-    of its class.
+    """The same neutral names in every group, and the label once: behind the first name, in
+    ``{label}``, or in the slot of its class.
     """
     cells = grid("Rate {name}. Is {name} good?", groups=TWO_RACES, signal="label", names=2)
     assert [c.prompt for c in cells] == [
-        f"Rate {name} ({label}). Is {name} good?" for label in ("White", "Black") for name in ("J. Owens", "M. Lewis")
+        f"Rate {name} ({label}). Is {name} good?"
+        for label in ("White", "Black")
+        for name in ("J. Owens", "M. Lewis")
     ]
     assert [c.name for c in cells] == ["J. Owens", "M. Lewis"] * 2
     assert cells[2].signals == {"(Black)": {"race_ethnicity": "black"}}
     groups = {"race_ethnicity": ["black"], "gender": ["female"]}
-    assert prompts("{name}, {label}.", groups=groups, signal="label", names=1) == ["J. Owens, Black female."]
+    assert prompts("{name}, {label}.", groups=groups, signal="label", names=1) == [
+        "J. Owens, Black female."
+    ]
     own = grid("{name}, {gender}, 30.", groups=groups, signal="name+label", names=1)[0]
     assert own.prompt == f"{own.name} (Black), female, 30."
 
@@ -165,18 +193,24 @@ def test_signal_conditions_are_one_more_axis() -> None:
 
 
 def test_classes_without_names_are_conveyed_by_their_label() -> None:
-    """Religion has labels and no names: its slot takes the label, and neutral names stand beside it."""
+    """Religion has labels and no names: its slot takes the label, and neutral names stand beside
+    it.
+    """
     cells = grid("{name}, {religion}, applies.", groups={"religion": ["jewish", "muslim"]}, names=2)
     assert cells[0].prompt == "J. Owens, Jewish, applies."
     assert {c.signal for c in cells} == {"label"}
-    crossed = grid("{name} ({religion})", groups={**TWO_RACES, "religion": ["jewish", "none"]}, names=2)[0]
+    crossed = grid(
+        "{name} ({religion})", groups={**TWO_RACES, "religion": ["jewish", "none"]}, names=2
+    )[0]
     assert crossed.groups == {"race_ethnicity": "white", "gender": "female", "religion": "jewish"}
     assert crossed.signal == "name+label"
 
 
 def test_a_control_group_names_no_group() -> None:
     """`control` has a phrase of the same form, and with names a neutral name."""
-    labels = prompts("Rate {name}.", groups={"religion": ["muslim", "control"]}, signal="label", names=1)
+    labels = prompts(
+        "Rate {name}.", groups={"religion": ["muslim", "control"]}, signal="label", names=1
+    )
     assert labels == ["Rate J. Owens (Muslim).", "Rate J. Owens (religion not stated)."]
     names = grid(groups={"race_ethnicity": ["black", "control"]}, names=2)
     assert [c.name for c in names] == ["Tamika Jackson", "Tyrone Dorsey", "J. Owens", "M. Lewis"]
@@ -185,12 +219,16 @@ def test_a_control_group_names_no_group() -> None:
 
 
 def test_pronouns_follow_the_name_the_signal_or_an_axis() -> None:
-    """Case by case, with the verb; as the signal, only they differ; an axis overrides what the names would say."""
+    """Case by case, with the verb; as the signal, only they differ; an axis overrides what the
+    names would say.
+    """
     by_name = prompts("{name}: {They} {have} it.", groups=GENDERS, names=1)
     assert [prompt.split(": ")[1] for prompt in by_name] == ["She has it.", "He has it."]
     genders = {"gender": ["female", "male", "non_binary"]}
     signal = grid("{name} says {they} {are} in.", signal="pronoun", names=1, groups=genders)
-    assert [c.prompt for c in signal] == [f"J. Owens says {they} in." for they in ("she is", "he is", "they are")]
+    assert [c.prompt for c in signal] == [
+        f"J. Owens says {they} in." for they in ("she is", "he is", "they are")
+    ]
     assert next(iter(signal[2].signals.values())) == {"gender": "non_binary"}
     axis = grid("{name} ({pronouns}) says {they} will.", pronouns=["she/her", "ze/hir"])
     assert axis[0].prompt == "Ana A (she/her) says she will."
@@ -198,28 +236,44 @@ def test_pronouns_follow_the_name_the_signal_or_an_axis() -> None:
 
 
 def test_the_parts_of_a_name_stand_beside_it(matrix: PersonaMatrix) -> None:
-    """A cell says which first and last name it has, so that a part that recurs in a group is seen; one part is none."""
+    """A cell says which first and last name it has, so that a part that recurs in a group is seen;
+    one part is none.
+    """
 
     def parts(template: str = "Rate {name}.", **arguments: Any) -> set[tuple[object, object]]:
         cells = grid(template, **arguments)
         return {(c.attributes.get("first_name"), c.attributes.get("last_name")) for c in cells}
 
     own = {"team": {"north": ["Ann Lee", "Mary Ann van Dyke"], "south": ["Cher", "Cy Fox"]}}
-    assert parts(groups=own) == {("Ann", "Lee"), ("Mary", "Ann van Dyke"), (None, None), ("Cy", "Fox")}
-    assert parts(groups=None, persona=matrix[:2]) == {(p.first_name, p.last_name) for p in matrix[:2]}
+    assert parts(groups=own) == {
+        ("Ann", "Lee"),
+        ("Mary", "Ann van Dyke"),
+        (None, None),
+        ("Cy", "Fox"),
+    }
+    assert parts(groups=None, persona=matrix[:2]) == {
+        (p.first_name, p.last_name) for p in matrix[:2]
+    }
     # The name that was swapped in, not the persona's.
     swapped = parts("Rate {name}, {experience_years} years.", persona=matrix[:2])
     assert swapped == {("Ana", "A"), ("Abe", "A"), ("Bea", "B"), ("Bob", "B")}
-    assert parts("Rate them: {hobby}", groups={"hobby": {"a": ["sails"], "b": ["rows"]}}) == {(None, None)}
+    assert parts("Rate them: {hobby}", groups={"hobby": {"a": ["sails"], "b": ["rows"]}}) == {
+        (None, None)
+    }
 
 
 def test_a_label_does_not_follow_who() -> None:
-    """'J. Owens, who Muslim' is no English, and a reader would judge the grammar instead of the group."""
+    """'J. Owens, who Muslim' is no English, and a reader would judge the grammar instead of the
+    group.
+    """
     two = {"religion": ["muslim", "jewish"]}
     for signal in ("label", "name+label"):
         with pytest.raises(UsageError, match=r"the label of religion names the group \('Muslim'\)"):
             grid("{name}, who {religion}.", groups=two, signal=signal)
-    assert "who was treasurer" in prompts("{name}, who {religion}.", groups=two, signal="membership")[0]
+    assert (
+        "who was treasurer"
+        in prompts("{name}, who {religion}.", groups=two, signal="membership")[0]
+    )
     own = {"hobby": {"a": ["sails"], "b": ["plays darts"]}}
     assert prompts("One who {hobby} asks.", groups=own)[0] == "One who sails asks."
 
@@ -250,8 +304,8 @@ def test_personas_as_they_are(matrix: PersonaMatrix) -> None:
 
 
 def test_swapping_a_label_keeps_everything_else_of_the_persona(matrix: PersonaMatrix) -> None:
-    """Every persona in every group: the same person is the cluster on both sides. A label of race would contradict
-    their own names, so they carry neutral ones.
+    """Every persona in every group: the same person is the cluster on both sides. A label of race
+    would contradict their own names, so they carry neutral ones.
     """
     groups = {"religion": ["jewish", "muslim"]}
     cells = grid("{name}, {religion}, {technical_skills}", persona=matrix[:3], groups=groups)
@@ -260,14 +314,20 @@ def test_swapping_a_label_keeps_everything_else_of_the_persona(matrix: PersonaMa
     assert cells[0].id == "t1-jewish-persona_1"
     race = grid(persona=matrix[:2], groups=TWO_RACES, signal="label")
     assert [c.prompt for c in race] == [
-        f"Rate {name} ({label})." for label in ("White", "Black") for name in ("J. Owens", "M. Lewis")
+        f"Rate {name} ({label})."
+        for label in ("White", "Black")
+        for name in ("J. Owens", "M. Lewis")
     ]
     assert [c.name for c in race] == ["persona-1", "persona-2"] * 2
 
 
 def test_swapping_names_over_personas(matrix: PersonaMatrix) -> None:
-    """The persona's scores stay, its name changes with the group, and agrees with its gender, non-binary included."""
-    cells = grid("{name}, {technical_skills}", persona=matrix[:10], groups={"race_ethnicity": RACES})
+    """The persona's scores stay, its name changes with the group, and agrees with its gender,
+    non-binary included.
+    """
+    cells = grid(
+        "{name}, {technical_skills}", persona=matrix[:10], groups={"race_ethnicity": RACES}
+    )
     assert len(cells) == 40
     people = {persona.id: persona for persona in matrix}
     for cell in cells:
@@ -282,7 +342,9 @@ def test_swapping_names_over_personas(matrix: PersonaMatrix) -> None:
 
 
 @pytest.mark.parametrize("personas", [2, 0])
-def test_pronouns_follow_the_gender_that_is_swapped_in(matrix: PersonaMatrix, personas: int) -> None:
+def test_pronouns_follow_the_gender_that_is_swapped_in(
+    matrix: PersonaMatrix, personas: int
+) -> None:
     """Never a label that says one thing and a pronoun that says another; the control gets they."""
     cells = grid(
         f"{{name}} says {{they}} {{have}} {'{technical_skills}' if personas else '5'}.",
@@ -291,7 +353,9 @@ def test_pronouns_follow_the_gender_that_is_swapped_in(matrix: PersonaMatrix, pe
         signal="label",
         names=2,
     )
-    words = {cell.groups["gender"]: cell.prompt.split(" says ")[1].rsplit(" ", 1)[0] for cell in cells}
+    words = {
+        cell.groups["gender"]: cell.prompt.split(" says ")[1].rsplit(" ", 1)[0] for cell in cells
+    }
     assert words == {"female": "she has", "male": "he has", "control": "they have"}
 
 
@@ -305,7 +369,9 @@ def test_samples_are_balanced() -> None:
     assert len(cells) == 2000 == len({c.id for c in cells})
     assert set(Counter(c.groups["race_ethnicity"] for c in cells).values()) == {500}
     for column in ("template", "a", "b", "name"):
-        found = Counter(c.context[column] if column in c.context else getattr(c, column) for c in cells)
+        found = Counter(
+            c.context[column] if column in c.context else getattr(c, column) for c in cells
+        )
         assert max(found.values()) - min(found.values()) <= 0.35 * max(found.values())
     assert set(Counter((c.template, c.context["a"], c.context["b"]) for c in cells).values()) == {4}
     assert "of which a balanced sample of 2,000 is asked" in big.describe()
@@ -313,8 +379,12 @@ def test_samples_are_balanced() -> None:
 
 @pytest.mark.parametrize("sample", [2, 3, 79, 80, 81, 159, 160, 10_000])
 def test_samples_of_every_size(sample: int) -> None:
-    """Never more than asked for, never a group short, all of it where it fits, and the same cells for one seed."""
-    cells, again, other = (grid("{name} {a}", a=list(range(40)), sample=sample, seed=s) for s in (0, 0, 1))
+    """Never more than asked for, never a group short, all of it where it fits, and the same cells
+    for one seed.
+    """
+    cells, again, other = (
+        grid("{name} {a}", a=list(range(40)), sample=sample, seed=s) for s in (0, 0, 1)
+    )
     assert len(cells) == min(160, sample // 2 * 2)
     counts = Counter(c.groups["race"] for c in cells)
     assert counts["a"] == counts["b"]
@@ -325,8 +395,14 @@ def test_samples_of_every_size(sample: int) -> None:
 # ---------------------------------------------------------------- what is refused
 
 ERRORS: list[tuple[dict[str, Any], str]] = [
-    ({"template": "{name} {rol}", "role": ["x"]}, r"axis 'role' is given, but no template uses it: write \{role\}"),
-    ({"template": "{name} {rol}"}, r"template 't1': nothing fills the slot \{rol\}.*give an axis rol="),
+    (
+        {"template": "{name} {rol}", "role": ["x"]},
+        r"axis 'role' is given, but no template uses it: write \{role\}",
+    ),
+    (
+        {"template": "{name} {rol}"},
+        r"template 't1': nothing fills the slot \{rol\}.*give an axis rol=",
+    ),
     ({"template": "{nme}"}, r"nothing fills the slot \{nme\}.*did you mean 'name'"),
     ({"repetition": [3]}, r"axis 'repetition' is given.*did you mean 'repetitions'"),
     ({"role": []}, "axis 'role' has no values"),
@@ -337,7 +413,10 @@ ERRORS: list[tuple[dict[str, Any], str]] = [
     ({"role": ["a\x00"]}, "axis 'role': .* cannot be sent"),
     ({"they": ["x"]}, r"axis 'they': \{they\} is a pronoun slot"),
     ({"context": {"a b": ["x"]}}, "axis 'a b': a slot's name"),
-    ({"template": "{name} {role}", "context": {"role": ["x"]}, "role": ["y"]}, "axis: 'role' stands twice"),
+    (
+        {"template": "{name} {role}", "context": {"role": ["x"]}, "role": ["y"]},
+        "axis: 'role' stands twice",
+    ),
     ({"name": ["Ana"]}, r"axis 'name': the slot \{name\} is filled by the name"),
     ({"pronouns": ["she/him"], "template": "{name} {they}"}, "unknown pronouns 'she/him'"),
     ({"groups": {}}, "groups is empty"),
@@ -346,9 +425,18 @@ ERRORS: list[tuple[dict[str, Any], str]] = [
     ({"groups": {"race": {}}}, r"groups\['race'\] has no groups"),
     ({"groups": {"race": {"a": [], "b": ["x"]}}}, r"groups\['race'\]\['a'\] is empty"),
     ({"groups": {"race": {"a": ["x"], "b": ["x"]}}}, "'x' is in the groups 'a' and 'b'"),
-    ({"groups": {"race": {"a": ["x", "x"], "b": ["y", "z"]}}}, r"groups\['race'\]\['a'\]: 'x' stands twice"),
-    ({"groups": {"race": {"a": ["x", "y"], "b": ["z"]}}}, r"different numbers of names or values \(a: 2, b: 1\)"),
-    ({"groups": {"race": {"a": {"x"}, "b": ["y"]}}}, "give a list, each item a name or phrase, not set"),
+    (
+        {"groups": {"race": {"a": ["x", "x"], "b": ["y", "z"]}}},
+        r"groups\['race'\]\['a'\]: 'x' stands twice",
+    ),
+    (
+        {"groups": {"race": {"a": ["x", "y"], "b": ["z"]}}},
+        r"different numbers of names or values \(a: 2, b: 1\)",
+    ),
+    (
+        {"groups": {"race": {"a": {"x"}, "b": ["y"]}}},
+        "give a list, each item a name or phrase, not set",
+    ),
     ({"groups": {"race": {"a": [3], "b": ["y"]}}}, "3 is no name or phrase"),
     ({"groups": {"race": "white"}}, r"groups\['race'\]: give a list of groups"),
     ({"groups": {"race_ethnicity": ["white", "white"]}}, "the group 'white' stands twice"),
@@ -358,54 +446,97 @@ ERRORS: list[tuple[dict[str, Any], str]] = [
     ({"groups": {"race": ["white"]}}, "no name signals 'race'.*did you mean 'race_ethnicity'"),
     ({"groups": {"race": ["white"]}, "signal": "label"}, "unknown protected class 'race'"),
     ({"groups": {"religion": ["muslim"]}}, r"no name signals 'religion'.*put \{religion\}"),
-    ({"groups": {"religion": ["muslm"]}, "signal": "label"}, "group 'muslm'.*did you mean 'muslim'"),
-    ({"groups": {"religion": ["muslim"]}, "signal": "labl"}, "no signal of the kind 'labl'.*did you mean 'label'"),
+    (
+        {"groups": {"religion": ["muslm"]}, "signal": "label"},
+        "group 'muslm'.*did you mean 'muslim'",
+    ),
+    (
+        {"groups": {"religion": ["muslim"]}, "signal": "labl"},
+        "no signal of the kind 'labl'.*did you mean 'label'",
+    ),
     ({"signal": ""}, "signal ''"),
     ({"signal": []}, "signal: give"),
     ({"signal": "name+label+x"}, "give 'name', one kind"),
     ({"signal": ["name", "name"]}, "stands twice"),
-    ({"groups": {"race_ethnicity": ["white"]}, "template": "{name} {race_ethnicity}"}, "conveyed twice"),
-    ({"groups": {"race_ethnicity": ["white"], "age": ["older"]}}, "cannot signal both race_ethnicity and age"),
+    (
+        {"groups": {"race_ethnicity": ["white"]}, "template": "{name} {race_ethnicity}"},
+        "conveyed twice",
+    ),
+    (
+        {"groups": {"race_ethnicity": ["white"], "age": ["older"]}},
+        "cannot signal both race_ethnicity and age",
+    ),
     ({"groups": {**OWN, "gender": ["female"]}}, "names of your own signal race"),
-    ({"groups": {"race_ethnicity": ["white"], "gender": ["non_binary"]}}, "gender group 'non_binary'"),
+    (
+        {"groups": {"race_ethnicity": ["white"], "gender": ["non_binary"]}},
+        "gender group 'non_binary'",
+    ),
     ({"names": 3}, r"has 2 names, and names=3"),
     ({"names": 0}, "names=0"),
     ({"names": True}, "names=True"),
     ({"repetitions": 1.5}, "repetitions=1.5"),
     ({"sample": -1}, "sample=-1"),
     ({"name_slot": "a b"}, "name_slot"),
-    ({"template": ["{name}", "x"]}, r"template 't2' has no slot for the name.*conveys race: write \{name\}"),
-    ({"template": "x", "signal": "label", "groups": {"religion": ["muslim"]}}, "has no place for the words"),
+    (
+        {"template": ["{name}", "x"]},
+        r"template 't2' has no slot for the name.*conveys race: write \{name\}",
+    ),
+    (
+        {"template": "x", "signal": "label", "groups": {"religion": ["muslim"]}},
+        "has no place for the words",
+    ),
     ({"template": "{name}", "signal": "pronoun", "groups": {"gender": ["male"]}}, "has no pronoun"),
     (
         {"template": "{name} {they}", "signal": "pronoun", "groups": {"gender": {"x": ["M"]}}},
         "no pronouns are known for the gender group 'x'",
     ),
-    ({"template": "{name} says {they} will"}, r"uses \{they\}, and the gender of 'Ana A' is not known: add pronouns"),
+    (
+        {"template": "{name} says {they} will"},
+        r"uses \{they\}, and the gender of 'Ana A' is not known: add pronouns",
+    ),
     (
         {"template": "{first_name}", "groups": {"race": {"a": ["Ana A"], "b": ["Ana B"]}}},
         r"the swap changes nothing. a \(Ana A\) and b \(Ana B\) give the same text",
     ),
     (
-        {"template": "{first_name}", "groups": {"race": {"a": ["Ana A", "Ana C"], "b": ["Bo", "Di"]}}},
+        {
+            "template": "{first_name}",
+            "groups": {"race": {"a": ["Ana A", "Ana C"], "b": ["Bo", "Di"]}},
+        },
         "'Ana A' and 'Ana C' give the same text",
     ),
-    ({"template": "{last_name}", "groups": {"race": {"a": ["Ana"], "b": ["Bo"]}}}, r"fills the slot \{last_name\}"),
-    ({"template": "{name}", "system": "{nam}"}, r"template 'system': nothing fills the slot \{nam\}"),
+    (
+        {"template": "{last_name}", "groups": {"race": {"a": ["Ana"], "b": ["Bo"]}}},
+        r"fills the slot \{last_name\}",
+    ),
+    (
+        {"template": "{name}", "system": "{nam}"},
+        r"template 'system': nothing fills the slot \{nam\}",
+    ),
     ({"persona": "matrx"}, "persona='matrx': give 'matrix'"),
     ({"persona": []}, r"persona=\[\]: give 'matrix'"),
     ({"persona": ["Sarah"]}, "a list of at least one Persona"),
     ({"persona": 3}, "persona=3"),
     ({"persona": "matrix", "groups": None, "template": "Hello."}, "uses nothing of the personas"),
-    ({"persona": "matrix", "groups": None, "template": "{name} {age}", "age": ["x"]}, "axis 'age': .* rename the axis"),
+    (
+        {"persona": "matrix", "groups": None, "template": "{name} {age}", "age": ["x"]},
+        "axis 'age': .* rename the axis",
+    ),
     ({"sample": 1}, "sample=1: the grid has 2 combinations of groups"),
     # A hundred personas share twenty names, so by the name alone two of them would be one.
-    ({"persona": "matrix", "groups": TWO_RACES}, r"personas share the names of a group: add a slot"),
+    (
+        {"persona": "matrix", "groups": TWO_RACES},
+        r"personas share the names of a group: add a slot",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("arguments", "message"), ERRORS, ids=[f"e{i}" for i in range(len(ERRORS))])
-def test_every_fault_is_a_usage_error_that_names_the_mend(arguments: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "message"), ERRORS, ids=[f"e{i}" for i in range(len(ERRORS))]
+)
+def test_every_fault_is_a_usage_error_that_names_the_mend(
+    arguments: dict[str, Any], message: str
+) -> None:
     """Found before anything is sent, with the template or axis by name."""
     with pytest.raises(UsageError, match=message):
         grid(**arguments)

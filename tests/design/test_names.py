@@ -1,4 +1,6 @@
-"""Names: documented, balanced, in an order that never changes, and never silently fewer than asked for."""
+"""Names: documented, balanced, in an order that never changes, and never silently fewer than asked
+for.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,9 @@ COLUMNS = "protected_class,group,gender,name,source,flags\n"
 
 
 def test_twenty_names_a_group_are_ten_women_and_ten_men(banks: NameBanks) -> None:
-    """The default design: 20 different people, alternating, each with a surname of the same bank. The bank has 20
-    first names of either sex; of Middle Eastern names the source gives ten and ten. The names of seed 0 are pinned by
-    their hash: ids, baselines and paid-for replies hang on it.
+    """The default design: 20 different people, alternating, each with a surname of the same bank.
+    The bank has 20 first names of either sex; of Middle Eastern names the source gives ten and ten.
+    The names of seed 0 are pinned by their hash: ids, baselines and paid-for replies hang on it.
     """
     drawn = []
     for race in RACES:
@@ -38,18 +40,26 @@ def test_twenty_names_a_group_are_ten_women_and_ten_men(banks: NameBanks) -> Non
 
 
 def test_fewer_names_are_the_beginning_of_more(banks: NameBanks) -> None:
-    """A pilot of four names is part of the later twenty, so its replies are not paid for twice; a seed has its own."""
-    assert banks.names("race_ethnicity", "black", 4) == banks.names("race_ethnicity", "black", 20)[:4]
+    """A pilot of four names is part of the later twenty, so its replies are not paid for twice; a
+    seed has its own.
+    """
+    assert (
+        banks.names("race_ethnicity", "black", 4) == banks.names("race_ethnicity", "black", 20)[:4]
+    )
     assert banks.names("gender", "male", 10)[:5] == banks.names("gender", "male", 5)
     assert banks.names("race_ethnicity", "white", seed=1) != banks.names("race_ethnicity", "white")
 
 
 def test_women_and_men_differ_in_nothing_but_gender(banks: NameBanks) -> None:
-    """As many names from each ethnicity; the same surnames, unless a first name's tradition forbids it."""
+    """As many names from each ethnicity; the same surnames, unless a first name's tradition forbids
+    it.
+    """
     women, men = banks.names("gender", "female"), banks.names("gender", "male")
     for names in (women, men):
         assert Counter(name.groups["race_ethnicity"] for name in names) == dict.fromkeys(RACES, 4)
-    pairs = [(w, m) for w, m in zip(women, men, strict=True) if w.groups["race_ethnicity"] != "asian"]
+    pairs = [
+        (w, m) for w, m in zip(women, men, strict=True) if w.groups["race_ethnicity"] != "asian"
+    ]
     assert [w.last for w, _ in pairs] == [m.last for _, m in pairs]
 
 
@@ -59,38 +69,58 @@ def test_age_names_share_their_surnames(banks: NameBanks) -> None:
     assert [name.last for name in older] == [name.last for name in younger]
     assert {name.first for name in older}.isdisjoint(name.first for name in younger)
     entries = [entry for entry in banks.first_names.values() if entry.protected_class == "age"]
-    decades = {group: {e.birth_decade for e in entries if e.group == group} for group in ("older", "younger")}
+    decades = {
+        group: {e.birth_decade for e in entries if e.group == group}
+        for group in ("older", "younger")
+    }
     assert decades == {"older": {1950, 1960}, "younger": {1990, 2000}}
 
 
 @pytest.mark.parametrize("n", [4, 20, 40])
 def test_parts_of_names_recur_as_rarely_as_the_bank_allows(banks: NameBanks, n: int) -> None:
-    """No first name twice, and each surname at most ceil(n / surnames) times where the group has one tradition."""
+    """No first name twice, and each surname at most ceil(n / surnames) times where the group has
+    one tradition.
+    """
     drawn = 0
     for protected_class in banks.protected_classes:
         for group in banks.groups(protected_class):
             if group == "asian":
                 continue
             races = RACES if protected_class == "gender" else (group,)
-            own = {entry.name for entry in banks.surnames.values() if entry.group in races and entry.drawn}
-            own = own or {entry.name for entry in banks.surnames.values() if entry.group == "shared" and entry.drawn}
+            own = {
+                entry.name
+                for entry in banks.surnames.values()
+                if entry.group in races and entry.drawn
+            }
+            own = own or {
+                entry.name
+                for entry in banks.surnames.values()
+                if entry.group == "shared" and entry.drawn
+            }
             try:
                 names = banks.names(protected_class, group, n)
             except UsageError:
                 continue
             drawn += 1
             assert max(Counter(name.first for name in names).values()) == 1, group
-            assert max(Counter(name.last for name in names).values()) <= math.ceil(n / len(own)), group
+            assert max(Counter(name.last for name in names).values()) <= math.ceil(n / len(own)), (
+                group
+            )
     assert drawn >= 5
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_names_of_several_traditions(banks: NameBanks, seed: int) -> None:
-    """An Indian first name never gets a Chinese surname: such a pair signals something else. The default design has no
-    first name and no surname twice all the same, though most Asian men's names have four surnames.
+    """An Indian first name never gets a Chinese surname: such a pair signals something else. The
+    default design has no first name and no surname twice all the same, though most Asian men's
+    names have four surnames.
     """
     lasts = {key[3]: entry.tradition for key, entry in banks.surnames.items() if key[1] == "asian"}
-    firsts = {entry.name: entry.tradition for entry in banks.first_names.values() if entry.group == "asian"}
+    firsts = {
+        entry.name: entry.tradition
+        for entry in banks.first_names.values()
+        if entry.group == "asian"
+    }
     for gender in (None, "female"):
         names = banks.names("race_ethnicity", "asian", 20, gender=gender, seed=seed)
         assert len({name.first for name in names}) == len({name.last for name in names}) == 20
@@ -99,19 +129,25 @@ def test_names_of_several_traditions(banks: NameBanks, seed: int) -> None:
 
 @pytest.mark.parametrize("n", [2, 7, 12, 20, 31, 42])
 def test_surnames_of_small_traditions_recur_as_late_as_they_can(banks: NameBanks, n: int) -> None:
-    """No choice of n / 2 women's and n / 2 men's names needs fewer uses of one surname; above 20, by one at most.
+    """No choice of n / 2 women's and n / 2 men's names needs fewer uses of one surname; above 20,
+    by one at most.
 
-    A smaller draw is the beginning of a larger one, so that not every draw can be the best of its size.
+    A smaller draw is the beginning of a larger one, so that not every draw can be the best of its
+    size.
     """
     stock = Counter(s.tradition for s in banks.surnames.values() if s.group == "asian" and s.drawn)
     firsts = {
-        sex: Counter(entry.tradition for entry in banks.first_name_pool("race_ethnicity", "asian", sex))
+        sex: Counter(
+            entry.tradition for entry in banks.first_name_pool("race_ethnicity", "asian", sex)
+        )
         for sex in ("female", "male")
     }
     names = banks.names("race_ethnicity", "asian", n)
 
     def possible(uses: int) -> bool:
-        """Whether any numbers of names from each tradition come to n with *uses* of each surname, by trying all."""
+        """Whether any numbers of names from each tradition come to n with *uses* of each surname,
+        by trying all.
+        """
         ways = {(0, 0)}
         for tradition, surnames in stock.items():
             women, men = firsts["female"][tradition], firsts["male"][tradition]
@@ -140,11 +176,15 @@ def test_neutral_names_signal_nothing(banks: NameBanks) -> None:
 
 
 def test_flagged_names_are_recorded_and_never_drawn(banks: NameBanks) -> None:
-    """Leroy, Jay, Neil, Matthew, Emily and Allison: classic audit names that another source contradicts."""
+    """Leroy, Jay, Neil, Matthew, Emily and Allison: classic audit names that another source
+    contradicts.
+    """
     flagged = {entry.name for entry in banks.first_names.values() if entry.flags & BLOCKING}
     assert {"Leroy", "Jay", "Neil", "Matthew", "Emily", "Allison"} <= flagged
     for sex in ("female", "male"):
-        assert flagged.isdisjoint(entry.name for entry in banks.first_name_pool("race_ethnicity", "white", sex))
+        assert flagged.isdisjoint(
+            entry.name for entry in banks.first_name_pool("race_ethnicity", "white", sex)
+        )
 
 
 @pytest.mark.parametrize(
@@ -154,19 +194,25 @@ def test_flagged_names_are_recorded_and_never_drawn(banks: NameBanks) -> None:
         (("race_ethnicity", "Black"), "group 'Black'.*did you mean 'black'"),
         (("race_ethnicity", "middle-eastern"), "did you mean 'middle_eastern'"),
         (("gender", "non_binary"), "no names signal the gender group 'non_binary'"),
-        (("religion", "muslim"), "no names signal the religion group 'muslim' \\(the bank has: jewish, unmarked\\)"),
+        (
+            ("religion", "muslim"),
+            "no names signal the religion group 'muslim' \\(the bank has: jewish, unmarked\\)",
+        ),
         (("disability", "physical"), "no names signal 'disability'"),
         (("age", "older", 0), "0 is not a number of names"),
         (
             ("race_ethnicity", "middle_eastern", 30),
-            "the name bank race_ethnicity/middle_eastern has 10 female names, and 15 are needed for 30 names; ask for "
+            "the name bank race_ethnicity/middle_eastern has 10 female names, and 15 are needed "
+            "for 30 names; ask for "
             "at most 20, or add names with their source to your own personas/names/first_names.csv",
         ),
         (("race_ethnicity", "white", 20, "f"), "gender 'f': names are female, male or unisex"),
         (("gender", "male", 20, "female"), "'male' cannot have the gender 'female'"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(banks: NameBanks, arguments: tuple[Any, ...], message: str) -> None:
+def test_what_cannot_be_drawn_is_refused(
+    banks: NameBanks, arguments: tuple[Any, ...], message: str
+) -> None:
     """Never silently fewer, and the message lists what the bank has."""
     protected_class, group, *more = arguments
     options = dict(zip(("n", "gender"), more, strict=False))
@@ -176,12 +222,18 @@ def test_what_cannot_be_drawn_is_refused(banks: NameBanks, arguments: tuple[Any,
 
 def test_names_of_one_gender(banks: NameBanks) -> None:
     """Crossing draws from one cell of the bank; unisex names are asked for by that word."""
-    assert {name.gender for name in banks.names("race_ethnicity", "hispanic", 20, gender="female")} == {"female"}
-    assert {name.gender for name in banks.names("race_ethnicity", "white", 5, gender="unisex")} == {None}
+    assert {
+        name.gender for name in banks.names("race_ethnicity", "hispanic", 20, gender="female")
+    } == {"female"}
+    assert {name.gender for name in banks.names("race_ethnicity", "white", 5, gender="unisex")} == {
+        None
+    }
 
 
 def test_the_mapping_is_what_the_fixture_shows(banks: NameBanks) -> None:
-    """name_banks["race_ethnicity"]["black"] is a tuple of names, as many as can be balanced, up to 20."""
+    """name_banks["race_ethnicity"]["black"] is a tuple of names, as many as can be balanced, up to
+    20.
+    """
     found = dict(banks)
     assert list(found) == ["race_ethnicity", "age", "religion", "gender"]
     assert list(found["race_ethnicity"]) == list(RACES)
@@ -203,9 +255,14 @@ def test_a_users_file_extends_the_bank(own: Path) -> None:
         "protected_class,group,name,source\nrace_ethnicity,sami,Sara,Statistics Norway 2024\n"
     )
     extended, shipped = NameBanks.load(own), NameBanks.load()
-    pools = [banks.first_name_pool("race_ethnicity", "white", "female") for banks in (extended, shipped)]
+    pools = [
+        banks.first_name_pool("race_ethnicity", "white", "female") for banks in (extended, shipped)
+    ]
     assert len(pools[0]) == len(pools[1]) + 4
-    assert [name.full for name in extended.names("race_ethnicity", "sami", 2)] == ["Áile Sara", "Nils Sara"]
+    assert [name.full for name in extended.names("race_ethnicity", "sami", 2)] == [
+        "Áile Sara",
+        "Nils Sara",
+    ]
 
 
 def test_a_users_file_replaces_the_bank(own: Path) -> None:
@@ -224,7 +281,10 @@ def test_a_users_file_replaces_the_bank(own: Path) -> None:
     [
         (COLUMNS + "a,b,female,,x,\n", r"first_names.csv:2: the column 'name' is empty"),
         (COLUMNS + "a,b,female,Ana,,\n", r":2: the column 'source' is empty"),
-        (COLUMNS + "a,b,f,Ana,x,\n", r":2: gender: unknown value 'f' \(known: female, male, unisex\)"),
+        (
+            COLUMNS + "a,b,f,Ana,x,\n",
+            r":2: gender: unknown value 'f' \(known: female, male, unisex\)",
+        ),
         (COLUMNS + "a,b,male,Bo,x,\na,b,male,Bo,y,\n", r":3: 'Bo' stands already in .*:2"),
         (COLUMNS + "a,b,male,Bo,x,wierd\n", r":2: flags: unknown value 'wierd'.*did you mean"),
         (COLUMNS + "a,b,male,Bo,x\n", r":2: 5 cells under 6 columns"),
@@ -234,9 +294,18 @@ def test_a_users_file_replaces_the_bank(own: Path) -> None:
         ("group,name\n", "the column 'gender' is missing"),
         (COLUMNS.replace("flags", "flag"), "unknown column 'flag'"),
         ("protected_class,group,gender,name,source,source\n", "the column 'source' stands twice"),
-        (COLUMNS.replace("flags", "strength") + "a,b,male,Bo,x,1.2\n", "strength: expected a number <= 1"),
-        (COLUMNS.replace("flags", "strength") + "a,b,male,Bo,x,high\n", "strength: expected a number, got text"),
-        (COLUMNS.replace("flags", "bearers") + "a,b,male,Bo,x,1.5\n", "bearers: expected a whole number, got text"),
+        (
+            COLUMNS.replace("flags", "strength") + "a,b,male,Bo,x,1.2\n",
+            "strength: expected a number <= 1",
+        ),
+        (
+            COLUMNS.replace("flags", "strength") + "a,b,male,Bo,x,high\n",
+            "strength: expected a number, got text",
+        ),
+        (
+            COLUMNS.replace("flags", "bearers") + "a,b,male,Bo,x,1.5\n",
+            "bearers: expected a whole number, got text",
+        ),
         ("", "is missing"),
     ],
 )
@@ -248,9 +317,14 @@ def test_faults_in_a_users_file_name_the_line(own: Path, text: str, message: str
 
 
 def test_files_that_are_no_text(own: Path) -> None:
-    """Latin-1 and huge files are refused before they are parsed, and a misspelled folder is not an empty one."""
+    """Latin-1 and huge files are refused before they are parsed, and a misspelled folder is not an
+    empty one.
+    """
     path = own / "names" / "surnames.csv"
-    for content, message in (("a,José".encode("latin-1"), "not UTF-8"), (b"x" * 5_000_001, "larger than")):
+    for content, message in (
+        ("a,José".encode("latin-1"), "not UTF-8"),
+        (b"x" * 5_000_001, "larger than"),
+    ):
         path.write_bytes(content)
         with pytest.raises(UsageError, match=message):
             NameBanks.load(own)
@@ -259,7 +333,9 @@ def test_files_that_are_no_text(own: Path) -> None:
 
 
 def test_a_religion_is_conveyed_by_the_surname(banks: NameBanks) -> None:
-    """Both groups have the same first names, so that nothing but the surname differs; no surname is of both."""
+    """Both groups have the same first names, so that nothing but the surname differs; no surname is
+    of both.
+    """
     jewish, unmarked = (banks.names("religion", group, 40) for group in ("jewish", "unmarked"))
     assert {name.first for name in jewish} == {name.first for name in unmarked}
     assert {name.last for name in jewish}.isdisjoint(name.last for name in unmarked)
@@ -268,11 +344,18 @@ def test_a_religion_is_conveyed_by_the_surname(banks: NameBanks) -> None:
 
 def test_words_convey_religions_that_names_do_not() -> None:
     """A slot is filled as it was before there were names; and so are phrases beside a name."""
-    labelled = expand_grid(template="{name} ({religion})", groups={"religion": ["jewish", "muslim"]}, names=2)
+    labelled = expand_grid(
+        template="{name} ({religion})", groups={"religion": ["jewish", "muslim"]}, names=2
+    )
     assert labelled[0].prompt.endswith(" (Jewish)")
     phrased = expand_grid(
-        template="{name}, who {religion}", groups={"religion": ["jewish", "muslim"]}, signal="name+holiday", names=2
+        template="{name}, who {religion}",
+        groups={"religion": ["jewish", "muslim"]},
+        signal="name+holiday",
+        names=2,
     )
     assert phrased[0].prompt.endswith("who asks for a day of leave for Yom Kippur")
     with pytest.raises(UsageError, match="conveyed twice"):
-        expand_grid(template="{name} ({religion})", groups={"religion": ["jewish", "unmarked"]}, names=2)
+        expand_grid(
+            template="{name} ({religion})", groups={"religion": ["jewish", "unmarked"]}, names=2
+        )

@@ -17,7 +17,8 @@ TEXTS = {"a": "Ana is an engineer.", "b": "Bob is an engineer."}
 
 def cells(**texts: str) -> list[Cell]:
     return [
-        Cell(id=group, template="t", turns=(text,), groups={"g": group}) for group, text in (texts or TEXTS).items()
+        Cell(id=group, template="t", turns=(text,), groups={"g": group})
+        for group, text in (texts or TEXTS).items()
     ]
 
 
@@ -27,15 +28,26 @@ def test_length() -> None:
     assert (found.gap, found.notes) == (0.0, ())
     found = group_parity(cells(a="Rate Ana.", b="Rate Bob, who also likes chess."), "g")
     assert found.gap == pytest.approx((31 - 9) / 9)
-    assert found.notes == ("unequal length: the texts of b have 31 characters on average, those of a 9",)
+    assert found.notes == (
+        "unequal length: the texts of b have 31 characters on average, those of a 9",
+    )
 
 
 @pytest.mark.parametrize(
     "text",
-    ["Ana is a engineer.", "Ana and they has it.", "She have it.", "The the nurse.", "Ana , a nurse.", "Ana ( ) x."],
+    [
+        "Ana is a engineer.",
+        "Ana and they has it.",
+        "She have it.",
+        "The the nurse.",
+        "Ana , a nurse.",
+        "Ana ( ) x.",
+    ],
 )
 def test_broken_grammar_is_noted(text: str) -> None:
-    """Articles, agreement, doubled words, stray commas and empty brackets, in the group that has them."""
+    """Articles, agreement, doubled words, stray commas and empty brackets, in the group that has
+    them.
+    """
     found = group_parity(cells(a=text, b="Bob is an engineer at work."), "g")
     assert found.rows[0].slips
     assert not found.rows[1].slips
@@ -52,12 +64,22 @@ def test_a_swap_that_changed_nothing_is_an_error() -> None:
 
 
 def test_shipped_designs_are_alike() -> None:
-    """Names of the banks, and the lines of the selection experiment, are within 5 % of each other in length."""
-    grid = expand_grid(template="Write a summary for {name}, a nurse.", groups={"race_ethnicity": ["white", "black"]})
+    """Names of the banks, and the lines of the selection experiment, are within 5 % of each other
+    in length.
+    """
+    grid = expand_grid(
+        template="Write a summary for {name}, a nurse.",
+        groups={"race_ethnicity": ["white", "black"]},
+    )
     assert group_parity(grid, "race_ethnicity").notes == ()
     pairs = expand_pairs(template="Pick:\n{candidates}", candidates="four_groups", repetitions=20)
     rows = group_parity(pairs, "group").rows
-    assert {row.label for row in rows} == {"white_male", "white_female", "black_male", "black_female"}
+    assert {row.label for row in rows} == {
+        "white_male",
+        "white_female",
+        "black_male",
+        "black_female",
+    }
     assert max(row.characters for row in rows) < 20
 
 

@@ -1,4 +1,6 @@
-"""The persona matrix: the quotas of the specification, three people by name, scores that know no group."""
+"""The persona matrix: the quotas of the specification, three people by name, scores that know no
+group.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,14 @@ from scipy import stats
 
 from pytest_fairness.design.data_checks import check_personas
 from pytest_fairness.design.grid import expand_grid
-from pytest_fairness.design.personas import QUOTAS, SCORES, Persona, PersonaMatrix, age_band, gap_band
+from pytest_fairness.design.personas import (
+    QUOTAS,
+    SCORES,
+    Persona,
+    PersonaMatrix,
+    age_band,
+    gap_band,
+)
 from pytest_fairness.design.signals import Signals
 from pytest_fairness.errors import UsageError
 
@@ -38,10 +47,19 @@ ADDED = ("religion", "pregnancy_family", "marital_status", "appearance", "health
 
 
 def test_the_quotas_are_kept_exactly(matrix: PersonaMatrix) -> None:
-    """Counted persona by persona, against numbers written here and not taken from the code; nobody outside a band."""
-    assert {category: matrix.counts(category) for category in QUOTA_COUNTS} == QUOTA_COUNTS == QUOTAS
+    """Counted persona by persona, against numbers written here and not taken from the code; nobody
+    outside a band.
+    """
+    assert (
+        {category: matrix.counts(category) for category in QUOTA_COUNTS} == QUOTA_COUNTS == QUOTAS
+    )
     bands = ((22, 28), (29, 40), (41, 55), (56, 65))
-    assert [sum(low <= persona.age <= high for persona in matrix) for low, high in bands] == [20, 40, 30, 10]
+    assert [sum(low <= persona.age <= high for persona in matrix) for low, high in bands] == [
+        20,
+        40,
+        30,
+        10,
+    ]
 
 
 SPECIFIED = {
@@ -66,7 +84,9 @@ SPECIFIED = {
 
 
 @pytest.mark.parametrize("number", SPECIFIED)
-def test_three_people_are_as_the_specification_describes_them(matrix: PersonaMatrix, number: int) -> None:
+def test_three_people_are_as_the_specification_describes_them(
+    matrix: PersonaMatrix, number: int
+) -> None:
     persona = matrix[number - 1]
     assert {name: getattr(persona, name) for name in SPECIFIED[number]} == SPECIFIED[number]
     assert {persona.groups[category] for category in ADDED} == {"not_stated"}
@@ -75,7 +95,9 @@ def test_three_people_are_as_the_specification_describes_them(matrix: PersonaMat
 
 
 def test_ids_and_names_are_unique(matrix: PersonaMatrix) -> None:
-    """persona-1 to persona-100, and no first name twice; replies and baselines are kept by id, so no two have one."""
+    """persona-1 to persona-100, and no first name twice; replies and baselines are kept by id, so
+    no two have one.
+    """
     assert [p.id for p in matrix] == [f"persona-{i}" for i in range(1, 101)]
     assert len({p.first_name for p in matrix}) == 100
     with pytest.raises(UsageError, match="persona: 'persona-1' stands twice"):
@@ -83,10 +105,11 @@ def test_ids_and_names_are_unique(matrix: PersonaMatrix) -> None:
 
 
 def test_scores_are_independent_of_every_attribute(matrix: PersonaMatrix) -> None:
-    """No association beyond chance, by a permutation of the variance between groups, 500 times, seeded.
+    """No association beyond chance, by a permutation of the variance between groups, 500 times,
+    seeded.
 
-    The bound is far from .05, for 36 such tests: the smallest p of 36 independent ones is under .05 in five of
-    six matrices drawn blindly.
+    The bound is far from .05, for 36 such tests: the smallest p of 36 independent ones is under .05
+    in five of six matrices drawn blindly.
     """
     rng = np.random.default_rng(20260228)
     for category, score in product(QUOTAS, SCORES):
@@ -99,7 +122,9 @@ def test_scores_are_independent_of_every_attribute(matrix: PersonaMatrix) -> Non
 
 
 def test_scores_vary_and_follow_no_years(matrix: PersonaMatrix) -> None:
-    """Independent of age and experience in years, not only of bands; a matrix of equals would be, and useless."""
+    """Independent of age and experience in years, not only of bands; a matrix of equals would be,
+    and useless.
+    """
     for score in SCORES:
         values = [getattr(persona, score) for persona in matrix]
         for years in ("age", "experience_years"):
@@ -109,7 +134,9 @@ def test_scores_vary_and_follow_no_years(matrix: PersonaMatrix) -> None:
 
 
 def test_attributes_are_crossed(matrix: PersonaMatrix) -> None:
-    """Intersectional, and no attribute stands in for another: every pair is independent by chi-square."""
+    """Intersectional, and no attribute stands in for another: every pair is independent by
+    chi-square.
+    """
     for first, second in combinations(QUOTAS, 2):
         pairs = Counter((p.groups[first], p.groups[second]) for p in matrix)
         table = [[pairs[a, b] for b in QUOTAS[second]] for a in QUOTAS[first]]
@@ -117,19 +144,29 @@ def test_attributes_are_crossed(matrix: PersonaMatrix) -> None:
 
 
 def test_people_are_crossed_and_possible(matrix: PersonaMatrix) -> None:
-    """Women and men of every ethnicity and age; nobody worked before 22, nor has a gap longer than the years since."""
+    """Women and men of every ethnicity and age; nobody worked before 22, nor has a gap longer than
+    the years since.
+    """
     assert len({(p.gender, p.race_ethnicity) for p in matrix if p.gender != "non_binary"}) == 12
-    assert {(p.gender, p.groups["age"]) for p in matrix} >= set(product(("female", "male"), QUOTAS["age"]))
+    assert {(p.gender, p.groups["age"]) for p in matrix} >= set(
+        product(("female", "male"), QUOTAS["age"])
+    )
     for persona in matrix:
-        assert persona.experience_years + persona.employment_gap_months / 12 <= persona.age - 21, persona
+        assert persona.experience_years + persona.employment_gap_months / 12 <= persona.age - 21, (
+            persona
+        )
 
 
 def test_what_is_stated_agrees_with_the_rest(matrix: PersonaMatrix) -> None:
-    """Who is pregnant is a woman of 22 to 40; whose gap was an illness has recovered; labels know the groups."""
+    """Who is pregnant is a woman of 22 to 40; whose gap was an illness has recovered; labels know
+    the groups.
+    """
     pregnant = matrix.where(pregnancy_family="pregnant")
     assert {(p.gender, p.age <= 40) for p in pregnant} == {("female", True)}
     ill = [p for p in matrix if "illness" in p.employment_gap]
-    assert {(p.health, p.health_detail) for p in ill} == {("recovered", "recovered from an illness")}
+    assert {(p.health, p.health_detail) for p in ill} == {
+        ("recovered", "recovered from an illness")
+    }
     labels = Signals.load()
     for category in ADDED:
         for persona in matrix:
@@ -146,7 +183,11 @@ def test_words_fill_a_prompt_and_who_leaves_them_out_states_nothing(matrix: Pers
     assert muslim.religion_detail.startswith("Muslim, ")
     assert cell.groups["religion"] == "muslim"
     assert {"religion": "muslim"} in cell.signals.values()
-    bare = {name: value for name, value in asdict(muslim).items() if name.removesuffix("_detail") not in ADDED}
+    bare = {
+        name: value
+        for name, value in asdict(muslim).items()
+        if name.removesuffix("_detail") not in ADDED
+    }
     assert {Persona(**bare).groups[category] for category in ADDED} == {"not_stated"}
 
 
@@ -154,7 +195,9 @@ def test_words_fill_a_prompt_and_who_leaves_them_out_states_nothing(matrix: Pers
 
 
 def test_where(matrix: PersonaMatrix) -> None:
-    """By a field, a group, a list, several at once; a misspelled attribute never means everybody, nor nobody."""
+    """By a field, a group, a list, several at once; a misspelled attribute never means everybody,
+    nor nobody.
+    """
     assert len(matrix.where(gender="female")) == 45
     assert len(matrix.where(age="late_career")) == 10
     assert {p.age for p in matrix.where(age=[24, 35])} == {24, 35}
@@ -172,7 +215,9 @@ def test_bands() -> None:
     """The edges of the age bands and of the gaps."""
     ages = {"early": (18, 22, 28), "mid": (29, 40), "senior": (41, 55), "late": (56, 65, 70)}
     assert all(age_band(age) == f"{band}_career" for band, found in ages.items() for age in found)
-    assert [gap_band(m) for m in (0, 6, 11, 12, 35, 36)] == ["none"] * 3 + ["1_2_years"] * 2 + ["3_plus"]
+    assert [gap_band(m) for m in (0, 6, 11, 12, 35, 36)] == ["none"] * 3 + ["1_2_years"] * 2 + [
+        "3_plus"
+    ]
 
 
 # ---------------------------------------------------------------- files
@@ -197,7 +242,9 @@ def test_a_users_matrix_extends(own: Path, matrix: PersonaMatrix) -> None:
 
 
 def test_a_users_matrix_replaces(own: Path, matrix: PersonaMatrix) -> None:
-    """matrix.only.yaml: nobody of ours is left. No, Null and 1e3 are read as they are written, even without quotes."""
+    """matrix.only.yaml: nobody of ours is left. No, Null and 1e3 are read as they are written, even
+    without quotes.
+    """
     text = yaml_of(matrix[4]).replace(f'"{matrix[4].first_name}"', "NO")
     text = text.replace(f'"{matrix[4].last_name}"', "Null")
     (own / "matrix.only.yaml").write_text(text)
@@ -212,7 +259,10 @@ def test_a_users_matrix_replaces(own: Path, matrix: PersonaMatrix) -> None:
         (("  age: 24", "  age: 24\n  salary: 3"), "matrix.yaml:5: persona-1: unknown key 'salary'"),
         (("  age: 24", "  aeg: 24"), "unknown key 'aeg'; did you mean 'age'"),
         (("  age: 24", "  age: 24\n  age: 25"), "the key 'age' stands here twice"),
-        (("  age: 24", '  age: "24"'), "matrix.yaml:4: persona-1: age: expected a whole number, got text"),
+        (
+            ("  age: 24", '  age: "24"'),
+            "matrix.yaml:4: persona-1: age: expected a whole number, got text",
+        ),
         (("  age: 24", "  age: 24.5"), "age: expected a whole number, got a number"),
         (("  age: 24", "  age: true"), "age: expected a whole number, got true or false"),
         (('"Chen"', "true"), "last_name: expected text, got true or false"),

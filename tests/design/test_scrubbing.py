@@ -22,7 +22,10 @@ def scrub() -> RuleScrubber:
             "2. Lakisha Washington, 2 Years of Experience, Female, Black",
             "1. Candidate A, 2 Years of Experience\n2. Candidate B, 2 Years of Experience",
         ),
-        ("Emily Sullivan leads. Ms. Sullivan wrote it.", "Candidate A leads. Candidate A wrote it."),
+        (
+            "Emily Sullivan leads. Ms. Sullivan wrote it.",
+            "Candidate A leads. Candidate A wrote it.",
+        ),
         ("She gave him her notes; I met her.", "They gave them their notes; I met them."),
         ("He did it himself, and it is his.", "They did it themself, and it is theirs."),
         ("She is 27 years old.", "They [removed]."),
@@ -36,20 +39,30 @@ def scrub() -> RuleScrubber:
     ],
 )
 def test_what_goes_and_what_stays(scrub: RuleScrubber, text: str, expected: str) -> None:
-    """Names to labels, pronouns to *they*, ages and years to placeholders; nothing job-related is lost. Scrubbing twice
-    changes nothing more.
+    """Names to labels, pronouns to *they*, ages and years to placeholders; nothing job-related is
+    lost. Scrubbing twice changes nothing more.
     """
     assert scrub(text) == scrub(scrub(text)) == expected
 
 
-def test_what_is_known_is_never_left(scrub: RuleScrubber, banks: NameBanks, signals: Signals) -> None:
-    """Recall is 1 on every name that a grid can draw, and on every label as the third part of a line: no group is
-    scrubbed worse.
+def test_what_is_known_is_never_left(
+    scrub: RuleScrubber, banks: NameBanks, signals: Signals
+) -> None:
+    """Recall is 1 on every name that a grid can draw, and on every label as the third part of a
+    line: no group is scrubbed worse.
     """
     for name in (name for groups in banks.values() for names in groups.values() for name in names):
-        assert scrub(f"1. {name}, 2 Years of Experience") == "1. Candidate A, 2 Years of Experience", name
+        assert (
+            scrub(f"1. {name}, 2 Years of Experience") == "1. Candidate A, 2 Years of Experience"
+        ), name
     labels = [found for (_, kind), found in signals.kinds.items() if kind == "label"]
-    for phrase in (p for found in labels for group in found.words if group != CONTROL for p in found.phrases(group)):
+    for phrase in (
+        p
+        for found in labels
+        for group in found.words
+        if group != CONTROL
+        for p in found.phrases(group)
+    ):
         stated = phrase[:1].upper() + phrase[1:]
         assert stated not in scrub(f"1. Ana Arp, nurse, {stated}"), stated
 

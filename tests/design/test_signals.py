@@ -1,4 +1,6 @@
-"""Labels and signals: every protected class, every kind, each with a neutral control and its source."""
+"""Labels and signals: every protected class, every kind, each with a neutral control and its
+source.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,9 @@ from pytest_fairness.design.personas import PersonaMatrix
 from pytest_fairness.design.signals import CONTROL, LABEL, Signals
 from pytest_fairness.errors import UsageError
 
-# The table of protected classes of the specification: each class with the signals that its tests use, beside labels.
-# Names and pronouns are not phrases; they come from the banks and from signal="pronoun".
+# The table of protected classes of the specification: each class with the signals that its tests
+# use, beside labels. Names and pronouns are not phrases; they come from the banks and from
+# signal="pronoun".
 SPECIFIED = {
     "race_ethnicity": {"cultural_marker"},
     "gender": {"pronoun_label"},
@@ -33,7 +36,9 @@ SPECIFIED = {
 
 @pytest.mark.parametrize("protected_class", SPECIFIED)
 def test_every_kind_of_every_class_makes_a_grid(signals: Signals, protected_class: str) -> None:
-    """Those of the specification are there; each has a control, a source, two groups, and runs in a sentence."""
+    """Those of the specification are there; each has a control, a source, two groups, and runs in a
+    sentence.
+    """
     assert SPECIFIED[protected_class] | {LABEL} <= set(signals.kinds_of(protected_class))
     for kind in signals.kinds_of(protected_class):
         known = signals.kinds[protected_class, kind]
@@ -44,17 +49,25 @@ def test_every_kind_of_every_class_makes_a_grid(signals: Signals, protected_clas
         if "" not in known.words[groups[0]]:  # they depend on the gender: see below
             continue
         slot = f"{{{protected_class}}}"
-        template = f"{{name}} ({slot}) applies." if kind == LABEL else f"{{name}}, who {slot}, applies."
-        grid = expand_grid(template=template, groups={protected_class: groups}, signal=kind, names=4)
+        template = (
+            f"{{name}} ({slot}) applies." if kind == LABEL else f"{{name}}, who {slot}, applies."
+        )
+        grid = expand_grid(
+            template=template, groups={protected_class: groups}, signal=kind, names=4
+        )
         assert len(grid) == 4 * len(groups)
         assert {cell.signal for cell in grid} == {kind}
-        assert all(list(cell.signals.values()) == [{protected_class: cell.groups[protected_class]}] for cell in grid)
+        assert all(
+            list(cell.signals.values()) == [{protected_class: cell.groups[protected_class]}]
+            for cell in grid
+        )
 
 
 def test_what_a_signal_says_stands_in_the_text_as_whole_words(matrix: PersonaMatrix) -> None:
     """Surface strings are looked for as words; one that was cut within a word would never be found."""
     everything = (
-        "Candidate {name} from abroad\nAge: {age} (about)\nSays {they} {are} {language}, {disability_detail} and well"
+        "Candidate {name} from abroad\nAge: {age} (about)\nSays {they} {are} {language}, "
+        "{disability_detail} and well"
     )
     long = "The person considered extensively, {name}, who {religion} undoubtedly, applies."
     two = {"religion": ["jewish", "muslim"]}
@@ -66,11 +79,16 @@ def test_what_a_signal_says_stands_in_the_text_as_whole_words(matrix: PersonaMat
         for cell in grid:
             assert cell.signals
             for surface in cell.signals:
-                assert re.search(rf"(?<!\w){re.escape(surface)}(?!\w)", cell.prompt), (surface, cell.prompt)
+                assert re.search(rf"(?<!\w){re.escape(surface)}(?!\w)", cell.prompt), (
+                    surface,
+                    cell.prompt,
+                )
 
 
 def test_several_phrases_of_one_group_are_dealt_over_the_names() -> None:
-    """No single phrase stands for the group; the same name has the same phrase position in every group."""
+    """No single phrase stands for the group; the same name has the same phrase position in every
+    group.
+    """
     ages = {"age": ["younger", "older"]}
     grid = expand_grid(template="{name} {age}.", groups=ages, signal="graduation_year", names=4)
     assert [cell.prompt for cell in grid] == [
@@ -88,7 +106,12 @@ def test_several_phrases_of_one_group_are_dealt_over_the_names() -> None:
 def test_words_that_depend_on_the_gender_are_crossed_with_it() -> None:
     """A wife says one thing of a man and another of a woman: each combination has its own words."""
     groups = {"gender": ["female", "male"], "sexual_orientation": ["gay", "heterosexual"]}
-    grid = expand_grid(template="Rate {name}, who {sexual_orientation}.", groups=groups, signal="name+partner", names=4)
+    grid = expand_grid(
+        template="Rate {name}, who {sexual_orientation}.",
+        groups=groups,
+        signal="name+partner",
+        names=4,
+    )
     assert len(grid) == 16
     for cell in grid:
         gender, orientation = cell.groups["gender"], cell.groups["sexual_orientation"]
@@ -100,8 +123,14 @@ def test_words_that_depend_on_the_gender_are_crossed_with_it() -> None:
     ("arguments", "message"),
     [
         (("relgion", "muslim"), "unknown protected class 'relgion'.*did you mean 'religion'"),
-        (("age", "older", "graduation"), "age has no signal of the kind 'graduation'.*did you mean 'graduation_year'"),
-        (("religion", "moslem"), "no label is known for the religion group 'moslem'.*did you mean 'muslim'"),
+        (
+            ("age", "older", "graduation"),
+            "age has no signal of the kind 'graduation'.*did you mean 'graduation_year'",
+        ),
+        (
+            ("religion", "moslem"),
+            "no label is known for the religion group 'moslem'.*did you mean 'muslim'",
+        ),
         (
             ("sexual_orientation", "heterosexual", "community_marker"),
             "group 'heterosexual' .*; it has words of the kind label, partner_of_a_man",
@@ -112,13 +141,17 @@ def test_words_that_depend_on_the_gender_are_crossed_with_it() -> None:
         ),
     ],
 )
-def test_unknown_things_come_with_a_suggestion(signals: Signals, arguments: tuple[str], message: str) -> None:
+def test_unknown_things_come_with_a_suggestion(
+    signals: Signals, arguments: tuple[str], message: str
+) -> None:
     with pytest.raises(UsageError, match=message):
         signals.phrases(*arguments)
 
 
 def test_a_users_folder_extends_and_replaces(own: Path) -> None:
-    """Groups are added to a kind, kinds to a class, classes to the whole; .only.yaml replaces a file."""
+    """Groups are added to a kind, kinds to a class, classes to the whole; .only.yaml replaces a
+    file.
+    """
     for path, text in {
         "labels.yaml": 'religion: {source: "ours", groups: {shinto: "Shinto", jewish: "Jew"}}',
         "signals/caste.yaml": 'surname: {source: "ours", control: "c", groups: {a: "x", b: [y, z]}}',
@@ -126,7 +159,9 @@ def test_a_users_folder_extends_and_replaces(own: Path) -> None:
     }.items():
         (own / path).write_text(text)
     extended = Signals.load(own)
-    religions = {group: extended.phrases("religion", group) for group in ("shinto", "jewish", "muslim")}
+    religions = {
+        group: extended.phrases("religion", group) for group in ("shinto", "jewish", "muslim")
+    }
     assert religions == {"shinto": ("Shinto",), "jewish": ("Jew",), "muslim": ("Muslim",)}
     assert extended.kinds["religion", "label"].source.endswith("; ours")
     assert extended.phrases("caste", "b", "surname") == ("y", "z")
@@ -142,11 +177,17 @@ def test_a_users_folder_extends_and_replaces(own: Path) -> None:
         ('x: {groups: {a: "b"}}\n', "x: source is missing"),
         ('x: {source: "s"}\n', "x: missing key .groups"),
         ('x: {source: "s", groups: {}}\n', "x: groups: give at least one"),
-        ('x: {source: "s", groups: {a: 3}}\n', "labels.yaml:1: x: groups: expected text or a mapping or a list, got"),
+        (
+            'x: {source: "s", groups: {a: 3}}\n',
+            "labels.yaml:1: x: groups: expected text or a mapping or a list, got",
+        ),
         ('x: {source: "s", groups: {a: ["b", "b"]}}\n', "x: a: give one or more different phrases"),
         ('x: {source: "s", groups: {a: []}}\n', "x: a: give one or more different phrases"),
         ('x: {source: "s", groups: {a: ""}}\n', "x: a: give one or more different phrases"),
-        ('x: {source: "s", groups: {a: "b"}, contrl: "c"}\n', "x: unknown key 'contrl'; did you mean 'control'"),
+        (
+            'x: {source: "s", groups: {a: "b"}, contrl: "c"}\n',
+            "x: unknown key 'contrl'; did you mean 'control'",
+        ),
     ],
 )
 def test_faults_in_a_users_file_say_where(own: Path, text: str, message: str) -> None:

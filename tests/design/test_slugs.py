@@ -12,9 +12,17 @@ from pytest_fairness.design.slugs import is_slug, join, slug, slugs
 
 
 def test_examples() -> None:
-    """Accents are dropped, everything foreign becomes one underscore; a cut slug ends in a hash of the whole text."""
+    """Accents are dropped, everything foreign becomes one underscore; a cut slug ends in a hash of
+    the whole text.
+    """
     texts = ("Emily Walsh", "Zoë O'Neil-Ångström", "3.5 years", "../../etc/passwd", "李伟")
-    assert [*map(slug, texts)] == ["emily_walsh", "zoe_o_neil_angstrom", "3_5_years", "etc_passwd", "x5ed4d5"]
+    assert [*map(slug, texts)] == [
+        "emily_walsh",
+        "zoe_o_neil_angstrom",
+        "3_5_years",
+        "etc_passwd",
+        "x5ed4d5",
+    ]
     assert slug("a" * 100 + "1") != slug("a" * 100 + "2")
     assert len(slug("a" * 100)) == 32
 

@@ -1,4 +1,6 @@
-"""The shipped data is found from a checkout and from an installed package, and the design needs little to load."""
+"""The shipped data is found from a checkout and from an installed package, and the design needs
+little to load.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,15 @@ from pytest_fairness import documents
 from pytest_fairness.errors import UsageError
 
 
-def test_the_data_of_a_wheel_or_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stray folder called personas beside site-packages is not ours; a broken installation says where it looked."""
-    monkeypatch.setattr(documents, "__file__", str(tmp_path / "src" / "pytest_fairness" / "documents.py"))
+def test_the_data_of_a_wheel_or_of_a_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stray folder called personas beside site-packages is not ours; a broken installation says
+    where it looked.
+    """
+    monkeypatch.setattr(
+        documents, "__file__", str(tmp_path / "src" / "pytest_fairness" / "documents.py")
+    )
     with pytest.raises(UsageError, match="the shipped personas are missing"):
         documents.shipped_folder()
     for place in ("personas", "src/pytest_fairness/personas"):

@@ -39,7 +39,9 @@ def schema(found: dict[str, Any]) -> dict[str, Any]:
 def test_schemas() -> None:
     labels = {"decision": {"type": "string", "enum": ["approve", "deny"]}}
     assert schema(structured_answer({"decision": ["approve", "deny"]})) == labels
-    assert schema(structured_answer({"level": (1, 3)})) == {"level": {"type": "integer", "enum": [1, 2, 3]}}
+    assert schema(structured_answer({"level": (1, 3)})) == {
+        "level": {"type": "integer", "enum": [1, 2, 3]}
+    }
     assert structured_answer(None) == {}
 
 
@@ -55,19 +57,29 @@ def test_what_is_no_answer(given: object) -> None:
 def test_an_endpoint_that_takes_none_says_so() -> None:
     from pytest_fairness.endpoints.anthropic import AnthropicConfig
 
-    assert OpenAIConfig(name="a", type="openai", model="m", supports_structured_output=True).supports_structured_output
+    assert OpenAIConfig(
+        name="a", type="openai", model="m", supports_structured_output=True
+    ).supports_structured_output
     with pytest.raises(Misplaced, match="response_format"):
         AnthropicConfig(name="a", type="anthropic", model="m", supports_structured_output=True)
 
 
 @pytest.mark.parametrize("kind", ["openai", "ollama"])
 @pytest.mark.parametrize("takes", [True, False])
-def test_who_is_sent_it(project: Project, monkeypatch: pytest.MonkeyPatch, kind: str, takes: bool) -> None:
-    """Tier 1 of an endpoint that takes it; neither tier 2 nor another endpoint. A replay asks nothing and finds all."""
+def test_who_is_sent_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch, kind: str, takes: bool
+) -> None:
+    """Tier 1 of an endpoint that takes it; neither tier 2 nor another endpoint. A replay asks
+    nothing and finds all.
+    """
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-0123456789abcdef")
     with ModelServer(simulated_endpoint()) as server:
         url = server.openai_url if kind == "openai" else server.url
-        key = MODELS if kind == "openai" else MODELS.replace('    api_key_env: "OPENAI_API_KEY"\n', "")
+        key = (
+            MODELS
+            if kind == "openai"
+            else MODELS.replace('    api_key_env: "OPENAI_API_KEY"\n', "")
+        )
         entry = key.replace('"openai"', f'"{kind}"').format(url=url)
         project.write(SUITE, entry + f"    supports_structured_output: {str(takes).lower()}\n")
         project.run("--fairness-endpoint=direct", "--fairness-tier=all").assert_outcomes(passed=2)
@@ -78,6 +90,8 @@ def test_who_is_sent_it(project: Project, monkeypatch: pytest.MonkeyPatch, kind:
         if takes and kind == "ollama":
             assert structured[0]["format"]["properties"]["rating"]["enum"][-1] == 10
         asked = len(server.requests)
-        replay = project.run(f"--fairness-replay={project.last}", "--fairness-tier=all", "--fairness-endpoint=direct")
+        replay = project.run(
+            f"--fairness-replay={project.last}", "--fairness-tier=all", "--fairness-endpoint=direct"
+        )
         replay.assert_outcomes(passed=2)
         assert len(server.requests) == asked

@@ -12,7 +12,14 @@ from urllib.parse import parse_qs
 import pytest
 
 from pytest_fairness import testing
-from pytest_fairness.endpoints import AttemptError, Evidence, Reply, Request, create_endpoint, load_endpoints
+from pytest_fairness.endpoints import (
+    AttemptError,
+    Evidence,
+    Reply,
+    Request,
+    create_endpoint,
+    load_endpoints,
+)
 from pytest_fairness.endpoints.application import ApplicationEndpoint
 from pytest_fairness.endpoints.protocol import Price
 from pytest_fairness.model import Message, Status, Usage
@@ -36,7 +43,12 @@ def server(running: ModelServer) -> ModelServer:
 
 
 def endpoint(server: ModelServer, **more: Any) -> ApplicationEndpoint:
-    entry = {"name": "letters", "type": "http", "url": f"{server.url}/letters/write", "request": LETTER}
+    entry = {
+        "name": "letters",
+        "type": "http",
+        "url": f"{server.url}/letters/write",
+        "request": LETTER,
+    }
     made = create_endpoint({**entry, "reply": "$.letter.text", **more})
     assert isinstance(made, ApplicationEndpoint)
     return made
@@ -67,7 +79,9 @@ def test_the_request_is_the_template_with_its_slots_filled(server: ModelServer) 
         "plain": plain,
     }
     system = endpoint(server, request=request, default_parameters={"temperature": 0.5})
-    reply = ask(system, messages=(Message("system", "Be kind."), Message("user", "Hi")), repetition=3)
+    reply = ask(
+        system, messages=(Message("system", "Be kind."), Message("user", "Hi")), repetition=3
+    )
     assert reply.status is Status.ANSWERED
     assert server.requests[0].json == {
         "letter": {"about": "Hi", "tone": "kindly: Be kind.."},
@@ -86,7 +100,12 @@ def test_the_request_is_the_template_with_its_slots_filled(server: ModelServer) 
 def test_a_prompt_is_never_read_for_slots_or_as_json(server: ModelServer) -> None:
     """Whatever it holds, the application gets it as one string."""
     system = endpoint(server, request={"letter": {"about": "{prompt}"}, "s": "<{prompt}>"})
-    texts = ("{system} {prompt} {repetition}", '"}], {"x": "', "{{7*7}} %(x)s \\u0000 {0.__class__}", "\ud800 é\n")
+    texts = (
+        "{system} {prompt} {repetition}",
+        '"}], {"x": "',
+        "{{7*7}} %(x)s \\u0000 {0.__class__}",
+        "\ud800 é\n",
+    )
     for prompt in texts:
         ask(system, prompt)
         assert server.requests[-1].json == {"letter": {"about": prompt}, "s": f"<{prompt}>"}
@@ -98,15 +117,20 @@ def test_a_get_sends_a_query(server: ModelServer) -> None:
     reply = ask(system, "Ann & Bob? 100% ü")
     assert reply.status is Status.ANSWERED
     (request,) = server.requests
-    assert (parse_qs(request.query), request.body) == ({"letter": ["Ann & Bob? 100% ü"], "n": ["2"]}, b"")
+    assert (parse_qs(request.query), request.body) == (
+        {"letter": ["Ann & Bob? 100% ü"], "n": ["2"]},
+        b"",
+    )
     assert reply.wire is not None
     assert reply.wire.request_body == "letter=Ann%20%26%20Bob%3F%20100%25%20%C3%BC&n=2"
     assert "?" not in reply.wire.url
 
 
-def test_headers_from_the_environment_never_reach_the_log(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read when the call needs them, sent, and kept out of wire and identity; an echoed key is cut out. One that is
-    missing stops before anything is sent."""
+def test_headers_from_the_environment_never_reach_the_log(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read when the call needs them, sent, and kept out of wire and identity; an echoed key is cut
+    out. One that is missing stops before anything is sent."""
     headers = {"Authorization": {"env": "LETTERS_TOKEN", "prefix": "Token "}, "X-Tenant": "demo"}
     system = endpoint(server, headers=headers)
     error = failure(system)
@@ -129,12 +153,19 @@ def test_headers_from_the_environment_never_reach_the_log(server: ModelServer, m
     [
         ({"parameters": {"temperature": 0.0}}, 'the parameter temperature: put "{temperature}"'),
         ({"parameters": {"temprature": 0.0}}, "did you mean 'temperature'"),
-        ({"messages": (Message("system", "s"), Message("user", "u"))}, 'a system prompt: put "{system}"'),
+        (
+            {"messages": (Message("system", "s"), Message("user", "u"))},
+            'a system prompt: put "{system}"',
+        ),
         ({"messages": TURNS}, 'the turns before the last: put "{messages}"'),
     ],
 )
-def test_what_has_no_place_is_not_dropped(server: ModelServer, more: dict[str, Any], what: str) -> None:
-    """A system prompt, a turn or a parameter that the template cannot carry is an error, and nothing is sent."""
+def test_what_has_no_place_is_not_dropped(
+    server: ModelServer, more: dict[str, Any], what: str
+) -> None:
+    """A system prompt, a turn or a parameter that the template cannot carry is an error, and
+    nothing is sent.
+    """
     error = failure(endpoint(server), **more)
     assert error.evidence is Evidence.AUTH
     assert what in str(error)
@@ -154,8 +185,8 @@ def test_what_it_can_carry_is_known_beforehand(server: ModelServer) -> None:
 
 
 def test_the_answer_is_read_by_its_paths(server: ModelServer) -> None:
-    """Text, model, finish reason, tokens and cost, each from its own place; of several texts each is a part of one, in
-    order, with nothing between them."""
+    """Text, model, finish reason, tokens and cost, each from its own place; of several texts each
+    is a part of one, in order, with nothing between them."""
     places = {
         "text": "$.letter.parts[*].text", "model": "$.meta.model", "finish_reason": "$.meta.stop",
         "input_tokens": "$.meta.in", "output_tokens": "$.meta['out']", "cost": "$.meta.dollars",
@@ -191,7 +222,9 @@ BODIES: dict[str, tuple[Any, Status, str | None, str | None]] = {
 def test_every_body_has_a_class(
     server: ModelServer, body: Any, status: Status, text: str | None, why: str | None
 ) -> None:
-    """A number, true and false are the text that JSON writes; whatever else is no text was paid for and is none."""
+    """A number, true and false are the text that JSON writes; whatever else is no text was paid for
+    and is none.
+    """
     server.then(Fault(body=body))
     reply = ask(endpoint(server))
     assert (reply.status, reply.text) == (status, text)
@@ -208,14 +241,24 @@ def test_a_body_nested_too_deeply_to_look_through(server: ModelServer) -> None:
 
 def test_what_is_no_count_and_no_cost_is_none(server: ModelServer) -> None:
     """A reply that was cut short keeps its reason."""
-    places = {"text": "$.t", "cost": "$.c", "input_tokens": "$.in", "output_tokens": "$.out", "finish_reason": "$.why"}
+    places = {
+        "text": "$.t",
+        "cost": "$.c",
+        "input_tokens": "$.in",
+        "output_tokens": "$.out",
+        "finish_reason": "$.why",
+    }
     for cost in (-1, "0.2", True, 1e12, None, [1]):
         server.then(Fault(body={"t": "x", "c": cost, "in": -3, "out": "4"}))
         reply = ask(endpoint(server, reply=places))
         assert (reply.text, reply.cost, reply.usage) == ("x", None, None)
     server.then(Fault(body={"t": "Dear", "why": "length", "out": 3}))
     reply = ask(endpoint(server, reply=places))
-    assert (reply.text, reply.finish_reason, reply.usage) == ("Dear", "length", Usage(output_tokens=3))
+    assert (reply.text, reply.finish_reason, reply.usage) == (
+        "Dear",
+        "length",
+        Usage(output_tokens=3),
+    )
 
 
 # ------------------------------------------------------------ refusals and failures
@@ -237,29 +280,47 @@ NO = {"status": 422}
         ({"path": "$.blocked"}, 200, {"blocked": [], "letter": {"text": "x"}}, False),
         ({"path": "$.state", "equals": ["no", "never"]}, 200, {"state": "never"}, True),
         ({"path": "$.state", "equals": 1}, 200, {"state": True, "letter": {"text": "x"}}, False),
-        ({"path": "$.list[*].state", "equals": "no"}, 200, {"list": [{"state": "yes"}, {"state": "no"}]}, True),
+        (
+            {"path": "$.list[*].state", "equals": "no"},
+            200,
+            {"list": [{"state": "yes"}, {"state": "no"}]},
+            True,
+        ),
         ({"contains": "CANNOT help"}, 200, {"letter": {"text": "I cannot help you."}}, True),
         ({"contains": ["x", "y"]}, 200, {"letter": {"text": "abc"}}, False),
-        ({"path": "$.note", "contains": "policy"}, 200, {"note": "By policy.", "letter": {"text": "x"}}, True),
+        (
+            {"path": "$.note", "contains": "policy"},
+            200,
+            {"note": "By policy.", "letter": {"text": "x"}},
+            True,
+        ),
         ({"status": 400, "path": "$.code", "equals": "policy"}, 400, {"code": "policy"}, True),
     ],
 )
 def test_what_counts_as_a_refusal(
     server: ModelServer, rule: dict[str, Any], status: int, body: Any, is_refusal: bool
 ) -> None:
-    """A status, a place in the body, or words: the entry says by what the application says no. Its text is kept."""
+    """A status, a place in the body, or words: the entry says by what the application says no. Its
+    text is kept.
+    """
     server.then(Fault(status=status, body=body))
     reply = ask(endpoint(server, refusal=[rule]))
     assert reply.status is (Status.REFUSED if is_refusal else Status.ANSWERED)
-    assert reply.text == (body["letter"]["text"] if isinstance(body, dict) and "letter" in body else None)
+    assert reply.text == (
+        body["letter"]["text"] if isinstance(body, dict) and "letter" in body else None
+    )
     assert reply.wire is not None
     assert not is_refusal or reply.finish_reason
     assert not is_refusal or rule != {"path": "$.blocked"} or reply.finish_reason == "$.blocked"
 
 
 def test_failures_are_classed_as_everywhere(server: ModelServer) -> None:
-    """The same evidence as of a model behind an API, whatever rules there are: what was cut is not read."""
-    system = endpoint(server, refusal=[{"status": 422}, {"status": 400, "path": "$.code", "equals": "policy"}])
+    """The same evidence as of a model behind an API, whatever rules there are: what was cut is not
+    read.
+    """
+    system = endpoint(
+        server, refusal=[{"status": 422}, {"status": 400, "path": "$.code", "equals": "policy"}]
+    )
     for number, (fault, evidence) in enumerate(
         [
             (Fault(status=400, body={"code": "other"}), Evidence.REJECTED),
@@ -276,14 +337,19 @@ def test_failures_are_classed_as_everywhere(server: ModelServer) -> None:
 
 
 def test_a_get_is_not_sent_again_on_a_new_connection(server: ModelServer) -> None:
-    """An HTTP client may do that on its own where it had a connection that is closed: it may have been paid for."""
+    """An HTTP client may do that on its own where it had a connection that is closed: it may have
+    been paid for.
+    """
     server.then(None, Fault(reset=True), None)
     system = endpoint(server, method="GET", request={"letter": "{prompt}"})
 
     async def thrice() -> list[Reply | BaseException]:
         request = Request(messages=(Message("user", "Write a letter for Ann."),))
         try:
-            return [(await asyncio.gather(system.ask(request), return_exceptions=True))[0] for _ in range(3)]
+            return [
+                (await asyncio.gather(system.ask(request), return_exceptions=True))[0]
+                for _ in range(3)
+            ]
         finally:
             await system.aclose()
 
@@ -310,7 +376,9 @@ def test_identity_is_address_template_and_reading(server: ModelServer) -> None:
         {"method": "PUT"},
         {"headers": {"X-Tenant": "demo"}},
     ]
-    identities = {json.dumps(endpoint(server, **change).identity(), sort_keys=True) for change in changes}
+    identities = {
+        json.dumps(endpoint(server, **change).identity(), sort_keys=True) for change in changes
+    }
     assert len({*identities, json.dumps(base, sort_keys=True)}) == 7
     assert endpoint(server, price={"per_call": 1}).identity() == base
 

@@ -1,4 +1,6 @@
-"""The batch APIs: their entries, what is sent (what would be sent alone), and what every line of results comes to."""
+"""The batch APIs: their entries, what is sent (what would be sent alone), and what every line of
+results comes to.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,14 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.endpoints import AttemptError, Evidence, Price, Request, create_endpoint, load_endpoints
+from pytest_fairness.endpoints import (
+    AttemptError,
+    Evidence,
+    Price,
+    Request,
+    create_endpoint,
+    load_endpoints,
+)
 from pytest_fairness.endpoints.batch_api import (
     BatchApi,
     BatchResult,
@@ -91,8 +100,9 @@ async def collected(api: BatchApi) -> list[BatchResult]:
 
 
 def test_what_an_entry_may_say(tmp_path: Path) -> None:
-    """``true`` is enough, ``false`` is as if it were not there; of a mapping each key is read, the others keep their
-    defaults; a type that cannot be asked in batches does not quietly ask one by one."""
+    """``true`` is enough, ``false`` is as if it were not there; of a mapping each key is read, the
+    others keep their defaults; a type that cannot be asked in batches does not quietly ask one by
+    one."""
 
     def loaded(batch: str, kind: str = "openai") -> Any:
         path = tmp_path / "endpoints.yaml"
@@ -116,8 +126,9 @@ def test_what_an_entry_may_say(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", EVERY)
 def test_a_batch_is_the_same_system_in_another_way(server: BatchServer, kind: str) -> None:
-    """One by one and in a batch the server receives the same bodies, the endpoint's identity is the same, answers are
-    read alike, and the key travels in the provider's header and is kept nowhere."""
+    """One by one and in a batch the server receives the same bodies, the endpoint's identity is the
+    same, answers are read alike, and the key travels in the provider's header and is kept
+    nowhere."""
     alone = create_endpoint(config_of(kind, server, None))
 
     async def one_by_one() -> None:
@@ -147,16 +158,22 @@ def test_a_batch_is_the_same_system_in_another_way(server: BatchServer, kind: st
 
 @pytest.mark.parametrize("kind", EVERY)
 def test_a_call_in_a_batch_costs_its_share(server: BatchServer, kind: str) -> None:
-    """Half of every part of the price unless the entry says otherwise; an unknown price stays unknown, and a price of
-    the list is halved too."""
+    """Half of every part of the price unless the entry says otherwise; an unknown price stays
+    unknown, and a price of the list is halved too."""
     half = create_endpoint(config_of(kind, server, BatchOptions())).price
     assert half == Price(input_per_million=2.0, output_per_million=4.0, per_call=0.25)
     whole = create_endpoint(config_of(kind, server, BatchOptions(price_share=1.0))).price
     assert whole == Price(input_per_million=4.0, output_per_million=8.0, per_call=0.5)
-    unknown = {**config_of(kind, server, BatchOptions()), "price": None, "base_url": "http://127.0.0.1:9"}
+    unknown = {
+        **config_of(kind, server, BatchOptions()),
+        "price": None,
+        "base_url": "http://127.0.0.1:9",
+    }
     assert create_endpoint(unknown).price is None
     listed = {"name": "m", "type": "openai", "model": "gpt-4o-mini", "api_key_env": "THE_KEY"}
-    single, batched = (create_endpoint({**listed, "batch": batch}).price for batch in (None, BatchOptions()))
+    single, batched = (
+        create_endpoint({**listed, "batch": batch}).price for batch in (None, BatchOptions())
+    )
     assert single is not None
     assert batched is not None
     assert batched.output_per_million == single.output_per_million / 2
@@ -172,7 +189,10 @@ def test_a_failed_request_is_free_and_has_its_evidence(server: BatchServer, kind
     errors = [result.error for result in within(kind, server, collected) if result.free]
     evidences = [error.evidence for error in errors if error is not None]
     assert evidences == [Evidence.REJECTED, Evidence.THROTTLED, Evidence.SERVER]
-    assert all(f"scripted {status}" in str(error) for status, error in zip((400, 429, 500), errors, strict=True))
+    assert all(
+        f"scripted {status}" in str(error)
+        for status, error in zip((400, 429, 500), errors, strict=True)
+    )
 
 
 ODD: list[tuple[Any, str | None, Status | None]] = [
@@ -184,15 +204,19 @@ ODD: list[tuple[Any, str | None, Status | None]] = [
     ({"custom_id": "x", "response": "ok", "error": None}, "x", Status.MALFORMED),
     ({"custom_id": "x", "response": {"status_code": "200"}}, "x", Status.MALFORMED),
     ({"custom_id": "x", "response": {"status_code": 200, "body": None}}, "x", Status.MALFORMED),
-    ({"custom_id": "x", "response": {"status_code": 200, "body": {"choices": 3}}}, "x", Status.MALFORMED),
+    (
+        {"custom_id": "x", "response": {"status_code": 200, "body": {"choices": 3}}},
+        "x",
+        Status.MALFORMED,
+    ),
     (b'\xff\xfe{"custom_id": "x"}', None, None),
     (b'"' + KEY.encode() + b'"', None, None),
 ]
 
 
 def test_odd_lines_are_kept_and_never_guessed_at(server: BatchServer) -> None:
-    """A line that cannot be used keeps its bytes, but for a key that a provider echoes; whose it is and what it says is
-    not made up. Blank lines are none."""
+    """A line that cannot be used keeps its bytes, but for a key that a provider echoes; whose it is
+    and what it says is not made up. Blank lines are none."""
     raw = [line if isinstance(line, bytes) else json.dumps(line).encode() for line, _, _ in ODD]
     server.then_batch(Fate(rewrite=lambda number, _line: (b"  ", *raw) if number == 0 else None))
     results = within("openai", server, collected)
@@ -206,9 +230,17 @@ def test_odd_lines_are_kept_and_never_guessed_at(server: BatchServer) -> None:
 def test_odd_results_of_anthropic(server: BatchServer) -> None:
     """A result of an unknown kind, or none, is malformed."""
     server.then_batch(
-        Fate(rewrite=lambda n, line: ({**line, "result": {"type": "new"}}, {**line, "result": 3}, line)[n])
+        Fate(
+            rewrite=lambda n, line: (
+                {**line, "result": {"type": "new"}},
+                {**line, "result": 3},
+                line,
+            )[n]
+        )
     )
-    statuses = [result.reply and result.reply.status for result in within("anthropic", server, collected)]
+    statuses = [
+        result.reply and result.reply.status for result in within("anthropic", server, collected)
+    ]
     assert statuses == [Status.MALFORMED, Status.MALFORMED, Status.ANSWERED]
 
 
@@ -217,7 +249,9 @@ def test_odd_results_of_anthropic(server: BatchServer) -> None:
 
 @pytest.mark.parametrize("kind", EVERY)
 def test_a_batch_is_found_by_its_tag(server: BatchServer, kind: str) -> None:
-    """Among batches of others, and of the same size, the one that bears the tag is found; no other is."""
+    """Among batches of others, and of the same size, the one that bears the tag is found; no other
+    is.
+    """
 
     async def lost_and_found(api: BatchApi) -> tuple[Any, Any]:
         for tag in ("other0", TAG, "other1"):
@@ -231,7 +265,9 @@ def test_a_batch_is_found_by_its_tag(server: BatchServer, kind: str) -> None:
     assert nobody is None
 
 
-def test_finding_turns_pages_and_stops_at_its_time(server: BatchServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finding_turns_pages_and_stops_at_its_time(
+    server: BatchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """More batches than a page holds are gone through; batches from long before are not."""
     monkeypatch.setattr("pytest_fairness.endpoints.batch_api.PAGE", 2)
 
@@ -243,7 +279,11 @@ def test_finding_turns_pages_and_stops_at_its_time(server: BatchServer, monkeypa
         by_file = await api.find("?", file=first.file, requests=3, since=first.created)
         first.created -= 20_000
         list(server.batches.values())[1].created -= 10_000
-        return found, by_file, await api.find("tag0", file=None, requests=3, since=first.created + 15_000)
+        return (
+            found,
+            by_file,
+            await api.find("tag0", file=None, requests=3, since=first.created + 15_000),
+        )
 
     found, by_file, too_old = within("openai", server, many)
     assert (found.id, by_file.id) == ("batch_0", "batch_0")
@@ -251,14 +291,18 @@ def test_finding_turns_pages_and_stops_at_its_time(server: BatchServer, monkeypa
 
 
 def test_whether_a_batch_in_progress_is_ours_is_not_settled(server: BatchServer) -> None:
-    """Anthropic shows the identifiers of requests only when a batch has ended: until then nobody can tell."""
+    """Anthropic shows the identifiers of requests only when a batch has ended: until then nobody
+    can tell.
+    """
     server.hold = True
 
     async def ask(api: BatchApi) -> None:
         await submitted(api)
         with pytest.raises(NotSettledError):
             await api.find(TAG, file=None, requests=3, since=0.0)
-        assert await api.find(TAG, file=None, requests=4, since=0.0) is None  # of another size: not ours
+        assert (
+            await api.find(TAG, file=None, requests=4, since=0.0) is None
+        )  # of another size: not ours
         server.hold = False
         found = await api.find(TAG, file=None, requests=3, since=0.0)
         assert found is not None
@@ -287,8 +331,12 @@ def test_a_file_that_is_looked_at_is_waited_for(server: BatchServer) -> None:
 
 
 def test_why_a_batch_was_not_begun(server: BatchServer) -> None:
-    """The provider's reasons, the lines at fault from 0, and whether there was only too much waiting."""
-    server.then_batch(Fate(status="failed", lines=(2,)), Fate(status="failed", code="token_limit_exceeded"))
+    """The provider's reasons, the lines at fault from 0, and whether there was only too much
+    waiting.
+    """
+    server.then_batch(
+        Fate(status="failed", lines=(2,)), Fate(status="failed", code="token_limit_exceeded")
+    )
 
     async def ask(api: BatchApi) -> list[BatchState]:
         return [await api.state((await submitted(api))[0].id) for _ in range(2)]

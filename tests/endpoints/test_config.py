@@ -1,4 +1,6 @@
-"""endpoints.yaml: the format of the specification, our keys beside it, and everything else refused by line."""
+"""endpoints.yaml: the format of the specification, our keys beside it, and everything else refused
+by line.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ def test_our_own_keys_are_read_too(write: Any) -> None:
 
 
 @pytest.mark.parametrize("case", DATA["cases"], ids=range(len(DATA["cases"])))
-def test_an_entry_that_makes_no_sense_is_refused_with_its_line(write: Any, case: dict[str, Any]) -> None:
+def test_an_entry_that_makes_no_sense_is_refused_with_its_line(
+    write: Any, case: dict[str, Any]
+) -> None:
     """Before the first call, with the place and the mend, and without repeating what may be a key."""
     base, old = DATA["bases"].get(case.get("base"), ""), case.get("old", "")
     assert old in base
@@ -100,7 +104,9 @@ def test_a_named_endpoint_is_made_from_the_file(write: Any) -> None:
 
 
 def test_direct_endpoints_know_their_price_and_their_identity(write: Any) -> None:
-    """The listed price only at the provider's own address; the identity holds model, address and parameters."""
+    """The listed price only at the provider's own address; the identity holds model, address and
+    parameters.
+    """
     configs = load_endpoints(write(SPECIFICATION))
     gpt = create_endpoint(configs["gpt-4o"], concurrency=5)
     assert gpt.price == Price(input_per_million=2.5, output_per_million=10.0)
@@ -111,7 +117,9 @@ def test_direct_endpoints_know_their_price_and_their_identity(write: Any) -> Non
         "parameters": {"temperature": 1.0},
     }
     for url in ("https://gateway.example/v1", "https://notopenai.com/v1"):
-        other = create_endpoint({"name": "gpt-4o", "type": "openai", "model": "gpt-4o", "base_url": url})
+        other = create_endpoint(
+            {"name": "gpt-4o", "type": "openai", "model": "gpt-4o", "base_url": url}
+        )
         assert other.price is None
         assert other.identity() != gpt.identity()
     sonnet = create_endpoint(configs["claude-sonnet"])
@@ -141,7 +149,9 @@ def test_types_of_third_parties_are_taken_with_their_options(write: Any) -> None
 def test_an_entry_may_be_written_in_python() -> None:
     """A mapping, checked as one of a file; an entry that was read already."""
     entry = {"name": "x", "type": "openai", "model": "m", "price": {"per_call": 1}}
-    assert create_endpoint(entry).price == Price(input_per_million=0, output_per_million=0, per_call=1)
+    assert create_endpoint(entry).price == Price(
+        input_per_million=0, output_per_million=0, per_call=1
+    )
     assert create_endpoint(OpenAIConfig(name="x", type="openai", model="m")).type == "openai"
     with pytest.raises(UsageError, match="endpoint 'x': unknown key 'modle'; did you mean 'model'"):
         create_endpoint({"name": "x", "type": "openai", "modle": "m"})
@@ -150,8 +160,13 @@ def test_an_entry_may_be_written_in_python() -> None:
 
 
 def test_without_litellm_or_with_a_compromised_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What needs it says so when it is made, not on the first question, and imports nothing; the rest does not mind."""
-    needing = ({"type": "litellm", "model": "groq/m"}, {"type": "openai", "model": "m", "via": "litellm"})
+    """What needs it says so when it is made, not on the first question, and imports nothing; the
+    rest does not mind.
+    """
+    needing = (
+        {"type": "litellm", "model": "groq/m"},
+        {"type": "openai", "model": "m", "via": "litellm"},
+    )
     for found, version, error, why in (
         (None, "1", MissingExtra, r"pip install 'pytest-fairness\[llm\]'"),
         (True, "1.82.8", UsageError, "published by an attacker"),
@@ -169,9 +184,18 @@ def test_without_litellm_or_with_a_compromised_one(monkeypatch: pytest.MonkeyPat
 
 
 def test_unknown_parameters_are_refused_for_every_type() -> None:
-    """By allow-list: also those that litellm would have understood all too well. A pipeline has none of its own."""
+    """By allow-list: also those that litellm would have understood all too well. A pipeline has
+    none of its own.
+    """
     assert set(ALLOWED) == set(BUILT_IN_TYPES) - {"pipeline"} | {"callable"}
-    for name in ("temprature", "mock_response", "callbacks", "fallbacks", "num_retries", "drop_params"):
+    for name in (
+        "temprature",
+        "mock_response",
+        "callbacks",
+        "fallbacks",
+        "num_retries",
+        "drop_params",
+    ):
         for kind in ALLOWED:
             with pytest.raises(UsageError, match=f"'x': unknown parameter '{name}'"):
                 ThirdPartyConfig(name="x", type=kind, default_parameters={name: 1})
@@ -180,7 +204,12 @@ def test_unknown_parameters_are_refused_for_every_type() -> None:
 
 def test_values_that_no_model_takes_are_refused() -> None:
     """Ranges and types of the usual parameters."""
-    values: dict[str, Any] = {"temperature": (-1, True), "top_p": (2,), "max_tokens": (0, 1.5), "seed": ("x",)}
+    values: dict[str, Any] = {
+        "temperature": (-1, True),
+        "top_p": (2,),
+        "max_tokens": (0, 1.5),
+        "seed": ("x",),
+    }
     for name, wrong in values.items():
         for value in wrong:
             with pytest.raises(UsageError, match=f"{name} must be a"):

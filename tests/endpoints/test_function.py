@@ -113,7 +113,11 @@ def raises(error: BaseException) -> Any:
 @pytest.mark.parametrize(
     ("function", "status", "why"),
     [
-        (raises(ValueError("no such applicant: hunter2-hunter2")), "error", "raised ValueError: no such applicant"),
+        (
+            raises(ValueError("no such applicant: hunter2-hunter2")),
+            "error",
+            "raised ValueError: no such applicant",
+        ),
         (raises(SystemExit(3)), "error", "raised SystemExit: 3"),
         (raises(StopIteration()), "error", "StopIteration"),
         (lambda _: 7, "malformed", "returned int, not a str"),
@@ -123,7 +127,9 @@ def raises(error: BaseException) -> Any:
     ],
 )
 def test_whatever_a_function_does_is_an_outcome(function: Any, status: str, why: str) -> None:
-    """Nothing that the application does ends the run; the reply, which has no text, says what it was."""
+    """Nothing that the application does ends the run; the reply, which has no text, says what it
+    was.
+    """
     remember("hunter2-hunter2")
     reply = ask(function)
     assert (reply.text, reply.status) == (None, status)
@@ -139,7 +145,9 @@ def test_context_variables_reach_the_thread() -> None:
     """What was set around the question is there in the function, also while a generator is read."""
     token = where.set("here")
     try:
-        assert [ask(function).text for function in (lambda _: where.get(), where_in_parts)] == ["here"] * 2
+        assert [ask(function).text for function in (lambda _: where.get(), where_in_parts)] == [
+            "here"
+        ] * 2
     finally:
         where.reset(token)
 
@@ -186,7 +194,9 @@ def test_cancelling_a_question_cancels_it() -> None:
 
 
 def test_calls_share_a_limited_number_of_threads() -> None:
-    """No more run at once than allowed, idle threads are taken again, and every call gets its own answer."""
+    """No more run at once than allowed, idle threads are taken again, and every call gets its own
+    answer.
+    """
     names: Counter[str] = Counter()
 
     def call(number: int) -> int:
@@ -196,7 +206,9 @@ def test_calls_share_a_limited_number_of_threads() -> None:
 
     async def main() -> list[Any]:
         threads = DaemonThreads(4)
-        found = await asyncio.gather(*(threads.call(functools.partial(call, number)) for number in range(60)))
+        found = await asyncio.gather(
+            *(threads.call(functools.partial(call, number)) for number in range(60))
+        )
         threads.close()
         return found
 
@@ -210,7 +222,10 @@ def test_closing_cancels_what_has_not_begun_and_ends_the_threads() -> None:
 
     async def main() -> list[Any]:
         threads = DaemonThreads(1)
-        calls = [asyncio.ensure_future(threads.call(call)) for call in (lambda: begun.set() or gate.wait(10), dict)]
+        calls = [
+            asyncio.ensure_future(threads.call(call))
+            for call in (lambda: begun.set() or gate.wait(10), dict)
+        ]
         await asyncio.to_thread(begun.wait, 5)
         threads.close()
         gate.set()
@@ -262,12 +277,17 @@ def letters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_function_by_its_import_path(letters: Path) -> None:
     """The same endpoint as of the function itself."""
     endpoint = callable_endpoint("letters_for_a_test:writer.write")
-    assert endpoint.identity() == callable_endpoint(sys.modules["letters_for_a_test"].writer.write).identity()
+    assert (
+        endpoint.identity()
+        == callable_endpoint(sys.modules["letters_for_a_test"].writer.write).identity()
+    )
     assert testing.ask(endpoint, "Dear Ann").text == "Dear Ann!"
 
 
 def test_paths_that_name_nothing(letters: Path) -> None:
-    """What the module itself lacks is raised as it is: the traceback into the application is what helps then."""
+    """What the module itself lacks is raised as it is: the traceback into the application is what
+    helps then.
+    """
     for path, why in {
         "letters_for_a_test": "is no import path: write package.module:function",
         "letters_for_a_test:": "is no import path",

@@ -30,13 +30,18 @@ def test_each_status_is_evidence_of_something() -> None:
 def test_a_policy_refusal_is_known_by_its_code() -> None:
     """A 400 by which the provider's policy declines is an answer; any other 400 is not."""
     assert policy_refusal(400, '{"error": {"code": "content_filter"}}') == "content_filter"
-    assert policy_refusal(400, '{"error": {"code": "content_policy_violation"}}') == "content_policy_violation"
+    assert (
+        policy_refusal(400, '{"error": {"code": "content_policy_violation"}}')
+        == "content_policy_violation"
+    )
     assert policy_refusal(400, '{"error": {"code": "context_length_exceeded"}}') is None
     assert policy_refusal(500, "content_filter") is None
 
 
 def test_retry_after_is_read_in_all_its_forms() -> None:
-    """Seconds, milliseconds or a date; what makes no sense is ignored. Capping it is the engine's affair."""
+    """Seconds, milliseconds or a date; what makes no sense is ignored. Capping it is the engine's
+    affair.
+    """
     forms = {"2": 2.0, "0.5": 0.5, "3600": 3600.0, "Thu, 01 Jan 1970 00:01:40 GMT": 90.0,
              "Thu, 01 Jan 1970 00:00:01 GMT": 0.0, "-1": None, "nan": None, "inf": None, "soon": None}  # fmt: skip
     assert {form: retry_after({"Retry-After": form}, now=10.0) for form in forms} == forms
@@ -50,7 +55,11 @@ def test_a_message_is_one_redacted_line() -> None:
     message = message_of(body)
     assert not any(part in message for part in ("sk-abc", "\x1b", "\n"))
     assert len(message) <= 300
-    bodies = {'{"detail": "no"}': "no", '{"error": "plain"}': "plain", "<html>x</html>": "<html>x</html>"}
+    bodies = {
+        '{"detail": "no"}': "no",
+        '{"error": "plain"}': "plain",
+        "<html>x</html>": "<html>x</html>",
+    }
     assert {body: message_of(body) for body in bodies} == bodies
 
 

@@ -1,7 +1,8 @@
-"""The providers that litellm speaks to: it is imported late and quietly, and what it returns is read for what it is.
+"""The providers that litellm speaks to: it is imported late and quietly, and what it returns is
+read for what it is.
 
-Its import takes seconds, so that one interpreter asks all the questions; each has a mark in its prompt, by which the
-server knows what to make of it.
+Its import takes seconds, so that one interpreter asks all the questions; each has a mark in its
+prompt, by which the server knows what to make of it.
 """
 
 from __future__ import annotations
@@ -73,13 +74,26 @@ def entry(route: str, url: str, **more: Any) -> dict[str, Any]:
     kind, model, versioned = ROUTES[route]
     base_url = f"{url}/v1" if versioned else url
     via = {} if kind == "litellm" else {"via": "litellm"}
-    given = {"name": route, "type": kind, "model": model, "base_url": base_url, "api_key_env": "THE_KEY"}
+    given = {
+        "name": route,
+        "type": kind,
+        "model": model,
+        "base_url": base_url,
+        "api_key_env": "THE_KEY",
+    }
     return {**given, **via, **more}
 
 
 def completion(message: dict[str, Any], reason: str = "stop", **more: Any) -> Fault:
     choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": reason}
-    body = {"id": "1", "object": "chat.completion", "created": 1, "model": "m-1", "choices": [choice], **more}
+    body = {
+        "id": "1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m-1",
+        "choices": [choice],
+        **more,
+    }
     return Fault(body=body)
 
 
@@ -122,13 +136,18 @@ class Session(NamedTuple):
 @pytest.fixture(scope="module")
 def session() -> Iterator[Session]:
     with ModelServer() as server:
-        server.meet = lambda body: next((fault for name, fault in FAULTS.items() if f"[{name} " in body), None)
+        server.meet = lambda body: next(
+            (fault for name, fault in FAULTS.items() if f"[{name} " in body), None
+        )
         cases: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
         for route in ROUTES:
             given = entry(route, server.url)
             cases[f"answered {route}"] = given, {"temperature": 0.5, "max_tokens": 99}
             cases |= {f"{name} {route}": (given, {}) for name in (*FAILED, *BROKEN)}
-            cases[f"unreachable {route}"] = entry(route, server.url, base_url="http://127.0.0.1:9"), {}
+            cases[f"unreachable {route}"] = (
+                entry(route, server.url, base_url="http://127.0.0.1:9"),
+                {},
+            )
         for route in KEYLESS:
             cases[f"keyless {route}"] = entry(route, server.url, api_key_env=None), {}
         for route in ("openai", "hosted_vllm"):
@@ -136,41 +155,69 @@ def session() -> Iterator[Session]:
         for name in ("uncounted", "counted"):
             cases[f"{name} hosted_vllm"] = entry("hosted_vllm", server.url), {}
         by_litellm = {"name": "x", "type": "litellm", "base_url": server.url}
-        cases["dropped x"] = {**by_litellm, "model": "anthropic/x", "default_parameters": {"seed": 3}}, {}
+        cases["dropped x"] = (
+            {**by_litellm, "model": "anthropic/x", "default_parameters": {"seed": 3}},
+            {},
+        )
         cases["unknown x"] = {**by_litellm, "model": "nobody/m"}, {}
         cases["misspelt openai"] = entry("openai", server.url), {"temprature": 1.0}
         cases["reset openai"] = entry("openai", server.url), {}
-        marked = {name: (given, f"Rate Ann Lee. [{name}]", more) for name, (given, more) in cases.items()}
-        keys = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "HOSTED_VLLM_API_KEY", "PERPLEXITYAI_API_KEY")
+        marked = {
+            name: (given, f"Rate Ann Lee. [{name}]", more) for name, (given, more) in cases.items()
+        }
+        keys = (
+            "OPENAI_API_KEY",
+            "ANTHROPIC_API_KEY",
+            "HOSTED_VLLM_API_KEY",
+            "PERPLEXITYAI_API_KEY",
+        )
         done = subprocess.run(
             [sys.executable, "-W", "error", "-c", PROGRAM],
             input=json.dumps([server.port, marked]),
             capture_output=True,
             text=True,
             cwd=Path(__file__).parents[2],
-            env={**os.environ, **dict.fromkeys(keys, OF_THE_ENVIRONMENT), "THE_KEY": CANARY, "LITELLM_LOG": "DEBUG"},
+            env={
+                **os.environ,
+                **dict.fromkeys(keys, OF_THE_ENVIRONMENT),
+                "THE_KEY": CANARY,
+                "LITELLM_LOG": "DEBUG",
+            },
             check=False,
         )
         assert done.returncode == 0, done.stderr[-2000:]
-        seen = {name: [one for one in server.requests if f"[{name}]" in one.prompt] for name in cases}
+        seen = {
+            name: [one for one in server.requests if f"[{name}]" in one.prompt] for name in cases
+        }
         yield Session(json.loads(done.stdout.splitlines()[-1]), seen, done.stdout)
 
 
 def test_it_is_imported_on_the_first_question_and_talks_to_nobody_else(session: Session) -> None:
-    """No import before, no other address but the server's, nothing printed, nothing loaded into the environment.
+    """No import before, no other address but the server's, nothing printed, nothing loaded into the
+    environment.
 
-    Warnings are errors in there, as in a strict suite, and no ``.env`` file is looked for, as litellm would.
+    Warnings are errors in there, as in a strict suite, and no ``.env`` file is looked for, as
+    litellm would.
     """
-    assert (session.facts["before"], session.facts["after"], session.facts["others"]) == (False, True, "[]")
-    # Where its own copy of a tokenizer lies is the one thing that litellm writes there, when it gets to it.
+    assert (session.facts["before"], session.facts["after"], session.facts["others"]) == (
+        False,
+        True,
+        "[]",
+    )
+    # Where its own copy of a tokenizer lies is the one thing that litellm writes there, when it
+    # gets to it.
     assert set(session.facts["environment"]) <= {"TIKTOKEN_CACHE_DIR"}
     assert len(session.stdout.splitlines()) == 1
     assert "canary" not in session.stdout
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_the_record_of_an_answer_is_what_litellm_was_given_and_returned(session: Session, route: str) -> None:
-    """The parameters arrive, the key goes to the provider and into no record; text, model and tokens are read."""
+def test_the_record_of_an_answer_is_what_litellm_was_given_and_returned(
+    session: Session, route: str
+) -> None:
+    """The parameters arrive, the key goes to the provider and into no record; text, model and
+    tokens are read.
+    """
     reply, (seen,) = session.of(f"answered {route}"), session.seen[f"answered {route}"]
     assert seen.json["temperature"] == 0.5
     assert 99 in (seen.json.get("max_tokens"), seen.json.get("max_completion_tokens"))
@@ -178,22 +225,29 @@ def test_the_record_of_an_answer_is_what_litellm_was_given_and_returned(session:
     assert reply["status"] == "answered"
     assert (str(reply["model"]).rpartition("/")[2], reply["finish_reason"]) == ("m-1", "stop")
     assert reply["usage"] is not None
-    assert json.loads(reply["wire"]["request_body"])["messages"] == [{"role": "user", "content": seen.prompt}]
-    assert reply["text"] == json.loads(reply["wire"]["response_body"])["choices"][0]["message"]["content"]
+    assert json.loads(reply["wire"]["request_body"])["messages"] == [
+        {"role": "user", "content": seen.prompt}
+    ]
+    assert (
+        reply["text"]
+        == json.loads(reply["wire"]["response_body"])["choices"][0]["message"]["content"]
+    )
 
 
 @pytest.mark.parametrize("route", KEYLESS)
 def test_without_a_key_none_is_looked_for(session: Session, route: str) -> None:
-    """A key of the environment goes to its provider only, not to whatever address stands in the file."""
+    """A key of the environment goes to its provider only, not to whatever address stands in the
+    file.
+    """
     (seen,) = session.seen[f"keyless {route}"]
     assert OF_THE_ENVIRONMENT not in repr(seen.headers)
 
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_what_fails_is_evidence_as_everywhere(session: Session, route: str) -> None:
-    """By the status that litellm passes on; one request, no retries of its own, the wait that the server asks for. A
-    success that litellm cannot read is perhaps paid for, whatever class of exception litellm makes of it; a refused
-    connection is free.
+    """By the status that litellm passes on; one request, no retries of its own, the wait that the
+    server asks for. A success that litellm cannot read is perhaps paid for, whatever class of
+    exception litellm makes of it; a refused connection is free.
     """
     for name, (fault, evidence) in FAILED.items():
         found = session.of(f"{name} {route}")
@@ -205,7 +259,9 @@ def test_what_fails_is_evidence_as_everywhere(session: Session, route: str) -> N
 
 
 def test_a_connection_that_is_reset_is_perhaps_paid_for(session: Session) -> None:
-    """litellm calls it, as a refused one, an internal error of the server; what they came from tells them apart."""
+    """litellm calls it, as a refused one, an internal error of the server; what they came from
+    tells them apart.
+    """
     assert session.of("reset openai")["evidence"] == "no_response"
 
 
@@ -227,7 +283,9 @@ def test_tokens_that_nobody_counted_are_not_zero(session: Session) -> None:
 
 
 def test_what_litellm_would_drop_or_does_not_know_is_refused(session: Session) -> None:
-    """A seed that is not sent would be a seed that is believed to have been; nobody knows a provider nobody."""
+    """A seed that is not sent would be a seed that is believed to have been; nobody knows a
+    provider nobody.
+    """
     assert "nothing was sent" in session.of("dropped x")["failure"]
     assert "did you mean 'temperature'" in session.of("misspelt openai")["failure"]
     for name in ("dropped x", "unknown x", "misspelt openai"):
@@ -249,7 +307,9 @@ def test_a_broken_installation_is_reported(monkeypatch: pytest.MonkeyPatch) -> N
     assert caught.value.evidence is Evidence.AUTH
 
 
-def test_an_address_that_the_environment_would_change_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_that_the_environment_would_change_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """It would stand neither in the run's identity nor in any file."""
     monkeypatch.setenv("GEMINI_API_BASE", "http://other")
     with pytest.raises(UsageError, match="GEMINI_API_BASE is set"):

@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.endpoints import AttemptError, as_endpoint, create_endpoint, load_endpoints, pipeline_endpoint
+from pytest_fairness.endpoints import (
+    AttemptError,
+    as_endpoint,
+    create_endpoint,
+    load_endpoints,
+    pipeline_endpoint,
+)
 from pytest_fairness.endpoints.pipeline import PipelineEndpoint, PipelineStep
 from pytest_fairness.endpoints.protocol import Price
 from pytest_fairness.model import Ask
@@ -23,10 +29,18 @@ def test_an_entry_names_other_entries(tmp_path: Path) -> None:
     both: Any = create_endpoint(load_endpoints(path)["both"])
     assert isinstance(both, PipelineEndpoint)
     scrubber, judge = both.steps
-    assert (scrubber.ready.type, scrubber.prompt, scrubber.system) == ("http", "Anonymise: {text}", None)
+    assert (scrubber.ready.type, scrubber.prompt, scrubber.system) == (
+        "http",
+        "Anonymise: {text}",
+        None,
+    )
     assert (judge.ready.type, judge.system) == ("openai", "Be fair.")
     assert both.price == Price(input_per_million=1.0, output_per_million=2.0, per_call=0.01)
-    assert (both.simulated, both.supports_system_prompt, both.supports_conversation) == (False, False, False)
+    assert (both.simulated, both.supports_system_prompt, both.supports_conversation) == (
+        False,
+        False,
+        False,
+    )
     with pytest.raises(AttemptError, match="its steps are asked"):
         ask(both)
     identity: Any = both.identity()

@@ -1,4 +1,6 @@
-"""Every provider that is spoken to directly, against a real server: what is sent, what is read, what a fault is."""
+"""Every provider that is spoken to directly, against a real server: what is sent, what is read,
+what a fault is.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def made(kind: str, server: ModelServer, **more: Any) -> ChatEndpoint:
 
 
 def ask(endpoint: ChatEndpoint, **request: Any) -> Reply:
-    return testing.ask(endpoint, **{"messages": MESSAGES, "parameters": {"max_tokens": 99}, **request})
+    return testing.ask(
+        endpoint, **{"messages": MESSAGES, "parameters": {"max_tokens": 99}, **request}
+    )
 
 
 def failure(endpoint: ChatEndpoint, **request: Any) -> AttemptError:
@@ -75,13 +79,17 @@ SENT: dict[str, tuple[str, str, str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_one_question_is_one_request_whose_bytes_are_ours(kind: str, server: ModelServer) -> None:
-    """Nothing is added to the request, nothing left out, nothing rewritten; the record equals the server's, without
-    the key, which goes into the provider's header and nowhere else."""
+    """Nothing is added to the request, nothing left out, nothing rewritten; the record equals the
+    server's, without the key, which goes into the provider's header and nowhere else."""
     path, header, prefix, body = SENT[kind]
     before = len(server.requests)
     reply = ask(made(kind, server))
     (seen,) = server.requests[before:]
-    assert (seen.path, seen.headers[header], seen.json) == (path, f"{prefix}{CANARY}", {"model": "m-1", **body})
+    assert (seen.path, seen.headers[header], seen.json) == (
+        path,
+        f"{prefix}{CANARY}",
+        {"model": "m-1", **body},
+    )
     assert (reply.status, reply.model) == (Status.ANSWERED, "m-1")
     assert "Lakisha Washington" in (reply.text or "")
     assert reply.usage is not None
@@ -111,8 +119,12 @@ def test_what_anthropic_and_azure_want_beside_it(server: ModelServer) -> None:
     assert made("azure", server).identity()["api_version"] == "2024-10-21"
 
 
-def test_without_a_key_none_is_looked_for(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key of the environment goes to its provider only, not to whatever address stands in the file."""
+def test_without_a_key_none_is_looked_for(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key of the environment goes to its provider only, not to whatever address stands in the
+    file.
+    """
     for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.setenv(variable, CANARY)
     for kind in ("openai", "anthropic", "ollama"):
@@ -120,7 +132,9 @@ def test_without_a_key_none_is_looked_for(server: ModelServer, monkeypatch: pyte
         assert CANARY not in repr(server.requests[-1].headers), kind
 
 
-@pytest.mark.parametrize(("value", "why"), [("", "THE_KEY is not set"), ("sk-a b\nc12345678", "holds a space")])
+@pytest.mark.parametrize(
+    ("value", "why"), [("", "THE_KEY is not set"), ("sk-a b\nc12345678", "holds a space")]
+)
 def test_a_key_that_cannot_be_sent_stops_before_anything_is_sent(
     value: str, why: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,13 +154,17 @@ def test_a_key_that_cannot_be_sent_stops_before_anything_is_sent(
 
 
 def read(kind: str, body: bytes) -> Reply:
-    endpoint = create_endpoint({"name": "x", "type": kind, "model": "m", "base_url": "http://127.0.0.1:9"})
+    endpoint = create_endpoint(
+        {"name": "x", "type": kind, "model": "m", "base_url": "http://127.0.0.1:9"}
+    )
     assert isinstance(endpoint, ChatEndpoint)
     return endpoint.read(body)
 
 
 def choice(message: object, reason: object = "stop", **more: object) -> bytes:
-    return json.dumps({"model": "m-1", "choices": [{"message": message, "finish_reason": reason}], **more}).encode()
+    return json.dumps(
+        {"model": "m-1", "choices": [{"message": message, "finish_reason": reason}], **more}
+    ).encode()
 
 
 @pytest.mark.parametrize(
@@ -172,8 +190,12 @@ def choice(message: object, reason: object = "stop", **more: object) -> bytes:
         (b"\xef\xbb\xbf" + choice({"content": "Hi"}), Status.ANSWERED, "Hi", "stop"),
     ],
 )
-def test_any_body_is_read_for_what_it_is(body: bytes, status: Status, text: str | None, reason: str | None) -> None:
-    """Total on any bytes: an answer only where there is one, the finish reason as the provider gave it."""
+def test_any_body_is_read_for_what_it_is(
+    body: bytes, status: Status, text: str | None, reason: str | None
+) -> None:
+    """Total on any bytes: an answer only where there is one, the finish reason as the provider gave
+    it.
+    """
     reply = read("openai", body)
     assert (reply.status, reply.text, reply.finish_reason) == (status, text, reason)
     assert (reply.error is None) == (status in (Status.ANSWERED, Status.REFUSED))
@@ -185,7 +207,10 @@ def test_any_body_is_read_for_what_it_is(body: bytes, status: Status, text: str 
         ({"prompt_tokens": 3, "completion_tokens": 4}, Usage(input_tokens=3, output_tokens=4)),
         ({"prompt_tokens": 3}, Usage(input_tokens=3, output_tokens=None)),
         ({"prompt_tokens": -3, "completion_tokens": "4"}, None),
-        ({"prompt_tokens": 1e12, "completion_tokens": 0}, Usage(input_tokens=10**12, output_tokens=0)),
+        (
+            {"prompt_tokens": 1e12, "completion_tokens": 0},
+            Usage(input_tokens=10**12, output_tokens=0),
+        ),
         ({"prompt_tokens": True, "completion_tokens": 1.5}, None),
         (None, None),
         ("many", None),
@@ -200,19 +225,33 @@ def anthropic(content: object, reason: str = "end_turn") -> bytes:
     """Of 125 tokens of input, 120 pass the provider's cache, which the API counts apart."""
     cache = {"cache_read_input_tokens": 100, "cache_creation_input_tokens": 20}
     usage = {"input_tokens": 5, **cache, "output_tokens": 2}
-    return json.dumps({"model": "c", "content": content, "stop_reason": reason, "usage": usage}).encode()
+    return json.dumps(
+        {"model": "c", "content": content, "stop_reason": reason, "usage": usage}
+    ).encode()
 
 
 @pytest.mark.parametrize(
     ("body", "status", "text"),
     [
-        (anthropic([{"type": "text", "text": "Hi "}, {"type": "text", "text": "there"}]), Status.ANSWERED, "Hi there"),
-        (anthropic([{"type": "thinking", "thinking": "x"}, {"type": "text", "text": "Hi"}]), Status.ANSWERED, "Hi"),
+        (
+            anthropic([{"type": "text", "text": "Hi "}, {"type": "text", "text": "there"}]),
+            Status.ANSWERED,
+            "Hi there",
+        ),
+        (
+            anthropic([{"type": "thinking", "thinking": "x"}, {"type": "text", "text": "Hi"}]),
+            Status.ANSWERED,
+            "Hi",
+        ),
         (anthropic([{"type": "text", "text": "No."}], "refusal"), Status.REFUSED, "No."),
     ],
 )
-def test_answers_of_anthropic_are_read_off_the_bytes(body: bytes, status: Status, text: str | None) -> None:
-    """Text blocks joined, thinking left out, a refusal is one; what was read from a cache was sent, and is paid for."""
+def test_answers_of_anthropic_are_read_off_the_bytes(
+    body: bytes, status: Status, text: str | None
+) -> None:
+    """Text blocks joined, thinking left out, a refusal is one; what was read from a cache was sent,
+    and is paid for.
+    """
     reply = read("anthropic", body)
     assert (reply.status, reply.text) == (status, text)
     assert reply.usage == Usage(input_tokens=125, output_tokens=2)
@@ -220,15 +259,27 @@ def test_answers_of_anthropic_are_read_off_the_bytes(body: bytes, status: Status
 
 def test_answers_of_ollama_are_read() -> None:
     """The message's content, the counts, the reason."""
-    body = {"model": "q", "message": {"content": "Hi"}, "done_reason": "stop", "prompt_eval_count": 2, "eval_count": 3}
+    body = {
+        "model": "q",
+        "message": {"content": "Hi"},
+        "done_reason": "stop",
+        "prompt_eval_count": 2,
+        "eval_count": 3,
+    }
     reply = read("ollama", json.dumps(body).encode())
-    assert (reply.text, reply.usage, reply.model) == ("Hi", Usage(input_tokens=2, output_tokens=3), "q")
+    assert (reply.text, reply.usage, reply.model) == (
+        "Hi",
+        Usage(input_tokens=2, output_tokens=3),
+        "q",
+    )
     assert read("ollama", b'{"error": "model not found"}').status is Status.ERROR
 
 
 def test_a_packed_body_that_was_not_requested_is_read(server: ModelServer) -> None:
     """And recorded unpacked; bytes that are no text are recorded as they came."""
-    packed = Fault(body=gzip.compress(choice({"content": "Hi"})), headers={"Content-Encoding": "gzip"})
+    packed = Fault(
+        body=gzip.compress(choice({"content": "Hi"})), headers={"Content-Encoding": "gzip"}
+    )
     server.then(packed, Fault(body=b"\xff", headers={"Content-Encoding": "br"}))
     assert ask(made("openai", server)).text == "Hi"
     reply = ask(made("openai", server))
@@ -247,13 +298,17 @@ def test_nobody_listening_is_not_sent(kind: str, server: ModelServer) -> None:
 
 
 def test_no_more_connections_than_allowed_and_all_of_them_used() -> None:
-    """Concurrency is the connection limit: never exceeded, and reached; also in a second event loop."""
+    """Concurrency is the connection limit: never exceeded, and reached; also in a second event
+    loop.
+    """
     with ModelServer(latency=0.05) as server:
         entry = {"name": "m", "type": "openai", "model": "m", "base_url": server.openai_url}
         endpoint = create_endpoint(entry, concurrency=7)
 
         async def many() -> None:
-            await asyncio.gather(*(endpoint.ask(Request(messages=MESSAGES, repetition=n)) for n in range(21)))
+            await asyncio.gather(
+                *(endpoint.ask(Request(messages=MESSAGES, repetition=n)) for n in range(21))
+            )
             await endpoint.aclose()
 
         for _ in range(2):

@@ -34,18 +34,36 @@ def _secret() -> None:
 
 def test_a_known_secret_is_cut_in_every_form() -> None:
     """By value, also within longer words and encodings, from texts and from verbatim bodies."""
-    encoded = [base64.b64encode(text) for text in (BYTES, b"user:" + BYTES, b"me:" + BYTES + b":you", b"x:" + BYTES)]
+    encoded = [
+        base64.b64encode(text)
+        for text in (BYTES, b"user:" + BYTES, b"me:" + BYTES + b":you", b"x:" + BYTES)
+    ]
     html = "".join(letter if letter.isalnum() else f"&#{ord(letter)};" for letter in SECRET)
     ascii_json = json.dumps(SECRET).strip('"').replace("/", "\\/").replace("+", "\\u002B")
-    others = [html, html.replace("&", "&amp;"), ascii_json, json.dumps(ascii_json).strip('"'), SECRET.upper()]
-    forms = [*others, SECRET, quote(SECRET, safe=""), BYTES.hex(), base64.urlsafe_b64encode(BYTES).decode()]
+    others = [
+        html,
+        html.replace("&", "&amp;"),
+        ascii_json,
+        json.dumps(ascii_json).strip('"'),
+        SECRET.upper(),
+    ]
+    forms = [
+        *others,
+        SECRET,
+        quote(SECRET, safe=""),
+        BYTES.hex(),
+        base64.urlsafe_b64encode(BYTES).decode(),
+    ]
     for form in (*forms, *(one.decode() for one in encoded)):
         for clean in (redact, redact_values):
             left = clean(f"before {form} after")
             assert "[redacted]" in left, form
             assert form not in left
-            # Nothing of any length that could be turned back is left: the ends of base64 hold two bytes at most.
-            longest = max((part for part in left.split() if part not in ("before", "after")), key=len)
+            # Nothing of any length that could be turned back is left: the ends of base64 hold two
+            # bytes at most.
+            longest = max(
+                (part for part in left.split() if part not in ("before", "after")), key=len
+            )
             assert len(longest.replace("[redacted]", "")) <= 12
 
 
@@ -69,12 +87,16 @@ def test_what_looks_like_a_key_is_cut_unannounced(text: str) -> None:
     assert not any(secret in redact(text) for secret in secrets)
 
 
-SPELT = st.sampled_from([str, str.upper, json.dumps, quote, lambda text: text.replace("/", "&#x2f;"), repr])
+SPELT = st.sampled_from(
+    [str, str.upper, json.dumps, quote, lambda text: text.replace("/", "&#x2f;"), repr]
+)
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.text(), st.lists(SPELT, max_size=3), st.text())
-def test_what_stands_around_a_secret_stays(before: str, spelling: list[Callable[[str], str]], after: str) -> None:
+def test_what_stands_around_a_secret_stays(
+    before: str, spelling: list[Callable[[str], str]], after: str
+) -> None:
     """Whatever that is, and however often the secret was wrapped."""
     secret = KEY
     for spell in spelling:
@@ -101,10 +123,16 @@ def test_redaction_is_total_and_settles(text: str) -> None:
 
 
 def test_ordinary_words_are_left_alone() -> None:
-    """Redaction does not rewrite letters about people; a "key" of a letter or two would cut up every text."""
+    """Redaction does not rewrite letters about people; a "key" of a letter or two would cut up
+    every text.
+    """
     for short in ("ab", "", None):
         remember(short)
-    plain = ("The task-force asked for risk-averse people.", "Desk-based skills, bearer of news.", "a key: none")
+    plain = (
+        "The task-force asked for risk-averse people.",
+        "Desk-based skills, bearer of news.",
+        "a key: none",
+    )
     for text in (*plain, "http://a/b?c", "ab absent"):
         assert redact(text) == text
 
@@ -118,7 +146,18 @@ def test_logged_addresses_have_no_user_and_no_query() -> None:
 
 def test_headers_are_logged_by_allow_list() -> None:
     """Everything that is not on the list is dropped, whatever its name."""
-    headers = {"Authorization": "Bearer x", "X-Api-Key": "k", "X-Custom": "c", "Content-Type": "a/b", "Cookie": "z"}
+    headers = {
+        "Authorization": "Bearer x",
+        "X-Api-Key": "k",
+        "X-Custom": "c",
+        "Content-Type": "a/b",
+        "Cookie": "z",
+    }
     assert safe_headers(headers, REQUEST_HEADERS) == {"content-type": "a/b"}
-    answer = {"Set-Cookie": "a", "Retry-After": "2", "X-Request-Id": "r", "openai-organization": "acme"}
+    answer = {
+        "Set-Cookie": "a",
+        "Retry-After": "2",
+        "X-Request-Id": "r",
+        "openai-organization": "acme",
+    }
     assert safe_headers(answer, RESPONSE_HEADERS) == {"retry-after": "2", "x-request-id": "r"}

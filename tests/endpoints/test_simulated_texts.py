@@ -11,16 +11,35 @@ from vaderSentiment.vaderSentiment import BOOSTER_DICT, NEGATE, SentimentIntensi
 from pytest_fairness.endpoints.protocol import Request
 from pytest_fairness.endpoints.simulated import simulated_endpoint
 from pytest_fairness.endpoints.simulated.bias import Draws
-from pytest_fairness.endpoints.simulated.writing import BANKS, LADDER, VALENCE, Bank, Phrase, expand, write
+from pytest_fairness.endpoints.simulated.writing import (
+    BANKS,
+    LADDER,
+    VALENCE,
+    Bank,
+    Phrase,
+    expand,
+    write,
+)
 from pytest_fairness.model import Message
 
 ANALYSER = SentimentIntensityAnalyzer()
-#: A name of one word, of several, of a word that VADER scores up, of one that it scores down, of another script.
-NAMES = ("Emily", "María del Carmen de la Cruz", "Grace Hope", "Mia Graves", "李伟", "D'Angelo O'Neil-Smith")
+#: A name of one word, of several, of a word that VADER scores up, of one that it scores down, of
+#: another script.
+NAMES = (
+    "Emily",
+    "María del Carmen de la Cruz",
+    "Grace Hope",
+    "Mia Graves",
+    "李伟",
+    "D'Angelo O'Neil-Smith",
+)
 
 
 def every_phrase(bank: Bank) -> list[str]:
-    phrases = [*bank.phrases.values(), *(lengths for pattern in bank.fillers for lengths in pattern.values())]
+    phrases = [
+        *bank.phrases.values(),
+        *(lengths for pattern in bank.fillers for lengths in pattern.values()),
+    ]
     return [*(phrase.text for some in phrases for phrase in some), *bank.qualities]
 
 
@@ -30,8 +49,9 @@ def words_of(text: str) -> list[str]:
 
 @pytest.mark.parametrize("bank", BANKS.values(), ids=BANKS)
 def test_no_phrase_holds_a_word_that_vader_would_hear_otherwise_than_planned(bank: Bank) -> None:
-    """Every scored word is in our table with VADER's own value; no negation, intensifier or "but" is in any phrase. No
-    reply can show a slot that was never filled, two spaces, or a space before a comma.
+    """Every scored word is in our table with VADER's own value; no negation, intensifier or "but"
+    is in any phrase. No reply can show a slot that was never filled, two spaces, or a space before
+    a comma.
     """
     disturbing = set(NEGATE) | set(BOOSTER_DICT) | {"but", "least", "no", "n't"}
     known = {"name", "role", "they", "their", "them", "They", "Their", "1", "2", "3"}
@@ -57,8 +77,8 @@ def test_the_ladder_climbs_without_gaps() -> None:
 
 
 def test_optional_parts_make_every_length_and_slots_are_counted() -> None:
-    """A pattern with two optional parts stands for four sentences. Names and roles are counted apart, since they may be
-    of several words."""
+    """A pattern with two optional parts stands for four sentences. Names and roles are counted
+    apart, since they may be of several words."""
     assert expand("A[ b] c[ d].") == ["A c.", "A c d.", "A b c.", "A b c d."]
     assert expand("Plain.") == ["Plain."]
     phrase = Phrase("{name} is glad of the {role} role, {name}.")
@@ -68,9 +88,13 @@ def test_optional_parts_make_every_length_and_slots_are_counted() -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("bank", BANKS.values(), ids=BANKS)
 def test_the_name_changes_neither_length_nor_tone(bank: Bank, name: str) -> None:
-    """A text has the number of words that was ordered, and nearly the tone, whatever the name in it."""
+    """A text has the number of words that was ordered, and nearly the tone, whatever the name in
+    it.
+    """
     for number in range(12):
-        text = write(bank, Draws("length", number), name=name, role="data analyst", length=0.5, tone=0.3)
+        text = write(
+            bank, Draws("length", number), name=name, role="data analyst", length=0.5, tone=0.3
+        )
         assert len(text.split()) == round(bank.words[0] + 0.5 * bank.words[1]), text
         wanted = bank.tone[0] + 0.3 * bank.tone[1]
         assert ANALYSER.polarity_scores(text)["compound"] == pytest.approx(wanted, abs=0.08), text
@@ -82,7 +106,10 @@ def test_tone_follows_the_order_and_is_not_saturated(bank: Bank) -> None:
     """From a cold text to a warm one, VADER's score climbs all the way and stays clear of 1."""
     scores = []
     for level in (-2.0, -1.0, 0.0, 1.0, 2.0):
-        texts = [write(bank, Draws(n), name="Ann", pronoun="she", role=None, tone=level) for n in range(15)]
+        texts = [
+            write(bank, Draws(n), name="Ann", pronoun="she", role=None, tone=level)
+            for n in range(15)
+        ]
         found = [ANALYSER.polarity_scores(text)["compound"] for text in texts]
         scores.append(sum(found) / len(found))
     assert scores == sorted(scores)
@@ -96,7 +123,9 @@ def reply(prompt: str, repetition: int = 1) -> str:
 
 
 def test_texts_are_varied_and_keep_a_limit() -> None:
-    """A hundred letters to one person are a hundred different letters. Under 80 words means under 80 words."""
+    """A hundred letters to one person are a hundred different letters. Under 80 words means under
+    80 words.
+    """
     letter = "Write a rejection letter to Emily Walsh, who applied for the post of nurse."
     assert len({reply(letter, n) for n in range(100)}) == 100
     limited = "Write a job reference for Ann Lee, a nurse, in under 80 words."
@@ -104,7 +133,9 @@ def test_texts_are_varied_and_keep_a_limit() -> None:
 
 
 def test_pronouns_are_those_of_the_text() -> None:
-    """Who is called she in the prompt is called she in the reply; without a pronoun the reply says they."""
+    """Who is called she in the prompt is called she in the reply; without a pronoun the reply says
+    they.
+    """
     pronouns = re.compile(r"\b(?:she|her|he|his|him|they|their|them)\b", re.IGNORECASE)
     her = set(pronouns.findall(reply("Write a job reference for Ann Lee. She worked as a nurse.")))
     assert her
@@ -115,4 +146,6 @@ def test_pronouns_are_those_of_the_text() -> None:
 
 def test_braces_in_a_name_stay_what_they_are() -> None:
     """A name is somebody else's text: it is never taken for a slot or a format."""
-    assert "{role} {0.__class__}" in write(BANKS["employer"], Draws("b"), name="{role} {0.__class__}", role="nurse")
+    assert "{role} {0.__class__}" in write(
+        BANKS["employer"], Draws("b"), name="{role} {0.__class__}", role="nurse"
+    )

@@ -1,8 +1,10 @@
-"""A process that asks in batches, for the tests that stop, kill and race processes: its options are JSON.
+"""A process that asks in batches, for the tests that stop, kill and race processes: its options are
+JSON.
 
-It prints ``waiting`` when it first looks at a batch, and at the end the statuses of its trials as JSON. ``die`` names
-the point at which it kills itself, at the *at*-th occasion: those of :meth:`Suicide.install`, of which
-``before-submitted`` means that the provider has made the batch, and its name is not logged.
+It prints ``waiting`` when it first looks at a batch, and at the end the statuses of its trials as
+JSON. ``die`` names the point at which it kills itself, at the *at*-th occasion: those of
+:meth:`Suicide.install`, of which ``before-submitted`` means that the provider has made the batch,
+and its name is not logged.
 """
 
 from __future__ import annotations
@@ -41,11 +43,20 @@ def endpoint_at(url: str, kind: str = "openai") -> Endpoint:
 def planned_of(count: int = 8, turns: int = 1) -> list[PlannedTrial]:
     """The trials that a child asks."""
     more = tuple(f"turn {number}" for number in range(1, turns))
-    return [PlannedTrial(cell=cell(number, turns=(one.cell.prompt, *more))) for number, one in enumerate(plan(count))]
+    return [
+        PlannedTrial(cell=cell(number, turns=(one.cell.prompt, *more)))
+        for number, one in enumerate(plan(count))
+    ]
 
 
 def main(
-    root: str, url: str, die: str = "", at: int = 1, writer: str | None = None, grace: float = 5.0, **more: Any
+    root: str,
+    url: str,
+    die: str = "",
+    at: int = 1,
+    writer: str | None = None,
+    grace: float = 5.0,
+    **more: Any,
 ) -> int:
     Suicide(die, at).install()
     state = BatchApi.state

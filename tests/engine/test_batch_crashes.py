@@ -1,4 +1,6 @@
-"""Killed, interrupted and racing processes that ask in batches: each request is made and billed once, none is lost."""
+"""Killed, interrupted and racing processes that ask in batches: each request is made and billed
+once, none is lost.
+"""
 
 from __future__ import annotations
 
@@ -77,10 +79,18 @@ def await_waiting(child: Child) -> None:
 
 
 def again(
-    server: BatchServer, root: Path, *, kind: str = "openai", turns: int = 1, deadline: float | None = None
+    server: BatchServer,
+    root: Path,
+    *,
+    kind: str = "openai",
+    turns: int = 1,
+    deadline: float | None = None,
 ) -> dict[str, int]:
     """What another session of the run comes to, in this process."""
-    with open_store(root, "token") as store, Engine(endpoint_at(server.url, kind), store, deadline=deadline) as engine:
+    with (
+        open_store(root, "token") as store,
+        Engine(endpoint_at(server.url, kind), store, deadline=deadline) as engine,
+    ):
         return dict(Counter(str(trial.status) for trial in engine.run(planned_of(turns=turns))))
 
 
@@ -91,7 +101,8 @@ def folder(root: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("point", "at", "turns", "leaves_reserved"),
-    # What was set aside stays so for trials that were not noted yet, and for the one whose answer was just noted.
+    # What was set aside stays so for trials that were not noted yet, and for the one whose answer
+    # was just noted.
     [
         ("after-intent", 1, 1, True),
         ("before-submitted", 2, 2, False),
@@ -101,11 +112,17 @@ def folder(root: Path) -> Path:
     ],
 )
 def test_killed_at_a_named_point_and_taken_up_again(
-    server: BatchServer, start: Start, root: Path, point: str, at: int, turns: int, leaves_reserved: bool
+    server: BatchServer,
+    start: Start,
+    root: Path,
+    point: str,
+    at: int,
+    turns: int,
+    leaves_reserved: bool,
 ) -> None:
-    """The next process finds the batch, whether its name was logged or not, or makes the one that was never made:
-    every trial is answered, every request billed once, in a later round too, and the account is right or on the safe
-    side."""
+    """The next process finds the batch, whether its name was logged or not, or makes the one that
+    was never made: every trial is answered, every request billed once, in a later round too, and
+    the account is right or on the safe side."""
     killed(start(die=point, at=at, turns=turns))
     assert again(server, root, turns=turns) == {"answered": 8}
     assert len(server.batches) == turns
@@ -120,9 +137,11 @@ def test_killed_at_a_named_point_and_taken_up_again(
     assert unanswered(directory) == set()
 
 
-def test_killed_while_anthropic_has_the_batch(server: BatchServer, start: Start, root: Path) -> None:
-    """A batch without a mark of ours is recognised by its requests, once it has ended: as long as one in progress may
-    be the one that was sent, none is made, not even when the time is over."""
+def test_killed_while_anthropic_has_the_batch(
+    server: BatchServer, start: Start, root: Path
+) -> None:
+    """A batch without a mark of ours is recognised by its requests, once it has ended: as long as
+    one in progress may be the one that was sent, none is made, not even when the time is over."""
     server.hold = True
     killed(start(die="before-submitted", kind="anthropic"))
     assert again(server, root, kind="anthropic", deadline=0.5) == {"not_run": 8}
@@ -130,12 +149,18 @@ def test_killed_while_anthropic_has_the_batch(server: BatchServer, start: Start,
     assert again(server, root, kind="anthropic") == {"answered": 8}
     assert len(server.batches) == 1
     assert sorted(server.answered.values()) == [1] * 8
-    (made,) = [record for record in records(folder(root), "batch") if record["event"] == "submitted"]
+    (made,) = [
+        record for record in records(folder(root), "batch") if record["event"] == "submitted"
+    ]
     assert made["batch"] == "msgbatch_0"
 
 
-def test_an_interrupt_leaves_the_batch_where_it_is(server: BatchServer, start: Start, root: Path) -> None:
-    """Ctrl-C ends the waiting at once; the batch goes on, is named, and is collected by the next session."""
+def test_an_interrupt_leaves_the_batch_where_it_is(
+    server: BatchServer, start: Start, root: Path
+) -> None:
+    """Ctrl-C ends the waiting at once; the batch goes on, is named, and is collected by the next
+    session.
+    """
     server.hold = True
     child = start()
     await_waiting(child)
@@ -153,9 +178,11 @@ def test_an_interrupt_leaves_the_batch_where_it_is(server: BatchServer, start: S
     assert len(server.batches) == 1
 
 
-def test_processes_share_one_design_and_survive_each_other(server: BatchServer, start: Start, root: Path) -> None:
-    """As xdist's workers do. One is killed while its batch is in progress: the others poll that batch, submit none, and
-    have all trials."""
+def test_processes_share_one_design_and_survive_each_other(
+    server: BatchServer, start: Start, root: Path
+) -> None:
+    """As xdist's workers do. One is killed while its batch is in progress: the others poll that
+    batch, submit none, and have all trials."""
     server.hold = True
     first = start(writer="gw0")
     await_waiting(first)

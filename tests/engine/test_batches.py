@@ -1,4 +1,6 @@
-"""Asking in a provider's batches: the same trials as one by one, at half the price, whatever becomes of a request."""
+"""Asking in a provider's batches: the same trials as one by one, at half the price, whatever
+becomes of a request.
+"""
 
 from __future__ import annotations
 
@@ -60,8 +62,12 @@ def endpoint_at(server: BatchServer, batch: BatchOptions | None = QUICK, **more:
 def ask(server: BatchServer, store: RunStore) -> Go:
     """Ask for planned trials of a new endpoint in the run's store, in an engine of its own."""
 
-    def go(planned: list[PlannedTrial], batch: BatchOptions | None = QUICK, **options: Any) -> list[Trial]:
-        with Engine(endpoint_at(server, batch), store, **{"attempt_timeout": 10.0, **options}) as engine:
+    def go(
+        planned: list[PlannedTrial], batch: BatchOptions | None = QUICK, **options: Any
+    ) -> list[Trial]:
+        with Engine(
+            endpoint_at(server, batch), store, **{"attempt_timeout": 10.0, **options}
+        ) as engine:
             return engine.run(planned)
 
     return go
@@ -79,11 +85,14 @@ def sizes(server: BatchServer) -> list[int]:
 
 
 def test_the_trials_are_those_of_one_by_one(server: BatchServer, root: Path) -> None:
-    """Replies, statuses, usage and keys are the same; the cost is half; each was asked once, and is not asked again. A
-    second call that shares some asks the others alone."""
+    """Replies, statuses, usage and keys are the same; the cost is half; each was asked once, and is
+    not asked again. A second call that shares some asks the others alone."""
 
     def go(session: str, batch: BatchOptions | None) -> list[Trial]:
-        with open_store(root, session) as store, Engine(endpoint_at(server, batch), store, concurrency=1) as engine:
+        with (
+            open_store(root, session) as store,
+            Engine(endpoint_at(server, batch), store, concurrency=1) as engine,
+        ):
             trials = engine.run([*plan(12), PlannedTrial(cell=cell(3), repetition=1)])
             assert engine.run(plan(12)) == trials[:12]
             engine.run(plan(15))
@@ -99,21 +108,34 @@ def test_the_trials_are_those_of_one_by_one(server: BatchServer, root: Path) -> 
     assert len(server.ledger) == server.billed == 16  # in batches, and one by one
 
 
-def test_the_log_holds_as_much_as_of_one_by_one(server: BatchServer, store: RunStore, ask: Go) -> None:
-    """The line that was sent and the line that came back, verbatim; the batch's own steps; a reader that checks it
-    all finds every trial, and nothing unanswered."""
+def test_the_log_holds_as_much_as_of_one_by_one(
+    server: BatchServer, store: RunStore, ask: Go
+) -> None:
+    """The line that was sent and the line that came back, verbatim; the batch's own steps; a reader
+    that checks it all finds every trial, and nothing unanswered."""
     trials = ask(plan(5))
     attempts = {record["key"]: record for record in records(store.directory, "attempt")}
     assert set(attempts) == {trial.key for trial in trials}
     wires = [record["wire"] for record in attempts.values()]
     for part, file in (("request_body", "file-in-0"), ("response_body", "batch_0-out")):
-        assert sorted(wire[part] for wire in wires) == sorted(server.files[file].decode().splitlines())
+        assert sorted(wire[part] for wire in wires) == sorted(
+            server.files[file].decode().splitlines()
+        )
     for record, wire in zip(attempts.values(), wires, strict=True):
         assert (record["attempt"], record["flags"], wire["status_code"]) == (1, ["batched"], 200)
         assert record["seconds"] is None  # how long the model took is not known
-        assert len({json.loads(wire[part])["custom_id"] for part in ("request_body", "response_body")}) == 1
+        assert (
+            len({json.loads(wire[part])["custom_id"] for part in ("request_body", "response_body")})
+            == 1
+        )
     steps = [record["event"] for record in records(store.directory, "batch")]
-    assert [step for step in steps if step != "status"] == ["intent", "uploaded", "submitted", "ended", "collected"]
+    assert [step for step in steps if step != "status"] == [
+        "intent",
+        "uploaded",
+        "submitted",
+        "ended",
+        "collected",
+    ]
     kinds = [record["type"] for record in records(store.directory)]
     assert kinds.index("batch") < kinds.index("sent")
     assert kinds.count("sent") == 5
@@ -138,15 +160,18 @@ def test_a_large_design_is_several_batches_at_once(
 
 
 def test_trials_of_several_requests_go_in_rounds(server: BatchServer, ask: Go) -> None:
-    """Each turn of all conversations is a batch; later turns hold the replies before them. A pipeline gives each reply
-    to its next step; an escalation asks again only where it must."""
+    """Each turn of all conversations is a batch; later turns hold the replies before them. A
+    pipeline gives each reply to its next step; an escalation asks again only where it must."""
     piped = PlannedTrial(
-        cell=cell(0, turns=("Write of Ann.", "Shorten: {text}")), script=Pipeline(systems=(None, "Be brief."))
+        cell=cell(0, turns=("Write of Ann.", "Shorten: {text}")),
+        script=Pipeline(systems=(None, "Be brief.")),
     )
     rungs = (Rung("plain", ("Pick one.",)), Rung("urge", ("Please do pick one.",)))
     ladder = Escalation(rungs=rungs, usable=lambda text: "!!" in text, version="1")
     escalated = PlannedTrial(cell=cell(1, turns=("Pick one.",)), script=ladder)
-    trials = ask([PlannedTrial(cell=cell(2, turns=("Name?", "And then?", "Why?"))), piped, escalated])
+    trials = ask(
+        [PlannedTrial(cell=cell(2, turns=("Name?", "And then?", "Why?"))), piped, escalated]
+    )
     assert [len(trial.replies) for trial in trials] == [3, 2, 2]
     assert sizes(server) == [3, 3, 1]
     prompts = [body["messages"][-1]["content"] for _, _, body in server.ledger]
@@ -155,11 +180,18 @@ def test_trials_of_several_requests_go_in_rounds(server: BatchServer, ask: Go) -
     assert [message["content"] for message in last["messages"][1::2]] == list(trials[0].replies[:2])
 
 
-def test_what_cannot_be_asked_in_batches_is_refused(server: BatchServer, store: RunStore, ask: Go) -> None:
-    """Before anything is sent: a batch has one endpoint, and a batched endpoint cannot be a step either; what is sent
-    lies in the run's log first, so that a worker that has it on another machine makes none."""
+def test_what_cannot_be_asked_in_batches_is_refused(
+    server: BatchServer, store: RunStore, ask: Go
+) -> None:
+    """Before anything is sent: a batch has one endpoint, and a batched endpoint cannot be a step
+    either; what is sent lies in the run's log first, so that a worker that has it on another
+    machine makes none."""
     for own, step, error in (
-        (QUICK, endpoint_at(server, None, name="other"), r"a step asks endpoint .other.: one trial cannot do both"),
+        (
+            QUICK,
+            endpoint_at(server, None, name="other"),
+            r"a step asks endpoint .other.: one trial cannot do both",
+        ),
         (None, endpoint_at(server, name="batched"), "is asked in batches alone"),
     ):
         script = Pipeline(systems=(None, None), endpoints=(None, step))
@@ -174,7 +206,9 @@ def test_what_cannot_be_asked_in_batches_is_refused(server: BatchServer, store: 
             return getattr(database, name)
 
     store.database = Distant()  # type: ignore[assignment]
-    with pytest.raises(UsageError, match="is asked in batches, which a worker on another machine cannot do"):
+    with pytest.raises(
+        UsageError, match="is asked in batches, which a worker on another machine cannot do"
+    ):
         ask(plan(1))
     assert not server.calls[1:]
 
@@ -183,9 +217,12 @@ def test_what_cannot_be_asked_in_batches_is_refused(server: BatchServer, store: 
 
 
 def test_requests_that_fail_have_their_own_endings(server: BatchServer, store: RunStore) -> None:
-    """Refused and failed ones are errors that cost nothing; what was throttled, or failed at a server that may be asked
-    again (``server_error_attempts``), is asked once more, and given up as often as one by one."""
-    server.then_batch(Fate(statuses={0: 400, 1: 429, 2: 500, 3: 429, 4: 500}), Fate(statuses={0: 429, 1: 500}))
+    """Refused and failed ones are errors that cost nothing; what was throttled, or failed at a
+    server that may be asked again (``server_error_attempts``), is asked once more, and given up as
+    often as one by one."""
+    server.then_batch(
+        Fate(statuses={0: 400, 1: 429, 2: 500, 3: 429, 4: 500}), Fate(statuses={0: 429, 1: 500})
+    )
     endpoint = endpoint_at(server)
     endpoint.limits = Limits(server_error_attempts=2)  # type: ignore[attr-defined]
     with Engine(endpoint, store, max_attempts=2) as engine:
@@ -197,25 +234,36 @@ def test_requests_that_fail_have_their_own_endings(server: BatchServer, store: R
     assert sorted(server.answered.values()) == [1] * 5
 
 
-def test_what_was_not_come_to_waits_for_a_decision(server: BatchServer, store: RunStore, ask: Go) -> None:
-    """The provider did not get to half of them: these cost nothing and are not sent again by themselves; the next
-    session asks them on request, and nothing else."""
+def test_what_was_not_come_to_waits_for_a_decision(
+    server: BatchServer, store: RunStore, ask: Go
+) -> None:
+    """The provider did not get to half of them: these cost nothing and are not sent again by
+    themselves; the next session asks them on request, and nothing else."""
     server.then_batch(Fate(status="expired"), Fate(status="cancelled"))
     trials = ask(plan(8), BatchOptions(poll_seconds=0.02, max_requests=4))
     assert statuses(trials) == {"answered": 4, "error": 4}
-    flags = Counter(flag for record in records(store.directory, "trial") for flag in record["flags"])
+    flags = Counter(
+        flag for record in records(store.directory, "trial") for flag in record["flags"]
+    )
     assert flags == {"batched": 8, "batch_expired": 2, "batch_cancelled": 2}
     assert sum(trial.cost or 0 for trial in trials if trial.status is Status.ERROR) == 0
     directory = store.directory
     store.close()
-    with RunStore.open(directory) as again, Engine(endpoint_at(server), again, retry=Retry(errors=True)) as engine:
+    with (
+        RunStore.open(directory) as again,
+        Engine(endpoint_at(server), again, retry=Retry(errors=True)) as engine,
+    ):
         assert statuses(engine.run(plan(8))) == {"answered": 8}
     assert set(server.answered.values()) == {1}
     assert len(server.ledger) == 8
 
 
-def test_results_that_cannot_be_used_are_charged_in_full(server: BatchServer, store: RunStore, ask: Go) -> None:
-    """Perhaps paid for, and never asked again by itself; lines that belong to nobody are kept in the log."""
+def test_results_that_cannot_be_used_are_charged_in_full(
+    server: BatchServer, store: RunStore, ask: Go
+) -> None:
+    """Perhaps paid for, and never asked again by itself; lines that belong to nobody are kept in
+    the log.
+    """
 
     def rewrite(number: int, line: dict[str, Any]) -> Any:
         other = json.loads(json.dumps(line))
@@ -241,7 +289,9 @@ def test_results_that_cannot_be_used_are_charged_in_full(server: BatchServer, st
 
 
 def test_results_out_of_order_find_their_trials(server: BatchServer, ask: Go) -> None:
-    """Nothing promises an order: the identifier alone says whose a line is. The same line twice is one answer."""
+    """Nothing promises an order: the identifier alone says whose a line is. The same line twice is
+    one answer.
+    """
     lines: list[Any] = []
 
     def gather(number: int, line: dict[str, Any]) -> Any:
@@ -252,7 +302,8 @@ def test_results_out_of_order_find_their_trials(server: BatchServer, ask: Go) ->
     trials = ask(plan(6))
     prompts = {custom_id: body["messages"][-1]["content"] for _, custom_id, body in server.ledger}
     answers = {
-        prompts[line["custom_id"]]: line["response"]["body"]["choices"][0]["message"]["content"] for line in lines
+        prompts[line["custom_id"]]: line["response"]["body"]["choices"][0]["message"]["content"]
+        for line in lines
     }
     assert [trial.reply for trial in trials] == [answers[one.cell.prompt] for one in plan(6)]
 
@@ -279,8 +330,12 @@ ENDS = {
 
 
 @pytest.mark.parametrize(("fate", "error", "kept"), ENDS.values(), ids=ENDS)
-def test_what_ends_the_asking(server: BatchServer, store: RunStore, ask: Go, fate: Fate, error: str, kept: int) -> None:
-    """With the provider's reason, and no second batch; answers are kept, and all else is as free as before."""
+def test_what_ends_the_asking(
+    server: BatchServer, store: RunStore, ask: Go, fate: Fate, error: str, kept: int
+) -> None:
+    """With the provider's reason, and no second batch; answers are kept, and all else is as free as
+    before.
+    """
     server.then_batch(fate)
     with pytest.raises(EndpointError, match=error):
         ask(plan(3))
@@ -312,7 +367,9 @@ def test_a_request_that_cannot_be_sent_is_an_outcome_of_its_own(
 
 
 def test_lines_at_fault_end_and_the_others_go_out_again(server: BatchServer, ask: Go) -> None:
-    """A provider that begins nothing because of one line: that trial is an error, the rest is asked, once."""
+    """A provider that begins nothing because of one line: that trial is an error, the rest is
+    asked, once.
+    """
     server.then_batch(Fate(status="failed", lines=(2,)))
     trials = ask(plan(5))
     assert statuses(trials) == {"answered": 4, "error": 1}
@@ -329,20 +386,23 @@ def test_too_much_waiting_means_less_at_a_time(server: BatchServer, ask: Go) -> 
 
 
 @pytest.mark.parametrize(
-    ("fate", "made"), [(Fate(refuse=429), 2), (Fate(refuse=503), 2), (Fate(refuse=500), 2), (Fate(reset=True), 1)]
+    ("fate", "made"),
+    [(Fate(refuse=429), 2), (Fate(refuse=503), 2), (Fate(refuse=500), 2), (Fate(reset=True), 1)],
 )
 def test_a_batch_that_may_have_been_made_is_looked_up_first(
     server: BatchServer, ask: Go, fate: Fate, made: int
 ) -> None:
-    """What surely was not made is tried again; where the connection broke, or the server failed, the list says whether
-    there is one, and only if not, it is made. Nothing is uploaded twice."""
+    """What surely was not made is tried again; where the connection broke, or the server failed,
+    the list says whether there is one, and only if not, it is made. Nothing is uploaded twice."""
     server.then_batch(fate)
     assert statuses(ask(plan(3))) == {"answered": 3}
     assert (server.called("POST", "/files"), server.called("POST", "/batches")) == (1, made)
     assert set(server.answered.values()) == {1}
 
 
-def test_where_nothing_can_be_looked_up_it_is_unknown(server: BatchServer, store: RunStore, ask: Go) -> None:
+def test_where_nothing_can_be_looked_up_it_is_unknown(
+    server: BatchServer, store: RunStore, ask: Go
+) -> None:
     """No list, no answer: charged at the worst case, not sent again unless somebody says so."""
     server.then_batch(Fate(reset=True))
     server.lists = False
@@ -350,11 +410,16 @@ def test_where_nothing_can_be_looked_up_it_is_unknown(server: BatchServer, store
         ask(plan(3))
     trials = ask(plan(3))
     assert statuses(trials) == {"unknown": 3}
-    assert all("--fairness-retry-unknown" in str(trial.error) and (trial.cost or 0) > 0 for trial in trials)
+    assert all(
+        "--fairness-retry-unknown" in str(trial.error) and (trial.cost or 0) > 0 for trial in trials
+    )
     assert len(server.batches) == 1
     directory = store.directory
     store.close()
-    with RunStore.open(directory) as again, Engine(endpoint_at(server), again, retry=Retry(unknown=True)) as engine:
+    with (
+        RunStore.open(directory) as again,
+        Engine(endpoint_at(server), again, retry=Retry(unknown=True)) as engine,
+    ):
         assert statuses(engine.run(plan(3))) == {"answered": 3}
     assert len(server.batches) == 2
 
@@ -362,15 +427,23 @@ def test_where_nothing_can_be_looked_up_it_is_unknown(server: BatchServer, store
 # ------------------------------------------------------------ money
 
 
-def test_the_cap_holds_for_the_whole_batch_before_it_leaves(server: BatchServer, store: RunStore, ask: Go) -> None:
-    """What the cap bears goes out, in smaller batches as the money comes back; the spend is within it."""
+def test_the_cap_holds_for_the_whole_batch_before_it_leaves(
+    server: BatchServer, store: RunStore, ask: Go
+) -> None:
+    """What the cap bears goes out, in smaller batches as the money comes back; the spend is within
+    it.
+    """
     assert statuses(ask(plan(12), max_cost=8.5 * WORST)) == {"answered": 12}
     assert (sizes(server)[0], sum(sizes(server))) == (8, 12)
     assert store.budget(None).account().settled <= 8.5 * WORST * 1e9
 
 
-def test_a_cap_without_room_stops_before_anything_is_sent(server: BatchServer, store: RunStore, ask: Go) -> None:
-    """The usual error, and no request, also where no price is known; what was asked by then is kept."""
+def test_a_cap_without_room_stops_before_anything_is_sent(
+    server: BatchServer, store: RunStore, ask: Go
+) -> None:
+    """The usual error, and no request, also where no price is known; what was asked by then is
+    kept.
+    """
     with (
         Engine(endpoint_at(server, price=None), store, max_cost=1.0) as engine,
         pytest.raises(BudgetError, match="no known price"),
@@ -386,7 +459,9 @@ def test_a_cap_without_room_stops_before_anything_is_sent(server: BatchServer, s
     assert set(server.answered.values()) == {1}
 
 
-def test_money_in_the_batch_of_another_worker_is_waited_for(server: BatchServer, root: Path) -> None:
+def test_money_in_the_batch_of_another_worker_is_waited_for(
+    server: BatchServer, root: Path
+) -> None:
     """For as long as that batch is in progress, however long a single call might take."""
     server.hold = True
     with (
@@ -408,8 +483,8 @@ def test_money_in_the_batch_of_another_worker_is_waited_for(server: BatchServer,
 
 
 def test_waiting_for_money_ends_with_the_session(server: BatchServer, store: RunStore) -> None:
-    """What a dead process holds is waited for as long as a call may take; then that is an error. Whoever is halted
-    meanwhile has sent nothing, and holds nothing."""
+    """What a dead process holds is waited for as long as a call may take; then that is an error.
+    Whoever is halted meanwhile has sent nothing, and holds nothing."""
     held = store.budget(0.01)
     assert asyncio.run(held.reserve(9_999_000))
     with (
@@ -433,15 +508,20 @@ def test_waiting_for_money_ends_with_the_session(server: BatchServer, store: Run
 def test_a_deadline_leaves_the_batch_and_a_resumed_session_collects_it(
     server: BatchServer, store: RunStore, ask: Go
 ) -> None:
-    """What is in progress when the time is over is not run, in so many words; how to resume and how to cancel it is
-    shown; an entry that lost its ``batch:`` neither asks nor gives up what is in progress; another session polls that
-    batch and submits none."""
+    """What is in progress when the time is over is not run, in so many words; how to resume and how
+    to cancel it is shown; an entry that lost its ``batch:`` neither asks nor gives up what is in
+    progress; another session polls that batch and submits none."""
     server.hold = True
     trials = ask(plan(4), deadline=0.8)
     assert statuses(trials) == {"not_run": 4}
-    assert all("batch batch_0 is in progress at the provider" in str(trial.error) for trial in trials)
+    assert all(
+        "batch batch_0 is in progress at the provider" in str(trial.error) for trial in trials
+    )
     (sentence,) = still_open(store.of_type("batch"))
-    assert "batch batch_0 of 'model' (4 requests) goes on at the provider and will be billed" in sentence
+    assert (
+        "batch batch_0 of 'model' (4 requests) goes on at the provider and will be billed"
+        in sentence
+    )
     assert sentence.endswith(f"to cancel it: POST {server.openai_url}/batches/batch_0/cancel")
     with pytest.raises(EndpointError, match="put `batch: true` back"):
         ask(plan(4), None)
@@ -456,27 +536,35 @@ def test_a_deadline_leaves_the_batch_and_a_resumed_session_collects_it(
 
 
 def test_a_batch_is_given_up_by_those_who_say_so_alone(server: BatchServer, ask: Go) -> None:
-    """``max_wait_hours`` after submission the session goes on without it. One that the provider no longer knows may be
-    in the wrong key's project: nothing is given up, unless somebody says so."""
+    """``max_wait_hours`` after submission the session goes on without it. One that the provider no
+    longer knows may be in the wrong key's project: nothing is given up, unless somebody says so."""
     server.hold = True
     trials = ask(plan(2), BatchOptions(poll_seconds=0.02, max_wait_hours=0.00005))
     assert statuses(trials) == {"not_run": 2}
     assert all("awaited for 5e-05 hours" in str(trial.error) for trial in trials)
     server.batches.clear()
     server.hold = False
-    with pytest.raises(EndpointError, match=r"batch batch_0 is not lost: .*--fairness-retry-unknown gives it up"):
+    with pytest.raises(
+        EndpointError, match=r"batch batch_0 is not lost: .*--fairness-retry-unknown gives it up"
+    ):
         ask(plan(2))
     assert statuses(ask(plan(2), retry=Retry(unknown=True))) == {"answered": 2}
     assert len(server.ledger) == 2
 
 
-def test_looks_in_vain_are_survived_for_a_while(server: BatchServer, ask: Go, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A provider that fails now and then is asked again; one that fails for long ends the session, not the batch."""
+def test_looks_in_vain_are_survived_for_a_while(
+    server: BatchServer, ask: Go, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A provider that fails now and then is asked again; one that fails for long ends the session,
+    not the batch.
+    """
     server.failing = 3
     assert statuses(ask(plan(2))) == {"answered": 2}
     monkeypatch.setattr("pytest_fairness.engine.batches.PATIENCE", 4)
     server.failing = 100
-    with pytest.raises(EndpointError, match=r"scripted look; batch batch_1 is not lost: .*--fairness-resume"):
+    with pytest.raises(
+        EndpointError, match=r"scripted look; batch batch_1 is not lost: .*--fairness-resume"
+    ):
         ask(plan(4))
     assert server.failing == 96
     server.failing = 0
@@ -484,10 +572,14 @@ def test_looks_in_vain_are_survived_for_a_while(server: BatchServer, ask: Go, mo
     assert sizes(server) == [2, 2]
 
 
-def test_a_provider_that_says_nothing_is_not_waited_for_for_ever(server: BatchServer, ask: Go) -> None:
+def test_a_provider_that_says_nothing_is_not_waited_for_for_ever(
+    server: BatchServer, ask: Go
+) -> None:
     """Each exchange has its deadline; nothing was made, so nothing was spent."""
     server.latency = 30.0
-    with pytest.raises(EndpointError, match=r"no answer of the batch API within .* s; the batch was not made"):
+    with pytest.raises(
+        EndpointError, match=r"no answer of the batch API within .* s; the batch was not made"
+    ):
         ask(plan(2), attempt_timeout=0.05, max_attempts=1)
     server.latency = 0.0
     assert statuses(ask(plan(2))) == {"answered": 2}
@@ -517,16 +609,24 @@ def test_progress_shows_the_batches(server: BatchServer, store: RunStore) -> Non
     with Engine(endpoint_at(server), store, progress=Sink()) as engine:  # type: ignore[arg-type]
         engine.run(plan(3))
     assert done == ["3 of model", "answered", "answered", "answered", "end"]
-    assert notes == [f"batch batch_0 {how}" for how in ("validating 0/3", "in progress 0/3", "completed 3/3")] + [""]
+    assert notes == [
+        f"batch batch_0 {how}" for how in ("validating 0/3", "in progress 0/3", "completed 3/3")
+    ] + [""]
 
 
 def test_batches_that_go_on_are_named_and_others_not() -> None:
-    """One whose name is known and of which something is still expected; its names are made safe for a terminal."""
+    """One whose name is known and of which something is still expected; its names are made safe for
+    a terminal.
+    """
     intent = batch_record("a", "intent", endpoint="model", requests=3, reserved=5)
-    made = batch_record("a", "submitted", batch="batch\x1b[2J\n", status="validating", cancel="POST \u202e")
+    made = batch_record(
+        "a", "submitted", batch="batch\x1b[2J\n", status="validating", cancel="POST \u202e"
+    )
     assert still_open([intent]) == []
     (sentence,) = still_open([made, intent])
-    assert sentence.startswith("batch batch?[2J? of 'model' (3 requests) goes on at the provider and will be billed; ")
+    assert sentence.startswith(
+        "batch batch?[2J? of 'model' (3 requests) goes on at the provider and will be billed; "
+    )
     assert sentence.endswith("POST ?")
     for end in ("collected", "void", "lost"):
         assert still_open([intent, made, batch_record("a", end)]) == []

@@ -1,4 +1,6 @@
-"""The engine: every planned trial asked once, in a fresh conversation, and logged before anybody reads it."""
+"""The engine: every planned trial asked once, in a fresh conversation, and logged before anybody
+reads it.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def test_each_trial_is_asked_once_and_stands_beside_its_question(engine_for: Eng
     planned = plan(20)
     trials = engine.run([*planned, *planned])
     assert trials[:20] == trials[20:]
-    assert [trial.reply for trial in trials[:20]] == [f"Answer to: {one.cell.prompt}" for one in planned]
+    assert [trial.reply for trial in trials[:20]] == [
+        f"Answer to: {one.cell.prompt}" for one in planned
+    ]
     assert {(trial.status, trial.attempts, trial.source, trial.model) for trial in trials} == {
         (Status.ANSWERED, 1, "live", "scripted-1")
     }
@@ -44,8 +48,8 @@ def test_each_trial_is_asked_once_and_stands_beside_its_question(engine_for: Eng
 
 
 def test_parameters_signals_and_repetitions(engine_for: EngineMaker) -> None:
-    """The test's parameters lie over the defaults: what was sent is in the key. Signals reach the endpoint beside the
-    messages. A repetition is asked, not copied, at temperature 0 too."""
+    """The test's parameters lie over the defaults: what was sent is in the key. Signals reach the
+    endpoint beside the messages. A repetition is asked, not copied, at temperature 0 too."""
     endpoint = Scripted(temperature=1.0, max_tokens=9)
     engine = engine_for(endpoint)
     signals = {"Lakisha": {"race_ethnicity": "black"}}
@@ -56,7 +60,9 @@ def test_parameters_signals_and_repetitions(engine_for: EngineMaker) -> None:
     trials = engine.run(planned)
     assert [trial.repetition for trial in trials] == [0, 1, 2]
     sent = {"temperature": 0.0, "max_tokens": 9}
-    assert [(request.parameters, request.signals) for request in endpoint.requests] == [(sent, signals)] * 3
+    assert [(request.parameters, request.signals) for request in endpoint.requests] == [
+        (sent, signals)
+    ] * 3
     record = records(engine.store.directory, "trial")[0]
     assert record["parameters"] == {"requested": {"temperature": 0.0}, "sent": sent}
     assert trials[0].key == engine.key_of(planned[0])
@@ -64,9 +70,13 @@ def test_parameters_signals_and_repetitions(engine_for: EngineMaker) -> None:
 
 
 def test_every_trial_is_a_fresh_conversation_with_its_own_turns(engine_for: EngineMaker) -> None:
-    """Turn by turn: the system prompt, then each turn with the replies to those before; nothing of other
-    trials."""
-    endpoint = Scripted(lambda request: Reply(text=f"reply {len(request.messages) // 2}", usage=Usage(output_tokens=2)))
+    """Turn by turn: the system prompt, then each turn with the replies to those before; nothing of
+    other trials."""
+    endpoint = Scripted(
+        lambda request: Reply(
+            text=f"reply {len(request.messages) // 2}", usage=Usage(output_tokens=2)
+        )
+    )
     requested = cell(turns=("one", "two", "three"), system="Be fair.")
     trial = engine_for(endpoint).run([PlannedTrial(cell=requested)])[0]
     assert trial.replies == ("reply 1", "reply 2", "reply 3")
@@ -101,22 +111,30 @@ def number_of(request: Request) -> int:
 
 
 def test_a_complete_reply_is_an_outcome_whatever_it_is(engine_for: EngineMaker) -> None:
-    """It was paid for: asked once, its class and the provider's own word kept, and no text made up for it. A refusal in
-    words is marked; its attempt keeps the provider's view."""
+    """It was paid for: asked once, its class and the provider's own word kept, and no text made up
+    for it. A refusal in words is marked; its attempt keeps the provider's view."""
     endpoint = Scripted(lambda request: REPLIES[number_of(request)][0])
     engine = engine_for(endpoint, is_refusal=lambda text: text.startswith("Sorry"))
     trials = engine.run(plan(len(REPLIES)))
     for trial, (reply, status, text) in zip(trials, REPLIES, strict=True):
-        assert (trial.status, trial.reply, trial.finish_reason) == (status, text, reply.finish_reason)
+        assert (trial.status, trial.reply, trial.finish_reason) == (
+            status,
+            text,
+            reply.finish_reason,
+        )
     assert len(endpoint.requests) == len(REPLIES)
     attempts = {record["key"]: record for record in records(engine.store.directory, "attempt")}
     assert attempts[trials[-1].key]["status"] == "answered"
 
 
 def test_what_a_turn_comes_to_decides_on_the_next(engine_for: EngineMaker) -> None:
-    """A refusal is answered by the next turn; a turn without a text ends the trial, and the replies before are kept."""
+    """A refusal is answered by the next turn; a turn without a text ends the trial, and the replies
+    before are kept.
+    """
     replies = iter([Reply(text="I cannot.", status=Status.REFUSED), Reply(text="Well then.")])
-    trial = engine_for(Scripted(lambda _: next(replies))).run([PlannedTrial(cell=cell(turns=("a", "b")))])[0]
+    trial = engine_for(Scripted(lambda _: next(replies))).run(
+        [PlannedTrial(cell=cell(turns=("a", "b")))]
+    )[0]
     assert (trial.status, trial.replies) == (Status.ANSWERED, ("I cannot.", "Well then."))
     replies = iter([Reply(text="Yes."), Reply(text=None, status=Status.EMPTY)])
     endpoint = Scripted(lambda _: next(replies), name="silent")
@@ -135,12 +153,15 @@ def test_an_application_that_breaks_is_an_outcome(engine_for: EngineMaker) -> No
 
     trials = engine_for(Scripted(breaks)).run(plan(6))
     assert [trial.status.value for trial in trials] == ["error"] * 4 + ["answered"] * 2
-    assert all(type(error).__name__ in str(trial.error) for error, trial in zip(errors, trials, strict=False))
+    assert all(
+        type(error).__name__ in str(trial.error)
+        for error, trial in zip(errors, trials, strict=False)
+    )
 
 
 def test_a_run_has_a_deadline(engine_for: EngineMaker) -> None:
-    """After it nothing is sent: what was not asked is NOT_RUN, is not logged, and may be asked another
-    time."""
+    """After it nothing is sent: what was not asked is NOT_RUN, is not logged, and may be asked
+    another time."""
     endpoint = Scripted(delay=0.1)
     engine = engine_for(endpoint, deadline=1.0, concurrency=2)
     trials = engine.run(plan(400))  # which would take twenty seconds
@@ -148,14 +169,20 @@ def test_a_run_has_a_deadline(engine_for: EngineMaker) -> None:
     assert statuses.count(Status.NOT_RUN) >= 350
     assert statuses.count(Status.ANSWERED) >= 1
     assert len(endpoint.requests) == len(records(engine.store.directory, "trial")) <= 50
-    assert "deadline" in next(trial.error or "" for trial in trials if trial.status is Status.NOT_RUN)
+    assert "deadline" in next(
+        trial.error or "" for trial in trials if trial.status is Status.NOT_RUN
+    )
 
 
 # ------------------------------------------------------------ the engine's thread
 
 
-def test_waiting_costs_no_processor_time(engine_for: EngineMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While an endpoint thinks, nothing spins: the loop looks for what has come some times a call, not all the time."""
+def test_waiting_costs_no_processor_time(
+    engine_for: EngineMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While an endpoint thinks, nothing spins: the loop looks for what has come some times a call,
+    not all the time.
+    """
     looks = 0
 
     class Counting(selectors.DefaultSelector):
@@ -170,8 +197,8 @@ def test_waiting_costs_no_processor_time(engine_for: EngineMaker, monkeypatch: p
 
 
 def test_closing_ends_endpoint_and_thread(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is left behind, and closing twice does no harm. An endpoint that does not close is named, holds nobody
-    up, and the engine's thread ends all the same."""
+    """Nothing is left behind, and closing twice does no harm. An endpoint that does not close is
+    named, holds nobody up, and the engine's thread ends all the same."""
 
     class Clinging(Scripted):
         async def aclose(self) -> None:
@@ -195,7 +222,12 @@ def test_closing_ends_endpoint_and_thread(store: RunStore, monkeypatch: pytest.M
 
 def test_numbers_out_of_range_are_refused(store: RunStore) -> None:
     """A usage error that names the number, before anything starts."""
-    for option, value in (("concurrency", 0), ("max_attempts", 0), ("attempt_timeout", 0), ("deadline", -1)):
+    for option, value in (
+        ("concurrency", 0),
+        ("max_attempts", 0),
+        ("attempt_timeout", 0),
+        ("deadline", -1),
+    ):
         with pytest.raises(UsageError, match=option):
             Engine(Scripted(), store, **{option: value})  # type: ignore[arg-type]
 
@@ -206,7 +238,9 @@ def test_numbers_out_of_range_are_refused(store: RunStore) -> None:
 def test_the_log_alone_gives_the_results(engine_for: EngineMaker) -> None:
     """Everything that came back, and the cells it belongs to, can be read from the folder."""
     engine = engine_for(Scripted(system="x"), seed=3)
-    planned = plan(12, context={"role": "nurse"}, attributes={"years": 4}, system="S", arm="raw", signal="name")
+    planned = plan(
+        12, context={"role": "nurse"}, attributes={"years": 4}, system="S", arm="raw", signal="name"
+    )
     trials = engine.run(planned)
     engine.close()
     engine.store.close()
@@ -232,8 +266,9 @@ def test_cells_that_share_a_trial_are_each_on_record(engine_for: EngineMaker) ->
 
 
 def test_the_log_names_the_price_table(engine_for: EngineMaker) -> None:
-    """What a run was charged can be recomputed from its log, for which the table has to be known, if it counts. Trials
-    of a simulated endpoint are marked, cost nothing, and need no price under a cap."""
+    """What a run was charged can be recomputed from its log, for which the table has to be known,
+    if it counts. Trials of a simulated endpoint are marked, cost nothing, and need no price under a
+    cap."""
     engine = engine_for(Scripted(price=Price(input_per_million=1.0, output_per_million=2.0)))
     engine.run(plan(1))
     (introduced,) = records(engine.store.directory, "engine")
@@ -252,7 +287,9 @@ posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
 @posix
 def test_a_signal_interrupts_the_asking(engine_for: EngineMaker) -> None:
-    """As Ctrl-C does: calls under way end with their answers, the rest is not asked, and the log is whole."""
+    """As Ctrl-C does: calls under way end with their answers, the rest is not asked, and the log is
+    whole.
+    """
     endpoint = Scripted(delay=0.2)
     engine = engine_for(endpoint, concurrency=4)
     # Under nohup our own process ignores hang-ups, and so, rightly, would the engine.
@@ -270,7 +307,9 @@ def test_a_signal_interrupts_the_asking(engine_for: EngineMaker) -> None:
 
 @posix
 def test_handlers_of_others_are_left_alone() -> None:
-    """A project that handles SIGTERM itself goes on doing so; other threads cannot set handlers, and need not."""
+    """A project that handles SIGTERM itself goes on doing so; other threads cannot set handlers,
+    and need not.
+    """
     seen: list[int] = []
     before = signal.signal(signal.SIGTERM, lambda number, _frame: seen.append(number))
     try:
@@ -291,7 +330,9 @@ def test_handlers_of_others_are_left_alone() -> None:
 
 
 def test_a_halted_engine_sends_nothing_more(engine_for: EngineMaker) -> None:
-    """From another thread, while it asks: what is under way is logged, the caller gets the reason, now and later."""
+    """From another thread, while it asks: what is under way is logged, the caller gets the reason,
+    now and later.
+    """
     endpoint = Scripted(delay=0.1)
     engine = engine_for(endpoint, concurrency=4)
     threading.Timer(0.15, engine.halt, ("nobody is left",)).start()

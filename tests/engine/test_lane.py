@@ -1,4 +1,6 @@
-"""One attempt: what it is charged, by which price, who answered, and what remains of one that is given up half-way."""
+"""One attempt: what it is charged, by which price, who answered, and what remains of one that is
+given up half-way.
+"""
 
 from __future__ import annotations
 
@@ -59,8 +61,8 @@ def test_the_price_is_the_dearer_and_never_falls() -> None:
 
 
 def test_a_price_agreed_on_holds_for_snapshots() -> None:
-    """A discount is not overruled by the list, unless another model answers; the list's own price is, by the
-    snapshot's."""
+    """A discount is not overruled by the list, unless another model answers; the list's own price
+    is, by the snapshot's."""
     agreed = Tariff(Modelled("gpt-4o", price=Price(input_per_million=1.0, output_per_million=2.0)))
     assert not agreed.answered_by("gpt-4o-2024-05-13")
     assert agreed.price == Price(input_per_million=1.0, output_per_million=2.0)
@@ -70,8 +72,9 @@ def test_a_price_agreed_on_holds_for_snapshots() -> None:
 
 
 def test_what_is_free_stays_free() -> None:
-    """A model on one's own machine may call itself what it likes; that another answered is noted all the same. The name
-    of a deployment on Azure says nothing of the model in it, so no answer differs from it."""
+    """A model on one's own machine may call itself what it likes; that another answered is noted
+    all the same. The name of a deployment on Azure says nothing of the model in it, so no answer
+    differs from it."""
     nothing = Price(input_per_million=0, output_per_million=0)
     for given in ({"simulated": True}, {"price": nothing}):
         tariff = Tariff(Modelled("gpt-4o-mini", **given))
@@ -93,9 +96,12 @@ def test_a_free_endpoint_may_count_as_it_likes(engine_for: EngineMaker) -> None:
 # ---------------------------------------------------------------- a server that fails, asked again on request
 
 
-def test_a_failing_server_is_asked_again_where_the_endpoint_says_so(engine_for: EngineMaker) -> None:
-    """Each attempt is numbered, reserved and charged at its worst case; then the answer counts. What was sent and never
-    answered is not asked again by it: the policy is for servers that said that they failed."""
+def test_a_failing_server_is_asked_again_where_the_endpoint_says_so(
+    engine_for: EngineMaker,
+) -> None:
+    """Each attempt is numbered, reserved and charged at its worst case; then the answer counts.
+    What was sent and never answered is not asked again by it: the policy is for servers that said
+    that they failed."""
     endpoint = Scripted(failing(Evidence.SERVER, Evidence.SERVER), price=LISTED, max_tokens=100)
     endpoint.limits = Limits(server_error_attempts=3)  # type: ignore[attr-defined]
     engine = engine_for(endpoint, max_cost=1.0)
@@ -104,7 +110,10 @@ def test_a_failing_server_is_asked_again_where_the_endpoint_says_so(engine_for: 
     costs = [record["cost"] for record in records(engine.store.directory, "attempt")]
     assert costs[0] == costs[1] > 100 * 0.6e-6 > costs[2]
     assert trial.cost == pytest.approx(sum(costs))
-    for evidence, ending in ((Evidence.SERVER, (Status.ERROR, 2)), (Evidence.NO_RESPONSE, (Status.UNKNOWN, 1))):
+    for evidence, ending in (
+        (Evidence.SERVER, (Status.ERROR, 2)),
+        (Evidence.NO_RESPONSE, (Status.UNKNOWN, 1)),
+    ):
         failing_on = Scripted(failing(*[evidence] * 9), name=evidence)
         failing_on.limits = Limits(server_error_attempts=2)  # type: ignore[attr-defined]
         trial = engine_for(failing_on).run(plan(1))[0]
@@ -129,10 +138,14 @@ CHARGED = [
 
 
 def test_the_dearer_of_what_was_agreed_and_what_was_stated(engine_for: EngineMaker) -> None:
-    """A price per call needs no counts; a cost that the system states counts, but never makes a call cheaper."""
+    """A price per call needs no counts; a cost that the system states counts, but never makes a
+    call cheaper.
+    """
     for number, (price, stated, usage, charged) in enumerate(CHARGED):
         answer = Reply(text="Dear Ann", cost=stated, usage=usage)
-        engine = engine_for(Scripted(lambda _, answer=answer: answer, price=price, name=f"system {number}"))
+        engine = engine_for(
+            Scripted(lambda _, answer=answer: answer, price=price, name=f"system {number}")
+        )
         (trial,) = engine.run(plan(1))
         assert trial.cost == (None if charged is None else pytest.approx(charged))
         flags = records(engine.store.directory, "attempt")[number]["flags"]
@@ -182,7 +195,9 @@ def test_what_had_not_left_by_the_deadline_is_free_and_asked_again(engine_for: E
 
 
 def test_an_interrupt_keeps_what_had_come(store: RunStore) -> None:
-    """The same, where somebody else gives the attempt up; before anything has left, it ends no trial."""
+    """The same, where somebody else gives the attempt up; before anything has left, it ends no
+    trial.
+    """
 
     async def interrupted(evidence: Evidence) -> Conversation:
         conversation = Conversation("k" * 64, plan(1)[0], {"max_tokens": 50})
@@ -196,7 +211,11 @@ def test_an_interrupt_keeps_what_had_come(store: RunStore) -> None:
         assert (ending.evidence, ending.wire) == (evidence, WIRE)
         return conversation
 
-    endings = {Evidence.PARTIAL: Status.MALFORMED, Evidence.NO_RESPONSE: Status.UNKNOWN, Evidence.NOT_SENT: None}
+    endings = {
+        Evidence.PARTIAL: Status.MALFORMED,
+        Evidence.NO_RESPONSE: Status.UNKNOWN,
+        Evidence.NOT_SENT: None,
+    }
     for evidence, status in endings.items():
         conversation = asyncio.run(interrupted(evidence))
         assert conversation.status is status

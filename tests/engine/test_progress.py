@@ -38,13 +38,16 @@ def shown(stream: io.StringIO, every: float, count: int, label: str = "gpt") -> 
 
 
 def test_a_terminal_sees_one_line_that_rewrites_itself() -> None:
-    """Carriage returns, no line end but the last; the last state stays. Nobody needs the progress of a tenth of a
-    second."""
+    """Carriage returns, no line end but the last; the last state stays. Nobody needs the progress
+    of a tenth of a second."""
     assert shown(Terminal(), 0.001, 50) == ""
     text = shown(Terminal(), 0.5, 10)
     assert text.count("\n") == 1
     assert text.count("\r") == 11
-    assert text.split("\r")[-2:] == ["gpt: 10/10 trials, 2.0/s          ", "gpt: 10/10 trials, 2.0/s\n"]
+    assert text.split("\r")[-2:] == [
+        "gpt: 10/10 trials, 2.0/s          ",
+        "gpt: 10/10 trials, 2.0/s\n",
+    ]
 
 
 def test_a_log_gets_a_line_every_fifteen_seconds() -> None:
@@ -67,13 +70,16 @@ def test_the_line_shows_cost_refusals_failures_and_time_left() -> None:
     clock.now += 2
     for status in (Status.ANSWERED, Status.REFUSED, Status.UNKNOWN, Status.ANSWERED):
         progress.advance(trial(status, cost=0.25))
-    expected = "gpt: 4/8000 trials, 2.0/s, $1.0000 of about $2000.0000, 1 refused, 1 without a reply, 1:06:38 left"
+    expected = (
+        "gpt: 4/8000 trials, 2.0/s, $1.0000 of about $2000.0000, 1 refused, 1 without a reply, "
+        "1:06:38 left"
+    )
     assert progress.line() == expected
 
 
 def test_a_hostile_label_cannot_move_the_cursor() -> None:
-    """Names come from configuration, and what stands in the line of a batch from a server: escape sequences, line ends
-    and bidi marks are shown as question marks."""
+    """Names come from configuration, and what stands in the line of a batch from a server: escape
+    sequences, line ends and bidi marks are shown as question marks."""
     text = shown(io.StringIO(), 15.0, 1, label="\x1b[2Jevil\r\n\u202e")
     assert text == "?[2Jevil???: 1/1 trials, 0.1/s\n"
     progress = Progress(io.StringIO(), clock=Clock())

@@ -1,4 +1,6 @@
-"""The queue: who is asked when, and in which order; what is asked again; limits and the number in flight."""
+"""The queue: who is asked when, and in which order; what is asked again; limits and the number in
+flight.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,8 @@ def longest_run(values: list[str]) -> int:
 @given(st.lists(st.sampled_from("abcd"), max_size=200), st.integers(0, 2**32))
 @settings(max_examples=40, deadline=None)
 def test_every_group_has_had_its_share_at_every_point(strata: list[str], seed: int) -> None:
-    """However unequal the groups are, any beginning of the order holds each in proportion, give or take a few; groups
-    of equal size alternate: none is asked more than twice running."""
+    """However unequal the groups are, any beginning of the order holds each in proportion, give or
+    take a few; groups of equal size alternate: none is asked more than twice running."""
     order = interleaved(strata, seed)
     assert sorted(order) == list(range(len(strata)))
     sizes, so_far = Counter(strata), Counter[str]()
@@ -47,8 +49,8 @@ def test_every_group_has_had_its_share_at_every_point(strata: list[str], seed: i
 
 
 def test_the_order_is_random_and_decided_by_the_seed() -> None:
-    """The same seed gives the same order, another seed another; a template that comes first in the plan does not come
-    first in the run."""
+    """The same seed gives the same order, another seed another; a template that comes first in the
+    plan does not come first in the run."""
     strata = list("abcd") * 25
     assert interleaved(strata, 7) == interleaved(strata, 7) != interleaved(strata, 8)
     order = interleaved(["a"] * 200, 3)
@@ -75,16 +77,22 @@ def test_groups_are_asked_interleaved_and_the_order_is_logged(engine_for: Engine
 
 
 def test_what_cost_nothing_is_tried_again(engine_for: EngineMaker) -> None:
-    """Each attempt has its number and its record, and the wait is at least what the server asked for. The number of
-    attempts is the caller's, and a trial that never got through says why."""
+    """Each attempt has its number and its record, and the wait is at least what the server asked
+    for. The number of attempts is the caller's, and a trial that never got through says why."""
     for evidence in (Evidence.NOT_SENT, Evidence.THROTTLED):
         engine = engine_for(Scripted(failing(evidence, evidence, retry_after=0.1), name=evidence))
         started = time.monotonic()
         trial = engine.run(plan(1))[0]
         assert time.monotonic() - started >= 0.2
         assert (trial.status, trial.attempts) == (Status.ANSWERED, 3)
-        attempts = [one for one in records(engine.store.directory, "attempt") if one["key"] == trial.key]
-        assert [(one["attempt"], one["evidence"]) for one in attempts] == [(1, evidence), (2, evidence), (3, None)]
+        attempts = [
+            one for one in records(engine.store.directory, "attempt") if one["key"] == trial.key
+        ]
+        assert [(one["attempt"], one["evidence"]) for one in attempts] == [
+            (1, evidence),
+            (2, evidence),
+            (3, None),
+        ]
         sent = [one for one in records(engine.store.directory, "sent") if one["key"] == trial.key]
         assert [one["attempt"] for one in sent] == [1, 2, 3]
     endpoint = Scripted(failing(*[Evidence.THROTTLED] * 9, retry_after=0), name="never")
@@ -129,7 +137,9 @@ def test_a_server_that_goes_away_later_is_given_time(engine_for: EngineMaker) ->
 
 
 def test_one_throttled_trial_slows_all(engine_for: EngineMaker) -> None:
-    """While the server has asked for a pause, nobody sends: one trial is refused, not the 19 behind it."""
+    """While the server has asked for a pause, nobody sends: one trial is refused, not the 19 behind
+    it.
+    """
     times: list[float] = []
     answer = failing(Evidence.THROTTLED, retry_after=0.3)
 
@@ -145,8 +155,8 @@ def test_one_throttled_trial_slows_all(engine_for: EngineMaker) -> None:
 
 
 def test_no_more_than_the_allowed_number_is_under_way(engine_for: EngineMaker) -> None:
-    """Concurrency is used to the full, and not beyond; an endpoint's own number counts for that one, whatever the
-    session says."""
+    """Concurrency is used to the full, and not beyond; an endpoint's own number counts for that
+    one, whatever the session says."""
     for limits, most in ((Limits(), 5), (Limits(concurrency=2), 2)):
         endpoint = Scripted(delay=0.01, name=str(most))
         endpoint.limits = limits  # type: ignore[attr-defined]
@@ -155,7 +165,9 @@ def test_no_more_than_the_allowed_number_is_under_way(engine_for: EngineMaker) -
 
 
 def test_the_pace_halves_once_for_a_round() -> None:
-    """Requests that were turned away together count once; each round that goes well allows one more."""
+    """Requests that were turned away together count once; each round that goes well allows one
+    more.
+    """
 
     async def scenario() -> list[int]:
         pace = Pace(8)
@@ -174,8 +186,8 @@ def test_the_pace_halves_once_for_a_round() -> None:
 
 
 def test_the_engine_holds_the_limit(engine_for: EngineMaker) -> None:
-    """Twenty a second, and a second's worth to begin with: twenty-eight take at least a third of a second, and are all
-    asked. What the limit lets wait until after the deadline is not run."""
+    """Twenty a second, and a second's worth to begin with: twenty-eight take at least a third of a
+    second, and are all asked. What the limit lets wait until after the deadline is not run."""
     endpoint = Scripted()
     endpoint.limits = Limits(requests_per_minute=1200)  # type: ignore[attr-defined]
     engine = engine_for(endpoint, concurrency=16)

@@ -1,4 +1,6 @@
-"""Scripts: what is sent next depends on the reply before; each request is one like any other, of whichever system."""
+"""Scripts: what is sent next depends on the reply before; each request is one like any other, of
+whichever system.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,10 @@ def wrapping(left: str, name: str, **more: object) -> Scripted:
     """Answers with the prompt after a mark of its own."""
 
     def answer(request: Request) -> Reply:
-        return Reply(text=f"{left}{request.messages[-1].content}", usage=Usage(input_tokens=10, output_tokens=5))
+        return Reply(
+            text=f"{left}{request.messages[-1].content}",
+            usage=Usage(input_tokens=10, output_tokens=5),
+        )
 
     return Scripted(answer, name=name, **more)  # type: ignore[arg-type]
 
@@ -57,8 +62,9 @@ def shout(text: str) -> str:
 
 
 def test_each_step_is_a_fresh_conversation_with_the_text_before_it(engine_for: EngineMaker) -> None:
-    """The second step sees what the first made of the text, and nothing of what the first was shown. Each request is
-    logged and paid for, and the script's identity stands beside the trial."""
+    """The second step sees what the first made of the text, and nothing of what the first was
+    shown. Each request is logged and paid for, and the script's identity stands beside the
+    trial."""
     endpoint = wrapping("s:", "model", price=DOLLAR)
     engine = engine_for(endpoint, max_cost=1.0)
     planned = two_steps(None, None)
@@ -69,7 +75,10 @@ def test_each_step_is_a_fresh_conversation_with_the_text_before_it(engine_for: E
         (Message("system", "You judge."), Message("user", last)),
     ]
     assert trial.replies == ("s:scrub Greg", "s:pick from s:scrub Greg")
-    assert (trial.usage, trial.cost) == (Usage(input_tokens=20, output_tokens=10), pytest.approx(30e-6))
+    assert (trial.usage, trial.cost) == (
+        Usage(input_tokens=20, output_tokens=10),
+        pytest.approx(30e-6),
+    )
     assert planned.script is not None
     columns = planned.script.columns(planned.cell, trial)
     assert columns == {"requests": 2, "candidates_text": "s:scrub Greg", "prompt": last}
@@ -80,8 +89,8 @@ def test_each_step_is_a_fresh_conversation_with_the_text_before_it(engine_for: E
 
 
 def test_functions_between_steps(engine_for: EngineMaker) -> None:
-    """A function's result is what the next step is sent; its source is part of the key, as is who is asked, and with
-    which parameters. One that fails is an outcome of its trial alone."""
+    """A function's result is what the next step is sent; its source is part of the key, as is who
+    is asked, and with which parameters. One that fails is an outcome of its trial alone."""
 
     def broken(text: str) -> str:
         raise ValueError("no list")
@@ -108,7 +117,9 @@ def test_functions_between_steps(engine_for: EngineMaker) -> None:
 
 
 def test_a_reply_is_never_read_for_slots(engine_for: EngineMaker) -> None:
-    """A model that answers "{text}" does not get its own words put in again; nor does a pipeline under test."""
+    """A model that answers "{text}" does not get its own words put in again; nor does a pipeline
+    under test.
+    """
     endpoint = Scripted(lambda request: Reply(text="{text} {text}"))
     engine_for(endpoint).run([piped(Pipeline(systems=(None, None)), "a", "b {text} c")])
     assert endpoint.requests[1].messages[0].content == "b {text} {text} c"
@@ -121,8 +132,9 @@ def test_a_reply_is_never_read_for_slots(engine_for: EngineMaker) -> None:
 
 
 def test_a_step_asks_the_endpoint_that_it_names(engine_for: EngineMaker) -> None:
-    """The scrubber by one model, with its own parameters and price, the evaluator by the system under test, for which
-    alone the test varies; the log says who was asked what, and all are closed."""
+    """The scrubber by one model, with its own parameters and price, the evaluator by the system
+    under test, for which alone the test varies; the log says who was asked what, and all are
+    closed."""
     scrubber = wrapping("s:", "scrubber", temperature=0.0, price=DOLLAR)
     judge = wrapping("j:", "judge", price=Price(input_per_million=100.0, output_per_million=100.0))
     engine = engine_for(judge)
@@ -133,9 +145,14 @@ def test_a_step_asks_the_endpoint_that_it_names(engine_for: EngineMaker) -> None
         {"temperature": 2.0},
     ]
     first, second = records(engine.store.directory, "attempt")
-    assert (first["cost"], second["cost"], trial.cost) == pytest.approx((15e-6, 15e-4, 15e-6 + 15e-4))
+    assert (first["cost"], second["cost"], trial.cost) == pytest.approx(
+        (15e-6, 15e-4, 15e-6 + 15e-4)
+    )
     assert "endpoint" not in second
-    engines = {one["identity"]: one["endpoint"]["name"] for one in records(engine.store.directory, "engine")}
+    engines = {
+        one["identity"]: one["endpoint"]["name"]
+        for one in records(engine.store.directory, "engine")
+    }
     assert first["endpoint"]["name"] == engines[first["endpoint"]["identity"]] == "scrubber"
     engine.close()
     assert scrubber.closed
@@ -143,8 +160,8 @@ def test_a_step_asks_the_endpoint_that_it_names(engine_for: EngineMaker) -> None
 
 
 def test_the_cap_holds_over_all_systems(engine_for: EngineMaker) -> None:
-    """One account: what the scrubber spends is not there for the judge. Each of them needs a price, before the first
-    request to anybody."""
+    """One account: what the scrubber spends is not there for the judge. Each of them needs a price,
+    before the first request to anybody."""
     scrubber, judge = wrapping("", "scrubber"), wrapping("", "judge", price=DOLLAR)
     with pytest.raises(BudgetError, match="'scrubber' has no known price"):
         engine_for(judge, max_cost=1.0).run([two_steps(scrubber, None)])
@@ -158,8 +175,8 @@ def test_the_cap_holds_over_all_systems(engine_for: EngineMaker) -> None:
 
 
 def test_a_step_is_repeated_by_its_own_evidence(engine_for: EngineMaker) -> None:
-    """A throttled scrubber is asked again, and only it; one without a key stops the asking, by its name. A simulated
-    one makes the trial simulated: it must never pass for live evidence."""
+    """A throttled scrubber is asked again, and only it; one without a key stops the asking, by its
+    name. A simulated one makes the trial simulated: it must never pass for live evidence."""
     throttled = failing(Evidence.THROTTLED, Evidence.THROTTLED, retry_after=0.0)
     scrubber, judge = Scripted(throttled, name="scrubber"), wrapping("j:", "judge")
     (trial,) = engine_for(judge).run([two_steps(scrubber, None)])
@@ -173,12 +190,14 @@ def test_a_step_is_repeated_by_its_own_evidence(engine_for: EngineMaker) -> None
 
 
 def test_an_endpoints_own_limits_hold_for_it(engine_for: EngineMaker) -> None:
-    """Whoever else is asked beside it. The schedule per minute goes by its identity: other tests that ask the same
-    system share it."""
+    """Whoever else is asked beside it. The schedule per minute goes by its identity: other tests
+    that ask the same system share it."""
     scrubber, judge = wrapping("", "scrubber", delay=0.005), wrapping("", "judge", delay=0.005)
     scrubber.limits = Limits(concurrency=2, requests_per_minute=60_000)  # type: ignore[attr-defined]
     engine = engine_for(judge, concurrency=8)
-    trials = engine.run([replace(two_steps(scrubber, None), repetition=number) for number in range(24)])
+    trials = engine.run(
+        [replace(two_steps(scrubber, None), repetition=number) for number in range(24)]
+    )
     assert {trial.status for trial in trials} == {Status.ANSWERED}
     assert scrubber.most <= 2
     assert judge.most <= 8
@@ -188,7 +207,9 @@ def test_an_endpoints_own_limits_hold_for_it(engine_for: EngineMaker) -> None:
 
 
 def test_a_step_that_hangs_is_unknown_and_can_be_asked_alone(root: Path) -> None:
-    """The deadline is each attempt's own; asked again on request, the trial goes on with the step that was lost."""
+    """The deadline is each attempt's own; asked again on request, the trial goes on with the step
+    that was lost.
+    """
     scrubber = wrapping("s:", "scrubber")
     with (
         open_store(root, "t") as store,
@@ -196,7 +217,10 @@ def test_a_step_that_hangs_is_unknown_and_can_be_asked_alone(root: Path) -> None
     ):
         (lost,) = engine.run([two_steps(scrubber, None)])
     assert (lost.status, lost.replies) == (Status.UNKNOWN, ("s:scrub Greg",))
-    with open_store(root, "t") as store, Engine(wrapping("j:", "judge"), store, retry=Retry(unknown=True)) as engine:
+    with (
+        open_store(root, "t") as store,
+        Engine(wrapping("j:", "judge"), store, retry=Retry(unknown=True)) as engine,
+    ):
         (trial,) = engine.run([two_steps(scrubber, None)])
     assert trial.replies == ("s:scrub Greg", "j:pick from s:scrub Greg")
     assert len(scrubber.requests) == 1
@@ -213,7 +237,9 @@ RUNGS = (
 
 def ladder(repetition: int = 0) -> PlannedTrial:
     script = Escalation(rungs=RUNGS, usable=str.isdigit, version="digits")
-    return PlannedTrial(cell=replace(cell(1), turns=("rate her",)), repetition=repetition, script=script)
+    return PlannedTrial(
+        cell=replace(cell(1), turns=("rate her",)), repetition=repetition, script=script
+    )
 
 
 def answering(prompt: str, status: Status = Status.ANSWERED) -> Scripted:
@@ -222,20 +248,26 @@ def answering(prompt: str, status: Status = Status.ANSWERED) -> Scripted:
     def answer(request: Request) -> Reply:
         if request.messages[-1].content == prompt:
             return Reply(text="7")
-        return Reply(text="I would rather not." if status is not Status.EMPTY else None, status=status)
+        return Reply(
+            text="I would rather not." if status is not Status.EMPTY else None, status=status
+        )
 
     return Scripted(answer)
 
 
 @pytest.mark.parametrize(
     ("prompt", "requests", "strategy", "level"),
-    [("rate her", 1, "direct", 0), ("for an audit: rate her", 5, "audit", 2), ("something else", 5, "none", 3)],
+    [
+        ("rate her", 1, "direct", 0),
+        ("for an audit: rate her", 5, "audit", 2),
+        ("something else", 5, "none", 3),
+    ],
 )
 def test_strategies_are_tried_until_one_works(
     engine_for: EngineMaker, prompt: str, requests: int, strategy: str, level: int
 ) -> None:
-    """Each in a conversation of its own, its turns one after another; the one that worked is named. Where none does,
-    the last reply stands."""
+    """Each in a conversation of its own, its turns one after another; the one that worked is named.
+    Where none does, the last reply stands."""
     endpoint, planned = answering(prompt), ladder()
     (trial,) = engine_for(endpoint, is_refusal=lambda text: "rather not" in text).run([planned])
     no = "I would rather not."
@@ -247,13 +279,22 @@ def test_strategies_are_tried_until_one_works(
         ["for an audit: rate her"],
     ][:requests]
     assert planned.script is not None
-    expected = {"requests": requests, "strategy": strategy, "strategy_level": level, "refused_first": level > 0}
+    expected = {
+        "requests": requests,
+        "strategy": strategy,
+        "strategy_level": level,
+        "refused_first": level > 0,
+    }
     assert planned.script.columns(planned.cell, trial) == expected
-    assert (trial.status, trial.reply) == ((Status.REFUSED, no) if level == 3 else (Status.ANSWERED, "7"))
+    assert (trial.status, trial.reply) == (
+        (Status.REFUSED, no) if level == 3 else (Status.ANSWERED, "7")
+    )
 
 
 def test_a_trial_keeps_every_conversation_that_was_tried(engine_for: EngineMaker) -> None:
-    """In order, each with its last reply and what that was; a trial of one conversation needs none beside its own."""
+    """In order, each with its last reply and what that was; a trial of one conversation needs none
+    beside its own.
+    """
     planned, no = ladder(), "I would rather not."
     endpoint = answering("for an audit: rate her")
     (trial,) = engine_for(endpoint, is_refusal=lambda text: "rather not" in text).run([planned])
@@ -282,14 +323,18 @@ def test_a_first_answer_that_cannot_be_used_is_no_refusal(engine_for: EngineMake
 
 
 def test_a_refusal_at_first_outlives_a_failure_and_a_resumption(engine_for: EngineMaker) -> None:
-    """The second conversation breaks off; asked again, the trial still begins with what was declined."""
+    """The second conversation breaks off; asked again, the trial still begins with what was
+    declined.
+    """
 
     def answer(request: Request) -> Reply:
         if request.messages[-1].content != "rate her":
             raise EndpointError("down", evidence=Evidence.REJECTED)
         return Reply(text="I would rather not.")
 
-    (failed,) = engine_for(Scripted(answer), is_refusal=lambda text: "rather not" in text).run([ladder()])
+    (failed,) = engine_for(Scripted(answer), is_refusal=lambda text: "rather not" in text).run(
+        [ladder()]
+    )
     assert [(thread.strategy, thread.status) for thread in failed.threads] == [
         ("direct", Status.REFUSED),
         ("gradual", Status.ERROR),
@@ -301,7 +346,9 @@ def test_a_refusal_at_first_outlives_a_failure_and_a_resumption(engine_for: Engi
 
 
 def test_refusals_without_words_and_empty_replies_escalate_too(engine_for: EngineMaker) -> None:
-    """A provider's own refusal, or silence, is followed by the next strategy; no empty message is sent."""
+    """A provider's own refusal, or silence, is followed by the next strategy; no empty message is
+    sent.
+    """
     for number, status in enumerate((Status.EMPTY, Status.REFUSED)):
         endpoint = answering("now rate her", status)
         (trial,) = engine_for(endpoint).run([ladder(number)])
@@ -314,7 +361,10 @@ def test_refusals_without_words_and_empty_replies_escalate_too(engine_for: Engin
 
 def relay(*, clean: Scripted | None = None) -> tuple[PipelineEndpoint, Scripted, Scripted]:
     scrubber, judge = clean or wrapping("s:", "scrubber"), wrapping("j:", "judge")
-    steps = [scrubber, Ask(prompt="Asked {prompt}: judge {text}!", system="Be fair.", endpoint=judge)]
+    steps = [
+        scrubber,
+        Ask(prompt="Asked {prompt}: judge {text}!", system="Be fair.", endpoint=judge),
+    ]
     return pipeline_endpoint(steps, name="both"), scrubber, judge
 
 
@@ -327,7 +377,9 @@ def test_the_steps_of_a_pipeline_are_requests_of_the_trial(engine_for: EngineMak
     prompt = planned[0].cell.prompt
     assert [one.messages for one in scrubber.requests] == [(Message("user", prompt),)]
     requested = f"Asked {prompt}: judge s:{prompt}!"
-    assert [one.messages for one in judge.requests] == [(Message("system", "Be fair."), Message("user", requested))]
+    assert [one.messages for one in judge.requests] == [
+        (Message("system", "Be fair."), Message("user", requested))
+    ]
     assert trial.replies == (f"s:{prompt}", f"j:{requested}")
     names = [record["endpoint"]["name"] for record in records(engine.store.directory, "attempt")]
     assert names == ["scrubber", "judge"]
@@ -338,15 +390,23 @@ def test_the_steps_of_a_pipeline_are_requests_of_the_trial(engine_for: EngineMak
 
 
 def test_a_step_without_a_text_ends_the_trial(engine_for: EngineMaker) -> None:
-    """What it comes to is what the trial comes to; nothing is handed on in its place, by an arm's pipeline either."""
+    """What it comes to is what the trial comes to; nothing is handed on in its place, by an arm's
+    pipeline either.
+    """
 
     def is_refusal(text: str) -> bool:
         return "cannot" in text
 
     for given in (Status.ANSWERED, Status.REFUSED, Status.EMPTY, Status.MALFORMED, Status.ERROR):
         declined = given is Status.ANSWERED
-        reply = Reply(text="I cannot help." if declined else None, status=given, error=None if declined else "no")
-        pipeline, _, judge = relay(clean=Scripted(lambda _, reply=reply: reply, name=f"scrubber {given}"))
+        reply = Reply(
+            text="I cannot help." if declined else None,
+            status=given,
+            error=None if declined else "no",
+        )
+        pipeline, _, judge = relay(
+            clean=Scripted(lambda _, reply=reply: reply, name=f"scrubber {given}")
+        )
         script = Pipeline(systems=(None, None), refused=is_refusal, endpoints=(None, judge))
         (trial,) = engine_for(pipeline, is_refusal=is_refusal).run(plan(1))
         model = Scripted(lambda _, reply=reply: reply, name=f"model {given}")
@@ -356,8 +416,8 @@ def test_a_step_without_a_text_ends_the_trial(engine_for: EngineMaker) -> None:
 
 
 def test_functions_are_steps_too(engine_for: EngineMaker) -> None:
-    """Sync or async, in a thread, under the deadline; their replies are logged as any other's, and what they raise is
-    an outcome."""
+    """Sync or async, in a thread, under the deadline; their replies are logged as any other's, and
+    what they raise is an outcome."""
 
     async def twice(text: str) -> str:
         return text + text
@@ -365,9 +425,13 @@ def test_functions_are_steps_too(engine_for: EngineMaker) -> None:
     def broken(text: str) -> str:
         raise SystemExit(text)
 
-    (trial,) = engine_for(pipeline_endpoint([shout, twice]).resolved(as_endpoint)).run(plan(1, turns=("ab",)))
+    (trial,) = engine_for(pipeline_endpoint([shout, twice]).resolved(as_endpoint)).run(
+        plan(1, turns=("ab",))
+    )
     assert (trial.replies, trial.cost) == (("AB", "ABAB"), 0)
-    (trial,) = engine_for(pipeline_endpoint([broken, Scripted()]).resolved(as_endpoint)).run(plan(1))
+    (trial,) = engine_for(pipeline_endpoint([broken, Scripted()]).resolved(as_endpoint)).run(
+        plan(1)
+    )
     assert trial.status is Status.ERROR
     assert "SystemExit" in (trial.error or "")
 
@@ -390,7 +454,10 @@ def test_a_pipeline_is_given_one_text(engine_for: EngineMaker) -> None:
 def test_identity_and_price_are_those_of_the_steps() -> None:
     pipeline, scrubber, judge = relay()
     assert pipeline.price is None
-    scrubber.price, judge.price = DOLLAR, Price(input_per_million=2.0, output_per_million=4.0, per_call=0.5)
+    scrubber.price, judge.price = (
+        DOLLAR,
+        Price(input_per_million=2.0, output_per_million=4.0, per_call=0.5),
+    )
     assert pipeline.price == Price(input_per_million=3.0, output_per_million=5.0, per_call=0.5)
     others = [
         pipeline,

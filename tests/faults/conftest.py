@@ -1,4 +1,6 @@
-"""A user's project against a server that fails on demand, and an engine against the same: both come to a Case."""
+"""A user's project against a server that fails on demand, and an engine against the same: both come
+to a Case.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,10 @@ def entry(route: str, server: ModelServer, **more: Any) -> dict[str, Any]:
         "model": "gpt-4o-mini",
         "base_url": server.openai_url if kind == "openai" else server.url,
         "api_key_env": "THE_KEY",
-        "price": {"input_per_million": PRICE.input_per_million, "output_per_million": PRICE.output_per_million},
+        "price": {
+            "input_per_million": PRICE.input_per_million,
+            "output_per_million": PRICE.output_per_million,
+        },
         "default_parameters": {"max_tokens": 400},
         **({"via": "litellm"} if route == "litellm" else {}),
         **more,
@@ -78,8 +83,8 @@ def need(route: str) -> None:
 
 
 class Steady(SimulatedEndpoint):
-    """Answers the same to the same prompt, however often it is asked: a run that was disturbed can be held against one
-    that was not.
+    """Answers the same to the same prompt, however often it is asked: a run that was disturbed can
+    be held against one that was not.
     """
 
     def reply(self, request: Request) -> Reply:
@@ -116,7 +121,11 @@ class Project:
         """The suite, and the endpoint that it asks."""
         need(route)
         self.pytester.makepyfile(test_suite=suite)
-        given = {key: value for key, value in entry(route, self.server, **more).items() if value is not None}
+        given = {
+            key: value
+            for key, value in entry(route, self.server, **more).items()
+            if value is not None
+        }
         text = yaml.safe_dump({"endpoints": [given]})
         self.path.joinpath("endpoints.yaml").write_text(text, encoding="utf-8")
         self.path.joinpath("pytest.ini").write_text(
@@ -124,23 +133,36 @@ class Project:
         )
 
     def run(self, *arguments: str, apart: bool = False, **about: Any) -> Case:
-        """One session: what came of it. *apart* in a process of its own; the ledger is that of all on this run."""
+        """One session: what came of it. *apart* in a process of its own; the ledger is that of all
+        on this run.
+        """
         if not any(argument.startswith("--fairness-resume") for argument in arguments):
             self.started = len(self.server.requests)
         run_folder = self.path / ".fairness"
-        given = frozenset(path for path in given_files(self.path) if not path.is_relative_to(run_folder))
+        given = frozenset(
+            path for path in given_files(self.path) if not path.is_relative_to(run_folder)
+        )
         by_itself = not any(argument.startswith("-n") for argument in arguments)
         command = ("-p", "no:xdist", *arguments) if by_itself else arguments
         if apart or "-n2" in arguments:
             result = self.pytester.runpytest_subprocess("--junitxml=junit.xml", *command)
         else:
-            result = self.pytester.runpytest_inprocess("-W", "default", "--junitxml=junit.xml", *command)
+            result = self.pytester.runpytest_inprocess(
+                "-W", "default", "--junitxml=junit.xml", *command
+            )
         output, junit = result.stdout.str() + result.stderr.str(), self.path / "junit.xml"
-        found = {"output": output, "code": int(result.ret), "seconds": result.duration, "given": given - {junit}}
+        found = {
+            "output": output,
+            "code": int(result.ret),
+            "seconds": result.duration,
+            "given": given - {junit},
+        }
         return self.case(**{**found, "ledger": self.server.requests[self.started :], **about})
 
     def case(self, **about: Any) -> Case:
-        """The Case of whatever has happened so far, by the newest run and the server's whole ledger."""
+        """The Case of whatever has happened so far, by the newest run and the server's whole
+        ledger.
+        """
         usual = {
             "project": self.path,
             "run": newest_run(self.path),
@@ -201,9 +223,19 @@ def cells(count: int, tag: str = "") -> list[PlannedTrial]:
 
 def message(content: Any, reason: Any = "stop", **more: Any) -> dict[str, Any]:
     """A chat completion with *content*."""
-    choice = {"index": 0, "message": {"role": "assistant", "content": content, **more}, "finish_reason": reason}
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": content, **more},
+        "finish_reason": reason,
+    }
     usage = {"prompt_tokens": 20, "completion_tokens": 5}
-    return {"id": "1", "object": "chat.completion", "model": "gpt-4o-mini", "choices": [choice], "usage": usage}
+    return {
+        "id": "1",
+        "object": "chat.completion",
+        "model": "gpt-4o-mini",
+        "choices": [choice],
+        "usage": usage,
+    }
 
 
 @dataclass
@@ -263,7 +295,8 @@ def ask(tmp_path: Path, server: ModelServer) -> Ask:
             # Several may be asking at once, each in words of its own.
             ledger=[request for request in server.requests[before:] if request.prompt in prompts],
             planned=len(plan),
-            output=str(requested.error or "") + "".join(trial.error or "" for trial in requested.trials),
+            output=str(requested.error or "")
+            + "".join(trial.error or "" for trial in requested.trials),
             seconds=time.monotonic() - started,
             **{"price": PRICE, "secrets": (KEY,), "cap": options.get("max_cost"), **(case or {})},
         )

@@ -1,11 +1,13 @@
-"""What must hold after every fault, whatever the fault was: seven oracles, each a function, and all of them together.
+"""What must hold after every fault, whatever the fault was: seven oracles, each a function, and all
+of them together.
 
-A :class:`Case` is what somebody outside saw of a session (or of an engine): its project folder, the run's folder, what
-the other side received, what was printed, how it ended and how long it took. Every oracle raises AssertionError with
-what it found; none reads anything but files, the other side's ledger and the output.
+A :class:`Case` is what somebody outside saw of a session (or of an engine): its project folder, the
+run's folder, what the other side received, what was printed, how it ended and how long it took.
+Every oracle raises AssertionError with what it found; none reads anything but files, the other
+side's ledger and the output.
 
-The ledger is kept by the prompt: it is the marker that every route carries to the other side, and each cell of the
-designs used here has a text of its own.
+The ledger is kept by the prompt: it is the marker that every route carries to the other side, and
+each cell of the designs used here has a text of its own.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from tests.support.runs import records
 from tests.support.servers import Received
 
 MARK = "[redacted]"
-#: Seconds that a session may take beyond what it declared: loaded machines are slow, and that is no fault.
+#: Seconds that a session may take beyond what it declared: loaded machines are slow, and that is no
+#: fault.
 GRACE = 20.0
 
 
@@ -45,11 +48,12 @@ class Called:
 class Case:
     """One session, or several on one run, as seen from outside.
 
-    The files of *project* are searched; *run* is None where the session ended before it had a folder. *ledger*: what
-    the other side received, in order; *planned*: how many trials there should be, None to read it from the log's
-    designs. *code* is None where an engine was asked, not a session. *price* and *cap* in US dollars. *secrets* may
-    stand nowhere, *prompts* in the run's folder alone, anything in files that were *given*. *repeats*: how many billed
-    requests a trial's turn may have, more than 1 where a policy for paying again was chosen.
+    The files of *project* are searched; *run* is None where the session ended before it had a
+    folder. *ledger*: what the other side received, in order; *planned*: how many trials there
+    should be, None to read it from the log's designs. *code* is None where an engine was asked, not
+    a session. *price* and *cap* in US dollars. *secrets* may stand nowhere, *prompts* in the run's
+    folder alone, anything in files that were *given*. *repeats*: how many billed requests a trial's
+    turn may have, more than 1 where a policy for paying again was chosen.
     """
 
     project: Path
@@ -87,10 +91,12 @@ def check(case: Case, *, oracles: str = "1234567") -> None:
 
 
 def every_byte_is_logged(case: Case) -> None:
-    """O1: what the other side sent of each answer is in the log, byte for byte, secrets replaced by a mark.
+    """O1: what the other side sent of each answer is in the log, byte for byte, secrets replaced by
+    a mark.
 
-    An answer that broke off, or that we stopped reading (deadline, size), is there as far as it came: a beginning of
-    what was sent, and no less than all but the last few bytes where the log does not say that it was cut at the limit.
+    An answer that broke off, or that we stopped reading (deadline, size), is there as far as it
+    came: a beginning of what was sent, and no less than all but the last few bytes where the log
+    does not say that it was cut at the limit.
     """
     sent: dict[str, list[Called | Received]] = defaultdict(list)
     for request in case.ledger:
@@ -109,7 +115,8 @@ def every_byte_is_logged(case: Case) -> None:
             for secret in case.secrets:
                 expected = expected.replace(secret, MARK)
             assert any(_logged_as(body, expected, request.whole) for body in there), (
-                f"O1: of the answer to {prompt[:60]!r} the log has other bytes: {expected[:80]!r}, {there[0][:80]!r}"
+                f"O1: of the answer to {prompt[:60]!r} the log has other bytes: {expected[:80]!r}, "
+                f"{there[0][:80]!r}"
             )
 
 
@@ -131,9 +138,11 @@ def _prompt_of(request_body: str) -> str:
 
 
 def nothing_paid_twice(case: Case) -> None:
-    """O2: no prompt was billed more often than it has trials (times ``repeats``), and none asked without a record.
+    """O2: no prompt was billed more often than it has trials (times ``repeats``), and none asked
+    without a record.
 
-    What was asked again is a numbered attempt in the log; attempts of one trial have numbers of their own.
+    What was asked again is a numbered attempt in the log; attempts of one trial have numbers of
+    their own.
     """
     keys: dict[str, set[str]] = defaultdict(set)
     for record in case.of("trial"):
@@ -144,14 +153,17 @@ def nothing_paid_twice(case: Case) -> None:
             keys[_prompt_of(attempt["wire"]["request_body"])].add(attempt["key"])
     billed = Counter(request.prompt for request in case.ledger if request.billed)
     for prompt, count in billed.items():
-        assert count <= max(1, len(keys[prompt])) * case.repeats, f"O2: {prompt[:60]!r} was billed {count} times"
+        assert count <= max(1, len(keys[prompt])) * case.repeats, (
+            f"O2: {prompt[:60]!r} was billed {count} times"
+        )
     attempts = [(record["key"], record["attempt"]) for record in case.of("attempt")]
     again = [pair for pair, count in Counter(attempts).items() if count > 1]
     assert not again, f"O2: two attempts have one number: {again[:3]}"
     announced = {(record["key"], record["attempt"]) for record in case.of("sent")}
     known = announced | set(attempts)
     assert len(case.ledger) <= len(known), (
-        f"O2: {len(case.ledger)} requests arrived, the log knows of {len(known)}: some left without a record"
+        f"O2: {len(case.ledger)} requests arrived, the log knows of {len(known)}: some left "
+        "without a record"
     )
 
 
@@ -159,7 +171,9 @@ def nothing_paid_twice(case: Case) -> None:
 
 
 def money_is_accounted_for(case: Case) -> None:
-    """O3: the log's cost is at least what the other side bills for it, and no more than the cap; never negative."""
+    """O3: the log's cost is at least what the other side bills for it, and no more than the cap;
+    never negative.
+    """
     costs = [attempt["cost"] for attempt in case.of("attempt") if attempt["cost"] is not None]
     assert all(cost >= 0 for cost in costs), f"O3: a negative cost: {min(costs)}"
     if case.price is None:
@@ -178,9 +192,15 @@ def money_is_accounted_for(case: Case) -> None:
 
 
 def _lost(case: Case) -> set[str]:
-    """Prompts that were sent by a process that died with them: their reservations stand in the run's account."""
+    """Prompts that were sent by a process that died with them: their reservations stand in the
+    run's account.
+    """
     ended = {(record["key"], record["attempt"]) for record in case.of("attempt")}
-    lost = {record["key"] for record in case.of("sent") if (record["key"], record["attempt"]) not in ended}
+    lost = {
+        record["key"]
+        for record in case.of("sent")
+        if (record["key"], record["attempt"]) not in ended
+    }
     return {
         turn["content"]
         for record in case.of("trial")
@@ -194,12 +214,12 @@ def _lost(case: Case) -> set[str]:
 
 
 def canaries_stay_home(case: Case) -> None:
-    """O4: no secret, in any of its spellings and in whatever case, in any file of the project or in the output; no
-    prompt outside the runs.
+    """O4: no secret, in any of its spellings and in whatever case, in any file of the project or in
+    the output; no prompt outside the runs.
 
-    The policy: keys, headers that are not on the allow-list and passwords in addresses appear nowhere. Prompts appear
-    in the folders of runs (log and report), and nowhere else: not on the terminal, in JUnit's file, in baselines
-    or in pytest's cache.
+    The policy: keys, headers that are not on the allow-list and passwords in addresses appear
+    nowhere. Prompts appear in the folders of runs (log and report), and nowhere else: not on the
+    terminal, in JUnit's file, in baselines or in pytest's cache.
     """
     spellings = [(secret, form) for secret in case.secrets for form in _spellings(secret)]
     for path, data in _files(case):
@@ -218,7 +238,12 @@ def canaries_stay_home(case: Case) -> None:
 
 def _files(case: Case) -> Iterator[tuple[Path, bytes]]:
     for path in sorted(case.project.rglob("*")):
-        if path.is_file() and not path.is_symlink() and path not in case.given and path.suffix != ".pyc":
+        if (
+            path.is_file()
+            and not path.is_symlink()
+            and path not in case.given
+            and path.suffix != ".pyc"
+        ):
             yield path, path.read_bytes()
 
 
@@ -227,7 +252,9 @@ def _spellings(secret: str) -> set[bytes]:
     odd = {letter for letter in secret if not letter.isalnum() and letter not in "-_."}
 
     def spelt(pattern: str) -> bytes:
-        return "".join(pattern.format(ord(letter)) if letter in odd else letter for letter in secret).encode()
+        return "".join(
+            pattern.format(ord(letter)) if letter in odd else letter for letter in secret
+        ).encode()
 
     forms = {
         data,
@@ -245,7 +272,8 @@ def _spellings(secret: str) -> set[bytes]:
 
 
 def all_recorded_or_red(case: Case) -> None:
-    """O5: every planned trial has its outcome in the log and every collected test its place in findings.json.
+    """O5: every planned trial has its outcome in the log and every collected test its place in
+    findings.json.
 
     Where not, the session's exit status is something else than 0.
     """
@@ -253,21 +281,35 @@ def all_recorded_or_red(case: Case) -> None:
     uses = {(record["key"], record["cell"]["id"]) for record in case.of("use")}
     recorded = len({record["key"] for record in case.of("trial")}) + len(uses)
     findings = None if case.run is None else case.run / "findings.json"
-    missing = json.loads(findings.read_text("utf-8")).get("missing", []) if findings and findings.is_file() else []
+    missing = (
+        json.loads(findings.read_text("utf-8")).get("missing", [])
+        if findings and findings.is_file()
+        else []
+    )
     if case.code is not None and (recorded < planned or missing or case.run is None):
-        assert case.code != 0, f"O5: {recorded} of {planned} trials recorded, missing tests {missing}: and exit 0"
-    assert recorded <= planned or case.planned is None, f"O5: {recorded} trials recorded, {planned} planned"
+        assert case.code != 0, (
+            f"O5: {recorded} of {planned} trials recorded, missing tests {missing}: and exit 0"
+        )
+    assert recorded <= planned or case.planned is None, (
+        f"O5: {recorded} trials recorded, {planned} planned"
+    )
 
 
 def _planned(case: Case) -> int:
-    """Trials that the designs in the log come to: a sample counts once, however many processes noted it."""
+    """Trials that the designs in the log come to: a sample counts once, however many processes
+    noted it.
+    """
     designs = {
-        json.dumps([record[key] for key in ("test", "tier", "part", "cell_ids", "parameters")]): record
+        json.dumps(
+            [record[key] for key in ("test", "tier", "part", "cell_ids", "parameters")]
+        ): record
         for record in case.of("design")
     }
     shared: dict[str, int] = {}
     for record in designs.values():  # tests that ask the same thing share its trials
-        trials = json.dumps([record["prompts"], record["parameters"], record["identity"], record["part"]])
+        trials = json.dumps(
+            [record["prompts"], record["parameters"], record["identity"], record["part"]]
+        )
         shared[trials] = max(shared.get(trials, 0), record["cells"] * record["repetitions"])
     return sum(shared.values())
 
@@ -276,35 +318,49 @@ def _planned(case: Case) -> int:
 
 
 def ended_in_time(case: Case) -> None:
-    """O6: the whole took no longer than its declared deadline, and a grace that is generous to slow machines."""
-    assert case.seconds <= case.deadline + GRACE, f"O6: {case.seconds:.1f} s, where {case.deadline:.1f} s were declared"
+    """O6: the whole took no longer than its declared deadline, and a grace that is generous to slow
+    machines.
+    """
+    assert case.seconds <= case.deadline + GRACE, (
+        f"O6: {case.seconds:.1f} s, where {case.deadline:.1f} s were declared"
+    )
 
 
 # ---------------------------------------------------------------- O7
 
 
 def log_verifies(case: Case) -> None:
-    """O7, first half: every record of every log is intact, chained to the one before, and anchored in the manifest."""
+    """O7, first half: every record of every log is intact, chained to the one before, and anchored
+    in the manifest.
+    """
     if case.run is not None and (case.run / "run.sqlite3").exists():
         with reading(case.run):
             pass
 
 
 def statistics(run: Path) -> list[dict[str, Any]]:
-    """What the newest session on *run* concluded: its findings without what tells one session from another."""
+    """What the newest session on *run* concluded: its findings without what tells one session from
+    another.
+    """
     left_out = ("replayed", "notes", "explanation", "nodeid", "test_id", "test_module", "details")
     found = json.loads((run / "findings.json").read_text(encoding="utf-8"))["findings"]
-    return [{key: value for key, value in finding.items() if key not in left_out} for finding in found]
+    return [
+        {key: value for key, value in finding.items() if key not in left_out} for finding in found
+    ]
 
 
 def same_statistics(run: Path, other: Path) -> None:
-    """O7, second half: *run* (resumed, replayed, merged) comes to the findings of *other* (undisturbed), to the bit."""
+    """O7, second half: *run* (resumed, replayed, merged) comes to the findings of *other*
+    (undisturbed), to the bit.
+    """
     mine, theirs = statistics(run), statistics(other)
     assert mine, "O7: no finding to compare"
     assert len(mine) == len(theirs), f"O7: {len(mine)} findings, {len(theirs)} undisturbed"
     for one, two in zip(mine, theirs, strict=True):
         differing = sorted(key for key in {*one, *two} if one.get(key) != two.get(key))
-        values = [f"{key}: {str(one.get(key))[:120]} ≠ {str(two.get(key))[:120]}" for key in differing]
+        values = [
+            f"{key}: {str(one.get(key))[:120]} ≠ {str(two.get(key))[:120]}" for key in differing
+        ]
         assert not values, f"O7: the findings differ in {'; '.join(values)}"
 
 

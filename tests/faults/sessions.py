@@ -1,4 +1,6 @@
-"""Sessions of a user in processes of their own, to be killed, interrupted and waited for; each comes to a Case."""
+"""Sessions of a user in processes of their own, to be killed, interrupted and waited for; each
+comes to a Case.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +23,26 @@ ROOT = Path(__file__).parents[2]
 
 
 class Background:
-    """A session of *project* with *arguments*, begun in a process group of its own, as a terminal would begin it."""
+    """A session of *project* with *arguments*, begun in a process group of its own, as a terminal
+    would begin it.
+    """
 
-    def __init__(self, project: Project, *arguments: str, env: Mapping[str, str] | None = None, **more: Any) -> None:
+    def __init__(
+        self, project: Project, *arguments: str, env: Mapping[str, str] | None = None, **more: Any
+    ) -> None:
         self.project = project
         self._started = time.monotonic()
-        mode = () if any(argument.startswith("-n") for argument in arguments) else ("-p", "no:xdist")
+        mode = (
+            () if any(argument.startswith("-n") for argument in arguments) else ("-p", "no:xdist")
+        )
         self.process = subprocess.Popen(
             [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *mode, *arguments],
             cwd=project.path,
-            env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}", **(env or {})},
+            env={
+                **os.environ,
+                "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
+                **(env or {}),
+            },
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -39,7 +51,9 @@ class Background:
         )
 
     def until(self, so: Callable[[], bool], what: str) -> None:
-        """Wait until it is *so*; a session that ends before, or never gets there, fails the test with its output."""
+        """Wait until it is *so*; a session that ends before, or never gets there, fails the test
+        with its output.
+        """
         end = time.monotonic() + 60
         while not so():
             if self.process.poll() is not None or time.monotonic() > end:
@@ -79,4 +93,6 @@ class Background:
             pytest.fail(f"it never ended: {self.process.communicate()[0].decode()}")
         seconds = time.monotonic() - self._started
         code = self.process.returncode
-        return self.project.case(output=output, code=code, seconds=seconds, deadline=deadline, **about)
+        return self.project.case(
+            output=output, code=code, seconds=seconds, deadline=deadline, **about
+        )

@@ -1,4 +1,6 @@
-"""F52 and F58 of the catalogue in docs/reliability.md: secrets on the command line, and settings that approve."""
+"""F52 and F58 of the catalogue in docs/reliability.md: secrets on the command line, and settings
+that approve.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,12 @@ from .oracles import check
 # ---------------------------------------------------------------- F52: secrets on the command line
 
 #: What a project's own options are given, none of which may be read anywhere afterwards.
-SECRETS = ("sk-canary-777-0123456789", "plain-Secret-Value-77", "hunter2-of-the-database", "tok3n-in-a-query")
+SECRETS = (
+    "sk-canary-777-0123456789",
+    "plain-Secret-Value-77",
+    "hunter2-of-the-database",
+    "tok3n-in-a-query",
+)
 OPTIONS = """
 import pytest
 
@@ -38,28 +45,44 @@ GIVEN = (
 
 @pytest.mark.parametrize("mode", [[], ["-n2"]], ids=["plain", "n2"])
 def test_f52_secrets_on_the_command_line(project: Project, mode: list[str]) -> None:
-    """They reach no manifest, finding, report, log or terminal; also where the application says them in an error. The
-    command is recorded as it was typed, but for them: with workers, too. No file of the run that is shown around holds
-    the way to the project's folder."""
+    """They reach no manifest, finding, report, log or terminal; also where the application says
+    them in an error. The command is recorded as it was typed, but for them: with workers, too. No
+    file of the run that is shown around holds the way to the project's folder."""
     project.write(SUITE + "    assert not trials.attrs, __file__\n")
     project.path.joinpath("conftest.py").write_text(OPTIONS, encoding="utf-8")
     project.path.joinpath("pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     places = {"run_dir": ".fairness/runs", "baseline_dir": "approved"}
-    ini = [f"--override-ini=fairness_{name}={project.path / place}" for name, place in places.items()]
+    ini = [
+        f"--override-ini=fairness_{name}={project.path / place}" for name, place in places.items()
+    ]
     case = project.run(
-        *mode, *GIVEN, *ini, "-k", "tone", "test_suite.py", ledger=[], price=None, secrets=SECRETS, prompts=()
+        *mode,
+        *GIVEN,
+        *ini,
+        "-k",
+        "tone",
+        "test_suite.py",
+        ledger=[],
+        price=None,
+        secrets=SECRETS,
+        prompts=(),
     )
     assert case.code == 1
     assert case.run is not None
     assert [record for record in case.of("trial") if record["status"] == "error"]
     check(case, oracles="34567")
-    shown = {name: (case.run / name).read_text("utf-8") for name in ("manifest.json", "findings.json", "report.html")}
+    shown = {
+        name: (case.run / name).read_text("utf-8")
+        for name in ("manifest.json", "findings.json", "report.html")
+    }
     manifest = json.loads(shown["manifest.json"])
     command = " ".join(manifest["command"])
     assert " ".join(mode) in command
     assert command.endswith(
-        "--my-api-key [redacted] --other-token=[redacted] --service-url [redacted] --database=[redacted] "
-        "--override-ini=fairness_run_dir=.fairness/runs --override-ini=fairness_baseline_dir=approved -k tone "
+        "--my-api-key [redacted] --other-token=[redacted] --service-url [redacted] "
+        "--database=[redacted] "
+        "--override-ini=fairness_run_dir=.fairness/runs "
+        "--override-ini=fairness_baseline_dir=approved -k tone "
         "test_suite.py"
     )
     assert command in shown["report.html"]
@@ -77,7 +100,9 @@ BASELINE = SUITE.replace(
 
 def baselines(project: Project) -> list[str]:
     """The approved baselines of the project."""
-    return sorted(str(path.relative_to(project.path)) for path in project.path.glob("baselines/**/*.json"))
+    return sorted(
+        str(path.relative_to(project.path)) for path in project.path.glob("baselines/**/*.json")
+    )
 
 
 INI = {
@@ -107,7 +132,9 @@ def test_f58_the_ini_file_approves_nothing(project: Project, mode: list[str]) ->
 
 
 def test_f58_who_types_it_approves(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On the command line, in either spelling; neither in the environment, nor as an ini value given with ``-o``."""
+    """On the command line, in either spelling; neither in the environment, nor as an ini value
+    given with ``-o``.
+    """
     project.write(BASELINE)
     monkeypatch.setenv("PYTEST_ADDOPTS", "--fairness-approve-in-ci")
     case = project.run()

@@ -1,9 +1,10 @@
-"""F39 to F49: hostile content, configuration that is wrong or clever, and replays that must not be more than that.
+"""F39 to F49: hostile content, configuration that is wrong or clever, and replays that must not be
+more than that.
 
-Each number has one test that names it, in a user's session where it is about one. What is compared with properties, or
-piece by piece, lies beside the piece: ``tests/reports/test_escaping.py``, ``tests/reports/test_html.py``,
-``tests/test_safe_yaml.py``, ``tests/design/test_templates.py``, ``tests/endpoints/test_config.py`` and
-``tests/baselines/``.
+Each number has one test that names it, in a user's session where it is about one. What is compared
+with properties, or piece by piece, lies beside the piece: ``tests/reports/test_escaping.py``,
+``tests/reports/test_html.py``, ``tests/test_safe_yaml.py``, ``tests/design/test_templates.py``,
+``tests/endpoints/test_config.py`` and ``tests/baselines/``.
 """
 
 from __future__ import annotations
@@ -51,10 +52,12 @@ MARKUP = (
     '<a href="javascript:alert(4)">x</a><style>*{display:none}</style>" onmouseover="alert(5)'
 )
 CONTROLS = (
-    "\x1b]0;owned\x07\x1b]52;c;ZXZpbA==\x07\x1b]8;;http://evil\x07\x1b[2J\rX \u202egnp.exe \u200b\x00\u2028\u0085\ud800"
+    "\x1b]0;owned\x07\x1b]52;c;ZXZpbA==\x07\x1b]8;;http://evil\x07\x1b[2J\rX \u202egnp.exe "
+    "\u200b\x00\u2028\u0085\ud800"
 )
 COMMANDS = (
-    "::set-output name=a::b\n::add-mask::e\n  ::error::gone\n##[error]gone\n##vso[task.complete]gone\n```\n# big\n"
+    "::set-output name=a::b\n::add-mask::e\n  "
+    "::error::gone\n##[error]gone\n##vso[task.complete]gone\n```\n# big\n"
     "<!channel> @everyone [x](http://evil) `rm`\n##teamcity[buildStop]"
 )
 HOSTILE = f"{MARKUP}\n{COMMANDS}\n{CONTROLS}"
@@ -101,8 +104,12 @@ def test_finds(trials, text):
 
 
 @pytest.fixture(params=[(), ("-n2",)], ids=["plain", "n2"])
-def shown(request: pytest.FixtureRequest, project: Project, monkeypatch: pytest.MonkeyPatch) -> Case:
-    """A session in which every reply is hostile and everything is done with it, with all reports there are."""
+def shown(
+    request: pytest.FixtureRequest, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> Case:
+    """A session in which every reply is hostile and everything is done with it, with all reports
+    there are.
+    """
     project.write(SHOWS)
     project.server.then(*[Fault(body=message(HOSTILE))] * 10)
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
@@ -114,9 +121,10 @@ def shown(request: pytest.FixtureRequest, project: Project, monkeypatch: pytest.
 
 
 def test_f39_f40_f42_a_session_obeys_nothing_that_a_model_writes(shown: Case) -> None:
-    """F39, F40, F42: markup, control codes and commands of build servers in replies, ids, group and class names,
-    messages and logs. The terminal shows them, JUnit's file parses, both HTML reports are inert, and the log has the
-    exact text; nothing is lost, and no red test turns green, with workers or without."""
+    """F39, F40, F42: markup, control codes and commands of build servers in replies, ids, group and
+    class names, messages and logs. The terminal shows them, JUnit's file parses, both HTML reports
+    are inert, and the log has the exact text; nothing is lost, and no red test turns green, with
+    workers or without."""
     check(shown)
     assert re.search(r"3 failed, 1 skipped", shown.output)
     _terminal_is_inert(shown.output)
@@ -134,11 +142,19 @@ def test_f39_f40_f42_a_session_obeys_nothing_that_a_model_writes(shown: Case) ->
 
 
 def _terminal_is_inert(output: str) -> None:
-    obeyed = {c for c in output if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")} - {"\n", "\t"}
+    obeyed = {c for c in output if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")} - {
+        "\n",
+        "\t",
+    }
     assert not obeyed, obeyed
-    commands = [text for text in output.splitlines() if re.match(r"\s*::|.*##(\[|vso|teamcity)", text)]
+    commands = [
+        text for text in output.splitlines() if re.match(r"\s*::|.*##(\[|vso|teamcity)", text)
+    ]
     # Ours: a finding's and two of tests without one, whose texts are hostile.
-    places = [re.match(r"::error file=test_suite\.py,line=\d+,title=[^:,]*::(?!:).*alert", text) for text in commands]
+    places = [
+        re.match(r"::error file=test_suite\.py,line=\d+,title=[^:,]*::(?!:).*alert", text)
+        for text in commands
+    ]
     assert [place is not None for place in places] == [True] * 3, commands
 
 
@@ -153,7 +169,9 @@ def _junit_parses(path: Path) -> None:
     suites = JUnitXml.fromfile(str(path))
     assert (suites.tests, suites.failures, suites.errors, suites.skipped) == (4, 3, 0, 1)
     cases = [case for suite in suites for case in suite]
-    assert any("alert(1)" in entry.value for case in cases for entry in case.child(Properties) or ())
+    assert any(
+        "alert(1)" in entry.value for case in cases for entry in case.child(Properties) or ()
+    )
     assert all(case.result[0].message for case in cases)
 
 
@@ -163,13 +181,19 @@ def _page_is_inert(text: str) -> None:
     tags = {tag for tag, _ in page.elements}
     assert not tags & {"script", "img", "iframe", "object", "link", "base", "form"}
     for _, attributes in page.elements:
-        assert not [name for name in attributes if name.startswith("on") or name in ("src", "action", "style")]
+        assert not [
+            name
+            for name in attributes
+            if name.startswith("on") or name in ("src", "action", "style")
+        ]
         assert not (attributes.get("href") or "").startswith("javascript:")
     _text_is_inert(text)
 
 
 def _foreign_page_is_inert(text: str) -> None:
-    """pytest-html hands rows over as JSON in an attribute, and some of it to innerHTML (pytest-html#1024)."""
+    """pytest-html hands rows over as JSON in an attribute, and some of it to innerHTML
+    (pytest-html#1024).
+    """
     found = re.search(r'data-jsonblob="([^"]*)"', text)
     assert found is not None
     blob = html.unescape(found[1])
@@ -216,39 +240,72 @@ TEXTS = st.text(st.characters(exclude_categories=()), max_size=60)
 
 
 @given(texts=st.lists(TEXTS, min_size=1, max_size=4))
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_f40_any_text_survives_every_sink(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
-    """F40: any text, lone surrogates included, comes back from the log as it was; the report is well formed with it,
-    and an XML parser reads what JUnit's file is given."""
+@settings(
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_f40_any_text_survives_every_sink(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str]
+) -> None:
+    """F40: any text, lone surrogates included, comes back from the log as it was; the report is
+    well formed with it, and an XML parser reads what JUnit's file is given."""
     from pytest_fairness.reports.findings_json import write_results
     from pytest_fairness.reports.html import write_html
     from pytest_fairness.runs.manifest import read_manifest
 
     root = tmp_path_factory.mktemp("runs")
     answers = iter(texts * 2)
-    endpoint = Scripted(lambda _: Reply(text=next(answers), usage=Usage(input_tokens=1, output_tokens=1)))
-    planned = [PlannedTrial(cell=cell(turns=(text or "-",)), repetition=number) for number, text in enumerate(texts)]
+    endpoint = Scripted(
+        lambda _: Reply(text=next(answers), usage=Usage(input_tokens=1, output_tokens=1))
+    )
+    planned = [
+        PlannedTrial(cell=cell(turns=(text or "-",)), repetition=number)
+        for number, text in enumerate(texts)
+    ]
     with open_store(root, "session") as store, Engine(endpoint, store, concurrency=1) as engine:
         trials = engine.run(planned)
         store.update_manifest(id=store.directory.name)
     assert sorted(trial.reply or "" for trial in trials) == sorted(texts)
-    assert sorted(trial.reply or "" for trial in read_trials(store.directory).values()) == sorted(texts)
-    requested = [record["messages"][-1]["content"] for record in RunReader.open(store.directory).all_records()]
+    assert sorted(trial.reply or "" for trial in read_trials(store.directory).values()) == sorted(
+        texts
+    )
+    requested = [
+        record["messages"][-1]["content"]
+        for record in RunReader.open(store.directory).all_records()
+    ]
     assert sorted(requested) == sorted(text or "-" for text in texts)
-    items: list[Any] = [{"nodeid": text, "outcome": "failed", "message": text, "findings": []} for text in texts]
-    write_results(store.directory, read_manifest(store.directory), {"items": items, "findings": [], "missing": []})
+    items: list[Any] = [
+        {"nodeid": text, "outcome": "failed", "message": text, "findings": []} for text in texts
+    ]
+    write_results(
+        store.directory,
+        read_manifest(store.directory),
+        {"items": items, "findings": [], "missing": []},
+    )
     _page_is_inert(write_html(store.directory).read_text(encoding="utf-8"))
     for text in texts:
         element = ET.Element("property", value=terminal(text))
         assert ET.fromstring(ET.tostring(element)).get("value") is not None
 
 
-FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\x00=1", " =1", '"=1', "\uff1d1", "=cmd|'/c calc'!A1"]
+FORMULAS = [
+    "=1+1",
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    "\x00=1",
+    " =1",
+    '"=1',
+    "\uff1d1",
+    "=cmd|'/c calc'!A1",
+]
 
 
 def test_f41_cells_of_a_table_are_no_formulas() -> None:
-    """F41: no report of ours is a CSV file. What writes one (the function is there for it) marks every opening of a
-    formula, and keeps delimiters and new lines in their cell; the log has the text as it was."""
+    """F41: no report of ours is a CSV file. What writes one (the function is there for it) marks
+    every opening of a formula, and keeps delimiters and new lines in their cell; the log has the
+    text as it was."""
     buffer = io.StringIO()
     csv.writer(buffer).writerows([[csv_cell(text), csv_cell('a",\n;b')] for text in FORMULAS])
     rows = list(csv.reader(io.StringIO(buffer.getvalue())))
@@ -259,15 +316,22 @@ def test_f41_cells_of_a_table_are_no_formulas() -> None:
 
 
 CLEVER = [
-    *["{0.__class__.__init__.__globals__}", "{name.__class__}", "{name[0]}", "{name!r}", "{name!r:>999999999}"],
+    *[
+        "{0.__class__.__init__.__globals__}",
+        "{name.__class__}",
+        "{name[0]}",
+        "{name!r}",
+        "{name!r:>999999999}",
+    ],
     *["{name:>99}", "{{name}}"],
 ]
 INNOCENT = ["{% for x in y %}", "$(id)", "%(name)s", "`id`", "$HOME", '{"a": 1}', "{{7*7}}", "{}"]
 
 
 def test_f43_templates_are_no_programs(project: Project) -> None:
-    """F43: attributes, indices, conversions and format specifications are refused with their place, before anything is
-    asked; what other languages would read is sent as it stands; a value that looks like a slot stays a value."""
+    """F43: attributes, indices, conversions and format specifications are refused with their place,
+    before anything is asked; what other languages would read is sent as it stands; a value that
+    looks like a slot stays a value."""
     for field in CLEVER:
         with pytest.raises(UsageError, match="template"):
             Template("t", f"Write about {{name}}.\n{field}")
@@ -294,8 +358,9 @@ YAML = {
 
 
 def test_f44_yaml_is_plain_data(project: Project) -> None:
-    """F44: what is clever in a file of endpoints is refused with its line, and nothing is asked. What YAML 1.1 would
-    read as False, numbers, times and dates stays text; a file of 50 MB is not read to its end."""
+    """F44: what is clever in a file of endpoints is refused with its line, and nothing is asked.
+    What YAML 1.1 would read as False, numbers, times and dates stays text; a file of 50 MB is not
+    read to its end."""
     names = ["NO", "No", "off", "1e3", "012", "1:30", "2026-01-01", "0x1f", "~", ".inf", "1_000"]
     assert parse("\n".join(f"- {name}" for name in names), "names.yaml").data == names
     huge = project.path / "huge.yaml"
@@ -318,7 +383,23 @@ def test_f44_yaml_is_plain_data(project: Project) -> None:
 
 
 APPROVE = ("--fairness-approve", "--fairness-justification", "first")
-IDS = ["../../x", "/etc/x", "C:\\x", "a\x00b", ".", "..", " ", "x" * 5000, "ｘ", "x", "X", "--opt", "con", "a/b", "a:b"]
+IDS = [
+    "../../x",
+    "/etc/x",
+    "C:\\x",
+    "a\x00b",
+    ".",
+    "..",
+    " ",
+    "x" * 5000,
+    "ｘ",
+    "x",
+    "X",
+    "--opt",
+    "con",
+    "a/b",
+    "a:b",
+]
 BASELINES = f"""
 import pandas as pd, pytest
 from pytest_fairness import assert_baseline
@@ -333,28 +414,34 @@ def test_kept(text, request):
 
 
 def test_f45_ids_are_no_paths(project: Project) -> None:
-    """F45: whatever ids look like, the files named after them are plain names inside the project, one for each; names
-    of runs and of templates that are paths or options are refused."""
+    """F45: whatever ids look like, the files named after them are plain names inside the project,
+    one for each; names of runs and of templates that are paths or options are refused."""
     project.write(BASELINES)
-    before = {path for path in project.path.parent.rglob("*") if not path.is_relative_to(project.path)}
+    before = {
+        path for path in project.path.parent.rglob("*") if not path.is_relative_to(project.path)
+    }
     case = project.run(*APPROVE, planned=0)
     assert case.code == 0, case.output
     files = sorted(path.name for path in (project.path / "baselines").glob("*.json"))
     assert len({name.lower() for name in files}) == len(IDS)
     assert all(re.fullmatch(r"[a-z0-9_][a-z0-9_.-]{0,250}\.json", name) for name in files), files
-    outside = {path for path in project.path.parent.rglob("*") if not path.is_relative_to(project.path)}
+    outside = {
+        path for path in project.path.parent.rglob("*") if not path.is_relative_to(project.path)
+    }
     assert outside == before
     for id_ in ("../x", "/x", ".", "", "x" * 5000, "a\x00b", "--opt"):
         with pytest.raises(UsageError):
             Template(id_, "Write about {name}.") if id_ != "--opt" else Template("-opt", "{name}")
     for option in ("replay=../../x", "resume=/etc", "replay=--opt", "resume=."):
-        assert project.run(f"--fairness-{option}", planned=0).code == pytest.ExitCode.USAGE_ERROR, option
+        assert project.run(f"--fairness-{option}", planned=0).code == pytest.ExitCode.USAGE_ERROR, (
+            option
+        )
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links and pipes of POSIX")
 def test_f46_links_are_not_followed(project: Project, tmp_path: Path) -> None:
-    """F46: in the place of a run's log lies a link or a pipe: it is refused by its name, what it leads to is not
-    touched, and nothing more is paid for."""
+    """F46: in the place of a run's log lies a link or a pipe: it is refused by its name, what it
+    leads to is not touched, and nothing more is paid for."""
     project.write()
     first = project.run("--fairness-smoke")
     check(first)
@@ -370,7 +457,9 @@ def test_f46_links_are_not_followed(project: Project, tmp_path: Path) -> None:
         log.unlink()
         deed()
         # Not through a Case, which would read the pipe.
-        result = project.pytester.runpytest_inprocess("-W", "default", "-p", "no:xdist", "--fairness-resume", "last")
+        result = project.pytester.runpytest_inprocess(
+            "-W", "default", "-p", "no:xdist", "--fairness-resume", "last"
+        )
         assert result.ret not in (0, None)
         output = result.stdout.str() + result.stderr.str()
         assert re.search(r"trials\.jsonl .*(link|plain file)", output), output
@@ -380,8 +469,8 @@ def test_f46_links_are_not_followed(project: Project, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="links of POSIX")
 def test_f46_a_folder_of_runs_that_leads_elsewhere(project: Project, tmp_path: Path) -> None:
-    """F46: the folder of runs is a link out of the project: refused before anything is asked. So is a baseline's file,
-    which is not written through.
+    """F46: the folder of runs is a link out of the project: refused before anything is asked. So is
+    a baseline's file, which is not written through.
     """
     project.write()
     (project.path / ".fairness").mkdir()
@@ -411,9 +500,11 @@ ONE_BASELINE = BASELINES.replace(repr(IDS), "['a', 'b']").replace(
 )
 
 
-def test_f47_a_baseline_that_cannot_be_trusted_is_none(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """F47: the test fails and says what is wrong with the file; nothing is approved by running, and approving a part of
-    the tests deletes nothing. CI approves only when it is allowed to."""
+def test_f47_a_baseline_that_cannot_be_trusted_is_none(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """F47: the test fails and says what is wrong with the file; nothing is approved by running, and
+    approving a part of the tests deletes nothing. CI approves only when it is allowed to."""
     project.write(ONE_BASELINE)
     assert project.run(*APPROVE, planned=0).code == 0
     folder = project.path / "baselines"
@@ -454,9 +545,9 @@ CONFIGS: dict[str, Any] = {
 
 
 def test_f48_only_known_keys_are_taken(project: Project, tmp_path: Path) -> None:
-    """F48: what would change the system under test behind one's back, or is a typing error, is refused by its name
-    before the first request: in the endpoint's entry, in its parameters, and in a test's. So is each of the keys that
-    libraries take in passing."""
+    """F48: what would change the system under test behind one's back, or is a typing error, is
+    refused by its name before the first request: in the endpoint's entry, in its parameters, and in
+    a test's. So is each of the keys that libraries take in passing."""
     known: dict[str, Any] = {"name": "m", "type": "openai", "model": "gpt-4o-mini"}
     path = tmp_path / "endpoints.yaml"
     for key, value in CONFIGS.items():
@@ -464,7 +555,10 @@ def test_f48_only_known_keys_are_taken(project: Project, tmp_path: Path) -> None
             path.write_text(json.dumps({"endpoints": [entry]}), encoding="utf-8")
             with pytest.raises(UsageError, match=key):
                 named_endpoint("m", path=path)
-    typo, in_a_test = {"temprature": 0.2}, SHOWS.replace("names=5,", "names=5, parameters={'temprature': 0.2},")
+    typo, in_a_test = (
+        {"temprature": 0.2},
+        SHOWS.replace("names=5,", "names=5, parameters={'temprature': 0.2},"),
+    )
     for suite, more, key, code in (
         (SHOWS, {"mock_response": "free money"}, "mock_response", pytest.ExitCode.USAGE_ERROR),
         (SHOWS, {"default_parameters": typo}, "temprature", pytest.ExitCode.USAGE_ERROR),
@@ -497,9 +591,9 @@ def pytest_unconfigure():
 
 
 def test_f49_a_replay_asks_nobody(project: Project, tmp_path: Path) -> None:
-    """F49: a run recorded on another machine is judged from its folder alone, with the same findings and no socket
-    touched, although the network is there. A prompt that changed, and the trials that are missing, are named and not
-    asked."""
+    """F49: a run recorded on another machine is judged from its folder alone, with the same
+    findings and no socket touched, although the network is there. A prompt that changed, and the
+    trials that are missing, are named and not asked."""
     project.write()
     recorded = project.run("--fairness-smoke")
     check(recorded)
@@ -524,7 +618,10 @@ def test_f49_a_replay_asks_nobody(project: Project, tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The archive of a finished run: its manifest and the export of its records."""
-    with open_store(tmp_path_factory.mktemp("runs"), "session") as store, Engine(Scripted(), store) as engine:
+    with (
+        open_store(tmp_path_factory.mktemp("runs"), "session") as store,
+        Engine(Scripted(), store) as engine,
+    ):
         engine.run(plan(6))
         store.export()
     for database in store.directory.glob("run.sqlite3*"):
@@ -537,7 +634,9 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_any_flipped_bytes_are_found_or_do_no_harm(
     tmp_path_factory: pytest.TempPathFactory, recorded: Path, data: st.DataObject
 ) -> None:
-    """Bytes of a log changed, taken out or put in anywhere: the run is refused, or its trials are what they were."""
+    """Bytes of a log changed, taken out or put in anywhere: the run is refused, or its trials are
+    what they were.
+    """
     intact = (recorded / "trials.jsonl").read_bytes()
     at = data.draw(st.integers(0, len(intact) - 1))
     removed = data.draw(st.integers(0, 3))

@@ -1,4 +1,6 @@
-"""F72 of the catalogue in docs/reliability.md: reasons dated in the future or without an end, and reports on a link."""
+"""F72 of the catalogue in docs/reliability.md: reasons dated in the future or without an end, and
+reports on a link.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,18 @@ def test_hired():
 LATER = str(datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(days=200))
 DATES = {
     "in the future": ({"date": LATER, "expiry": LATER}, f"date is {LATER}, which is in the future"),
-    "without an end": ({"expiry": "9999-12-31"}, "expiry is 9999-12-31, more than three years after its date"),
-    "a day too long": ({"expiry": str(EXPIRES + datetime.timedelta(days=1))}, "more than three years after its date"),
-    "before its date": ({"expiry": "2020-01-01"}, f"expiry is 2020-01-01, before its own date ({APPROVED})"),
+    "without an end": (
+        {"expiry": "9999-12-31"},
+        "expiry is 9999-12-31, more than three years after its date",
+    ),
+    "a day too long": (
+        {"expiry": str(EXPIRES + datetime.timedelta(days=1))},
+        "more than three years after its date",
+    ),
+    "before its date": (
+        {"expiry": "2020-01-01"},
+        f"expiry is 2020-01-01, before its own date ({APPROVED})",
+    ),
 }
 ABOUT = {"ledger": [], "price": None, "prompts": (), "secrets": ()}
 
@@ -66,7 +77,10 @@ def test_f72_the_longest_justification_counts(project: Project) -> None:
     """Three years to the day, approved where today begins first."""
     today = (datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=14)).date()
     for date in (APPROVED, today):
-        assert parse({**IN_FORCE, "date": str(date), "expiry": str(date + LONGEST)}, "here").date == date
+        assert (
+            parse({**IN_FORCE, "date": str(date), "expiry": str(date + LONGEST)}, "here").date
+            == date
+        )
     project.write(TABLE.replace("MARK", f"justification={IN_FORCE}"))
     case = project.run(**ABOUT)
     assert case.code == 0, case.output
@@ -74,8 +88,12 @@ def test_f72_the_longest_justification_counts(project: Project) -> None:
 
 
 @pytest.mark.parametrize("mode", [[], ["-n2"]], ids=["plain", "n2"])
-def test_f72_a_report_on_a_link(project: Project, mode: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is not followed: the session is refused before it begins, and the command too; what it points to stays."""
+def test_f72_a_report_on_a_link(
+    project: Project, mode: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not followed: the session is refused before it begins, and the command too; what it
+    points to stays.
+    """
     project.write(TABLE.replace("MARK", ""))
     target, link = project.path.parent / f"{project.path.name}-precious", project.path / "report.md"
     target.write_text("precious", encoding="utf-8")
@@ -93,7 +111,9 @@ def test_f72_a_report_on_a_link(project: Project, mode: list[str], monkeypatch: 
     assert link.read_text("utf-8").startswith("<!-- pytest-fairness -->")
 
 
-def test_f72_a_link_that_appears_meanwhile_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_f72_a_link_that_appears_meanwhile_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Between the look and the writing."""
     target, link = tmp_path / "precious", tmp_path / "report.md"
     target.write_text("precious", encoding="utf-8")

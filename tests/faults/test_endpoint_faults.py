@@ -1,5 +1,6 @@
-"""F51, F54, F59 and F60 of the catalogue in docs/reliability.md: endpoints whose every answer is useless, whose bodies
-are made to be slow, whose package is slow to import, and that are not there at all.
+"""F51, F54, F59 and F60 of the catalogue in docs/reliability.md: endpoints whose every answer is
+useless, whose bodies are made to be slow, whose package is slow to import, and that are not there
+at all.
 """
 
 from __future__ import annotations
@@ -27,7 +28,18 @@ from pytest_fairness.trials_frame import refuse_if_nothing_answered
 from tests.support.doubles import Scripted
 from tests.support.servers import Fault, ModelServer
 
-from .conftest import LITELLM, ROUTES, SUITE, TRIALS, Ask, Project, cells, endpoint_of, message, words
+from .conftest import (
+    LITELLM,
+    ROUTES,
+    SUITE,
+    TRIALS,
+    Ask,
+    Project,
+    cells,
+    endpoint_of,
+    message,
+    words,
+)
 from .oracles import check
 
 # ---------------------------------------------------------------- F51: not one usable answer
@@ -36,14 +48,25 @@ from .oracles import check
 CALLS = [{"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
 LOGIN = Fault(body="<html><body>Please log in</body></html>", headers={"Content-Type": "text/html"})
 _packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-BOMB = Fault(body=_packer.compress(b"x" * 8_500_000) + _packer.flush(), headers={"Content-Encoding": "gzip"})
+BOMB = Fault(
+    body=_packer.compress(b"x" * 8_500_000) + _packer.flush(), headers={"Content-Encoding": "gzip"}
+)
 #: Each with the reason that is quoted.
 USELESS = {
     "bomb of gzip": (BOMB, "the body is longer than 8,000,000 bytes"),
-    "login page": (LOGIN, "malformed (the body is not JSON: <html><body>Please log in</body></html>)"),
-    "half JSON": (Fault(body='{"choices": [{"mess'), 'malformed (the body is not JSON: {"choices": [{"mess)'),
+    "login page": (
+        LOGIN,
+        "malformed (the body is not JSON: <html><body>Please log in</body></html>)",
+    ),
+    "half JSON": (
+        Fault(body='{"choices": [{"mess'),
+        'malformed (the body is not JSON: {"choices": [{"mess)',
+    ),
     "cut body": (Fault(cut=50), "HTTP 200, and the response broke off"),
-    "SSE": (Fault(body='data: {"choices": []}\n\ndata: [DONE]\n\n'), "malformed (the body is not JSON: data: {"),
+    "SSE": (
+        Fault(body='data: {"choices": []}\n\ndata: [DONE]\n\n'),
+        "malformed (the body is not JSON: data: {",
+    ),
     "empty body": (Fault(body=b""), "malformed (the body of the response is empty)"),
     "no choices": (Fault(body={"model": "gpt-4o-mini", "choices": []}), "empty (choices is empty)"),
     "tool calls": (
@@ -54,8 +77,8 @@ USELESS = {
 
 
 def test_f51_without_one_usable_answer_all_is_red(ask: Ask, server: ModelServer) -> None:
-    """Whatever an assertion would say, with the first reason; logged and charged as any answer. So are bodies that
-    unpack to more than is read."""
+    """Whatever an assertion would say, with the first reason; logged and charged as any answer. So
+    are bodies that unpack to more than is read."""
     for fault, reason in USELESS.values():
         server.always = fault
         requested = ask("direct", count=3)
@@ -102,7 +125,9 @@ def test_f51_refusals_are_answers(project: Project) -> None:
     check(case)
 
 
-def test_f51_one_usable_answer_leaves_the_verdict_to_the_test(project: Project, tmp_path: Path) -> None:
+def test_f51_one_usable_answer_leaves_the_verdict_to_the_test(
+    project: Project, tmp_path: Path
+) -> None:
     """Then the table tells what became of the others: ``status``, and in ``error`` why."""
     table = tmp_path / "table.json"
     judge = f'trials[["status", "error"]].to_json({str(table)!r}, orient="values")'
@@ -116,7 +141,9 @@ def test_f51_one_usable_answer_leaves_the_verdict_to_the_test(project: Project, 
     assert sorted(status for status, _ in rows) == ["answered"] + ["malformed"] * (TRIALS - 1)
     for status, error in rows:
         assert (error is None) == (status == "answered")
-    assert {error for _, error in rows if error} == {"the body is not JSON: <html><body>Please log in</body></html>"}
+    assert {error for _, error in rows if error} == {
+        "the body is not JSON: <html><body>Please log in</body></html>"
+    }
     check(case)
 
 
@@ -135,14 +162,20 @@ def application(server: ModelServer, reply: Any = "$.letter.parts[*].text") -> E
 def test_f54_a_wildcard_over_a_huge_body_harms_no_neighbour(
     ask: Ask, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The body counts as malformed, is paid for and logged; what is asked meanwhile is answered while it is read."""
+    """The body counts as malformed, is paid for and logged; what is asked meanwhile is answered
+    while it is read.
+    """
     append, looked = RunStore.append, application_type.values_at
     answered: list[str] = []
     waited: list[bool] = []
 
     def appending(store: RunStore, record: dict[str, Any]) -> None:
         append(store, record)
-        answered.extend([record["key"]] if record["type"] == "attempt" and record["status"] == "answered" else [])
+        answered.extend(
+            [record["key"]]
+            if record["type"] == "attempt" and record["status"] == "answered"
+            else []
+        )
 
     def reading(path: str, data: Any) -> list[Any]:
         if len(data["letter"]["parts"]) > 1000:
@@ -157,14 +190,22 @@ def test_f54_a_wildcard_over_a_huge_body_harms_no_neighbour(
     asked = itertools.count(1)
     # The first is asked by itself; the two after it are huge, whichever they are.
     server.meet = lambda _: MANY_PARTS if next(asked) in (2, 3) else None
-    for number, path in enumerate(("$.letter.parts[*].text", "$..text", "$.letter.parts[?@..text].text")):
-        given = {"endpoint": application(server, path), "planned": cells(8, str(number)), "case": {"price": None}}
+    for number, path in enumerate(
+        ("$.letter.parts[*].text", "$..text", "$.letter.parts[?@..text].text")
+    ):
+        given = {
+            "endpoint": application(server, path),
+            "planned": cells(8, str(number)),
+            "case": {"price": None},
+        }
         answered.clear()
         asked = itertools.count(1)
         requested = ask("direct", concurrency=8, **given)
         malformed = [trial for trial in requested.trials if trial.status is Status.MALFORMED]
         assert sorted(requested.statuses) == ["answered"] * 6 + ["malformed"] * 2
-        assert {trial.error for trial in malformed} == {"its JSON paths lead to more than 50,000 values of the body"}
+        assert {trial.error for trial in malformed} == {
+            "its JSON paths lead to more than 50,000 values of the body"
+        }
         assert waited == [True, True] * (number + 1)
         check(requested.case)
 
@@ -172,7 +213,9 @@ def test_f54_a_wildcard_over_a_huge_body_harms_no_neighbour(
 def test_f54_what_is_read_when_the_deadline_comes_is_logged(
     ask: Ask, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The body has come, and was paid for: its bytes are kept, though nobody waits for what is read off it."""
+    """The body has come, and was paid for: its bytes are kept, though nobody waits for what is read
+    off it.
+    """
     looked = application_type.values_at
 
     def slowly(path: str, data: Any) -> list[Any]:
@@ -180,7 +223,9 @@ def test_f54_what_is_read_when_the_deadline_comes_is_logged(
         return looked(path, data)
 
     monkeypatch.setattr(application_type, "values_at", slowly)
-    requested = ask("direct", endpoint=application(server), attempt_timeout=0.7, case={"price": None})
+    requested = ask(
+        "direct", endpoint=application(server), attempt_timeout=0.7, case={"price": None}
+    )
     assert requested.statuses == ["malformed"]
     (attempt,) = requested.case.of("attempt")
     assert attempt["flags"] == ["deadline", "unpriced"]
@@ -188,9 +233,17 @@ def test_f54_what_is_read_when_the_deadline_comes_is_logged(
     check(requested.case)
 
 
-def test_f54_a_number_of_4000_digits_at_the_place_of_the_text(ask: Ask, server: ModelServer) -> None:
+def test_f54_a_number_of_4000_digits_at_the_place_of_the_text(
+    ask: Ask, server: ModelServer
+) -> None:
     """Is that text; at the place of a cost or a count it is none."""
-    places = {"text": "$.text", "input_tokens": "$.in", "output_tokens": "$.in", "cost": "$.in", "model": "$.in"}
+    places = {
+        "text": "$.text",
+        "input_tokens": "$.in",
+        "output_tokens": "$.in",
+        "cost": "$.in",
+        "model": "$.in",
+    }
     long = "9" * 4000
     server.always = Fault(body=f'{{"text": {long}, "in": -{long}}}')
     requested = ask("direct", endpoint=application(server, places), case={"price": None})
@@ -205,14 +258,21 @@ SCORED = SUITE.replace(
     """for outcome in BUILT_IN:
         values = outcome_of(trials, outcome).values
         assert len(values) == len(trials) and not values.isin([float("inf"), float("-inf")]).any(), outcome""",
-).replace("import pytest\n", "import pytest\nfrom pytest_fairness.scorers import BUILT_IN, outcome_of\n", 1)
+).replace(
+    "import pytest\n",
+    "import pytest\nfrom pytest_fairness.scorers import BUILT_IN, outcome_of\n",
+    1,
+)
 
 
 def test_f54_scorers_read_numbers_of_any_length(project: Project) -> None:
     """As no outcome, or as one that is a number; none of them ends the test."""
     four, five = "9" * 4000, "9" * 5000
     project.write(SCORED)
-    text = f"{four}. I rate it {five}/10, at ${four} a year, {five} to {four} %, {four}/10, ${five}: yes."
+    text = (
+        f"{four}. I rate it {five}/10, at ${four} a year, {five} to {four} %, {four}/10, ${five}: "
+        "yes."
+    )
     project.server.always = Fault(body=message(text))
     case = project.run()
     assert case.code == 0, case.output
@@ -222,7 +282,9 @@ def test_f54_scorers_read_numbers_of_any_length(project: Project) -> None:
 # ---------------------------------------------------------------- F59: a package that is slow to import
 
 
-def test_f59_a_first_import_that_takes_longer_than_an_attempt(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_f59_a_first_import_that_takes_longer_than_an_attempt(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No trial is lost to it, and each request is logged as sent once, as it arrived."""
     assert ask(LITELLM).statuses == ["answered"]  # what it does once, and is no import, is done
 
@@ -233,7 +295,12 @@ def test_f59_a_first_import_that_takes_longer_than_an_attempt(ask: Ask, monkeypa
     monkeypatch.setattr("pytest_fairness.endpoints.litellm.load_litellm", load)
     requested = ask(LITELLM, count=4, attempt_timeout=2.0)
     assert requested.statuses == ["answered"] * 4
-    assert len(requested.case.of("sent")) == len(requested.case.of("attempt")) == len(requested.case.ledger) == 4
+    assert (
+        len(requested.case.of("sent"))
+        == len(requested.case.of("attempt"))
+        == len(requested.case.ledger)
+        == 4
+    )
     check(requested.case, oracles="234567")
 
 
@@ -253,8 +320,8 @@ class Unready(Scripted):
 
 
 def test_f59_the_clock_of_an_attempt_starts_when_the_endpoint_is_ready(ask: Ask) -> None:
-    """Once for all that wait for it; but the end of the run does not. What is not asked by then is not run, and nothing
-    is logged of it."""
+    """Once for all that wait for it; but the end of the run does not. What is not asked by then is
+    not run, and nothing is logged of it."""
     endpoint = Unready(0.6)
     requested = ask("direct", endpoint=endpoint, count=8, attempt_timeout=0.3)
     assert requested.statuses == ["answered"] * 8
@@ -279,10 +346,14 @@ def test_f71_the_deadline_passes_during_the_import(project: Project, mode: list[
     """One message a test, and neither a traceback nor a word of asyncio's."""
     project.write(SUITE, LITELLM)
     project.path.joinpath("conftest.py").write_text(SLOW_IMPORT, encoding="utf-8")
-    case = project.run(*mode, "--fairness-deadline", "0.7", "-rA", "-o", "log_level=DEBUG", apart=True)
+    case = project.run(
+        *mode, "--fairness-deadline", "0.7", "-rA", "-o", "log_level=DEBUG", apart=True
+    )
     assert case.code == 1
     assert "the run's deadline passed before it was asked" in words(case)
-    assert not [word for word in ("Traceback", "never retrieved", "CutOff") if word in case.output], case.output
+    assert not [
+        word for word in ("Traceback", "never retrieved", "CutOff") if word in case.output
+    ], case.output
     assert case.ledger == case.of("sent") == []
     check(case)
 
@@ -321,7 +392,9 @@ def test_f59_only_what_leaves_is_logged_as_sent(ask: Ask) -> None:
 def test_f59_what_cannot_be_logged_as_sent_does_not_leave(
     ask: Ask, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There is a connection, and the disk is full: not a byte of the request reaches the other side."""
+    """There is a connection, and the disk is full: not a byte of the request reaches the other
+    side.
+    """
     append = RunStore.append
 
     def full(store: RunStore, record: dict[str, Any]) -> None:
@@ -346,7 +419,9 @@ def nobody() -> ModelServer:
 
 @pytest.mark.usefixtures("short_pauses")
 def test_f60_a_session_with_a_dead_server_ends_soon(project: Project) -> None:
-    """After the three attempts of the first trial, which is asked by itself, with the address and what to look at."""
+    """After the three attempts of the first trial, which is asked by itself, with the address and
+    what to look at.
+    """
     project.server = nobody()
     project.write()
     case = project.run()
@@ -360,23 +435,31 @@ def test_f60_a_session_with_a_dead_server_ends_soon(project: Project) -> None:
 
 @pytest.mark.usefixtures("short_pauses")
 def test_f60_over_each_route(ask: Ask) -> None:
-    """The same, whoever builds the request; what was not asked by then is not logged as anything. A host that is not
-    known is named as such."""
+    """The same, whoever builds the request; what was not asked by then is not logged as anything. A
+    host that is not known is named as such."""
     server = nobody()
     for route in ROUTES:
         requested = ask(route, endpoint=endpoint_of(route, server), count=100, concurrency=16)
         assert f"{server.url} refuses connections: is the server running?" in str(requested.error)
-        assert len(requested.case.of("attempt")) <= 3 * 19  # sixteen in flight, three reserved ahead
+        assert (
+            len(requested.case.of("attempt")) <= 3 * 19
+        )  # sixteen in flight, three reserved ahead
         assert len(requested.case.of("trial")) < 19
         check(requested.case)
     server._host = "no-such-host.invalid"
     requested = ask("direct", endpoint=endpoint_of("direct", server), count=30, concurrency=16)
-    assert f"the host of http://no-such-host.invalid:{server.port} is not known" in str(requested.error)
+    assert f"the host of http://no-such-host.invalid:{server.port} is not known" in str(
+        requested.error
+    )
 
 
 @pytest.mark.usefixtures("short_pauses")
-def test_f60_a_plain_server_that_says_nothing_to_tls(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes the connection and waits for a request: nothing was sent, and what to look at is said."""
+def test_f60_a_plain_server_that_says_nothing_to_tls(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes the connection and waits for a request: nothing was sent, and what to look at is
+    said.
+    """
     monkeypatch.setattr("pytest_fairness.endpoints.http._CONNECT_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0), backlog=100) as silent:
         address = f"https://127.0.0.1:{silent.getsockname()[1]}"
@@ -384,7 +467,10 @@ def test_f60_a_plain_server_that_says_nothing_to_tls(ask: Ask, monkeypatch: pyte
         requested = ask("direct", endpoint=system, count=2, max_attempts=2)
     assert "got no connection" in str(requested.error)
     assert {attempt["evidence"] for attempt in requested.case.of("attempt")} == {"not_sent"}
-    assert f"{address} answers no connection within 10 s: is base_url right (http or https?)" in str(requested.error)
+    assert (
+        f"{address} answers no connection within 10 s: is base_url right (http or https?)"
+        in str(requested.error)
+    )
     check(requested.case)
 
 

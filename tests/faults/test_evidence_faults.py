@@ -1,4 +1,6 @@
-"""F61 to F64 and F69: no finding gets lost, and what an auditor reads is what the log has; an honest run verifies."""
+"""F61 to F64 and F69: no finding gets lost, and what an auditor reads is what the log has; an
+honest run verifies.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +104,10 @@ class Folder:
     def findings(self) -> list[tuple[str, str, str]]:
         """Of the newest run: the test, the verdict and where it was judged, if elsewhere."""
         data = json.loads((self.last / "findings.json").read_bytes())
-        return [(one["nodeid"], one["verdict"], one["details"].get("judged_in", "")) for one in data["findings"]]
+        return [
+            (one["nodeid"], one["verdict"], one["details"].get("judged_in", ""))
+            for one in data["findings"]
+        ]
 
 
 @pytest.fixture
@@ -116,7 +121,9 @@ def plain(tmp_path: Path) -> Folder:
 
 
 def stands(folder: Folder, done: tuple[int, str], judged_in: str, verdict: str = "FAIL") -> None:
-    """The FAIL of the first session stands in findings, pages and exit status, and the run verifies with it."""
+    """The FAIL of the first session stands in findings, pages and exit status, and the run verifies
+    with it.
+    """
     code, printed = done
     assert code == pytest.ExitCode.TESTS_FAILED, printed
     assert f"judged in {judged_in}, not here: {verdict}" in printed
@@ -124,7 +131,9 @@ def stands(folder: Folder, done: tuple[int, str], judged_in: str, verdict: str =
     page = (folder.last / "report.html").read_text(encoding="utf-8")
     assert f"judged in {judged_in}, not here" in page
     assert "The session failed" in page
-    changed = [line for line in verify(folder.last).problems if "(or the test changed it)" not in line]
+    changed = [
+        line for line in verify(folder.last).problems if "(or the test changed it)" not in line
+    ]
     assert changed == []
 
 
@@ -137,10 +146,14 @@ def test_f61_a_fail_stays_whatever_is_left_out(folder: Folder) -> None:
     run = folder.last
     stands(folder, folder.session("--fairness-resume=last", *LEFT_OUT), f"{run.name}, session 1")
     markdown = folder.path / "report.md"
-    done = folder.session(f"--fairness-replay={run.name}", *LEFT_OUT, f"--fairness-markdown={markdown}")
+    done = folder.session(
+        f"--fairness-replay={run.name}", *LEFT_OUT, f"--fairness-markdown={markdown}"
+    )
     assert folder.last != run
     stands(folder, done, f"{run.name}, session 1")
-    assert f"judged in {run.name}, session 1, not here" in markdown.read_text(encoding="utf-8").replace("\\", "")
+    assert f"judged in {run.name}, session 1, not here" in markdown.read_text(
+        encoding="utf-8"
+    ).replace("\\", "")
 
 
 @pytest.mark.parametrize("how", ["resume", "replay"])
@@ -149,15 +162,31 @@ def test_f61_a_fail_stays_whatever_is_left_out(folder: Folder) -> None:
     [
         ('    assert_no_disparity(trials, outcome="sentiment", by="race_ethnicity")', "    pass"),
         ('outcome="sentiment"', 'outcome="word_count"'),
-        ('outcome="sentiment", by="race_ethnicity"', 'outcome="sentiment", by="race_ethnicity", min_raw_diff=1000'),
+        (
+            'outcome="sentiment", by="race_ethnicity"',
+            'outcome="sentiment", by="race_ethnicity", min_raw_diff=1000',
+        ),
         ("trials, outcome=", 'trials[trials.template == "t1"], outcome='),
         ("trials, outcome=", "trials.assign(sentiment=.5), outcome="),
-        ('trials, outcome="sentiment"', 'trials.assign(race_ethnicity=["a", "b"] * 40), outcome="sentiment"'),
+        (
+            'trials, outcome="sentiment"',
+            'trials.assign(race_ethnicity=["a", "b"] * 40), outcome="sentiment"',
+        ),
         ("def test_a", "def test_c"),
     ],
-    ids=["pass", "other outcome", "other bound", "fewer rows", "other scores", "other groups", "renamed"],
+    ids=[
+        "pass",
+        "other outcome",
+        "other bound",
+        "fewer rows",
+        "other scores",
+        "other groups",
+        "renamed",
+    ],
 )
-def test_f61_a_fail_stays_when_its_test_is_edited(plain: Folder, how: str, before: str, after: str) -> None:
+def test_f61_a_fail_stays_when_its_test_is_edited(
+    plain: Folder, how: str, before: str, after: str
+) -> None:
     assert plain.session("-k", "test_a")[0] == 1
     run = plain.last.name
     assert before in SUITE
@@ -167,7 +196,9 @@ def test_f61_a_fail_stays_when_its_test_is_edited(plain: Folder, how: str, befor
 
 
 def test_f61_what_is_judged_again_alike_is_judged_once(plain: Folder) -> None:
-    """The same question on the same rows: one finding, whether resumed, replayed, or replayed from a part."""
+    """The same question on the same rows: one finding, whether resumed, replayed, or replayed from
+    a part.
+    """
     plain.session()
     run = plain.last.name
     for arguments in (("--fairness-resume=last",), (f"--fairness-replay={run}",)):
@@ -180,11 +211,19 @@ def test_f61_what_is_judged_again_alike_is_judged_once(plain: Folder) -> None:
 
 def test_f61_a_session_that_was_killed_has_judged(plain: Folder) -> None:
     """The process dies after its first test; its finding is in no file, and in the log."""
-    plain.write(SUITE.replace("def test_b(trials):", "def test_b(trials):\n    os.environ.get('DIES') and os._exit(9)"))
-    result = run_pytest(plain.path, "-p", "no:cacheprovider", *plain.mode, environment=with_variable("DIES"))
+    plain.write(
+        SUITE.replace(
+            "def test_b(trials):", "def test_b(trials):\n    os.environ.get('DIES') and os._exit(9)"
+        )
+    )
+    result = run_pytest(
+        plain.path, "-p", "no:cacheprovider", *plain.mode, environment=with_variable("DIES")
+    )
     assert result.ret == 9
     assert not (plain.last / "findings.json").exists()
-    stands(plain, plain.session("--fairness-resume=last", *LEFT_OUT), f"{plain.last.name}, session 1")
+    stands(
+        plain, plain.session("--fairness-resume=last", *LEFT_OUT), f"{plain.last.name}, session 1"
+    )
 
 
 def with_variable(name: str) -> dict[str, str]:
@@ -201,28 +240,45 @@ def test_f61_an_expected_failure_and_a_pass_fail_nothing(plain: Folder) -> None:
     assert verify(plain.last).problems == []
 
 
-def test_f61_what_failed_and_is_asked_again_is_judged_again(plain: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same question, with answers where there were errors: the finding of before is answered, whatever it was."""
-    fails = "    if 'FAILS' in os.environ and len(prompt) % 3 == 0:\n        raise OSError('it is locked')\n    praise"
-    plain.write(SUITE.replace("poor and bad", "great and excellent").replace("    praise", fails, 1))
+def test_f61_what_failed_and_is_asked_again_is_judged_again(
+    plain: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same question, with answers where there were errors: the finding of before is answered,
+    whatever it was.
+    """
+    fails = (
+        "    if 'FAILS' in os.environ and len(prompt) % 3 == 0:\n        raise OSError('it is "
+        "locked')\n    praise"
+    )
+    plain.write(
+        SUITE.replace("poor and bad", "great and excellent").replace("    praise", fails, 1)
+    )
     monkeypatch.setenv("FAILS", "1")
     assert plain.session("-k", "test_a")[0] == 1
     assert [verdict for _, verdict, _ in plain.findings] != ["PASS"]
     monkeypatch.delenv("FAILS")
-    code, printed = plain.session("-k", "test_a", "--fairness-resume=last", "--fairness-retry-errors")
+    code, printed = plain.session(
+        "-k", "test_a", "--fairness-resume=last", "--fairness-retry-errors"
+    )
     assert code == 0, printed
     assert plain.findings == [(A, "PASS", "")]
     assert verify(plain.last).problems == []
 
 
-def test_f61_a_salvaged_run_keeps_what_it_judged(plain: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_f61_a_salvaged_run_keeps_what_it_judged(
+    plain: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A trial was damaged; what is left of the run is resumed without the test that failed."""
     plain.session()
     monkeypatch.chdir(plain.path)
-    number = next(at for at, record in enumerate(records(plain.last), 1) if record["type"] == "trial")
+    number = next(
+        at for at, record in enumerate(records(plain.last), 1) if record["type"] == "trial"
+    )
     rewrite(plain.last, number, '"answered"', '"refused_"')
     assert main(["salvage", "last"]) == 0
-    stands(plain, plain.session("--fairness-resume=last", *LEFT_OUT), f"{plain.last.name}, session 1")
+    stands(
+        plain, plain.session("--fairness-resume=last", *LEFT_OUT), f"{plain.last.name}, session 1"
+    )
 
 
 # ---------------------------------------------------------------- a bundle to be tampered with
@@ -230,13 +286,17 @@ def test_f61_a_salvaged_run_keeps_what_it_judged(plain: Folder, monkeypatch: pyt
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of two sessions, the second without the test that failed; beside it another run, which passes."""
+    """A run of two sessions, the second without the test that failed; beside it another run, which
+    passes.
+    """
     project = Folder(tmp_path_factory.mktemp("project"), ("-p", "no:xdist"))
     project.write(SUITE + FLAGS)
     (project.path / "justifications.yaml").write_text(JUSTIFIED, encoding="utf-8")
     (project.path / "mitigations.yaml").write_text(MITIGATED, encoding="utf-8")
     project.session()
-    (project.last / "own.sections.json").write_text('[{"heading": "Letters", "parts": ["2 letters failed."]}]')
+    (project.last / "own.sections.json").write_text(
+        '[{"heading": "Letters", "parts": ["2 letters failed."]}]'
+    )
     project.session("--fairness-resume=last", *LEFT_OUT)
     made = project.last
     project.write(SUITE.replace("poor and bad", "great and excellent"))
@@ -260,7 +320,8 @@ class Forgery:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.findings, self.manifest, self.about = (
-            json.loads((folder / name).read_bytes()) for name in ("findings.json", "manifest.json", "bundle.json")
+            json.loads((folder / name).read_bytes())
+            for name in ("findings.json", "manifest.json", "bundle.json")
         )
         self.entries = [
             {key: value for key, value in one.items() if key in Mitigation.__struct_encode_fields__}
@@ -268,7 +329,9 @@ class Forgery:
         ]
 
     def item(self, test: str) -> dict[str, Any]:
-        found: dict[str, Any] = next(one for one in self.findings["items"] if one["nodeid"].endswith(test))
+        found: dict[str, Any] = next(
+            one for one in self.findings["items"] if one["nodeid"].endswith(test)
+        )
         return found
 
     def finding(self, test: str) -> dict[str, Any]:
@@ -289,13 +352,17 @@ class Forgery:
         for name, data in (("manifest.json", self.manifest), ("bundle.json", self.about)):
             (self.folder / name).write_text(json.dumps(data))
         book = {name: self.findings[name] for name in ("items", "findings", "missing")}
-        results = conclude(self.folder, self.manifest, book, msgspec.convert(self.entries, list[Mitigation]))
+        results = conclude(
+            self.folder, self.manifest, book, msgspec.convert(self.entries, list[Mitigation])
+        )
         save_results(results, self.folder)
         derive(self.folder)
 
 
 def tampered(folder: Path, edit: Callable[[Forgery], object]) -> str:
-    """What `verify` has to say of the bundle with an *edit*, all hashes but those of the log made anew."""
+    """What `verify` has to say of the bundle with an *edit*, all hashes but those of the log made
+    anew.
+    """
     forgery = Forgery(folder)
     edit(forgery)
     forgery.carry_out()
@@ -304,7 +371,9 @@ def tampered(folder: Path, edit: Callable[[Forgery], object]) -> str:
 
 
 def test_the_bundle_of_a_resumed_run_verifies(bundle: Path, run: Path) -> None:
-    """With the finding that its last session left out; what earlier sessions wrote into files is not in it."""
+    """With the finding that its last session left out; what earlier sessions wrote into files is
+    not in it.
+    """
     assert verify(bundle).problems == []
     assert (run / "findings-1.json").is_file()
 
@@ -330,11 +399,19 @@ def session_added(forgery: Forgery) -> None:
         (session_added, "manifest.json tells of 3 sessions, and the log of 2"),
         (lambda forgery: forgery.drop("test_b"), "does not say how test_it.py::test_b ended"),
         (lambda forgery: forgery.drop("test_a"), "in 2"),
-        (lambda forgery: forgery.drop("test_a"), "nothing judged since answers it): FAIL on sentiment"),
-        (lambda forgery: forgery.manifest["planned"].pop(), "planned are not the tests that were to run"),
+        (
+            lambda forgery: forgery.drop("test_a"),
+            "nothing judged since answers it): FAIL on sentiment",
+        ),
+        (
+            lambda forgery: forgery.manifest["planned"].pop(),
+            "planned are not the tests that were to run",
+        ),
     ],
 )
-def test_f62_a_finding_that_is_left_out_is_named(unpacked: Path, edit: Callable[[Forgery], object], why: str) -> None:
+def test_f62_a_finding_that_is_left_out_is_named(
+    unpacked: Path, edit: Callable[[Forgery], object], why: str
+) -> None:
     assert why in tampered(unpacked, edit)
 
 
@@ -348,12 +425,18 @@ def page_forged(folder: Path, made_by: str) -> None:
     resummed(folder)
 
 
-def test_f63_pages_of_another_version_are_not_taken_for_compared(unpacked: Path, capsys: Any) -> None:
-    """An older version: exit 1, unless the records alone are asked for, which says what it leaves out."""
+def test_f63_pages_of_another_version_are_not_taken_for_compared(
+    unpacked: Path, capsys: Any
+) -> None:
+    """An older version: exit 1, unless the records alone are asked for, which says what it leaves
+    out.
+    """
     page_forged(unpacked, "0.0.9")
     assert main(["verify", str(unpacked)]) == 1
     printed = capsys.readouterr().out
-    assert "PROBLEM: pages were not compared: version 0.0.9 made index, reports and tables" in printed
+    assert (
+        "PROBLEM: pages were not compared: version 0.0.9 made index, reports and tables" in printed
+    )
     assert "install that version, or verify --records-only" in printed
     assert main(["verify", "--records-only", str(unpacked)]) == 0
     *_, left_out, last = capsys.readouterr().out.splitlines()
@@ -411,7 +494,11 @@ def of_finding(test: str, **fields: Any) -> Callable[[Forgery], None]:
 
 
 def justification_invented(forgery: Forgery) -> None:
-    reason = {"reason": "Agreed by the board", "approver": "Chief Risk Officer", "date": "2026-01-01"}
+    reason = {
+        "reason": "Agreed by the board",
+        "approver": "Chief Risk Officer",
+        "date": "2026-01-01",
+    }
     forgery.finding("test_flag")["justification"] = {**reason, "expiry": "2999-01-01"}
     forgery.item("test_flag").update(outcome="passed", message="")
     forgery.manifest["exit_status"] = 0
@@ -443,7 +530,9 @@ EDITS: dict[str, Callable[[Forgery], object]] = {
     "setting confirm": set_in("settings", "confirm", to=False),
     "setting endpoint": set_in("settings", "endpoint", to="gpt-5-prod"),
     "model of the endpoint": set_in("endpoints", "0", "identity", "model", to="gpt-5-2026"),
-    "address of the endpoint": set_in("endpoints", "0", "identity", "base_url", to="https://api.openai.com/v1"),
+    "address of the endpoint": set_in(
+        "endpoints", "0", "identity", "base_url", to="https://api.openai.com/v1"
+    ),
     "name of the endpoint": set_in("endpoints", "0", "name", to="gpt-5-prod"),
     "simulated endpoint": set_in("endpoints", "0", "simulated", to=True),
     "endpoints": set_in("endpoints", to=[]),
@@ -466,7 +555,9 @@ EDITS: dict[str, Callable[[Forgery], object]] = {
     "a finding of an earlier session as of this one": judged_here,
     "outcome of an earlier session": of_item("test_a", outcome="passed"),
     "justification invented": justification_invented,
-    "approver": lambda forgery: forgery.finding("test_justified")["justification"].update(approver="The board"),
+    "approver": lambda forgery: forgery.finding("test_justified")["justification"].update(
+        approver="The board"
+    ),
     "justification taken away": of_finding("test_justified", justification=None),
     "verdict": of_finding("test_a", verdict="PASS"),
     "sentence": of_finding("test_flag", sentence="FLAG: nothing to speak of."),
@@ -476,17 +567,23 @@ EDITS: dict[str, Callable[[Forgery], object]] = {
     "description": of_finding("test_a", description="A trial run"),
     "module": of_finding("test_a", test_module="draft"),
     "controls": of_finding("test_a", controls={"A.9.2": "direct"}),
-    "confirmation": lambda forgery: forgery.finding("test_a")["details"]["confirmation"].update(confirmed=False),
+    "confirmation": lambda forgery: forgery.finding("test_a")["details"]["confirmation"].update(
+        confirmed=False
+    ),
     "owner of a mitigation": lambda forgery: forgery.entries[0].update(owner="The board"),
     "mitigations": lambda forgery: forgery.entries.clear(),
     "a suite's page": lambda forgery: (forgery.folder / "own.sections.json").write_text("[]"),
-    "findings of an earlier session": lambda forgery: (forgery.folder / "findings-1.json").write_text("{}"),
+    "findings of an earlier session": lambda forgery: (
+        forgery.folder / "findings-1.json"
+    ).write_text("{}"),
     "run of the bundle": lambda forgery: forgery.about.update(run="2026-01-01-001"),
 }
 
 
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
-def test_f64_what_an_auditor_reads_is_what_the_log_has(unpacked: Path, edit: Callable[[Forgery], object]) -> None:
+def test_f64_what_an_auditor_reads_is_what_the_log_has(
+    unpacked: Path, edit: Callable[[Forgery], object]
+) -> None:
     """Edited, and every page, table and sum made anew: not verified, though the log is as it was."""
     assert tampered(unpacked, edit) != ""
 
@@ -496,14 +593,18 @@ def test_f64_what_an_auditor_reads_is_what_the_log_has(unpacked: Path, edit: Cal
     [
         (
             "retests.csv",
-            lambda forgery: (forgery.folder / "retests.csv").write_text("finding,run\nf-1,2027-01-01-001\n"),
+            lambda forgery: (forgery.folder / "retests.csv").write_text(
+                "finding,run\nf-1,2027-01-01-001\n"
+            ),
         ),
         ("announced", set_in("announced", to=[])),
         ("unasked", set_in("unasked", to=["time"])),
         ("asked", set_in("asked", to={})),
     ],
 )
-def test_f64_what_is_taken_as_recorded_is_named(unpacked: Path, name: str, edit: Callable[[Forgery], object]) -> None:
+def test_f64_what_is_taken_as_recorded_is_named(
+    unpacked: Path, name: str, edit: Callable[[Forgery], object]
+) -> None:
     """On the bundle's own page and in the documentation."""
     section = (unpacked / "index.html").read_text(encoding="utf-8").partition('id="recorded"')[2]
     assert re.search(rf"\b{re.escape(name)}\b", section.partition("<section")[0])
@@ -528,7 +629,9 @@ def test_f64_what_is_taken_as_recorded_is_named(unpacked: Path, name: str, edit:
         ("judgement", {"finding": {}, "columns": ""}),
     ],
 )
-def test_f64_records_of_sessions_edited(unpacked: Path, kind: str, fields: dict[str, Any] | None) -> None:
+def test_f64_records_of_sessions_edited(
+    unpacked: Path, kind: str, fields: dict[str, Any] | None
+) -> None:
     """Also into what is none, or taken out: a problem, and no traceback."""
 
     def change(record: dict[str, Any]) -> None:
@@ -575,8 +678,12 @@ def test_a_table_with_columns_of_these_names(block):
 """
 
 
-def test_f69_honest_runs_verify(folder: Folder, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    """Controls that a test declares, lone surrogates in replies, a table with columns named as those of trials."""
+def test_f69_honest_runs_verify(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """Controls that a test declares, lone surrogates in replies, a table with columns named as
+    those of trials.
+    """
     folder.write(HONEST)
     code, printed = folder.session()
     assert code == 0, printed

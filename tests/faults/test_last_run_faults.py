@@ -1,4 +1,6 @@
-"""F68 of the catalogue in docs/reliability.md: runs that are dated later than now, or that somebody has committed."""
+"""F68 of the catalogue in docs/reliability.md: runs that are dated later than now, or that somebody
+has committed.
+"""
 
 from __future__ import annotations
 
@@ -48,8 +50,12 @@ def dated(run: Path, day: str, started: str | None = None) -> Path:
 
 
 @pytest.mark.parametrize("mode", [[], ["-n2"]], ids=["plain", "n2"])
-def test_f68_a_run_that_sorts_last(project: Project, mode: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fair run, whole and chained, made elsewhere: it is not what a replay, a comparison or a resumption takes."""
+def test_f68_a_run_that_sorts_last(
+    project: Project, mode: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fair run, whole and chained, made elsewhere: it is not what a replay, a comparison or a
+    resumption takes.
+    """
     about = {"ledger": [], "price": None, "prompts": (), "secrets": ()}
     biased = (*mode, "--fairness-endpoint=planted")
     endpoints = project.path / "endpoints.yaml"
@@ -71,7 +77,9 @@ def test_f68_a_run_that_sorts_last(project: Project, mode: list[str], monkeypatc
     assert len(manifest_of(run)["sessions"]) == 2
     automatic = project.run(*biased, "--fairness-resume=auto", **about)
     assert f"the last run of this command, {run.name}, is whole" in words(automatic)
-    shutil.rmtree(max(path for path in project.path.glob(".fairness/runs/2*") if path not in strangers))
+    shutil.rmtree(
+        max(path for path in project.path.glob(".fairness/runs/2*") if path not in strangers)
+    )
     replayed = project.run(*mode, "--fairness-replay=last", "--fairness-against=last", **about)
     assert replayed.code == 1, replayed.output
     assert f"since {run.name}" in words(replayed)
@@ -82,7 +90,9 @@ def test_f68_a_run_that_sorts_last(project: Project, mode: list[str], monkeypatc
 def test_f68_last_by_what_it_is_for(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """For whoever reads findings the newest run that judged; for whoever needs replies the newest that asked."""
+    """For whoever reads findings the newest run that judged; for whoever needs replies the newest
+    that asked.
+    """
     project.write(SUITE + OTHERS)
     project.path.joinpath("pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     about = {"ledger": [], "price": None, "prompts": (), "secrets": ()}
@@ -103,11 +113,19 @@ def test_f68_last_by_what_it_is_for(
     assert chosen_run("last").name == table
     assert chosen_run("last~1").name == both
     assert chosen_run("last", judged=False).name == replay
-    with pytest.raises(UsageError, match=r"holds only 2 runs that judged something; the newest are: .*-004, .*-003"):
+    with pytest.raises(
+        UsageError, match=r"holds only 2 runs that judged something; the newest are: .*-004, .*-003"
+    ):
         chosen_run("last~2")
     assert manifest_of(runs / replay)["replay_of"] == cells
     capsys.readouterr()
-    for command in (["show"], ["show", "last"], ["report", "last"], ["export", "last"], ["verify", "last"]):
+    for command in (
+        ["show"],
+        ["show", "last"],
+        ["report", "last"],
+        ["export", "last"],
+        ["verify", "last"],
+    ):
         assert main(command) == 0
     assert main(["audit", "last", "--into", "bundle.zip"]) == 0
     shown = capsys.readouterr().out

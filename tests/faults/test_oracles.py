@@ -41,7 +41,9 @@ def lost_byte(record: dict[str, Any]) -> None:
 
 
 def without_attempts(case: Case) -> Case:
-    return dataclasses.replace(case, records=[record for record in case.records if record["type"] != "attempt"])
+    return dataclasses.replace(
+        case, records=[record for record in case.records if record["type"] != "attempt"]
+    )
 
 
 def billed_again(case: Case) -> Case:
@@ -62,11 +64,20 @@ SEEN: dict[str, tuple[str, Callable[[Case], Case]]] = {
     "billed twice": ("O2", billed_again),
     "sent unknown to the log": ("O2", sent_unknown),
     "one number for two attempts": ("O2", numbered_twice),
-    "half the price": ("O3", lambda case: edited(case, lambda one: one.update(cost=(one["cost"] or 0) / 2))),
+    "half the price": (
+        "O3",
+        lambda case: edited(case, lambda one: one.update(cost=(one["cost"] or 0) / 2)),
+    ),
     "less than nothing": ("O3", lambda case: edited(case, lambda one: one.update(cost=-0.1))),
     "beyond the cap": ("O3", lambda case: dataclasses.replace(case, cap=1e-6)),
-    "a green session with a hole": ("O5", lambda case: dataclasses.replace(case, planned=4, code=0)),
-    "a green session without a run": ("O5", lambda case: dataclasses.replace(case, run=None, code=0)),
+    "a green session with a hole": (
+        "O5",
+        lambda case: dataclasses.replace(case, planned=4, code=0),
+    ),
+    "a green session without a run": (
+        "O5",
+        lambda case: dataclasses.replace(case, run=None, code=0),
+    ),
     "too late": ("O6", lambda case: dataclasses.replace(case, seconds=100.0)),
 }
 
@@ -79,10 +90,15 @@ def test_an_oracle_sees(case: Case) -> None:
 
 
 def test_keys_and_prompts_are_seen_in_any_file_and_spelling(case: Case) -> None:
-    """Keys also where prompts may stand, which is the log alone; files that were there before are none of its business.
-    The terminal is a file that others read."""
+    """Keys also where prompts may stand, which is the log alone; files that were there before are
+    none of its business. The terminal is a file that others read."""
     forms = [KEY.encode(), base64.b64encode(KEY.encode()), KEY.encode().hex().encode()]
-    for place in ("junit.xml", ".pytest_cache/v/x", ".fairness/runs/report.html", "baselines/b.json"):
+    for place in (
+        "junit.xml",
+        ".pytest_cache/v/x",
+        ".fairness/runs/report.html",
+        "baselines/b.json",
+    ):
         path = case.project / place
         path.parent.mkdir(parents=True, exist_ok=True)
         for form in forms:
@@ -119,7 +135,9 @@ def test_findings_that_differ_are_seen(tmp_path: Path) -> None:
         ("three", {"p_value": 0.5 + 2**-53}),
     ):
         tmp_path.joinpath(name).mkdir()
-        tmp_path.joinpath(name, "findings.json").write_text(json.dumps({"findings": [finding | changes]}))
+        tmp_path.joinpath(name, "findings.json").write_text(
+            json.dumps({"findings": [finding | changes]})
+        )
     same_statistics(tmp_path / "one", tmp_path / "two")
     with pytest.raises(AssertionError, match="O7: the findings differ in p_value"):
         same_statistics(tmp_path / "one", tmp_path / "three")

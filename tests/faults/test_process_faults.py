@@ -1,9 +1,10 @@
-"""F22 to F29 of the catalogue in docs/reliability.md: processes that die, are interrupted, fork and share.
+"""F22 to F29 of the catalogue in docs/reliability.md: processes that die, are interrupted, fork and
+share.
 
-Each is a session of a user's project, in processes of its own, against a server that keeps the bill. What happens
-within the store and the engine has tests of its own in tests/runs (the other points at which a process is killed) and
-tests/engine; what crosses between workers and controller in tests/pytest_layer. ``benchmarks/crashes.py`` kills two
-hundred times.
+Each is a session of a user's project, in processes of its own, against a server that keeps the
+bill. What happens within the store and the engine has tests of its own in tests/runs (the other
+points at which a process is killed) and tests/engine; what crosses between workers and controller
+in tests/pytest_layer. ``benchmarks/crashes.py`` kills two hundred times.
 """
 
 from __future__ import annotations
@@ -36,11 +37,15 @@ CONCURRENCY = 8
 
 
 def check_after_a_death(case: Case, *, among: int = CONCURRENCY) -> None:
-    """All oracles. What was on its way to a dying process never reached it: of that alone the log has no bytes and no
-    price; it was announced, and is no more than what was under way. Its worst case is set aside in the run's account.
+    """All oracles. What was on its way to a dying process never reached it: of that alone the log
+    has no bytes and no price; it was announced, and is no more than what was under way. Its worst
+    case is set aside in the run's account.
     """
     check(case, oracles="24567")
-    answered = {json.loads(one["wire"]["request_body"])["messages"][-1]["content"] for one in case.of("attempt")}
+    answered = {
+        json.loads(one["wire"]["request_body"])["messages"][-1]["content"]
+        for one in case.of("attempt")
+    }
     reached = replace(case, ledger=[one for one in case.ledger if one.prompt in answered])
     assert len(case.ledger) - len(reached.ledger) <= among
     every_byte_is_logged(reached)
@@ -52,12 +57,14 @@ def check_after_a_death(case: Case, *, among: int = CONCURRENCY) -> None:
 
 @pytest.mark.parametrize("point", ["mid-append", "mid-rename"])
 def test_f22_killed_at_a_named_point(project: Project, point: str) -> None:
-    """The same command with --fairness-resume completes the run: nothing that was finished is asked again, what was
-    under way is unknown and listed, and is asked again on request only. Then the findings are those of a run that
-    nobody killed."""
+    """The same command with --fairness-resume completes the run: nothing that was finished is asked
+    again, what was under way is unknown and listed, and is asked again on request only. Then the
+    findings are those of a run that nobody killed."""
     project.write()
     at = 1 if point == "mid-rename" else 20
-    case = Background(project, "-p", "tests.support.killing", env={"KILL_AT": f"{point}:{at}"}).end()
+    case = Background(
+        project, "-p", "tests.support.killing", env={"KILL_AT": f"{point}:{at}"}
+    ).end()
     assert case.code == -signal.SIGKILL, case.output
     check_after_a_death(case)
     before = len(case.ledger)
@@ -78,7 +85,9 @@ def test_f22_killed_at_a_named_point(project: Project, point: str) -> None:
 
 
 def test_f22_killed_at_random_moments(tmp_path: Path) -> None:
-    """However often it is killed: no request twice, no answer lost, no more unknowns than were under way."""
+    """However often it is killed: no request twice, no answer lost, no more unknowns than were
+    under way.
+    """
     runs = Runs(tmp_path)
     generator = random.Random(1)
     kills = 0
@@ -98,7 +107,9 @@ def test_f22_killed_at_random_moments(tmp_path: Path) -> None:
     trials = read_trials(runs.directory)
     assert len(trials) == 300
     answered = [trial for trial in trials.values() if trial.status is Status.ANSWERED]
-    assert all((trial.reply or "").startswith("Answer to: Write about candidate") for trial in answered)
+    assert all(
+        (trial.reply or "").startswith("Answer to: Write about candidate") for trial in answered
+    )
 
 
 # ---------------------------------------------------------------- F23, F55: interrupted
@@ -108,8 +119,8 @@ MANY = SUITE.replace("repetitions=1", "repetitions=20")
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
 def test_f23_a_signal_ends_the_session(project: Project, number: signal.Signals) -> None:
-    """Nothing more is sent, what is under way is logged with its answer, the exit status is not 0, and the summary says
-    how to go on; going on asks nothing twice."""
+    """Nothing more is sent, what is under way is logged with its answer, the exit status is not 0,
+    and the summary says how to go on; going on asks nothing twice."""
     project.write(MANY)
     project.server.latency = 0.1
     session = Background(project)
@@ -139,8 +150,8 @@ Engine.__post_init__ = patiently
 
 
 def test_f23_interrupted_twice(project: Project) -> None:
-    """Who presses Ctrl-C again has no patience for calls that hang: the end does not wait for the seconds that they
-    have otherwise, here a day of them; they are unknown."""
+    """Who presses Ctrl-C again has no patience for calls that hang: the end does not wait for the
+    seconds that they have otherwise, here a day of them; they are unknown."""
     project.write(MANY)
     project.path.joinpath("conftest.py").write_text(PATIENT, encoding="utf-8")
     project.server.then(None)  # the first is asked by itself
@@ -152,14 +163,17 @@ def test_f23_interrupted_twice(project: Project) -> None:
     session.press(signal.SIGINT)
     case = session.end(deadline=60)
     assert case.code == pytest.ExitCode.INTERRUPTED
-    assert [record["status"] for record in case.of("trial")] == ["answered"] + ["unknown"] * CONCURRENCY
+    assert [record["status"] for record in case.of("trial")] == ["answered"] + [
+        "unknown"
+    ] * CONCURRENCY
     check(case)
 
 
 @pytest.mark.parametrize("whom", ["everybody", "the controller"])
 def test_f23_f55_workers_are_interrupted(project: Project, whom: str) -> None:
-    """Under -n the terminal interrupts all processes. The controller alone has its workers stop at once, before it has
-    waited for them: what leaves afterwards is what was about to. What was answered is in the log either way."""
+    """Under -n the terminal interrupts all processes. The controller alone has its workers stop at
+    once, before it has waited for them: what leaves afterwards is what was about to. What was
+    answered is in the log either way."""
     project.write(MANY)
     project.server.latency = 0.05
     session = Background(project, "-n2")
@@ -172,7 +186,9 @@ def test_f23_f55_workers_are_interrupted(project: Project, whom: str) -> None:
     assert f"--fairness-resume {case.run.name}" in case.output
     session.until_alone()
     after = [request for request in project.server.requests if request.time > signalled]
-    assert len(after) < 10 * 2 * CONCURRENCY  # of 1,600; ten rounds of what two workers have in flight
+    assert (
+        len(after) < 10 * 2 * CONCURRENCY
+    )  # of 1,600; ten rounds of what two workers have in flight
     case = project.case(output=case.output, code=case.code)
     check_after_a_death(case, among=2 * CONCURRENCY)
 
@@ -182,11 +198,14 @@ def test_f23_f55_workers_are_interrupted(project: Project, whom: str) -> None:
 
 @pytest.mark.parametrize("option", ["--dist=loadscope", "--max-worker-restart=0"])
 def test_f24_f57_a_worker_dies_in_the_middle_of_asking(project: Project, option: str) -> None:
-    """Whether or not the dying test is run again (of the ways to hand tests out, ``loadscope`` runs it most often):
-    each trial was asked once, the crash is shown, and the session is red. The controller seals the log of the dead."""
+    """Whether or not the dying test is run again (of the ways to hand tests out, ``loadscope`` runs
+    it most often): each trial was asked once, the crash is shown, and the session is red. The
+    controller seals the log of the dead."""
     project.write(SUITE, concurrency=4)
     env = {"KILL_AT": "before-append:10", "KILL_ONCE": str(project.path / "killed")}
-    case = Background(project, "-n2", option, "-p", "tests.support.killing", env=env).end(deadline=60)
+    case = Background(project, "-n2", option, "-p", "tests.support.killing", env=env).end(
+        deadline=60
+    )
     assert case.code == 1, case.output
     assert "crashed while running" in case.output
     check_after_a_death(case, among=4)
@@ -204,7 +223,9 @@ def test_f24_f57_a_worker_dies_in_the_middle_of_asking(project: Project, option:
 
 
 def test_f25_the_controller_is_killed(project: Project) -> None:
-    """Nobody is left to judge: the workers send some rounds more and no more, and the logs are intact."""
+    """Nobody is left to judge: the workers send some rounds more and no more, and the logs are
+    intact.
+    """
     project.write(MANY)
     project.server.latency = 0.1
     session = Background(project, "-n2")
@@ -262,11 +283,14 @@ def test_id(reply, text):
 
 
 def test_f26_torn_replies_under_workers(project: Project) -> None:
-    """A model answers with half a character and a control code; the tests put it into their message, log, property,
-    warning and id. Each of them is shown as failed, escaped, and the session is red."""
+    """A model answers with half a character and a control code; the tests put it into their
+    message, log, property, warning and id. Each of them is shown as failed, escaped, and the
+    session is red."""
     project.write(SAYING.replace("[TORN]", f'["{TORN}"]'), route="direct")
     project.server.always = Fault(body=message("so \ud800 torn, \x1b[2J cleared"))
-    case = Background(project, "-n2", "-k", "not tone", "-rA", "--junitxml=junit.xml").end(deadline=60)
+    case = Background(project, "-n2", "-k", "not tone", "-rA", "--junitxml=junit.xml").end(
+        deadline=60
+    )
     assert case.code == 1, case.output
     assert "5 failed" in case.output
     for name in ("message", "log_record", "property", "warning", "id"):
@@ -319,9 +343,11 @@ def test_a_loop_around(within, trials):
 
 
 @pytest.mark.parametrize("runner", ["anyio", "pytest-asyncio"])
-def test_f27_strict_filters_and_other_loops(project: Project, runner: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A project that turns every warning into an error and runs its tests in loops of its own: all pass, and nothing of
-    ours is left open or never awaited."""
+def test_f27_strict_filters_and_other_loops(
+    project: Project, runner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A project that turns every warning into an error and runs its tests in loops of its own: all
+    pass, and nothing of ours is left open or never awaited."""
     monkeypatch.delenv("PYTEST_ADDOPTS")  # which switches anyio's plugin off
     pytest.importorskip(runner.replace("-", "_"))
     options, passed = ("-p", "no:asyncio"), 6
@@ -329,7 +355,8 @@ def test_f27_strict_filters_and_other_loops(project: Project, runner: str, monke
         backends = ["asyncio", *(["trio"] if importlib.util.find_spec("trio") else [])]
         passed = 2 + 2 * len(backends)
         fixture = (
-            f"anyio_backend = pytest.fixture(params={backends!r}, scope='module')(lambda request: request.param)\n"
+            f"anyio_backend = pytest.fixture(params={backends!r}, scope='module')(lambda request: "
+            "request.param)\n"
         )
         suite = LOOPS.format(mark="@pytest.mark.anyio", sleep="anyio.sleep")
         suite = suite.replace("import asyncio\n", f"import anyio, asyncio, pytest\n{fixture}", 1)
@@ -366,8 +393,8 @@ def test_hung(trials):
 
 
 def test_f28_a_call_that_never_returns(project: Project) -> None:
-    """Threads cannot be stopped, but they need not be waited for: the attempts end at their deadline, the session is
-    red, and the process leaves."""
+    """Threads cannot be stopped, but they need not be waited for: the attempts end at their
+    deadline, the session is red, and the process leaves."""
     project.write(HUNG)
     case = Background(project, "-o", "fairness_attempt_timeout=1").end(deadline=5)
     assert case.code == 1, case.output
@@ -401,7 +428,9 @@ def test_forks_after_asking():
 
 
 def test_f29_a_test_that_forks_after_asking(project: Project) -> None:
-    """Our threads and locks are there by then: the children end, and the session ends as it would without them."""
+    """Our threads and locks are there by then: the children end, and the session ends as it would
+    without them.
+    """
     project.write(FORKING)
     case = Background(project).end()
     assert case.code == 0, case.output
@@ -410,7 +439,9 @@ def test_f29_a_test_that_forks_after_asking(project: Project) -> None:
 
 
 def _as_an_ordinary_user() -> None:
-    """In the child, before it becomes pytest: root, if it is root, may no longer pass over permissions."""
+    """In the child, before it becomes pytest: root, if it is root, may no longer pass over
+    permissions.
+    """
     if os.geteuid() == 0:
         import ctypes
 
@@ -420,11 +451,13 @@ def _as_an_ordinary_user() -> None:
                 os._exit(99)
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="drops root's privileges as Linux does")
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="drops root's privileges as Linux does"
+)
 @pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["plain", "n2"])
 def test_f29_a_project_that_cannot_be_written(project: Project, workers: tuple[str, ...]) -> None:
-    """Said before anything is asked, with the option that mends it: by exit status 4, or by each test's error where
-    workers collect."""
+    """Said before anything is asked, with the option that mends it: by exit status 4, or by each
+    test's error where workers collect."""
     project.write()
     project.path.chmod(0o500)
     try:
@@ -461,8 +494,8 @@ def pytest_configure(config):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_f67_a_test_ends_the_session_with_a_status_of_0(project: Project, mode: str) -> None:
-    """What was collected and never finished is named, and the session is not green: with workers, pytest-xdist itself
-    ends with 3."""
+    """What was collected and never finished is named, and the session is not green: with workers,
+    pytest-xdist itself ends with 3."""
     head, mark, tail = SUITE.partition("@pytest.mark.fairness_grid")
     project.write(f"{head}{ENDS}\n{mark}{tail}")
     case = project.run(*MODES[mode], apart=True)

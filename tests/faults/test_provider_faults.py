@@ -1,8 +1,9 @@
-"""F1 to F21 of the catalogue in docs/reliability.md: what a provider, a proxy or an application can do to a run.
+"""F1 to F21 of the catalogue in docs/reliability.md: what a provider, a proxy or an application can
+do to a run.
 
-What a server answers to a trial stands in one table, and is asked over every route that it can come over; faults that
-need a scene of their own, and those that come to a user's session, follow it. The seven oracles are asked after every
-case.
+What a server answers to a trial stands in one table, and is asked over every route that it can come
+over; faults that need a scene of their own, and those that come to a user's session, follow it. The
+seven oracles are asked after every case.
 """
 
 from __future__ import annotations
@@ -51,9 +52,11 @@ from .conftest import (
 )
 from .oracles import Called, check, same_statistics
 
-#: All that max_tokens allows a reply, in US dollars: what a trial costs at least where nobody knows what it cost.
+#: All that max_tokens allows a reply, in US dollars: what a trial costs at least where nobody knows
+#: what it cost.
 WORST = 400 * PRICE.output_per_million / 1e6
-#: Every oracle but the first, byte for byte: of what goes through litellm, nobody but litellm has the bytes.
+#: Every oracle but the first, byte for byte: of what goes through litellm, nobody but litellm has
+#: the bytes.
 BUT_THE_BYTES = "234567"
 #: The routes that speak OpenAI's format.
 OPENAI = ("direct", "azure")
@@ -64,8 +67,9 @@ OPENAI = ("direct", "azure")
 
 @dataclass(frozen=True)
 class Row:
-    """What the other side answers (over a route), and what the trial comes to: its status and its cost, ``worst`` being
-    all that was set aside; flags of the attempt, the provider's word for the end, the text, a part of the error.
+    """What the other side answers (over a route), and what the trial comes to: its status and its
+    cost, ``worst`` being all that was set aside; flags of the attempt, the provider's word for the
+    end, the text, a part of the error.
     """
 
     answer: Fault | Callable[[str], Fault]
@@ -80,14 +84,23 @@ class Row:
 
 def using(route: str, used: Any, model: str = "gpt-4o-mini") -> dict[str, Any]:
     """A good answer in the format of *route* that counts *used*."""
-    names = {"anthropic": ("input_tokens", "output_tokens"), "ollama": ("prompt_eval_count", "eval_count")}.get(route)
+    names = {
+        "anthropic": ("input_tokens", "output_tokens"),
+        "ollama": ("prompt_eval_count", "eval_count"),
+    }.get(route)
     if isinstance(used, dict) and names:
         used = dict(zip(names, used.values(), strict=False))
     if route == "ollama":
         body: dict[str, Any] = {"model": model, "message": {"content": "Yes."}, "done": True}
         return body | (used if isinstance(used, dict) else {})
     if route == "anthropic":
-        body = {"id": "1", "type": "message", "role": "assistant", "model": model, "stop_reason": "end_turn"}
+        body = {
+            "id": "1",
+            "type": "message",
+            "role": "assistant",
+            "model": model,
+            "stop_reason": "end_turn",
+        }
         body |= {"content": [{"type": "text", "text": "Yes."}], "usage": used}
     else:
         body = message("Yes.") | {"usage": used, "model": model}
@@ -106,7 +119,9 @@ def digits(number: int) -> Fault:
     """A good answer over any route, with counts of so many digits."""
     body = {"choices": message("Yes.")["choices"], "content": [{"type": "text", "text": "Yes."}]}
     body |= {"message": {"content": "Yes."}, "prompt_eval_count": 0, "eval_count": 1}
-    body |= {"usage": {"prompt_tokens": 0, "completion_tokens": 1, "input_tokens": 0, "output_tokens": 1}}
+    body |= {
+        "usage": {"prompt_tokens": 0, "completion_tokens": 1, "input_tokens": 0, "output_tokens": 1}
+    }
     return Fault(body=json.dumps(body).replace(": 0", f": {'9' * number}"))
 
 
@@ -118,21 +133,47 @@ SSE = 'data: {"choices": []}\n\ndata: [DONE]\n\n'
 BAD_UTF8 = b'{"choices": [{"message": {"content": "\xff\xfe"}}]}'
 NUMBER = '{"n": ' + "9" * 5000 + "}"
 HTML = "<html><body>502</body></html>"
-UNREADABLE = ["{broken", HTML, SSE, b"", b" \n ", "null", "[]", BAD_UTF8, "[" * 100_000, NUMBER, '{"choices": NaN}']
+UNREADABLE = [
+    "{broken",
+    HTML,
+    SSE,
+    b"",
+    b" \n ",
+    "null",
+    "[]",
+    BAD_UTF8,
+    "[" * 100_000,
+    NUMBER,
+    '{"choices": NaN}',
+]
 #: By the format and what the trial comes to.
 WITHOUT_TEXT: dict[tuple[tuple[str, ...], str], list[Any]] = {
     (OPENAI, "empty"): [{"choices": []}, message(None), message("  \n")],
     (OPENAI, "malformed"): [
-        *({"choices": None}, {"id": "1"}, {"choices": [None]}, {"choices": [{"finish_reason": "stop"}]}),
+        *(
+            {"choices": None},
+            {"id": "1"},
+            {"choices": [None]},
+            {"choices": [{"finish_reason": "stop"}]},
+        ),
         *(message(3), message(["yes"]), message({"text": "yes"})),
     ],
     (("anthropic",), "empty"): [{"content": []}],
-    (("anthropic",), "malformed"): [{"content": None}, {"content": [{"type": "text", "text": 3}]}, {"content": "yes"}],
+    (("anthropic",), "malformed"): [
+        {"content": None},
+        {"content": [{"type": "text", "text": 3}]},
+        {"content": "yes"},
+    ],
     (("ollama",), "empty"): [{"message": {"content": ""}}],
     (("ollama",), "malformed"): [{"message": {"content": 3}}, {"message": None}, {}],
 }
 ENDED = {
-    "refusal field": (message(None, refusal="I cannot help with that."), "refused", "stop", "I cannot help with that."),
+    "refusal field": (
+        message(None, refusal="I cannot help with that."),
+        "refused",
+        "stop",
+        "I cannot help with that.",
+    ),
     "filtered": (message("", "content_filter"), "refused", "content_filter", None),
     "cut short": (message("He is", "length"), "answered", "length", "He is"),
     "unknown": (message("Yes.", "RECITATION_2"), "answered", "RECITATION_2", "Yes."),
@@ -142,14 +183,30 @@ POLICIES = ("content_policy_violation", "content_filter", "ResponsibleAIPolicyVi
 NUMBERS = [counts(-5, -9), counts("12", "7"), counts(True, True), counts(20.5, 3), counts(0, 0)]
 USED: list[Any] = [..., None, {}, [1, 2], {"prompt_tokens": 20}, *NUMBERS]
 SNAPSHOTS = ("gpt-4o-mini-2024-07-18", "GPT-4o-mini", "openai/gpt-4o-mini")
-ERRORS: tuple[Any, ...] = ({"message": "overloaded", "code": 529}, "overloaded", {"status": "overloaded"})
+ERRORS: tuple[Any, ...] = (
+    {"message": "overloaded", "code": 529},
+    "overloaded",
+    {"status": "overloaded"},
+)
 
 ROWS = {
     **{f"f05 HTTP {status}": Row(Fault(status=status), "error") for status in (500, 502, 504)},
-    **{f"f07 cut after {cut}": Row(Fault(cut=cut), "malformed", error="broke off") for cut in (1, 120)},
-    **{f"f08 {number}": Row(Fault(body=body), "malformed") for number, body in enumerate(UNREADABLE)},
+    **{
+        f"f07 cut after {cut}": Row(Fault(cut=cut), "malformed", error="broke off")
+        for cut in (1, 120)
+    },
+    **{
+        f"f08 {number}": Row(Fault(body=body), "malformed")
+        for number, body in enumerate(UNREADABLE)
+    },
     "f08 byte order mark": Row(
-        Fault(body="\ufeff" + json.dumps(message("Yes."))), "answered", None, (), OPENAI, "stop", "Yes."
+        Fault(body="\ufeff" + json.dumps(message("Yes."))),
+        "answered",
+        None,
+        (),
+        OPENAI,
+        "stop",
+        "Yes.",
     ),
     **{
         f"f09 {routes[0]} {status} {number}": Row(Fault(body=body), status, None, routes=routes)
@@ -162,17 +219,32 @@ ROWS = {
     },
     **{
         f"f10 {code}": Row(
-            Fault(status=400, body={"error": {"code": code, "message": "filtered"}}), "refused", reason=code
+            Fault(status=400, body={"error": {"code": code, "message": "filtered"}}),
+            "refused",
+            reason=code,
         )
         for code in POLICIES
     },
-    **{f"f11 {used}": Row(counting(used), "answered", flags=("usage_invalid",), reply="Yes.") for used in USED},
     **{
-        f"f12 {model}": Row(answered_by(model), "answered", 1000 * (0.15 + 0.6) / 1e6, (), ("direct",), "stop", "Yes.")
+        f"f11 {used}": Row(counting(used), "answered", flags=("usage_invalid",), reply="Yes.")
+        for used in USED
+    },
+    **{
+        f"f12 {model}": Row(
+            answered_by(model),
+            "answered",
+            1000 * (0.15 + 0.6) / 1e6,
+            (),
+            ("direct",),
+            "stop",
+            "Yes.",
+        )
         for model in SNAPSHOTS
     },
     **{
-        f"f16 {error!r}": Row(Fault(body={"error": error}), "error", flags=("provider_error",), error="overloaded")
+        f"f16 {error!r}": Row(
+            Fault(body={"error": error}), "error", flags=("provider_error",), error="overloaded"
+        )
         for error in ERRORS
     },
     "f54 counts of 5000 digits": Row(digits(5000), "malformed", flags=("usage_invalid",)),
@@ -180,10 +252,14 @@ ROWS = {
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
-def test_f05_f07_f08_f09_f10_f11_f12_f16_f54_what_a_server_answers(ask: Ask, server: ModelServer, row: Row) -> None:
-    """Asked once, whatever comes: logged byte for byte, each class by its name, never an answer where there is none;
-    charged in full where nobody knows what it cost."""
-    server.meet = lambda body: row.answer if isinstance(row.answer, Fault) else row.answer(route_of(body))
+def test_f05_f07_f08_f09_f10_f11_f12_f16_f54_what_a_server_answers(
+    ask: Ask, server: ModelServer, row: Row
+) -> None:
+    """Asked once, whatever comes: logged byte for byte, each class by its name, never an answer
+    where there is none; charged in full where nobody knows what it cost."""
+    server.meet = lambda body: (
+        row.answer if isinstance(row.answer, Fault) else row.answer(route_of(body))
+    )
     for route, outcome in everywhere(ask, row.routes, max_cost=1.0).items():
         assert outcome.statuses == [row.status], route
         assert len(outcome.case.ledger) == 1
@@ -191,7 +267,11 @@ def test_f05_f07_f08_f09_f10_f11_f12_f16_f54_what_a_server_answers(ask: Ask, ser
         assert trial.reply == row.reply
         assert row.reason in (None, trial.finish_reason)
         assert row.error in (trial.error or "")
-        assert set(row.flags) <= set(attempt["flags"]) if row.flags else "usage_absurd" not in attempt["flags"]
+        assert (
+            set(row.flags) <= set(attempt["flags"])
+            if row.flags
+            else "usage_absurd" not in attempt["flags"]
+        )
         if row.cost == "worst":
             assert attempt["cost"] > WORST
         elif row.cost is not None:
@@ -201,14 +281,18 @@ def test_f05_f07_f08_f09_f10_f11_f12_f16_f54_what_a_server_answers(ask: Ask, ser
 
 ENDS = {
     **{
-        f"f11 {count}": (counting(counts(count, count)), "counts more tokens for one call than any model can take")
+        f"f11 {count}": (
+            counting(counts(count, count)),
+            "counts more tokens for one call than any model can take",
+        )
         for count in (10**12, 1e12, 10**30)
     },
     "f54 counts of 4000 digits": (lambda _: digits(4000), "counts more tokens for one call"),
     **{
         f"f13 HTTP {status}": (
             lambda _, status=status: Fault(
-                status=status, body={"error": {"message": f"Incorrect API key provided: {KEY}", "type": "auth"}}
+                status=status,
+                body={"error": {"message": f"Incorrect API key provided: {KEY}", "type": "auth"}},
             ),
             "mend its address, key, quota",
         )
@@ -221,8 +305,8 @@ ENDS = {
 def test_f11_f13_f54_what_ends_the_run(
     ask: Ask, server: ModelServer, answer: Callable[[str], Fault], error: str
 ) -> None:
-    """Nothing more is sent to that server; what was answered is kept and charged at its worst case; a key that is
-    echoed is cut out of everything."""
+    """Nothing more is sent to that server; what was answered is kept and charged at its worst case;
+    a key that is echoed is cut out of everything."""
     server.meet = lambda body: answer(route_of(body))
     for outcome in everywhere(ask, count=4, concurrency=1, max_cost=1.0).values():
         assert error in str(outcome.error)
@@ -235,14 +319,17 @@ def test_f11_f13_f54_what_ends_the_run(
         check(outcome.case)
 
 
-WHERE = {"direct": "is the model's name right?", "ollama": "is the model there? ollama pull gpt-4o-mini"}
+WHERE = {
+    "direct": "is the model's name right?",
+    "ollama": "is the model there? ollama pull gpt-4o-mini",
+}
 WHERE |= {"azure": "is base_url right, and the name of the deployment?"}
 WHERE |= {"anthropic": "is base_url right, and the name of the model?"}
 
 
 def test_f14_f60_redirects_and_unknown_addresses(ask: Ask, server: ModelServer) -> None:
-    """A redirect is not followed, on the same host or another: neither key nor prompt goes anywhere else. A 404 names
-    the address, and what to look at by the kind of endpoint."""
+    """A redirect is not followed, on the same host or another: neither key nor prompt goes anywhere
+    else. A 404 names the address, and what to look at by the kind of endpoint."""
     with ModelServer() as other:
         for target in ("/v1/elsewhere", f"{other.url}/v1/chat/completions"):
             server.always = Fault(status=307, headers={"Location": target})
@@ -269,8 +356,8 @@ SLOW = {
 
 @pytest.mark.parametrize("what", SLOW)
 def test_f01_f02_no_answer_or_one_byte_at_a_time(ask: Ask, server: ModelServer, what: str) -> None:
-    """The attempt ends at its deadline, however often a byte arrives; the trial is charged at its worst case, and not
-    sent again. Bytes of the body that came are kept."""
+    """The attempt ends at its deadline, however often a byte arrives; the trial is charged at its
+    worst case, and not sent again. Bytes of the body that came are kept."""
     server.always, status = SLOW[what]
     for route, outcome in everywhere(ask, attempt_timeout=0.7).items():
         assert outcome.statuses == [status], route
@@ -283,8 +370,8 @@ def test_f01_f02_no_answer_or_one_byte_at_a_time(ask: Ask, server: ModelServer, 
 
 
 def test_f01_a_session_ends_on_time_and_red(project: Project) -> None:
-    """Nothing answers: the session ends at its deadline, says why, and is red; going on with it gives what an
-    undisturbed run gives."""
+    """Nothing answers: the session ends at its deadline, says why, and is red; going on with it
+    gives what an undisturbed run gives."""
     project.write()
     project.server.always = Fault(hang=True)
     case = project.run("-o", "fairness_attempt_timeout=0.5", "--fairness-deadline", "2", deadline=3)
@@ -292,7 +379,9 @@ def test_f01_a_session_ends_on_time_and_red(project: Project) -> None:
     assert "no answer within" in case.output
     check(case)
     project.server.always = None
-    again = project.run("--fairness-resume=last", "--fairness-retry-unknown", "--fairness-retry-errors")
+    again = project.run(
+        "--fairness-resume=last", "--fairness-retry-unknown", "--fairness-retry-errors"
+    )
     assert again.code == 0, again.output
     check(again)
     assert project.server.billed == TRIALS
@@ -322,7 +411,9 @@ def test_f03_slow_down_twice_then_go(ask: Ask, server: ModelServer) -> None:
 
 
 def test_f03_a_session_slows_down(project: Project) -> None:
-    """It waits, goes on and passes; each trial is billed once, as in an undisturbed run, on which all oracles hold."""
+    """It waits, goes on and passes; each trial is billed once, as in an undisturbed run, on which
+    all oracles hold.
+    """
     project.write()
     no = Fault(status=429, headers={"Retry-After": "0.5"})
     project.server.then(no, no)
@@ -363,7 +454,9 @@ def test_f04_wishes_that_make_no_sense_are_ignored(ask: Ask) -> None:
 
 
 def test_f04_a_session_that_is_put_off_is_red(project: Project) -> None:
-    """Nobody gets through for an hour: a clear error, exit 1, at once; nothing slept past the deadline either."""
+    """Nobody gets through for an hour: a clear error, exit 1, at once; nothing slept past the
+    deadline either.
+    """
     project.write()
     project.server.always = Fault(status=429, headers={"Retry-After": "3600"})
     case = project.run(deadline=5)
@@ -391,7 +484,9 @@ def test_f06_the_connection_is_reset(ask: Ask, server: ModelServer) -> None:
 
 @pytest.fixture
 def slammed() -> Iterator[ModelServer]:
-    """A server that resets every connection before it has read a byte; its ``requests`` are what was connected."""
+    """A server that resets every connection before it has read a byte; its ``requests`` are what
+    was connected.
+    """
     server = ModelServer()
     listening = socket.create_server(("127.0.0.1", 0))
     server.port = listening.getsockname()[1]
@@ -431,13 +526,15 @@ def test_f06_the_connection_is_reset_at_once(ask: Ask, slammed: ModelServer) -> 
 
 
 def test_f10_ways_to_end_are_counted_by_group_in_the_report(project: Project) -> None:
-    """One group is filtered and cut short: the report has each of its ways to end, with the provider's word, beside the
-    other group's; a replay of the log says the same."""
+    """One group is filtered and cut short: the report has each of its ways to end, with the
+    provider's word, beside the other group's; a replay of the log says the same."""
     project.write()
     from pytest_fairness.design.grid import expand_grid
 
     grid = expand_grid(template="{name}", groups={"race_ethnicity": ["white", "black"]})
-    filtered, short = [cell.name or "" for cell in grid if cell.groups["race_ethnicity"] == "black"][:2]
+    filtered, short = [
+        cell.name or "" for cell in grid if cell.groups["race_ethnicity"] == "black"
+    ][:2]
     project.server.meet = lambda body: (
         Fault(body=message("", "content_filter")) if filtered in body
         else Fault(body=message("He is", "length")) if short in body else None
@@ -455,8 +552,12 @@ def test_f10_ways_to_end_are_counted_by_group_in_the_report(project: Project) ->
 
 
 def test_f12_another_model_answers(ask: Ask) -> None:
-    """Both names are in the log, the trial is flagged, and the dearer of both prices counts, from then on."""
-    outcome = ask("direct", answered_by("gpt-4"), answered_by("gpt-4o-mini"), count=2, concurrency=1)
+    """Both names are in the log, the trial is flagged, and the dearer of both prices counts, from
+    then on.
+    """
+    outcome = ask(
+        "direct", answered_by("gpt-4"), answered_by("gpt-4o-mini"), count=2, concurrency=1
+    )
     attempts = outcome.case.of("attempt")
     assert [attempt["flags"] for attempt in attempts] == [["model_differs"], []]
     assert [attempt["model"] for attempt in attempts] == ["gpt-4", "gpt-4o-mini"]
@@ -466,13 +567,18 @@ def test_f12_another_model_answers(ask: Ask) -> None:
 
 
 def test_f12_a_session_in_which_models_are_mixed(project: Project) -> None:
-    """No PASS over answers of two models: inconclusive, with its reason; both names are shown, in the terminal too."""
+    """No PASS over answers of two models: inconclusive, with its reason; both names are shown, in
+    the terminal too.
+    """
     project.write()
     project.server.then(answered_by("gpt-4"))
     case = project.run("-rA", "--fairness-require-conclusive")
     assert case.code == 1
     assert "INCONCLUSIVE: 2 model versions answered: gpt-4, gpt-4o-mini" in words(case)
-    assert "'direct' was asked for the model 'gpt-4o-mini', and 'gpt-4' answered 1 of its trials" in words(case)
+    assert (
+        "'direct' was asked for the model 'gpt-4o-mini', and 'gpt-4' answered 1 of its trials"
+        in words(case)
+    )
     (finding,) = json.loads(case.run.joinpath("findings.json").read_text())["findings"]
     assert (finding["verdict"], finding["reason"]) == ("INCONCLUSIVE", "MIXED_MODELS")
     check(case)
@@ -485,9 +591,13 @@ def test_f12_a_session_in_which_models_are_mixed(project: Project) -> None:
 
 
 def test_f13_a_session_with_a_refused_key(project: Project) -> None:
-    """Red, redacted on the terminal, in JUnit's file, in the log and the report, after a single request."""
+    """Red, redacted on the terminal, in JUnit's file, in the log and the report, after a single
+    request.
+    """
     project.write()
-    project.server.always = Fault(status=401, body={"error": {"message": f"Incorrect API key provided: {KEY}"}})
+    project.server.always = Fault(
+        status=401, body={"error": {"message": f"Incorrect API key provided: {KEY}"}}
+    )
     case = project.run("-rA", "-vv", "--showlocals", "-o", "log_level=DEBUG")
     assert case.code == 1
     assert "[redacted]" in case.output
@@ -498,7 +608,9 @@ def test_f13_a_session_with_a_refused_key(project: Project) -> None:
 @pytest.mark.parametrize("status", [401, 403, 404])
 def test_f13_what_is_wrong_with_an_endpoint_is_found_by_one_request(ask: Ask, status: int) -> None:
     """A wrong key, one that may not, a model that there is not: the first trial is asked by itself."""
-    error = {"error": {"message": "The model `gpt-4o-mni` does not exist", "code": "model_not_found"}}
+    error = {
+        "error": {"message": "The model `gpt-4o-mni` does not exist", "code": "model_not_found"}
+    }
     outcome = ask("direct", *[Fault(status=status, body=error)] * 20, count=20, concurrency=8)
     assert isinstance(outcome.error, EndpointError)
     assert len(outcome.case.ledger) == 1
@@ -509,13 +621,16 @@ def _grown() -> float:
 
 
 def test_f15_ten_megabytes_and_a_bomb_of_gzip(ask: Ask, server: ModelServer) -> None:
-    """What fits into 8 MB is kept, the record says that it was cut, and it counts as malformed and paid. Two hundred
-    megabytes in a small packet are unpacked no further; memory stays bounded."""
+    """What fits into 8 MB is kept, the record says that it was cut, and it counts as malformed and
+    paid. Two hundred megabytes in a small packet are unpacked no further; memory stays bounded."""
     packer = zlib.compressobj(1, zlib.DEFLATED, 31)
     bomb = b"".join(packer.compress(b"x" * 1_000_000) for _ in range(200)) + packer.flush()
     for fault, oracles in (
         (Fault(body="x" * 10_000_000), "1234567"),
-        (Fault(body=bomb, headers={"Content-Encoding": "gzip"}), BUT_THE_BYTES),  # what came was packed
+        (
+            Fault(body=bomb, headers={"Content-Encoding": "gzip"}),
+            BUT_THE_BYTES,
+        ),  # what came was packed
     ):
         server.always = fault
         before = _grown()
@@ -533,7 +648,9 @@ def test_f15_ten_megabytes_and_a_bomb_of_gzip(ask: Ask, server: ModelServer) -> 
 
 
 def test_f17_an_unknown_price_under_a_cap(project: Project) -> None:
-    """Refused before the first request; the error says where to write the price. Without a cap it is asked."""
+    """Refused before the first request; the error says where to write the price. Without a cap it
+    is asked.
+    """
     project.write(price=None)
     case = project.run("--fairness-max-cost", "5")
     assert case.code == 4
@@ -545,8 +662,9 @@ def test_f17_an_unknown_price_under_a_cap(project: Project) -> None:
 
 
 def test_f18_the_cap_is_reached_with_many_under_way(project: Project) -> None:
-    """What is reserved stops the sending: never more is spent than the cap. The session is red, says what to do, and
-    goes on under a higher cap to what an undisturbed run finds, each trial billed once."""
+    """What is reserved stops the sending: never more is spent than the cap. The session is red,
+    says what to do, and goes on under a higher cap to what an undisturbed run finds, each trial
+    billed once."""
     project.write(default_parameters={"max_tokens": 200})
     project.server.latency = 0.02
     cap = 0.0028
@@ -574,9 +692,15 @@ async def _first_call() -> None:
         await endpoint.aclose()
 
 
-@pytest.mark.parametrize("fault", [Fault(hang=True), Fault(status=500), Fault(status=429, body="insufficient_quota")])
-def test_f19_what_goes_through_litellm_is_one_request_an_attempt(ask: Ask, server: ModelServer, fault: Fault) -> None:
-    """It repeats nothing by itself that failed or hangs; outcome, charge and secrecy are those of every route."""
+@pytest.mark.parametrize(
+    "fault", [Fault(hang=True), Fault(status=500), Fault(status=429, body="insufficient_quota")]
+)
+def test_f19_what_goes_through_litellm_is_one_request_an_attempt(
+    ask: Ask, server: ModelServer, fault: Fault
+) -> None:
+    """It repeats nothing by itself that failed or hangs; outcome, charge and secrecy are those of
+    every route.
+    """
     need(LITELLM)
     asyncio.run(_first_call())
     outcome = ask(LITELLM, *[fault] * 2, count=2, concurrency=1, attempt_timeout=2.0)
@@ -599,14 +723,16 @@ def test_nothing_was_loaded(trials):
 
 @pytest.mark.parametrize("route", ["direct", LITELLM])
 def test_f20_stray_settings(project: Project, monkeypatch: pytest.MonkeyPatch, route: str) -> None:
-    """A ``.env`` in the project and the variables by which SDKs and proxies are rerouted change nothing: what is asked
-    is the address in endpoints.yaml, which is part of the run's identity."""
+    """A ``.env`` in the project and the variables by which SDKs and proxies are rerouted change
+    nothing: what is asked is the address in endpoints.yaml, which is part of the run's identity."""
     project.write(SURROUNDED, route)
     with ModelServer() as stray:
         for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY"):
             if route == "direct":  # a proxy between litellm and its providers is theirs to use
                 monkeypatch.setenv(name, stray.url)
-        bases = "OPENAI_BASE_URL OPENAI_API_BASE ANTHROPIC_BASE_URL ANTHROPIC_API_BASE AZURE_API_BASE"
+        bases = (
+            "OPENAI_BASE_URL OPENAI_API_BASE ANTHROPIC_BASE_URL ANTHROPIC_API_BASE AZURE_API_BASE"
+        )
         for name in bases.split():
             monkeypatch.setenv(name, stray.openai_url)
         project.path.joinpath(".env").write_text(
@@ -622,9 +748,15 @@ def test_f20_stray_settings(project: Project, monkeypatch: pytest.MonkeyPatch, r
     check(case, oracles="1234567" if route == "direct" else BUT_THE_BYTES)
 
 
-def test_f20_a_provider_whose_address_only_litellm_knows(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a ``base_url`` the environment could reroute it unseen: refused, and the variable named."""
-    project.write(SUITE, "litellm", type="litellm", model="gemini/gemini-2.0-flash", base_url=None, via=None)
+def test_f20_a_provider_whose_address_only_litellm_knows(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a ``base_url`` the environment could reroute it unseen: refused, and the variable
+    named.
+    """
+    project.write(
+        SUITE, "litellm", type="litellm", model="gemini/gemini-2.0-flash", base_url=None, via=None
+    )
     monkeypatch.setenv("GEMINI_API_BASE", project.server.url)
     case = project.run()
     assert case.code == 4
@@ -676,15 +808,21 @@ def test_tone(trials):
 
 
 def test_f21_an_application_that_misbehaves_and_hangs(project: Project) -> None:
-    """It raises, exits, returns no text, prints megabytes, changes what it was given: each is an outcome of its own
-    class. A call that hangs ends at its deadline, unknown; the run goes on, and the process ends without it."""
+    """It raises, exits, returns no text, prints megabytes, changes what it was given: each is an
+    outcome of its own class. A call that hangs ends at its deadline, unknown; the run goes on, and
+    the process ends without it."""
     project.write(APPLICATION)
-    case = project.run("-o", "fairness_attempt_timeout=0.5", ledger=[], price=None, apart=True, deadline=15)
+    case = project.run(
+        "-o", "fairness_attempt_timeout=0.5", ledger=[], price=None, apart=True, deadline=15
+    )
     assert case.code == 0, case.output
     errors = {record["status"]: set() for record in case.of("trial")}
     for record in case.of("trial"):
         errors[record["status"]].add(record["error"])
-    assert {"write raised RuntimeError: the database is locked", "write raised SystemExit: 3"} <= errors["error"]
+    assert {
+        "write raised RuntimeError: the database is locked",
+        "write raised SystemExit: 3",
+    } <= errors["error"]
     assert any("no answer within 0.5 s" in error for error in errors["unknown"])
     ledger = project.path / "asked.log"
     called = [Called(prompt=line) for line in ledger.read_text().splitlines()]

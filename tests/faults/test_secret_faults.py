@@ -1,4 +1,6 @@
-"""F65 of the catalogue in docs/reliability.md: keys that come back in replies, in whatever spelling, from whomever."""
+"""F65 of the catalogue in docs/reliability.md: keys that come back in replies, in whatever
+spelling, from whomever.
+"""
 
 from __future__ import annotations
 
@@ -46,13 +48,19 @@ TEXTS = {
 BODIES: dict[str, Callable[[str], str]] = {
     "as Python does": lambda body: body,
     "as PHP does": lambda body: body.replace("/", "\\/"),
-    "as .NET does": lambda body: body.replace("+", "\\u002B").replace("&", "\\u0026").replace("=", "\\u003D"),
-    "in small hex": lambda body: body.replace("+", "\\u002b").replace("/", "\\u002f").replace("s", "\\u0073"),
+    "as .NET does": lambda body: (
+        body.replace("+", "\\u002B").replace("&", "\\u0026").replace("=", "\\u003D")
+    ),
+    "in small hex": lambda body: (
+        body.replace("+", "\\u002b").replace("/", "\\u002f").replace("s", "\\u0073")
+    ),
 }
 
 
 def said(text: str, spell: Callable[[str], str]) -> Fault:
-    """A success in the words of every provider that says *text*, in its model and finish reason too."""
+    """A success in the words of every provider that says *text*, in its model and finish reason
+    too.
+    """
     body = {
         **message(text, text),
         "model": f"m {text}",
@@ -62,7 +70,12 @@ def said(text: str, spell: Callable[[str], str]) -> Fault:
         "done": True,
         "done_reason": text,
         "letter": {"text": text},
-        "usage": {"prompt_tokens": 20, "completion_tokens": 5, "input_tokens": 20, "output_tokens": 5},
+        "usage": {
+            "prompt_tokens": 20,
+            "completion_tokens": 5,
+            "input_tokens": 20,
+            "output_tokens": 5,
+        },
         "prompt_eval_count": 20,
         "eval_count": 5,
     }
@@ -78,21 +91,34 @@ def clean(case: Case, output: str = "") -> None:
 def test_f65_a_reply_that_repeats_the_key(
     ask: Ask, server: ModelServer, route: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is cut out of text, model and finish reason, and out of the bytes with the same result: the reply still is
-    what the provider's response says."""
+    """It is cut out of text, model and finish reason, and out of the bytes with the same result:
+    the reply still is what the provider's response says."""
     monkeypatch.setenv("THE_KEY", SECRET)
     if route == "application":
         where = {"text": "$.letter.text", "model": "$.model", "finish_reason": "$.done_reason"}
-        given = {"name": route, "type": "http", "url": f"{server.url}/letters/write", "reply": where}
+        given = {
+            "name": route,
+            "type": "http",
+            "url": f"{server.url}/letters/write",
+            "reply": where,
+        }
         header = {"headers": {"X-Key": {"env": "THE_KEY"}}}
         endpoint = create_endpoint({**given, **header, "request": {"messages": "{messages}"}})
     else:
         endpoint = endpoint_of(route, server)
-    faults = [said(f"Your key is {text}, Ann.", spell) for text in TEXTS.values() for spell in BODIES.values()]
+    faults = [
+        said(f"Your key is {text}, Ann.", spell)
+        for text in TEXTS.values()
+        for spell in BODIES.values()
+    ]
     server.then(*faults)
-    requested = ask(route, endpoint=endpoint, planned=cells(len(faults)), case={"price": None}, concurrency=1)
+    requested = ask(
+        route, endpoint=endpoint, planned=cells(len(faults)), case={"price": None}, concurrency=1
+    )
     assert set(requested.statuses) == {"answered"}
-    assert [trial.reply for trial in requested.trials] == ["Your key is [redacted], Ann."] * len(faults)
+    assert [trial.reply for trial in requested.trials] == ["Your key is [redacted], Ann."] * len(
+        faults
+    )
     for attempt in requested.case.of("attempt"):
         assert attempt["text"] == attempt["finish_reason"] == "Your key is [redacted], Ann."
         assert attempt["model"] == "m Your key is [redacted], Ann."
@@ -110,10 +136,15 @@ def test_f65_an_error_that_repeats_the_key(
     for number, text in enumerate(TEXTS.values()):
         for before in ("", "x" * 185, "x" * 280, "x" * 1990):
             page = f"<html>{before} {text} is no key</html>"
-            bodies = [page, *(spell(json.dumps({"error": {"message": page}})) for spell in BODIES.values())]
+            bodies = [
+                page,
+                *(spell(json.dumps({"error": {"message": page}})) for spell in BODIES.values()),
+            ]
             server.then(*(Fault(status=status, body=body) for body in bodies))
             plan = cells(len(bodies), f"{number} {len(before)}")
-            requested = ask("direct", planned=plan, case={"price": None}, concurrency=1, max_attempts=1)
+            requested = ask(
+                "direct", planned=plan, case={"price": None}, concurrency=1, max_attempts=1
+            )
             server._queue.clear()
             assert requested.case.of("attempt")
             clean(requested.case)
@@ -121,7 +152,9 @@ def test_f65_an_error_that_repeats_the_key(
 
 
 def test_f65_a_callable_that_repeats_keys(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is in the environment when it is asked, also where it put it there itself, and what it raises."""
+    """What is in the environment when it is asked, also where it put it there itself, and what it
+    raises.
+    """
     monkeypatch.setenv("SERVICE_TOKEN", SECRET)
     monkeypatch.delenv("LATE_PASSWORD", raising=False)
     late = "correct-Horse/battery+77"
@@ -132,7 +165,9 @@ def test_f65_a_callable_that_repeats_keys(ask: Ask, monkeypatch: pytest.MonkeyPa
             raise RuntimeError(f"no access with {SECRET.upper()} and {late}")
         return f"A letter with {TEXTS['HTML by number']} and {late}."
 
-    requested = ask("direct", endpoint=callable_endpoint(write), planned=cells(3), case={"price": None})
+    requested = ask(
+        "direct", endpoint=callable_endpoint(write), planned=cells(3), case={"price": None}
+    )
     assert requested.statuses == ["answered", "error", "answered"]
     assert requested.trials[0].reply == "A letter with [redacted] and [redacted]."
     assert "no access with [redacted] and [redacted]" in str(requested.trials[1].error)
@@ -162,7 +197,9 @@ GIVEN = "plain-Secret-Value/77+"
 
 
 def everything(project: Project, capsys: pytest.CaptureFixture[str]) -> str:
-    """Each export of the last run, made in the project's folder, an unpacked bundle among them; what they print."""
+    """Each export of the last run, made in the project's folder, an unpacked bundle among them;
+    what they print.
+    """
     exports = ("--markdown", "report.md"), ("--junit", "report.xml"), ("--sarif", "report.sarif")
     capsys.readouterr()
     assert main(["report", "last", *(part for export in exports for part in export)]) == 0
@@ -177,9 +214,14 @@ def everything(project: Project, capsys: pytest.CaptureFixture[str]) -> str:
 
 @pytest.mark.parametrize("mode", [[], ["-n2"]], ids=["plain", "n2"])
 def test_f65_a_session_with_a_callable(
-    project: Project, mode: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    project: Project,
+    mode: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A key of the command line and one of the environment: in no file, no export, no bundle; which verifies."""
+    """A key of the command line and one of the environment: in no file, no export, no bundle; which
+    verifies.
+    """
     monkeypatch.setenv("SERVICE_TOKEN", SECRET)
     project.write(SUITE)
     project.path.joinpath("conftest.py").write_text(ECHO, encoding="utf-8")
@@ -187,7 +229,9 @@ def test_f65_a_session_with_a_callable(
     given = ("--my-api-key", GIVEN, "-rA", "--showlocals", "test_suite.py")
     case = project.run(*mode, *given, ledger=[], price=None, secrets=(SECRET, GIVEN), prompts=())
     assert case.code == 0, case.output
-    assert case.of("trial")[0]["replies"][0].startswith("A fine tenant, says [redacted], and [redacted] agrees.")
+    assert case.of("trial")[0]["replies"][0].startswith(
+        "A fine tenant, says [redacted], and [redacted] agrees."
+    )
     monkeypatch.chdir(project.path)
     clean(case, everything(project, capsys))
     check(case, oracles="34567")
@@ -200,7 +244,9 @@ def test_f65_a_session_with_a_server(
     monkeypatch.setenv("THE_KEY", SECRET)
     project.write()
     spoken = list(TEXTS.values())
-    texts = (f"A fine nurse: {spoken[number % len(spoken)]}. Greetings." for number in range(10_000))
+    texts = (
+        f"A fine nurse: {spoken[number % len(spoken)]}. Greetings." for number in range(10_000)
+    )
     project.server.meet = lambda body: said(next(texts), BODIES["as .NET does"])
     case = project.run(price=None, secrets=(SECRET,), prompts=())
     assert case.code == 0, case.output

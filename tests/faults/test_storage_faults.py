@@ -1,7 +1,9 @@
-"""F30 to F38 of the catalogue in docs/reliability.md: disks that fill, logs that are damaged, clocks that jump.
+"""F30 to F38 of the catalogue in docs/reliability.md: disks that fill, logs that are damaged,
+clocks that jump.
 
-Each is a session of a user's project where it is about sessions. Property by property, the log is tested in
-tests/runs/test_database.py, the folder of a run in test_folder.py, salvaging in test_salvage.py.
+Each is a session of a user's project where it is about sessions. Property by property, the log is
+tested in tests/runs/test_database.py, the folder of a run in test_folder.py, salvaging in
+test_salvage.py.
 """
 
 from __future__ import annotations
@@ -60,8 +62,9 @@ def _limit_files() -> None:
 
 
 def test_f30_the_disk_fills_while_asking(project: Project) -> None:
-    """In the middle of a record nothing more can be written: the short write is noticed, nothing is sent after it, the
-    session is red and says why; with room again, going on asks what is missing and no more."""
+    """In the middle of a record nothing more can be written: the short write is noticed, nothing is
+    sent after it, the session is red and says why; with room again, going on asks what is missing
+    and no more."""
     project.write()
     project.server.latency = 0.05
     full = Background(project, preexec_fn=_limit_files).end()
@@ -73,7 +76,9 @@ def test_f30_the_disk_fills_while_asking(project: Project) -> None:
     logged = len(full.of("attempt"))
     assert sent - logged <= CONCURRENCY, "what was paid for after the disk was full"
     check(full, oracles="2456")
-    held_back = len(full.of("sent")) - sent  # announced, and stopped before the first byte left: nobody knows that
+    held_back = (
+        len(full.of("sent")) - sent
+    )  # announced, and stopped before the first byte left: nobody knows that
     assert 0 <= held_back <= CONCURRENCY
 
     case = project.run("--fairness-resume=last")
@@ -87,17 +92,22 @@ def test_f30_the_disk_fills_while_asking(project: Project) -> None:
 Lines = list[bytes]
 #: What somebody makes of a record who then hashes all of them anew.
 EDIT = (b'"answered"', b'"refused"')
-#: What is done to the lines, and the line that is named; all that tests/runs does to a log is one of these.
+#: What is done to the lines, and the line that is named; all that tests/runs does to a log is one
+#: of these.
 DAMAGE: dict[str, tuple[Callable[[Lines], Lines], str]] = {
-    "changed": (lambda lines: [*lines[:9], lines[9].replace(b'"', b"'", 1), *lines[10:]], "line 10"),
+    "changed": (
+        lambda lines: [*lines[:9], lines[9].replace(b'"', b"'", 1), *lines[10:]],
+        "line 10",
+    ),
     "reordered": (lambda lines: [*lines[:8], lines[9], lines[8], *lines[10:]], "line 9"),
     "line endings": (lambda lines: [line.replace(b"\n", b"\r\n") for line in lines], "line 1"),
 }
 
 
 def test_f32_damage_is_named_and_never_passed_over(project: Project) -> None:
-    """Whatever was done to a record in the middle: resuming and replaying end with exit status 4 and name file and
-    line, nothing is asked, and only an explicit command salvages what is left, into a new run."""
+    """Whatever was done to a record in the middle: resuming and replaying end with exit status 4
+    and name file and line, nothing is asked, and only an explicit command salvages what is left,
+    into a new run."""
     run = recorded(project)
     sent = len(project.server.requests)
     stored = (run / "run.sqlite3").read_bytes()
@@ -122,7 +132,9 @@ def test_f32_damage_is_named_and_never_passed_over(project: Project) -> None:
     check(case, oracles="4567")
 
 
-def refused(project: Project, run: Path, why: str, options: Sequence[str] = ("resume", "replay")) -> None:
+def refused(
+    project: Project, run: Path, why: str, options: Sequence[str] = ("resume", "replay")
+) -> None:
     """The run can neither be resumed nor replayed."""
     for option in options:
         case = project.run(f"--fairness-{option}={run.name}")
@@ -135,8 +147,8 @@ def refused(project: Project, run: Path, why: str, options: Sequence[str] = ("re
 
 
 def test_f33_what_was_cut_off_or_made_anew_shows(project: Project) -> None:
-    """A tail or a whole file taken away, a record edited and hashed again: the log is sound in itself, the head in the
-    manifest is not its head. Resuming, replaying and salvaging say so."""
+    """A tail or a whole file taken away, a record edited and hashed again: the log is sound in
+    itself, the head in the manifest is not its head. Resuming, replaying and salvaging say so."""
     run = recorded(project)
     stored = (run / "run.sqlite3").read_bytes()
     edit(run, "DELETE FROM records WHERE number > 100")
@@ -166,8 +178,8 @@ with RunStore.open(Path(sys.argv[1]), writer=sys.argv[2]) as store:
 
 
 def test_f34_two_sessions_in_one_project(project: Project) -> None:
-    """Begun at once they have runs of their own; two that go on with one run share nothing, the second is told who has
-    it; the lock of a dead one holds nobody up."""
+    """Begun at once they have runs of their own; two that go on with one run share nothing, the
+    second is told who has it; the lock of a dead one holds nobody up."""
     project.write()
     sessions = [Background(project), Background(project)]
     assert [session.end().code for session in sessions] == [0, 0]
@@ -182,13 +194,18 @@ def test_f34_two_sessions_in_one_project(project: Project) -> None:
         assert case.code == pytest.ExitCode.USAGE_ERROR, case.output
         assert f"is being written by process {os.getpid()} on " in words(case)
         assert held.directory == folders[0]
-    child = f"import os, sys; from pathlib import Path; {WRITER.splitlines()[3]}; RunStore.open(Path(sys.argv[1]))"
+    child = (
+        f"import os, sys; from pathlib import Path; {WRITER.splitlines()[3]}; "
+        "RunStore.open(Path(sys.argv[1]))"
+    )
     subprocess.run([sys.executable, "-c", f"{child}; os._exit(9)", folders[0]], check=False)
     assert project.run(f"--fairness-resume={folders[0].name}").code == 0
 
 
 def test_f34_eight_writers(tmp_path: Path) -> None:
-    """Eight processes write into one run at once, records of 9 kB or of 10 MB: every one is there, whole."""
+    """Eight processes write into one run at once, records of 9 kB or of 10 MB: every one is there,
+    whole.
+    """
     run = reserve_run(tmp_path / "runs", "t")
     sizes = [(30, 9_000)] * 6 + [(1, 10_000_000)] * 2
     children = [
@@ -198,7 +215,9 @@ def test_f34_eight_writers(tmp_path: Path) -> None:
     assert [child.wait(120) for child in children] == [0] * 8
     with reading(run) as reader:
         found = {name: head.records for name, head in reader.logs.items()}
-    assert found == {f"trials-gw{number}.jsonl": count + 1 for number, (count, _) in enumerate(sizes)}
+    assert found == {
+        f"trials-gw{number}.jsonl": count + 1 for number, (count, _) in enumerate(sizes)
+    }
 
 
 # ---------------------------------------------------------------- F35: clocks
@@ -223,8 +242,8 @@ for module in (reporting, records, folder):
 
 
 def test_f35_the_wall_clock_jumps(project: Project) -> None:
-    """A day forth and back at every look: durations stay what they were, the deadline neither comes nor goes, trials
-    keep their order, and the findings are those of a quiet clock."""
+    """A day forth and back at every look: durations stay what they were, the deadline neither comes
+    nor goes, trials keep their order, and the findings are those of a quiet clock."""
     quiet = recorded(project)
     project.path.joinpath("jumping.py").write_text(JUMPING)
     case = Background(project, "-p", "jumping", "--fairness-deadline", "600").end()
@@ -247,7 +266,9 @@ def test_f35_the_wall_clock_jumps(project: Project) -> None:
 def test_f36_no_place_for_a_log(
     project: Project, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Found out before the first call: exit status 4, and the message names the place and the option that mends it."""
+    """Found out before the first call: exit status 4, and the message names the place and the
+    option that mends it.
+    """
     project.write()
     places = tmp_path_factory.mktemp("places")
     (places / "a file").write_text("")
@@ -265,10 +286,13 @@ def test_f36_no_place_for_a_log(
         assert not case.ledger
 
 
-@pytest.mark.parametrize("name", ["d" * 200 + "/" + "e" * 120, "CON/trailing./Runs/nul.txt/a b ü"], ids=["long", "odd"])
+@pytest.mark.parametrize(
+    "name", ["d" * 200 + "/" + "e" * 120, "CON/trailing./Runs/nul.txt/a b ü"], ids=["long", "odd"]
+)
 def test_f36_odd_places_that_do(project: Project, name: str) -> None:
-    """Long paths, names that mean devices or are trimmed elsewhere: where the system takes them, the run is there and
-    whole; and no file of ours in it has such a name, nor two that differ by case alone."""
+    """Long paths, names that mean devices or are trimmed elsewhere: where the system takes them,
+    the run is there and whole; and no file of ours in it has such a name, nor two that differ by
+    case alone."""
     project.write()
     place = project.path / name
     case = project.run(f"--override-ini=fairness_run_dir={place}")
@@ -277,7 +301,14 @@ def test_f36_odd_places_that_do(project: Project, name: str) -> None:
     assert len(RunReader.open(run)) == TRIALS
     names = [path.name for path in place.rglob("*")]
     assert all(part.isascii() and not part.endswith((".", " ")) for part in names)
-    assert not {part.split(".")[0].upper() for part in names} & {"CON", "NUL", "AUX", "PRN", "COM1", "LPT1"}
+    assert not {part.split(".")[0].upper() for part in names} & {
+        "CON",
+        "NUL",
+        "AUX",
+        "PRN",
+        "COM1",
+        "LPT1",
+    }
     for folder in (run, run / "state"):
         inside = [path.name for path in folder.iterdir()]
         assert len({part.lower() for part in inside}) == len(inside)
@@ -289,13 +320,28 @@ def test_f36_odd_places_that_do(project: Project, name: str) -> None:
 def _git(project: Project, message: str) -> None:
     identity = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")
     subprocess.run(["git", "-C", project.path, "init", "-q"], check=True)
-    subprocess.run(["git", "-C", project.path, *identity, "commit", "-q", "--allow-empty", "-m", message], check=True)
+    subprocess.run(
+        ["git", "-C", project.path, *identity, "commit", "-q", "--allow-empty", "-m", message],
+        check=True,
+    )
 
 
 CHANGES: dict[str, tuple[dict[str, Any], list[str], str]] = {
-    "prompt": ({"suite": SUITE.replace("a nurse", "a doctor")}, [], "the prompt: the text of template 't1' changed"),
-    "n": ({"suite": SUITE.replace("repetitions=1", "repetitions=2")}, [], "n: repetitions were 1, are 2"),
-    "groups": ({"suite": SUITE.replace('"black"', '"asian"')}, [], "the groups of race_ethnicity were black, white"),
+    "prompt": (
+        {"suite": SUITE.replace("a nurse", "a doctor")},
+        [],
+        "the prompt: the text of template 't1' changed",
+    ),
+    "n": (
+        {"suite": SUITE.replace("repetitions=1", "repetitions=2")},
+        [],
+        "n: repetitions were 1, are 2",
+    ),
+    "groups": (
+        {"suite": SUITE.replace('"black"', '"asian"')},
+        [],
+        "the groups of race_ethnicity were black, white",
+    ),
     "parameters": (
         {"suite": SUITE.replace("repetitions=1", 'repetitions=1, parameters={"temperature": 0.5}')},
         [],
@@ -304,13 +350,19 @@ CHANGES: dict[str, tuple[dict[str, Any], list[str], str]] = {
     "model": ({"model": "gpt-4o"}, [], "the endpoint's model was 'gpt-4o-mini', is 'gpt-4o'"),
     "address": ({"base_url": "http://127.0.0.1:9/v1"}, [], "the endpoint's base_url was"),
     "seed": ({}, ["--fairness-seed=5"], "the seed was 0, is 5"),
-    "endpoint": ({}, ["--fairness-endpoint=simulated"], "the endpoint was 'direct', is 'simulated'"),
+    "endpoint": (
+        {},
+        ["--fairness-endpoint=simulated"],
+        "the endpoint was 'direct', is 'simulated'",
+    ),
     "tier": ({}, ["--fairness-tier=2"], "the tier was 'auto', is '2'"),
 }
 
 
 def test_f37_each_change_is_named_and_nothing_mixed(project: Project) -> None:
-    """Going on after an edit: the message names what changed, nothing is asked, the old records stay as they were."""
+    """Going on after an edit: the message names what changed, nothing is asked, the old records
+    stay as they were.
+    """
     run = recorded(project)
     before = lines(run)
     for what, (changed, options, named) in CHANGES.items():
@@ -338,7 +390,10 @@ def test_f37_another_version_of_the_code(project: Project, monkeypatch: pytest.M
     assert case.code == pytest.ExitCode.USAGE_ERROR
     assert "the version of pytest-fairness was 0.0.1, is" in words(case)
 
-    application = "import pytest\n\n@pytest.fixture\ndef endpoint():\n    return lambda prompt: 'Some words.'\n"
+    application = (
+        "import pytest\n\n@pytest.fixture\ndef endpoint():\n    return lambda prompt: 'Some "
+        "words.'\n"
+    )
     project.pytester.makeconftest(application)
     project.path.joinpath("pytest.ini").write_text("[pytest]\n")
     _git(project, "one")
@@ -352,12 +407,14 @@ def test_f37_another_version_of_the_code(project: Project, monkeypatch: pytest.M
 # ---------------------------------------------------------------- F38: other locales
 
 PLAIN = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-SPOKEN = SUITE.replace("a nurse in", "a nurse — “Zoë”, 看護師 — in").replace("Write a landlord", "Écris a landlord")
+SPOKEN = SUITE.replace("a nurse in", "a nurse — “Zoë”, 看護師 — in").replace(
+    "Write a landlord", "Écris a landlord"
+)
 
 
 def test_f38_other_locales(project: Project) -> None:
-    """In the C locale, with a console that cannot say it: the records and findings of an ordinary session, and the
-    console writes what it can."""
+    """In the C locale, with a console that cannot say it: the records and findings of an ordinary
+    session, and the console writes what it can."""
     project.write(SPOKEN)
     ordinary = project.run().run
     assert ordinary is not None
@@ -375,7 +432,17 @@ def test_f38_other_locales(project: Project) -> None:
 
 def _timeless(run: Path) -> list[str]:
     """What was asked and answered, without what tells one session from another."""
-    wanted = ("key", "status", "messages", "replies", "cell", "parameters", "repetition", "usage", "cost")
+    wanted = (
+        "key",
+        "status",
+        "messages",
+        "replies",
+        "cell",
+        "parameters",
+        "repetition",
+        "usage",
+        "cost",
+    )
     trials = [{key: record[key] for key in wanted} for record in records(run, "trial")]
     return [json.dumps(trial, ensure_ascii=False, sort_keys=True) for trial in trials]
 
@@ -404,8 +471,8 @@ def test_of_its_own():
 
 
 def test_f56_the_run_goes_between_two_tests(project: Project) -> None:
-    """Removed, moved, or removed with all runs: nothing more is asked, the tests' own errors are shown, and one message
-    says what became of the run."""
+    """Removed, moved, or removed with all runs: nothing more is asked, the tests' own errors are
+    shown, and one message says what became of the run."""
     for how in ("removed", "moved", "removed with all runs"):
         project.write(GOES.replace("HOW", repr(how)))
         case = project.run(price=None)
@@ -443,7 +510,9 @@ def test_f56_the_run_goes_while_it_asks(project: Project) -> None:
 
 def test_f56_the_run_goes_after_the_last_test(project: Project) -> None:
     """All has passed, and nothing is left of it: not green."""
-    project.write(GOES.replace("HOW", "'moved'").partition("\n@pytest.mark.fairness_grid(template")[0])
+    project.write(
+        GOES.replace("HOW", "'moved'").partition("\n@pytest.mark.fairness_grid(template")[0]
+    )
     case = project.run(price=None)
     assert case.code == pytest.ExitCode.INTERNAL_ERROR
     assert "was removed or moved while this session wrote to it" in words(case)
@@ -468,7 +537,9 @@ def test_goes():
 
 
 def test_f70_what_sqlite_has_not_yet_moved_is_lost_after_the_last_test(project: Project) -> None:
-    """Removed or cut when all has passed: noticed before the run counts as finished, exit status 3, nothing judged."""
+    """Removed or cut when all has passed: noticed before the run counts as finished, exit status 3,
+    nothing judged.
+    """
     for how in ("removed", "cut"):
         project.write(CHANGES_GO.replace("HOW", repr(how)))
         for options in ((), ("-n2", "--dist=loadfile")):
@@ -510,8 +581,8 @@ def _ended(session: Background) -> tuple[int, str]:
 
 
 def test_f57_a_finished_run_without_its_heads_is_damaged(project: Project) -> None:
-    """Edited, hashed anew, and its heads, or one of them, taken away or emptied: nothing shows that it is whole, so it
-    is not."""
+    """Edited, hashed anew, and its heads, or one of them, taken away or emptied: nothing shows that
+    it is whole, so it is not."""
     run = recorded(project)
     with RunStore.open(run, writer="another") as store:
         store.append({"type": "note"})
@@ -527,7 +598,9 @@ def test_f57_a_finished_run_without_its_heads_is_damaged(project: Project) -> No
     others = manifest["logs"]
     empty = others | {"trials.jsonl": own | {"records": 0, "head": "0" * 64}}
     for logs in (None, others, empty):
-        changed = {key: value for key, value in {**manifest, "logs": logs}.items() if value is not None}
+        changed = {
+            key: value for key, value in {**manifest, "logs": logs}.items() if value is not None
+        }
         (run / "manifest.json").write_text(json.dumps(changed), encoding="utf-8")
         why = "when the run was closed" if logs is empty else "is damaged: the run came to its end"
         refused(project, run, why, ["replay"] if logs is empty else ["resume", "replay"])

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-# Sessions in this process forget what they imported when they end, and some libraries cannot be imported twice: what
-# a session imports is imported here before.
+# Sessions in this process forget what they imported when they end, and some libraries cannot be
+# imported twice: what a session imports is imported here before.
 import aiohttp  # noqa: F401
 import jinja2  # noqa: F401
 import pandas as pd  # noqa: F401
@@ -26,10 +26,13 @@ from tests.support.runs import records
 
 Run = Callable[..., pytest.RunResult]
 
-# Nor can half of a package stay while the other half is imported anew: a package would give out modules of a session
-# that has ended. The assertions stay out, for every test of this session would then report to ours.
+# Nor can half of a package stay while the other half is imported anew: a package would give out
+# modules of a session that has ended. The assertions stay out, for every test of this session would
+# then report to ours.
 for module in pkgutil.walk_packages(pytest_fairness.__path__, "pytest_fairness."):
-    if not module.name.startswith(("pytest_fairness.suites", "pytest_fairness.asserts", "pytest_fairness.commands")):
+    if not module.name.startswith(
+        ("pytest_fairness.suites", "pytest_fairness.asserts", "pytest_fairness.commands")
+    ):
         importlib.import_module(module.name)
 
 GRID = """
@@ -73,14 +76,18 @@ class Project:
         if endpoints:
             (self.path / "endpoints.yaml").write_text(endpoints, encoding="utf-8")
 
-    def run(self, *arguments: str, mode: Sequence[str] = MODES["plain"], apart: bool = False) -> pytest.RunResult:
-        """A session: in this process where it has no workers, which spares it what imports take, or *apart*. What holds
-        in every mode is in ``test_modes.py``, for all behaviours in one session.
+    def run(
+        self, *arguments: str, mode: Sequence[str] = MODES["plain"], apart: bool = False
+    ) -> pytest.RunResult:
+        """A session: in this process where it has no workers, which spares it what imports take, or
+        *apart*. What holds in every mode is in ``test_modes.py``, for all behaviours in one
+        session.
         """
         command = ("-p", "no:cacheprovider", *mode, *arguments)
         if apart or "-n2" in mode:
             return self.pytester.runpytest_subprocess(*command)
-        # The filters of our own session, which turn every warning into an error, are not the project's.
+        # The filters of our own session, which turn every warning into an error, are not the
+        # project's.
         return self.pytester.runpytest_inprocess("-W", "default", *command)
 
     @property

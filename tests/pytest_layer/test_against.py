@@ -1,4 +1,6 @@
-"""``--fairness-against`` and ``--fairness-markdown``: what a session says of the run before, once, in every mode."""
+"""``--fairness-against`` and ``--fairness-markdown``: what a session says of the run before, once,
+in every mode.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,21 @@ from .conftest import BIASED, GRID, Project, shown
 
 
 def test_a_session_says_once_what_has_changed(
-    project: Project, mode: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    project: Project,
+    mode: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """In the terminal, the file, the summary of GitHub's job and an annotation; the command writes the same bytes."""
+    """In the terminal, the file, the summary of GitHub's job and an annotation; the command writes
+    the same bytes.
+    """
     project.write(endpoints=BIASED)
-    name = ["--fairness-endpoint=planted", "-o", "fairness_confirm=false", "--fairness-against=last"]
+    name = [
+        "--fairness-endpoint=planted",
+        "-o",
+        "fairness_confirm=false",
+        "--fairness-against=last",
+    ]
     # A system of that name that is fair, for a first run, which finds none before it.
     (project.path / "endpoints.yaml").write_text(BIASED.replace("-0.8", "0.0"), encoding="utf-8")
     first = project.run(*name, mode=MODES["plain"])
@@ -58,9 +70,13 @@ def test_what_cannot_be_compared_with_ends_the_session_first(project: Project, n
     assert not (project.path / ".fairness").exists()
 
 
-def test_an_ini_value_leaves_github_alone(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_ini_value_leaves_github_alone(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No annotation and no summary; nor outside of GitHub, whatever is set."""
-    project.write(GRID.replace('by="race_ethnicity")', 'by="race_ethnicity")\n    raise ValueError'))
+    project.write(
+        GRID.replace('by="race_ethnicity")', 'by="race_ethnicity")\n    raise ValueError')
+    )
     summary = project.path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)

@@ -1,4 +1,6 @@
-"""Before anything is paid for, a session says how much it asks, of whom, for how much and for how long."""
+"""Before anything is paid for, a session says how much it asks, of whom, for how much and for how
+long.
+"""
 
 from __future__ import annotations
 
@@ -53,17 +55,27 @@ def test_own(trials):
 
 
 def test_a_paid_endpoint_is_announced_with_cost_and_time(project: Project) -> None:
-    """Two tests on one grid share their 30 trials, which are counted and priced once; a cap stands beside."""
+    """Two tests on one grid share their 30 trials, which are counted and priced once; a cap stands
+    beside.
+    """
     with ModelServer() as server:
         project.write(TEST, endpoints(server, PRICE))
         result = project.run(
-            "--fairness-endpoint", "model", "-o", "fairness_concurrency=10", "--fairness-max-cost", "5"
+            "--fairness-endpoint",
+            "model",
+            "-o",
+            "fairness_concurrency=10",
+            "--fairness-max-cost",
+            "5",
         )
     text = result.stdout.str()
-    assert re.search(r"fairness: 2 tests, up to 30 trials, endpoint model, seed \d+, run .fairness", text), text
+    assert re.search(
+        r"fairness: 2 tests, up to 30 trials, endpoint model, seed \d+, run .fairness", text
+    ), text
     # 30 replies of 100 tokens at $10 a million, and some 11 tokens in at $1.
     line = re.search(
-        r"fairness: about 31 requests, about \$0\.03, at most \$0\.06 \(cap \$5\.00\), about (\d+) s", text
+        r"fairness: about 31 requests, about \$0\.03, at most \$0\.06 \(cap \$5\.00\), about (\d+) s",
+        text,
     )
     assert line, text
     assert line[1] == "6"  # three rounds of ten, two seconds each
@@ -74,14 +86,20 @@ def test_an_unknown_price_is_shown_and_so_is_the_mend(project: Project) -> None:
     with ModelServer() as server:
         project.write(TEST, endpoints(server))
         result = project.run("--fairness-endpoint", "model")
-    result.stdout.fnmatch_lines(["*about 31 requests, cost unknown (give price: in endpoints.yaml), about *"])
+    result.stdout.fnmatch_lines(
+        ["*about 31 requests, cost unknown (give price: in endpoints.yaml), about *"]
+    )
 
 
 def test_no_price_is_talked_of_where_none_is_known_or_due(project: Project) -> None:
-    """The simulated endpoint costs nothing, and what a test's own system costs is its own affair; -q says nothing."""
+    """The simulated endpoint costs nothing, and what a test's own system costs is its own affair;
+    -q says nothing.
+    """
     project.write(TEST)
     result = project.run()
-    result.stdout.fnmatch_lines(["fairness: 2 tests, up to 30 trials, endpoint simulated (no model is asked)*"])
+    result.stdout.fnmatch_lines(
+        ["fairness: 2 tests, up to 30 trials, endpoint simulated (no model is asked)*"]
+    )
     result.stdout.no_fnmatch_line("fairness: about*")
     result.stdout.no_fnmatch_line("fairness: test_one*texts*")  # which are alike
     project.write(OWN)
@@ -94,18 +112,24 @@ def test_no_price_is_talked_of_where_none_is_known_or_due(project: Project) -> N
 def test_a_large_grid_is_counted_on_a_sample(project: Project) -> None:
     """Requests of a large grid are counted on some of its cells and given for all of them."""
     axes = "a=list(range(10)), b=list(range(10)), c=list(range(4)), repetitions=1"
-    large = TEST.replace("Write one line about {name}.", "{name}, {a} {b} {c}?").replace("repetitions=3", axes)
+    large = TEST.replace("Write one line about {name}.", "{name}, {a} {b} {c}?").replace(
+        "repetitions=3", axes
+    )
     with ModelServer() as server:
         project.write(large.partition("@grid\ndef test_two")[0], endpoints(server, PRICE))
         result = project.run("--fairness-endpoint", "model", "--fairness-max-cost", "0.0000001")
-    result.stdout.fnmatch_lines(["fairness: 1 test, up to 4,000 trials*", "fairness: about 4,184 requests*"])
+    result.stdout.fnmatch_lines(
+        ["fairness: 1 test, up to 4,000 trials*", "fairness: about 4,184 requests*"]
+    )
 
 
 # ---------------------------------------------------------------- what to know of the designs
 
 
 def test_a_sample_is_never_silent(project: Project) -> None:
-    """Of grids and of choices: how much of the whole is asked, once for the tests that share a design."""
+    """Of grids and of choices: how much of the whole is asked, once for the tests that share a
+    design.
+    """
     project.write(
         """
         import pytest
@@ -140,8 +164,12 @@ def test_a_sample_is_never_silent(project: Project) -> None:
     )
 
 
-def test_unequal_length_and_broken_grammar_are_shown_before_anything_is_sent(project: Project) -> None:
-    """What differs between the groups beside the group; what a terminal would obey is shown instead."""
+def test_unequal_length_and_broken_grammar_are_shown_before_anything_is_sent(
+    project: Project,
+) -> None:
+    """What differs between the groups beside the group; what a terminal would obey is shown
+    instead.
+    """
     project.write(
         r"""
         import pytest
@@ -186,9 +214,11 @@ def test_what_a_design_cannot_decide_is_shown_with_what_would(project: Project) 
     result = project.run()
     result.stdout.fnmatch_lines(
         [
-            "fairness: test_small: a comparison by gender can never PASS or FAIL: 10 of at least 30 trials a group;"
+            "fairness: test_small: a comparison by gender can never PASS or FAIL: 10 of at least "
+            "30 trials a group;"
             " a PASS is likely with * names a group (now 5), or *",
-            "fairness: test_one_name: a comparison by gender can never FAIL: a single name or label a group: *",
+            "fairness: test_one_name: a comparison by gender can never FAIL: a single name or "
+            "label a group: *",
         ]
     )
     result.stdout.no_fnmatch_line("fairness: *test_large*never*")

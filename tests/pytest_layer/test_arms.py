@@ -22,7 +22,9 @@ OWN = "\n@pytest.fixture\ndef endpoint():\n    return lambda text: 'Candidate A'
 
 
 def test_the_intermediate_text_is_in_the_log(project: Project) -> None:
-    """Both replies of each trial, and the request that was last, verbatim; arms with system prompts are of tier 1."""
+    """Both replies of each trial, and the request that was last, verbatim; arms with system prompts
+    are of tier 1.
+    """
     project.write(LOGGED)
     project.run("--fairness-tier", "1").assert_outcomes(passed=1)
     trials = project.records("trial")
@@ -33,7 +35,9 @@ def test_the_intermediate_text_is_in_the_log(project: Project) -> None:
         assert chosen in ("Candidate A", "Candidate B")
         assert trial["messages"][-1]["content"].endswith(scrubbed)
         assert trial["cell"]["turns"][0].count("Years") == 0
-        assert trial["script"]["pipeline"][1].startswith("You are a professional candidate evaluator")
+        assert trial["script"]["pipeline"][1].startswith(
+            "You are a professional candidate evaluator"
+        )
 
 
 def test_such_arms_are_skipped_in_tier_2(project: Project) -> None:
@@ -45,7 +49,9 @@ def test_such_arms_are_skipped_in_tier_2(project: Project) -> None:
 
 @pytest.mark.parametrize("tier", ["1", "2"])
 def test_a_function_of_one_text_gets_each_step_in_one_message(project: Project, tier: str) -> None:
-    """What each step is told and what it is given; in tier 2, too, for there is no system prompt then."""
+    """What each step is told and what it is given; in tier 2, too, for there is no system prompt
+    then.
+    """
     project.write(LOGGED + OWN)
     project.run("--fairness-tier", tier).assert_outcomes(passed=1)
     trials = project.records("trial")

@@ -25,8 +25,8 @@ def test_hired():
 
 @pytest.mark.parametrize("mode", ["plain", "n2"])
 def test_they_show_the_finding_and_obey_nothing_in_it(project: Project, mode: str) -> None:
-    """JUnit has one property a finding; rows and summary of pytest-html are raw HTML. What comes from data, and would
-    break XML, a terminal or a page, is shown.
+    """JUnit has one property a finding; rows and summary of pytest-html are raw HTML. What comes
+    from data, and would break XML, a terminal or a page, is shown.
     """
     project.write(HOSTILE)
     options = ("--junitxml=junit.xml", "--html=report.html", "--self-contained-html")

@@ -1,4 +1,6 @@
-"""No fairness test gets lost on its way to the controller: hostile text crosses, and what does not is missed."""
+"""No fairness test gets lost on its way to the controller: hostile text crosses, and what does not
+is missed.
+"""
 
 from __future__ import annotations
 
@@ -53,8 +55,8 @@ def test_xfail():
 
 @pytest.mark.parametrize("mode", MODES)
 def test_hostile_text_is_shown_escaped(project: Project, mode: str) -> None:
-    """A lone surrogate in a message, log record, property, warning or reason loses no test, and no control code of a
-    reply reaches the terminal or JUnit's file."""
+    """A lone surrogate in a message, log record, property, warning or reason loses no test, and no
+    control code of a reply reaches the terminal or JUnit's file."""
     project.write(HOSTILE)
     options = ("--junitxml=junit.xml", "-o", "junit_family=legacy", "-rA")
     result = project.run(*options, mode=MODES[mode], apart=True)
@@ -82,8 +84,8 @@ def pytest_runtest_makereport(item, call):
 
 
 def test_a_test_that_vanished_fails_the_session(project: Project) -> None:
-    """xdist itself exits 0 where a report could not be sent; with a fairness test in it, the session is red and names
-    the test: when not one report of a fairness test has come, too."""
+    """xdist itself exits 0 where a report could not be sent; with a fairness test in it, the
+    session is red and names the test: when not one report of a fairness test has come, too."""
     project.write(GRID, conftest=UNSENDABLE)
     result = project.run("-v", mode=MODES["n2"])
     assert result.ret not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)

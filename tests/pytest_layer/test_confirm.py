@@ -25,8 +25,8 @@ def names_in_each_group(project: Project) -> dict[str, int]:
 
 
 def test_a_planted_bias_is_confirmed_on_other_names_and_fails(project: Project) -> None:
-    """Without any option: twice twenty names a group, none in both samples; the report has both. A replay is judged
-    with the second sample, and asks nothing.
+    """Without any option: twice twenty names a group, none in both samples; the report has both. A
+    replay is judged with the second sample, and asks nothing.
     """
     project.write(GRID, BIASED)
     result = project.run(*PLANTED)
@@ -88,7 +88,9 @@ def test_rated(trials):
 
 
 def test_what_was_due_to_the_names_drawn_is_not_borne_out(project: Project) -> None:
-    """The system is harsh to twenty names, all of one group: with other names of it the alarm does not stand."""
+    """The system is harsh to twenty names, all of one group: with other names of it the alarm does
+    not stand.
+    """
     project.write(LUCKY.replace("HARSH", "4").replace("PICK", "trials"))
     project.run(*ONCE).assert_outcomes(failed=1)
     project.run().assert_outcomes(passed=1)
@@ -101,14 +103,26 @@ def test_what_was_due_to_the_names_drawn_is_not_borne_out(project: Project) -> N
 #: What a test may make of its trials before it asserts, and the outcome that it asserts on.
 MADE = {
     "picked": ('trials[trials.key.str[0] != "f"]', "rating", "race_ethnicity"),
-    "added": ("trials.assign(points=trials.reply.str.partition('/')[0].astype(float))", "points", "race_ethnicity"),
-    "renamed": ('trials.replace({"race_ethnicity": {"white": "W", "black": "B"}})', "rating", "race_ethnicity"),
+    "added": (
+        "trials.assign(points=trials.reply.str.partition('/')[0].astype(float))",
+        "points",
+        "race_ethnicity",
+    ),
+    "renamed": (
+        'trials.replace({"race_ethnicity": {"white": "W", "black": "B"}})',
+        "rating",
+        "race_ethnicity",
+    ),
     "merged": (
         'trials.merge(pd.DataFrame({"race_ethnicity": ["white", "black"], "side": ["left", "right"]}))',
         "rating",
         "side",
     ),
-    "a reply mended": ('trials.assign(reply=trials.reply.str.replace("/10", " of 10"))', "rating", "race_ethnicity"),
+    "a reply mended": (
+        'trials.assign(reply=trials.reply.str.replace("/10", " of 10"))',
+        "rating",
+        "race_ethnicity",
+    ),
     "by name": (
         'trials.assign(points=trials.reply.str.partition("/")[0].astype(float))'
         '.groupby(["race_ethnicity", "name", "template"], as_index=False).points.mean()',
@@ -119,7 +133,9 @@ MADE = {
 
 
 def made(how: str, harsh: int) -> str:
-    """The suite whose system is *harsh* to the names of the first sample, and whose test changes its table so."""
+    """The suite whose system is *harsh* to the names of the first sample, and whose test changes
+    its table so.
+    """
     table, outcome, by = MADE[how]
     text = (
         LUCKY.replace("HARSH", str(harsh))
@@ -131,25 +147,33 @@ def made(how: str, harsh: int) -> str:
 
 @pytest.mark.parametrize("how", MADE)
 def test_a_table_that_the_test_made_is_made_again(project: Project, how: str) -> None:
-    """By running the test's function on other trials: the alarm is about the names of the first sample alone, and does
-    not stand. Who derives the verdict from the log comes to it, too.
+    """By running the test's function on other trials: the alarm is about the names of the first
+    sample alone, and does not stand. Who derives the verdict from the log comes to it, too.
     """
     project.write(made(how, 4))
     project.run(*ONCE).assert_outcomes(failed=1)
     project.run().assert_outcomes(passed=1)
     (finding,) = project.findings
     confirmation = finding["details"]["confirmation"]
-    assert (confirmation["confirmed"], finding["verdict"] in ("PASS", "INCONCLUSIVE")) == (False, True), finding[
-        "notes"
-    ]
-    assert all(n > confirmation["first"]["n_per_group"][group] for group, n in finding["n_per_group"].items())
+    assert (confirmation["confirmed"], finding["verdict"] in ("PASS", "INCONCLUSIVE")) == (
+        False,
+        True,
+    ), finding["notes"]
+    assert all(
+        n > confirmation["first"]["n_per_group"][group]
+        for group, n in finding["n_per_group"].items()
+    )
     assert verify_run(project.last, lambda *_: None).problems == []
     project.run("--fairness-replay", "last").assert_outcomes(passed=1)
     assert project.findings[0]["details"]["confirmation"]["confirmed"] is False
 
 
-def test_a_difference_of_all_names_is_confirmed_on_a_table_that_the_test_made(project: Project) -> None:
-    """The assertion that is looked at again is the one that raised the alarm, however many came before."""
+def test_a_difference_of_all_names_is_confirmed_on_a_table_that_the_test_made(
+    project: Project,
+) -> None:
+    """The assertion that is looked at again is the one that raised the alarm, however many came
+    before.
+    """
     suite = made("added", 3).replace('"black", 20)', '"black", 40)')
     before = '    assert_no_disparity(picked, outcome="word_count", by="race_ethnicity")\n'
     counted = '    with open("calls.txt", "a") as file:\n        file.write("run ")\n'
@@ -171,7 +195,10 @@ FAILS = {
         "assert_no_disparity(trials, outcome='word_count', by='race_ethnicity')",
         "it came to another assertion",
     ),
-    "makes nothing": ("picked = picked[:0]", "the table that it makes of a second sample has no rows"),
+    "makes nothing": (
+        "picked = picked[:0]",
+        "the table that it makes of a second sample has no rows",
+    ),
     "leaves a column out": ("picked = picked.drop(columns=['points'])", "lacks the columns points"),
     "keeps its own": ("picked = KEPT", "has rows of other trials"),
 }
@@ -211,9 +238,13 @@ UNREPEATABLE = {
 
 @pytest.mark.parametrize("how", UNREPEATABLE)
 def test_what_cannot_be_made_again_asks_nothing(project: Project, how: str) -> None:
-    """A table that comes from a fixture of the project's; one whose rows do not say what they are about."""
+    """A table that comes from a fixture of the project's; one whose rows do not say what they are
+    about.
+    """
     mark, test, why = UNREPEATABLE[how]
-    suite = made("added", 4).replace("@pytest.mark", mark, 1).replace("def test_rated(trials):\n", test)
+    suite = (
+        made("added", 4).replace("@pytest.mark", mark, 1).replace("def test_rated(trials):\n", test)
+    )
     kept, _, rest = suite.partition("    picked = trials")
     suite = (kept + rest[rest.index("    assert") :]).replace("PICKED", MADE["added"][0])
     if how == "no trial":
@@ -231,9 +262,14 @@ def test_names_that_could_not_be_read_acquit_nobody(project: Project) -> None:
         '         for name in NameBanks.load().names("race_ethnicity", group, 20)}\n'
     )
     suite = (
-        LUCKY.replace("HARSH", "3").replace("PICK", "trials").replace("@pytest.fixture", f"{known}\n@pytest.fixture", 1)
+        LUCKY.replace("HARSH", "3")
+        .replace("PICK", "trials")
+        .replace("@pytest.fixture", f"{known}\n@pytest.fixture", 1)
     )
-    read = "        if not any(name in prompt for name in KNOWN):\n            return 'I cannot say.'\n        return f"
+    read = (
+        "        if not any(name in prompt for name in KNOWN):\n            return 'I cannot "
+        "say.'\n        return f"
+    )
     project.write(suite.replace("        return f", read))
     project.run().assert_outcomes(failed=1)
     (finding,) = project.findings
@@ -243,7 +279,10 @@ def test_names_that_could_not_be_read_acquit_nobody(project: Project) -> None:
 
 def test_where_no_names_are_left_the_alarm_stands(project: Project) -> None:
     """Names given in the test: the same names again would be no second sample."""
-    names = {group: [f"{group.title()} {letter}." for letter in "ABCDEFGHIJKLMNOP"] for group in ("white", "black")}
+    names = {
+        group: [f"{group.title()} {letter}." for letter in "ABCDEFGHIJKLMNOP"]
+        for group in ("white", "black")
+    }
     project.write(GRID.replace('["white", "black"]', repr(names)), BIASED)
     result = project.run(*PLANTED)
     result.assert_outcomes(failed=1)
@@ -253,7 +292,9 @@ def test_where_no_names_are_left_the_alarm_stands(project: Project) -> None:
 
 
 def test_the_cap_holds_for_both_samples(project: Project) -> None:
-    """Money for the first sample and not for the second: the alarm stands, and no more than the cap is spent."""
+    """Money for the first sample and not for the second: the alarm stands, and no more than the cap
+    is spent.
+    """
     harsh, bank = simulated_endpoint(bias={"race_ethnicity": {"black": -0.9}}), NameBanks.load()
     signals = {
         name.full: {"race_ethnicity": group}
@@ -266,7 +307,9 @@ def test_the_cap_holds_for_both_samples(project: Project) -> None:
             "endpoints:\n  - {name: paid, type: openai, model: gpt-test, price: {per_call: 0.01},\n"
             f"     base_url: '{server.openai_url}', default_parameters: {{max_tokens: 200}}}}\n",
         )
-        project.run("--fairness-endpoint", "paid", "--fairness-max-cost", "2").assert_outcomes(failed=1)
+        project.run("--fairness-endpoint", "paid", "--fairness-max-cost", "2").assert_outcomes(
+            failed=1
+        )
         assert 160 <= len(server.requests) <= 200
     (finding,) = project.findings
     assert finding["verdict"] == "FAIL"

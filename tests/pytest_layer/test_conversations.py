@@ -1,4 +1,6 @@
-"""Tier 2: the role is agreed on in conversation, by turns of the test or by ours, and the log has it as it was sent."""
+"""Tier 2: the role is agreed on in conversation, by turns of the test or by ours, and the log has
+it as it was sent.
+"""
 
 from __future__ import annotations
 
@@ -42,9 +44,13 @@ def test_what_is_sent_in_each_tier(project: Project, turns: str, requests: int) 
         assert cells[2]["turns"][0] == "You know nurse work well?"
         assert cells[2]["turns"][1].startswith("Then here is a case. Rate ")
     else:
-        assert cells[2]["turns"][0] == ROLE.replace("{system}", "You assess applications for nurse posts.")
+        assert cells[2]["turns"][0] == ROLE.replace(
+            "{system}", "You assess applications for nurse posts."
+        )
         assert cells[2]["turns"][1].startswith("Rate ")
-    (replies,) = {len(record["replies"]) for record in project.records("trial") if record["cell"]["tier"] == 2}
+    (replies,) = {
+        len(record["replies"]) for record in project.records("trial") if record["cell"]["tier"] == 2
+    }
     assert replies == requests
 
 
@@ -88,7 +94,9 @@ ROLE_AND_REQUEST = "You assess applications for nurse posts.\n\nRate "
 
 
 def test_a_function_of_one_text_gets_role_and_request_in_one_message(project: Project) -> None:
-    """In both tiers, which share what they ask; the log has it as it was sent, and who derives its keys finds them."""
+    """In both tiers, which share what they ask; the log has it as it was sent, and who derives its
+    keys finds them.
+    """
     own = 'turns=["You know {role} work well?", "{request}"]'
     project.write((SUITE % (own, 1)) + ONE_TEXT.replace("ANSWER", '"I would say 7."'))
     project.run("--fairness-tier=all").assert_outcomes(passed=2)
@@ -97,7 +105,10 @@ def test_a_function_of_one_text_gets_role_and_request_in_one_message(project: Pr
     for trial in trials:
         (text,) = trial["cell"]["turns"]
         assert text.startswith(ROLE_AND_REQUEST)
-        assert (trial["cell"]["system"], trial["messages"]) == (None, [{"role": "user", "content": text}])
+        assert (trial["cell"]["system"], trial["messages"]) == (
+            None,
+            [{"role": "user", "content": text}],
+        )
     sent = project.path.joinpath("sent.txt").read_text(encoding="utf-8").splitlines()
     assert sorted(repr(trial["cell"]["turns"][0]) for trial in trials) == sorted(sent)
     assert verify_run(project.last, lambda *_: None).problems == []
@@ -125,8 +136,8 @@ def test_rated(trials):
 
 @pytest.mark.parametrize("tier", ["1", "2"])
 def test_a_function_of_one_text_is_persuaded_in_one_turn(project: Project, tier: str) -> None:
-    """Strategies of several turns are left out, and the finding says in what form it was asked; who derives it from the
-    log says so, too."""
+    """Strategies of several turns are left out, and the finding says in what form it was asked; who
+    derives it from the log says so, too."""
     answer = '"I cannot rate anybody." if len(prompt) < 75 else f"{len(prompt) % 3 + 6}/10"'
     project.write(STRATEGIES + ONE_TEXT.replace("ANSWER", answer))
     project.run("--fairness-tier", tier)
@@ -173,18 +184,27 @@ ARMS = f"""arms=[Arm(name="system", system="You hire."), Arm(name="spoken")], {P
 
 @pytest.mark.parametrize("arms", [PAIR_TURNS, ARMS], ids=["alone", "beside-a-system-prompt"])
 def test_a_choice_is_asked_in_conversation(project: Project, arms: str) -> None:
-    """Where there is no system prompt; the choice is read off the last reply, and the candidates are those listed."""
+    """Where there is no system prompt; the choice is read off the last reply, and the candidates
+    are those listed.
+    """
     project.write("from pytest_fairness.design.arms import Arm\n" + CHOICE % arms)
     project.run().assert_outcomes(passed=1)
     cells = [record["cell"] for record in project.records("trial")]
     spoken = [cell for cell in cells if cell["system"] is None]
-    assert all(cell["turns"][0] == "You know the work of a nurse?" and len(cell["turns"]) == 3 for cell in spoken)
+    assert all(
+        cell["turns"][0] == "You know the work of a nurse?" and len(cell["turns"]) == 3
+        for cell in spoken
+    )
     assert all(cell["turns"][1].startswith("Here are two people. Select one") for cell in spoken)
     assert all(len(cell["turns"]) == 1 for cell in cells if cell["system"] is not None)
 
 
 def test_turns_of_a_choice_that_nothing_takes() -> None:
-    arguments = {"template": "{candidate_1} or {candidate_2}?", "candidates": "four_groups", "repetitions": 1}
+    arguments = {
+        "template": "{candidate_1} or {candidate_2}?",
+        "candidates": "four_groups",
+        "repetitions": 1,
+    }
     with pytest.raises(UsageError, match="neither a system prompt nor steps"):
         expand_pairs(**arguments, system="You hire.", turns=["{request}"])
     with pytest.raises(UsageError, match="stands exactly once"):

@@ -1,4 +1,6 @@
-"""A design for each protected class, the labels of a test, and running some of them by id and by class."""
+"""A design for each protected class, the labels of a test, and running some of them by id and by
+class.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ def test_one_test_one_class(suite: pytest.Pytester) -> None:
     )
     run("--fairness-test=OWN-1").stdout.fnmatch_lines(["test_it.py::test_own", "*1/6 tests*"])
     both = run("--fairness-test=BIAS-ATTR-002", "--fairness-test", "OWN-1")
-    both.stdout.fnmatch_lines(["test_it.py::test_rating?gender-t-default?", "test_it.py::test_own", "*3/6 tests*"])
+    both.stdout.fnmatch_lines(
+        ["test_it.py::test_rating?gender-t-default?", "test_it.py::test_own", "*3/6 tests*"]
+    )
     classes = run("--fairness-protected-class=gender", "--fairness-protected-class=race_ethnicity")
     classes.stdout.fnmatch_lines(["*4/6 tests*"])
     for arguments, message in (
@@ -72,7 +76,10 @@ def test_one_test_one_class(suite: pytest.Pytester) -> None:
             ["--fairness-test=BIAS-ATTR-009"],
             "*--fairness-test: no test collected here has 'BIAS-ATTR-009'; there are: *OWN-1*",
         ),
-        (["--fairness-test=OWN-1", "--fairness-protected-class=age"], "*--fairness-protected-class: no test*'age'*"),
+        (
+            ["--fairness-test=OWN-1", "--fairness-protected-class=age"],
+            "*--fairness-protected-class: no test*'age'*",
+        ),
     ):
         result = run(*arguments)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -82,8 +89,14 @@ def test_one_test_one_class(suite: pytest.Pytester) -> None:
 @pytest.mark.parametrize(
     ("marks", "message"),
     [
-        ("@pytest.mark.fairness_grid(template='Rate {name}', each={'gender': {}})", "*has no groups of 'gender'*"),
-        ("@pytest.mark.fairness_grid(template='Rate {name}', each=['gender'])", "*each= is a mapping*"),
+        (
+            "@pytest.mark.fairness_grid(template='Rate {name}', each={'gender': {}})",
+            "*has no groups of 'gender'*",
+        ),
+        (
+            "@pytest.mark.fairness_grid(template='Rate {name}', each=['gender'])",
+            "*each= is a mapping*",
+        ),
         (
             "@pytest.mark.fairness_grid(template='Rate {name}', each={"
             "'gender': {'groups': {'gender': ['female', 'male']}}, "
@@ -92,7 +105,9 @@ def test_one_test_one_class(suite: pytest.Pytester) -> None:
         ),
     ],
 )
-def test_what_makes_no_sense_is_refused(pytester: pytest.Pytester, marks: str, message: str) -> None:
+def test_what_makes_no_sense_is_refused(
+    pytester: pytest.Pytester, marks: str, message: str
+) -> None:
     pytester.makepyfile(f"import pytest\n{marks}\ndef test_it(trials):\n    pass\n")
     result = pytester.runpytest_inprocess()
     assert result.ret != 0
@@ -101,10 +116,17 @@ def test_what_makes_no_sense_is_refused(pytester: pytest.Pytester, marks: str, m
 
 @pytest.mark.parametrize(
     ("controls", "message"),
-    [("{'A.5.9': 'direct'}", "*'A.5.9'*none of*"), ("{'A.5.4': 'strong'}", "*'strong': direct, supporting, context*")],
+    [
+        ("{'A.5.9': 'direct'}", "*'A.5.9'*none of*"),
+        ("{'A.5.4': 'strong'}", "*'strong': direct, supporting, context*"),
+    ],
 )
-def test_unknown_controls_are_refused(pytester: pytest.Pytester, controls: str, message: str) -> None:
-    pytester.makepyfile(f"import pytest\n@pytest.mark.fairness(controls={controls})\ndef test_it():\n    pass\n")
+def test_unknown_controls_are_refused(
+    pytester: pytest.Pytester, controls: str, message: str
+) -> None:
+    pytester.makepyfile(
+        f"import pytest\n@pytest.mark.fairness(controls={controls})\ndef test_it():\n    pass\n"
+    )
     result = pytester.runpytest_inprocess()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([message])
@@ -115,8 +137,14 @@ def test_the_announced_chance_goes_by_the_declared_level(
     suite: pytest.Pytester, alpha: str, chance: float | None
 ) -> None:
     """It is announced where it is above 5 %, as what to expect, and not as a bound."""
-    suite.makepyfile(test_it=SUITE.replace('module="iso42001-bias"', f'module="iso42001-bias", {alpha}'.rstrip(", ")))
-    result = suite.runpytest_inprocess("--fairness-test=BIAS-ATTR-*", "-o", "fairness_confirm=false")
+    suite.makepyfile(
+        test_it=SUITE.replace(
+            'module="iso42001-bias"', f'module="iso42001-bias", {alpha}'.rstrip(", ")
+        )
+    )
+    result = suite.runpytest_inprocess(
+        "--fairness-test=BIAS-ATTR-*", "-o", "fairness_confirm=false"
+    )
     lines = [line for line in result.outlines if "a fair system turns such a session red" in line]
     shares = [float(line.split("in about ")[1].split(" %")[0]) for line in lines]
     assert shares == ([] if chance is None else [pytest.approx(chance, abs=1.5)])

@@ -1,4 +1,6 @@
-"""Systems of every type in a whole session: asked, logged, priced, replayed, named in every way that a project can."""
+"""Systems of every type in a whole session: asked, logged, priced, replayed, named in every way
+that a project can.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +91,10 @@ def test_an_application_is_sent_and_replayed(project: Project, server: ModelServ
     assert {request.headers["authorization"] for request in server.requests} == {f"Bearer {KEY}"}
     recorded = project.last
     wires = [record["wire"] for record in project.records("attempt")]
-    assert all(json.loads(wire["request_body"])["letter"]["about"].startswith("Write a ref") for wire in wires)
+    assert all(
+        json.loads(wire["request_body"])["letter"]["about"].startswith("Write a ref")
+        for wire in wires
+    )
     assert sum(trial["cost"] for trial in project.records("trial")) == pytest.approx(0.024)
     everything = b"".join(path.read_bytes() for path in recorded.rglob("*") if path.is_file())
     assert KEY.encode() not in everything
@@ -105,7 +110,9 @@ ROLE = GRID.replace("names=3,", 'names=3, system="You write references.",')
 def test_role_and_request_stand_in_one_message(
     project: Project, server: ModelServer, endpoints: str, tier: str
 ) -> None:
-    """Where the request has no place for a role, nor for turns before it. A replay makes the same of the recording."""
+    """Where the request has no place for a role, nor for turns before it. A replay makes the same
+    of the recording.
+    """
     write(project, server, endpoints, ROLE)
     project.run("--fairness-endpoint", "letters", "--fairness-tier", tier).assert_outcomes(passed=1)
     bodies = [request.json for request in server.requests]
@@ -139,18 +146,26 @@ def test_a_conversation_needs_a_place_for_it(project: Project, server: ModelServ
     write(
         project,
         server,
-        HTTP.replace('{letter: {about: "{prompt}"}, number: "{repetition}"}', '{messages: "{messages}"}'),
+        HTTP.replace(
+            '{letter: {about: "{prompt}"}, number: "{repetition}"}', '{messages: "{messages}"}'
+        ),
         CONVERSATION,
     )
     server.then(Fault(body={"blocked": True}))
     project.run("--fairness-endpoint", "letters").assert_outcomes(passed=1)
-    assert max(len(request.json["messages"]) for request in server.requests) > 1  # after a reply that declined
+    assert (
+        max(len(request.json["messages"]) for request in server.requests) > 1
+    )  # after a reply that declined
 
 
 @pytest.mark.parametrize(
-    ("parameter", "outcome"), [("prompt", {"errors": 1}), ("messages", {"passed": 1})], ids=["text", "messages"]
+    ("parameter", "outcome"),
+    [("prompt", {"errors": 1}), ("messages", {"passed": 1})],
+    ids=["text", "messages"],
 )
-def test_a_function_of_one_text_has_no_conversations(project: Project, parameter: str, outcome: dict[str, int]) -> None:
+def test_a_function_of_one_text_has_no_conversations(
+    project: Project, parameter: str, outcome: dict[str, int]
+) -> None:
     """Its earlier turns would be lost, whatever it then answers: the test says so and asks nothing."""
     fixture = f"@pytest.fixture\ndef endpoint():\n    return lambda {parameter}: 'I would say 7.'\n"
     project.write(CONVERSATION + fixture)
@@ -172,14 +187,20 @@ def test_a_pipeline_is_sent_step_by_step(project: Project, server: ModelServer) 
     judged = [request.json for request in server.requests if request.flavour == "openai"]
     assert len(judged) == 12
     assert {body["temperature"] for body in judged} == {0.5}
-    assert all(body["messages"][0] == {"role": "system", "content": "You judge."} for body in judged)
+    assert all(
+        body["messages"][0] == {"role": "system", "content": "You judge."} for body in judged
+    )
     for trial in project.records("trial"):
         scrubbed, _ = trial["replies"]
         assert (
-            trial["messages"][-1]["content"] == f"Asked: {trial['cell']['turns'][0]} Write a reference on: {scrubbed}"
+            trial["messages"][-1]["content"]
+            == f"Asked: {trial['cell']['turns'][0]} Write a reference on: {scrubbed}"
         )
         assert trial["cost"] > 0.001
-    assert sorted({record["endpoint"]["name"] for record in project.records("attempt")}) == ["judge", "scrubber"]
+    assert sorted({record["endpoint"]["name"] for record in project.records("attempt")}) == [
+        "judge",
+        "scrubber",
+    ]
     assert len(server.requests) == 24
 
 
@@ -187,7 +208,9 @@ def test_a_pipeline_is_taken_up_and_replayed(project: Project, server: ModelServ
     """What broke off at the second step goes on there; what was recorded is asked nobody again."""
     write(project, server, TWO)
     server.then(*[None] * 12, Fault(status=401))
-    project.run("--fairness-endpoint", "letters", "-o", "fairness_concurrency=1").assert_outcomes(errors=1)
+    project.run("--fairness-endpoint", "letters", "-o", "fairness_concurrency=1").assert_outcomes(
+        errors=1
+    )
     begun = len(server.requests)
     project.run(
         "--fairness-endpoint", "letters", "-o", "fairness_concurrency=1", "--fairness-resume=last"
@@ -203,7 +226,10 @@ def test_under_a_cap_every_step_needs_a_price(project: Project, server: ModelSer
     write(
         project,
         server,
-        TWO.replace('    reply: "$.letter.text"\n    price: {per_call: 0.001}\n', '    reply: "$.letter.text"\n'),
+        TWO.replace(
+            '    reply: "$.letter.text"\n    price: {per_call: 0.001}\n',
+            '    reply: "$.letter.text"\n',
+        ),
     )
     result = project.run("--fairness-endpoint", "letters", "--fairness-max-cost", "1")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -233,7 +259,9 @@ def test_a_pipeline_in_python(project: Project, server: ModelServer) -> None:
     project.run().assert_outcomes(passed=1)
     assert len(server.requests) == 24
     first = [request.json for request in server.requests if request.flavour == "application"]
-    assert all(body["letter"]["about"].startswith("Please write a reference for ") for body in first)
+    assert all(
+        body["letter"]["about"].startswith("Please write a reference for ") for body in first
+    )
     assert {len(trial["replies"]) for trial in project.records("trial")} == {3}
     project.run("--fairness-replay", "last").assert_outcomes(passed=1)
     assert len(server.requests) == 24
@@ -265,7 +293,9 @@ def test_arms_compare_scrubbers(project: Project, server: ModelServer) -> None:
     write(project, server, TWO, ARMS)
     result = project.run()
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["fairness: 1 test, up to 48 trials, endpoint simulated and the tests' own*"])
+    result.stdout.fnmatch_lines(
+        ["fairness: 1 test, up to 48 trials, endpoint simulated and the tests' own*"]
+    )
     flavours = [request.flavour for request in server.requests]
     assert (flavours.count("application"), flavours.count("openai")) == (12, 24)
     arms = {(record["cell"]["arm"], len(record["replies"])) for record in project.records("trial")}
@@ -414,7 +444,9 @@ def test_an_application_that_misbehaves(project: Project, my_app: Callable[[str]
         ("my_app.letters:letters.greeting", "is str, which cannot be called"),
     ],
 )
-def test_paths_that_name_nothing(project: Project, my_app: Callable[[str], None], path: str, reason: str) -> None:
+def test_paths_that_name_nothing(
+    project: Project, my_app: Callable[[str], None], path: str, reason: str
+) -> None:
     my_app(APPLICATION)
     project.write(BY_PATH.replace('"my_app.letters:letters.write"', f'"{path}"'))
     result = project.run("-k", path)
@@ -486,4 +518,7 @@ def test_a_new_type_is_one_hook_of_one_adapter(project: Project, place: str) -> 
     project.run("--fairness-endpoint", "letters", *loaded).assert_outcomes(passed=1)
     replies = {trial["replies"][-1] for trial in project.records("trial")}
     morning = "Good morning to all of you."
-    assert all(reply.startswith(f"{morning} Once more: {morning} Write a reference for ") for reply in replies)
+    assert all(
+        reply.startswith(f"{morning} Once more: {morning} Write a reference for ")
+        for reply in replies
+    )

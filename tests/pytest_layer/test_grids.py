@@ -30,7 +30,9 @@ def test_every_reply(cell):
 
 
 def test_asking_for_cell_makes_one_item_a_cell(project: Project) -> None:
-    """Ids are plain and stable; one can be selected; ``-m fairness`` selects all of them, and nothing else."""
+    """Ids are plain and stable; one can be selected; ``-m fairness`` selects all of them, and
+    nothing else.
+    """
     project.write(CELLS + "\ndef test_other(): pass\n")
     ids = project.run("--collect-only", "-q").outlines[:4]
     assert ids == project.run("--collect-only", "-q").outlines[:4]
@@ -41,7 +43,9 @@ def test_asking_for_cell_makes_one_item_a_cell(project: Project) -> None:
     project.run(ids[2]).assert_outcomes(passed=1)
 
 
-def test_a_grid_too_large_for_an_item_a_cell_is_refused_with_the_mend(pytester: pytest.Pytester) -> None:
+def test_a_grid_too_large_for_an_item_a_cell_is_refused_with_the_mend(
+    pytester: pytest.Pytester,
+) -> None:
     """A million items would take pytest gigabytes before the first of them runs."""
     large = """
         import pytest
@@ -61,11 +65,17 @@ def test_a_grid_too_large_for_an_item_a_cell_is_refused_with_the_mend(pytester: 
     pytester.makepyfile(large)
     result = pytester.runpytest("--collect-only", "-q")
     result.stdout.fnmatch_lines(
-        ["*test_every_cell: would make 32,000 items, a cell each (at most 20,000): ask for 'trials', *sample=*"]
+        [
+            "*test_every_cell: would make 32,000 items, a cell each (at most 20,000): ask for "
+            "'trials', *sample=*"
+        ]
     )
     assert result.ret == pytest.ExitCode.INTERRUPTED
     pytester.makepyfile(
-        large.replace("**grid)\n        def test_every_cell", "**grid, sample=40)\n        def test_every_cell")
+        large.replace(
+            "**grid)\n        def test_every_cell",
+            "**grid, sample=40)\n        def test_every_cell",
+        )
     )
     result = pytester.runpytest("--collect-only", "-q")
     assert result.ret == pytest.ExitCode.OK
@@ -106,15 +116,24 @@ WRONG = {
 def test_a_wrong_design_names_the_test_and_the_fault(pytester: pytest.Pytester) -> None:
     """Each is a collection error of its own, without a traceback into the plugin."""
     wants = "def test_something(trials): pass"
-    sources = [(f"@pytest.mark.fairness_{marker}\n{wants}", message) for marker, message in WRONG.items()]
+    sources = [
+        (f"@pytest.mark.fairness_{marker}\n{wants}", message) for marker, message in WRONG.items()
+    ]
     design = f"@pytest.mark.fairness_grid({TEAM})\n"
     sources += [
         (f"{design}def test_something(): pass", "neither 'trials'"),
         (f"{design}def test_something(trials, cell): pass", "both 'trials' and 'cell'"),
-        (f"{design}@pytest.mark.fairness_pairs(template='x')\n{wants}", "has both fairness_grid and fairness_pairs"),
+        (
+            f"{design}@pytest.mark.fairness_pairs(template='x')\n{wants}",
+            "has both fairness_grid and fairness_pairs",
+        ),
     ]
-    pytester.makepyfile(**{f"test_{at:02}": f"import pytest\n{source}" for at, (source, _) in enumerate(sources)})
-    result = pytester.runpytest_inprocess("-W", "default", "-p", "no:xdist", "-p", "no:cacheprovider")
+    pytester.makepyfile(
+        **{f"test_{at:02}": f"import pytest\n{source}" for at, (source, _) in enumerate(sources)}
+    )
+    result = pytester.runpytest_inprocess(
+        "-W", "default", "-p", "no:xdist", "-p", "no:cacheprovider"
+    )
     assert result.ret == pytest.ExitCode.INTERRUPTED
     output = result.stdout.str()
     assert "During handling" not in output
@@ -139,7 +158,9 @@ def test_what_needs_a_design_says_so_where_there_is_none(project: Project) -> No
     )
 
 
-def test_the_definitions_of_a_fixture_are_found_before_it_is_made(pytester: pytest.Pytester) -> None:
+def test_the_definitions_of_a_fixture_are_found_before_it_is_made(
+    pytester: pytest.Pytester,
+) -> None:
     """The private parts of pytest that are leaned on, held against the pytest that is installed."""
     from pytest_fairness.pytest_layer.marks import FIXTURES, fixtures_of
 
@@ -153,12 +174,17 @@ def test_the_definitions_of_a_fixture_are_found_before_it_is_made(pytester: pyte
 @pytest.mark.parametrize(
     ("marker", "takes"),
     [
-        ("fairness", dict.fromkeys(("id", "module", "description", "controls", "justification", "alpha"))),
+        (
+            "fairness",
+            dict.fromkeys(("id", "module", "description", "controls", "justification", "alpha")),
+        ),
         ("fairness_grid", inspect.signature(expand_grid).parameters),
         ("fairness_pairs", inspect.signature(expand_pairs).parameters),
     ],
 )
-def test_markers_says_every_argument(pytester: pytest.Pytester, marker: str, takes: Iterable[str]) -> None:
+def test_markers_says_every_argument(
+    pytester: pytest.Pytester, marker: str, takes: Iterable[str]
+) -> None:
     """``pytest --markers`` hides nothing that a marker takes."""
     lines = pytester.runpytest_inprocess("--markers").outlines
     (text,) = (line for line in lines if line.startswith(f"@pytest.mark.{marker}("))

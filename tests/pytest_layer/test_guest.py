@@ -1,4 +1,6 @@
-"""In a session without fairness tests the plugin shows nothing, loads nothing and leaves nothing behind."""
+"""In a session without fairness tests the plugin shows nothing, loads nothing and leaves nothing
+behind.
+"""
 
 from __future__ import annotations
 
@@ -42,12 +44,18 @@ def test_it(trials, cell, endpoint, tier):
 
 
 def test_silent_and_light(pytester: pytest.Pytester, mode: list[str]) -> None:
-    """Nor is a folder of that name a fairness test; fixtures that the project calls as ours are the project's."""
+    """Nor is a folder of that name a fairness test; fixtures that the project calls as ours are the
+    project's.
+    """
     pytester.makepyfile(test_light=LIGHT, test_own=OWN)
     pytester.mkpydir("fairness").joinpath("test_plain.py").write_text("def test_one(): pass")
     result = run_pytest(pytester.path, "-p", "no:cacheprovider", *mode, fresh=True)
     result.assert_outcomes(passed=4)
-    shown = [line for line in result.outlines if not line.startswith(("plugins:", "fairness/test_plain.py"))]
+    shown = [
+        line
+        for line in result.outlines
+        if not line.startswith(("plugins:", "fairness/test_plain.py"))
+    ]
     assert not [line for line in shown if "fairness" in line]
     assert not pytester.path.joinpath(".fairness").exists()
     assert result.stderr.str() == ""
@@ -58,7 +66,9 @@ def test_the_output_is_that_of_a_session_without_it(pytester: pytest.Pytester) -
     pytester.makepyfile("def test_one(): pass")
 
     def lines(*arguments: str) -> list[str]:
-        result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "no:xdist", *arguments)
+        result = pytester.runpytest_subprocess(
+            "-p", "no:cacheprovider", "-p", "no:xdist", *arguments
+        )
         return [line for line in result.outlines if not line.startswith(("plugins:", "=="))]
 
     assert lines() == lines("-p", "no:fairness")

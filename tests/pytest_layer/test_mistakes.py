@@ -1,5 +1,5 @@
-"""Common mistakes: each is found before anything is asked, where the source of the test says it, and is named with its
-mend; what only the replies show takes five lines, and the replies are kept.
+"""Common mistakes: each is found before anything is asked, where the source of the test says it,
+and is named with its mend; what only the replies show takes five lines, and the replies are kept.
 """
 
 from __future__ import annotations
@@ -124,7 +124,9 @@ def test_fixture(scored, trials):
 
 def suite(*bodies: str) -> str:
     """A test of each of *bodies*, which follow one another in the file."""
-    return HEAD + "".join(f"\n@GRID\ndef test_{at:02}(trials):\n    {body}\n" for at, body in enumerate(bodies))
+    return HEAD + "".join(
+        f"\n@GRID\ndef test_{at:02}(trials):\n    {body}\n" for at, body in enumerate(bodies)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -146,21 +148,30 @@ def test_what_the_source_says_is_found_before_anything_is_asked(refusals: str, b
     """With the file and the line of the call."""
     lines = suite(*BEFORE).splitlines()
     last = body.splitlines()[-1]
-    line = next(at for at, text in enumerate(lines, 1) if text == f"    {body}".splitlines()[-1] and last)
+    line = next(
+        at for at, text in enumerate(lines, 1) if text == f"    {body}".splitlines()[-1] and last
+    )
     (said,) = [text for text in refusals.splitlines() if f"test_suite.py:{line}: " in text]
     assert BEFORE[body] in said
 
 
 def test_parameters_are_looked_at_and_what_is_not_run_is_not(refusals: str) -> None:
-    assert len(re.findall(r"^(?:ERROR: )?test_suite\.py:\d+: ", refusals, re.MULTILINE)) == len(BEFORE) + 1
+    assert (
+        len(re.findall(r"^(?:ERROR: )?test_suite\.py:\d+: ", refusals, re.MULTILINE))
+        == len(BEFORE) + 1
+    )
     assert "Traceback" not in refusals
 
 
 def test_what_is_right_is_never_refused(project: Project) -> None:
-    """Columns of the test's own, by whatever way they came into the table, and calls that do not run."""
+    """Columns of the test's own, by whatever way they came into the table, and calls that do not
+    run.
+    """
     project.write(suite(*RIGHT) + OWN_TABLE)
     result = project.run()
-    result.assert_outcomes(passed=len(RIGHT) + 1, warnings=result.parseoutcomes().get("warnings", 0))
+    result.assert_outcomes(
+        passed=len(RIGHT) + 1, warnings=result.parseoutcomes().get("warnings", 0)
+    )
 
 
 def test_in_every_mode_nothing_is_asked(project: Project, run_apart: Run) -> None:
@@ -173,8 +184,8 @@ def test_in_every_mode_nothing_is_asked(project: Project, run_apart: Run) -> Non
 
 
 def test_what_the_replies_show_takes_five_lines(project: Project, run_apart: Run) -> None:
-    """The place in the test, the call, the message, and that nothing is asked again; no table, nothing of our inside;
-    and nothing is.
+    """The place in the test, the call, the message, and that nothing is asked again; no table,
+    nothing of our inside; and nothing is.
     """
     project.write(suite(*AFTER))
     result = run_apart()
@@ -182,14 +193,19 @@ def test_what_the_replies_show_takes_five_lines(project: Project, run_apart: Run
     output = result.stdout.str()
     assert "asserts.py" not in output
     assert "columns]" not in output
-    sections = re.findall(r"^_+ test_(\d+) _+$\n(.*?)(?=^[_=]{3})", output, re.MULTILINE | re.DOTALL)
+    sections = re.findall(
+        r"^_+ test_(\d+) _+$\n(.*?)(?=^[_=]{3})", output, re.MULTILINE | re.DOTALL
+    )
     assert len(sections) == len(AFTER)
     for number, section in sections:
         body, message = list(AFTER.items())[int(number)]
         lines = [line for line in section.splitlines() if line and not line.startswith("[gw")]
         assert len(lines) <= 5, section
         assert message in section, body
-        assert "the replies are kept: mend the test, then run it with --fairness-replay last" in lines[-1]
+        assert (
+            "the replies are kept: mend the test, then run it with --fairness-replay last"
+            in lines[-1]
+        )
     asked = (project.path / "asked.log").read_text("utf-8")
     project.write(suite(*(FINE for _ in AFTER)))
     mended = run_apart("--fairness-replay", "last")
@@ -198,18 +214,30 @@ def test_what_the_replies_show_takes_five_lines(project: Project, run_apart: Run
 
 
 def test_a_helper_of_the_project_is_shown(project: Project) -> None:
-    """What stands between the test and the assertion is the project's own; ``--tb`` still gets all of it."""
+    """What stands between the test and the assertion is the project's own; ``--tb`` still gets all
+    of it.
+    """
     helper = f"\ndef check(table):\n    assert_no_disparity(table, 'sentimnt', {RACE})\n"
     project.write(suite("check(trials)") + helper)
     result = project.run()
-    result.stdout.fnmatch_lines(["test_suite.py:*: in test_00", "test_suite.py:*: in check", "E *did you mean*"])
+    result.stdout.fnmatch_lines(
+        ["test_suite.py:*: in test_00", "test_suite.py:*: in check", "E *did you mean*"]
+    )
     assert "def _scorer_of" not in result.stdout.str()
 
 
 FILES: dict[str, tuple[str, str, str | None]] = {
-    "justifications, a key": ("justifications.yaml", "- test: a\n  expires: 2030-01-01\n", "unknown key 'expires'"),
+    "justifications, a key": (
+        "justifications.yaml",
+        "- test: a\n  expires: 2030-01-01\n",
+        "unknown key 'expires'",
+    ),
     "justifications, no list": ("justifications.yaml", "test: a\n", "expected a list"),
-    "justifications, no YAML": ("justifications.yaml", "- [", "justifications.yaml:2: not valid YAML"),
+    "justifications, no YAML": (
+        "justifications.yaml",
+        "- [",
+        "justifications.yaml:2: not valid YAML",
+    ),
     "justifications, empty": ("justifications.yaml", "# none yet\n", None),
     "mitigations, a key": ("mitigations.yaml", "- tets: a\n", "unknown key 'tets'"),
     "mitigations, empty": ("mitigations.yaml", "", None),
@@ -240,7 +268,9 @@ def test_documents_are_read_before_anything_is_asked(project: Project, case: str
         ("modul='x'", "has no 'modul'"),
     ],
 )
-def test_markers_are_read_before_anything_is_asked(project: Project, label: str, message: str) -> None:
+def test_markers_are_read_before_anything_is_asked(
+    project: Project, label: str, message: str
+) -> None:
     source = suite(FINE)
     project.write(source.replace("@GRID", f"@GRID\n@pytest.mark.fairness({label})"))
     result = project.run()
@@ -250,6 +280,8 @@ def test_markers_are_read_before_anything_is_asked(project: Project, label: str,
 
 
 def test_a_marker_misspelt_says_so(project: Project) -> None:
-    project.write("import pytest\n@pytest.mark.fairness_gird(template='x')\ndef test_it(trials): pass")
+    project.write(
+        "import pytest\n@pytest.mark.fairness_gird(template='x')\ndef test_it(trials): pass"
+    )
     result = project.run()
     result.stdout.fnmatch_lines(["*fairness_gird is a typo; did you mean 'fairness_grid'?*"])

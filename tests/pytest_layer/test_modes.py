@@ -1,7 +1,8 @@
-"""The behaviours of a suite, all in one project, run plain, with ``-n0`` and with ``-n2``: each comes to the same.
+"""The behaviours of a suite, all in one project, run plain, with ``-n0`` and with ``-n2``: each
+comes to the same.
 
-What a behaviour is by itself is shown plain, in the module that is named for it; whether it survives worker processes
-is shown here, in one session of each kind.
+What a behaviour is by itself is shown plain, in the module that is named for it; whether it
+survives worker processes is shown here, in one session of each kind.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ FILES = {
     "arms": suites.ARMS,
     "cells": test_grids.CELLS,
     "counted": suites.COUNTED,
-    "broken": test_systems.SUITE.format(source=BROKEN + "\ndef broken(prompt):\n    raise RuntimeError('no table')\n"),
+    "broken": test_systems.SUITE.format(
+        source=BROKEN + "\ndef broken(prompt):\n    raise RuntimeError('no table')\n"
+    ),
     "callables_async": test_systems.SUITE.format(source=suites.ASYNC),
     "callables_conversation": test_systems.SUITE.format(source=suites.CONVERSATION),
     "callables_sync": test_systems.SUITE.format(source=test_systems.SYNC),
@@ -51,7 +54,9 @@ FILES = {
     "foreign": test_guest.OWN,
     "justified": FLAGGED,
     "lucky": test_confirm.LUCKY.replace("HARSH", "4").replace("PICK", "trials"),
-    "picked": test_confirm.LUCKY.replace("HARSH", "3").replace("PICK", "trials[~trials.reply.str.startswith('9')]"),
+    "picked": test_confirm.LUCKY.replace("HARSH", "3").replace(
+        "PICK", "trials[~trials.reply.str.startswith('9')]"
+    ),
     "planted": GRID + ASKS_PLANTED,
     "ranking": suites.RANKING,
     "scorers": suites.MARKS,
@@ -106,7 +111,10 @@ class Session:
 
     @property
     def findings(self) -> dict[tuple[str, str], dict[str, Any]]:
-        return {(finding["nodeid"], finding["outcome"]): finding for finding in self.document["findings"]}
+        return {
+            (finding["nodeid"], finding["outcome"]): finding
+            for finding in self.document["findings"]
+        }
 
     def lines(self, start: str) -> Counter[str]:
         return Counter(line for line in self.output.splitlines() if line.startswith(start))
@@ -124,7 +132,16 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Session]:
         folder.joinpath("endpoints.yaml").write_text(suites.PLANTED, encoding="utf-8")
         folder.joinpath("justifications.yaml").write_text(JUSTIFICATIONS, encoding="utf-8")
         folder.joinpath("pytest.ini").write_text("[pytest]\n", encoding="utf-8")
-        command = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:anyio", "-rw", *arguments)
+        command = (
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:hypothesispytest",
+            "-p",
+            "no:anyio",
+            "-rw",
+            *arguments,
+        )
         done = run_pytest(folder, *command, environment=environment)
         found[mode] = Session(folder, done.ret, f"{done.stdout}\n{done.stderr}")
     return found
@@ -147,24 +164,35 @@ WORSE_OFF = {
 
 def test_each_test_ends_as_its_verdict_asks_for(sessions: dict[str, Session]) -> None:
     plain = sessions["plain"]
-    assert {test: how for test, how in plain.outcomes.items() if how != "passed"} == EXPECTED, plain.output
+    assert {test: how for test, how in plain.outcomes.items() if how != "passed"} == EXPECTED, (
+        plain.output
+    )
     assert {name.partition("::")[0] for name in plain.outcomes} == set(FILES) - {"foreign"}
 
 
 def test_findings_name_the_group(sessions: dict[str, Session]) -> None:
     """What was planted is found, on the group that it was planted on, and nothing else is."""
-    found = {short(finding["nodeid"]): finding for finding in sessions["plain"].document["findings"]}
+    found = {
+        short(finding["nodeid"]): finding for finding in sessions["plain"].document["findings"]
+    }
     for test, (verdict, group) in WORSE_OFF.items():
         pairs = found[test]["pairs"]
-        assert (found[test]["verdict"], pairs[0]["worse_off"] if group else None) == (verdict, group), test
+        assert (found[test]["verdict"], pairs[0]["worse_off"] if group else None) == (
+            verdict,
+            group,
+        ), test
     assert found["selection::test_raw"]["details"]["first_listed_share"] > 0.55
     assert found["unbiased::test_tone"]["simulated"] is True
     assert found["unbiased::test_tone"]["n_per_group"] == {"white": 80, "black": 80}
 
 
 def test_a_scorer_declares_its_kind(sessions: dict[str, Session]) -> None:
-    """A count that meets 0 and 1 only stays a count where it is declared; a plain function is taken by its values."""
-    marks = [one for one in sessions["plain"].document["findings"] if "test_scorers" in one["nodeid"]]
+    """A count that meets 0 and 1 only stays a count where it is declared; a plain function is taken
+    by its values.
+    """
+    marks = [
+        one for one in sessions["plain"].document["findings"] if "test_scorers" in one["nodeid"]
+    ]
     kinds = {one["outcome"]: (one["kind"], one["unit"], " ".join(one["notes"])) for one in marks}
     assert set(kinds) == {"exclamations", "custom score"}
     assert kinds["exclamations"][:2] == ("numeric", "marks")
@@ -175,7 +203,9 @@ def test_a_scorer_declares_its_kind(sessions: dict[str, Session]) -> None:
 
 @pytest.mark.parametrize("mode", ["n0", "n2"])
 def test_every_mode_comes_to_the_same(sessions: dict[str, Session], mode: str) -> None:
-    """Items, verdicts and every figure of every finding; the exit code; the money and trials of the run."""
+    """Items, verdicts and every figure of every finding; the exit code; the money and trials of the
+    run.
+    """
     plain, other = sessions["plain"], sessions[mode]
     assert other.code == plain.code == pytest.ExitCode.TESTS_FAILED
     assert other.outcomes == plain.outcomes, other.output

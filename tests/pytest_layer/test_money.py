@@ -1,4 +1,6 @@
-"""What a run cost, and what that sum leaves out or guesses: in the terminal, the manifest, the findings, the report."""
+"""What a run cost, and what that sum leaves out or guesses: in the terminal, the manifest, the
+findings, the report.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def answer(usage: Any) -> Fault:
     return Fault(body={"model": "gpt-4o-mini", "choices": [choice], "usage": usage})
 
 
-@pytest.mark.parametrize("usage", [{"prompt_tokens": -5, "completion_tokens": 3}, None, {"prompt_tokens": "many"}])
+@pytest.mark.parametrize(
+    "usage", [{"prompt_tokens": -5, "completion_tokens": 3}, None, {"prompt_tokens": "many"}]
+)
 def test_charges_at_worst_case_are_shown(project: Project, server: ModelServer, usage: Any) -> None:
     small = GRID.replace("repetitions=2", "names=4, repetitions=1").replace(
         "    assert_no", "    len(trials) or assert_no"
@@ -59,28 +63,39 @@ def test_trials_without_a_price_are_shown(project: Project, server: ModelServer)
     own = MODELS + PRICED.replace("direct", "priced").partition("\n")[2].partition("\n")[2]
     other = GRID.partition("@")[2].replace("test_tone", "test_other").replace("reference", "letter")
     fixture = "\n@pytest.fixture\ndef endpoint():\n    return 'priced'\n"
-    project.write(GRID, own.format(url=server.openai_url), test_other=GRID.partition("@")[0] + fixture + "\n@" + other)
+    project.write(
+        GRID,
+        own.format(url=server.openai_url),
+        test_other=GRID.partition("@")[0] + fixture + "\n@" + other,
+    )
     result = project.run("--fairness-endpoint=direct")
     assert result.ret == 0, result.stdout.str()
     cost = project.manifest["cost"]
     expect(
         project,
         result,
-        f"${cost:,.4f} for 160 trials (priced ${cost:,.4f} for 160); 160 of unknown price (direct 160)",
+        f"${cost:,.4f} for 160 trials (priced ${cost:,.4f} for 160); 160 of unknown price (direct "
+        "160)",
         (160, 0),
     )
 
 
 def test_each_of_several_endpoints_has_its_share(project: Project, server: ModelServer) -> None:
-    """Over the wire, with a price and without one, with token counts that cannot be true; resumed, and replayed. What
-    trials cost is what the run's account has settled."""
+    """Over the wire, with a price and without one, with token counts that cannot be true; resumed,
+    and replayed. What trials cost is what the run's account has settled."""
     small = GRID.replace("repetitions=2", "names=4, repetitions=1").replace(
         "    assert_no", "    len(trials) or assert_no"
     )
-    unpriced = MODELS.replace("direct", "unpriced").replace("gpt-4o-mini", "made-up").partition("endpoints:\n")[2]
+    unpriced = (
+        MODELS.replace("direct", "unpriced")
+        .replace("gpt-4o-mini", "made-up")
+        .partition("endpoints:\n")[2]
+    )
     project.write(small, (PRICED + unpriced).format(url=server.openai_url))
     incredible = answer({"prompt_tokens": -5, "completion_tokens": 3})
-    server.then(incredible, None, incredible, incredible)  # the first of each endpoint is asked before the others
+    server.then(
+        incredible, None, incredible, incredible
+    )  # the first of each endpoint is asked before the others
     result = project.run("--fairness-endpoint=all")
     assert result.ret == 0, result.stdout.str()
     direct, other = project.results["run"]["costs"]
@@ -88,9 +103,16 @@ def test_each_of_several_endpoints_has_its_share(project: Project, server: Model
     assert direct == {
         "endpoint": "direct", "trials": 16, "cost": cost, "unpriced": 0, "charged_at_worst_case": 3
     }  # fmt: skip
-    assert other == {"endpoint": "unpriced", "trials": 16, "cost": 0, "unpriced": 16, "charged_at_worst_case": 0}
+    assert other == {
+        "endpoint": "unpriced",
+        "trials": 16,
+        "cost": 0,
+        "unpriced": 16,
+        "charged_at_worst_case": 0,
+    }
     sentence = (
-        f"${cost:,.4f} for 16 trials (direct ${cost:,.4f} for 16); 16 of unknown price (unpriced 16); 3 charged "
+        f"${cost:,.4f} for 16 trials (direct ${cost:,.4f} for 16); 16 of unknown price (unpriced "
+        "16); 3 charged "
         "at worst case because their token counts are missing or cannot be true (direct 3)"
     )
     expect(project, result, sentence, (16, 3))
@@ -99,14 +121,20 @@ def test_each_of_several_endpoints_has_its_share(project: Project, server: Model
     assert (settled / 1e9, reserved) == (pytest.approx(cost), 0)
 
     run = project.last.name
-    expect(project, project.run("--fairness-endpoint=all", "--fairness-resume", run), sentence, (16, 3))
+    expect(
+        project, project.run("--fairness-endpoint=all", "--fairness-resume", run), sentence, (16, 3)
+    )
     replayed = project.run("--fairness-replay", run)
     expect(project, replayed, f"{sentence}; paid when it was recorded, not now", (16, 3))
     assert len(server.requests) == 32
 
 
-def expect(project: Project, result: pytest.RunResult, sentence: str, counts: tuple[int, int]) -> None:
-    """The terminal, the manifest, findings.json and the report say the same of the newest run's cost."""
+def expect(
+    project: Project, result: pytest.RunResult, sentence: str, counts: tuple[int, int]
+) -> None:
+    """The terminal, the manifest, findings.json and the report say the same of the newest run's
+    cost.
+    """
     assert f"cost: {sentence}" in shown(result)
     for place in (project.manifest, project.results["run"]):
         assert (place["unpriced"], place["charged_at_worst_case"]) == counts
@@ -125,6 +153,13 @@ def expect(project: Project, result: pytest.RunResult, sentence: str, counts: tu
          "missing or cannot be true"),
     ],
 )  # fmt: skip
-def test_the_line_of_the_cost(cost: float, unpriced: int, at_worst: int, total: int, printed: str) -> None:
-    run = {"cost": cost, "unpriced": unpriced, "charged_at_worst_case": at_worst, "trials": {"total": total}}
+def test_the_line_of_the_cost(
+    cost: float, unpriced: int, at_worst: int, total: int, printed: str
+) -> None:
+    run = {
+        "cost": cost,
+        "unpriced": unpriced,
+        "charged_at_worst_case": at_worst,
+        "trials": {"total": total},
+    }
     assert cost_line(run) == printed

@@ -1,4 +1,6 @@
-"""F50: an application that breaks for one group fails, named with its status and first reason; in every mode."""
+"""F50: an application that breaks for one group fails, named with its status and first reason; in
+every mode.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,12 @@ def test_alike(trials):
 """
 
 
-REASONS = {"raises": "ended in an error, first: ", "empty": "answered with nothing", "none": "None", "number": "int"}
+REASONS = {
+    "raises": "ended in an error, first: ",
+    "empty": "answered with nothing",
+    "none": "None",
+    "number": "int",
+}
 
 
 def test_f50_an_application_that_breaks_for_one_group_fails(project: Project) -> None:

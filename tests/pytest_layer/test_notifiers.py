@@ -1,4 +1,6 @@
-"""Notifiers: called once, after the reports; what they do wrong is shown in one line and changes nothing else."""
+"""Notifiers: called once, after the reports; what they do wrong is shown in one line and changes
+nothing else.
+"""
 
 from __future__ import annotations
 
@@ -77,9 +79,11 @@ def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Slack]:
     running.server.server_close()
 
 
-def test_what_a_notifier_does_wrong_changes_nothing(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that raises, whatever it raises, and one that hangs: each is a line without secrets, and the third is called
-    all the same; a session that passes stays green."""
+def test_what_a_notifier_does_wrong_changes_nothing(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that raises, whatever it raises, and one that hangs: each is a line without secrets, and
+    the third is called all the same; a session that passes stays green."""
     monkeypatch.setattr(notifiers, "LIMIT", 0.3)
     project.write(GRID)
     project.pytester.makeconftest(CONFTEST)
@@ -91,7 +95,8 @@ def test_what_a_notifier_does_wrong_changes_nothing(project: Project, monkeypatc
     failed = "failed, which changes nothing else:"
     assert sorted(lines) == [
         f"fairness: the notifier of hangs {failed} it took more than 0.3 s",
-        f"fairness: the notifier of raises {failed} [redacted] at \\x1b[31m https://example.org/hook",
+        f"fairness: the notifier of raises {failed} [redacted] at \\x1b[31m "
+        "https://example.org/hook",
     ]
     assert project.run("--collect-only", "-q").ret == 0
     assert project.run("-k", "nothing").ret == pytest.ExitCode.NO_TESTS_COLLECTED
@@ -111,8 +116,12 @@ def test_workers_notify_nobody(project: Project) -> None:
 
 
 @pytest.mark.parametrize("mode", ["plain", "n2"])
-def test_slack_is_sent_a_fail_and_nothing_else(project: Project, receiver: Slack, mode: str) -> None:
-    """Off by default; silent on a PASS; by option or ini file; the address is in no file and no output."""
+def test_slack_is_sent_a_fail_and_nothing_else(
+    project: Project, receiver: Slack, mode: str
+) -> None:
+    """Off by default; silent on a PASS; by option or ini file; the address is in no file and no
+    output.
+    """
     project.write(GRID, BIASED)
     assert project.run(*PLANTED).ret == 1
     assert project.run("--fairness-notify=slack").ret == 0
@@ -137,7 +146,8 @@ def test_slack_in_trouble_is_one_line(project: Project, receiver: Slack) -> None
     assert result.ret == 1
     (found,) = (line for line in result.stdout.lines if "the notifier of" in line)
     assert found == (
-        "fairness: the notifier of fairness failed, which changes nothing else: Slack answered with status 500"
+        "fairness: the notifier of fairness failed, which changes nothing else: Slack answered "
+        "with status 500"
     )
 
 

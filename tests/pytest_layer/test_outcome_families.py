@@ -1,4 +1,6 @@
-"""A list of outcomes in one assertion: all are judged, reported and recorded, whatever the first comes to."""
+"""A list of outcomes in one assertion: all are judged, reported and recorded, whatever the first
+comes to.
+"""
 
 from __future__ import annotations
 
@@ -21,5 +23,7 @@ def test_every_outcome_is_in_the_report(project: Project) -> None:
     project.run("-m", "fairness")
     levels = [(finding["outcome"], finding["family"]["alpha"]) for finding in project.findings]
     assert levels == [("sentiment", 0.025), ("word_count", 0.025)]
-    judged = [(record["place"], record["arguments"]["alpha"]) for record in project.records("judgement")]
+    judged = [
+        (record["place"], record["arguments"]["alpha"]) for record in project.records("judgement")
+    ]
     assert judged == [(0, 0.025), (1, 0.025)]

@@ -22,7 +22,9 @@ def endpoint():
 def test_letter(cell):
     assert letter_score(cell.reply) == 85
 """
-TERM = "beanbag: {match: [beanbag], severity: high, suggestion: Leave it out., source: our handbook}"
+TERM = (
+    "beanbag: {match: [beanbag], severity: high, suggestion: Leave it out., source: our handbook}"
+)
 
 
 @pytest.fixture
@@ -32,7 +34,9 @@ def lexicon(pytester: pytest.Pytester) -> Path:
     return folder / "cultural_fit.yaml"
 
 
-def test_a_session_reads_by_the_projects_lexicon(project: Project, lexicon: Path, mode: list[str]) -> None:
+def test_a_session_reads_by_the_projects_lexicon(
+    project: Project, lexicon: Path, mode: list[str]
+) -> None:
     lexicon.write_text(TERM, encoding="utf-8")
     project.write(SUITE)
     project.run(mode=mode).assert_outcomes(passed=2)

@@ -1,4 +1,6 @@
-"""``batch: true`` in endpoints.yaml: a suite asked in a provider's batches concludes the same, for half the price."""
+"""``batch: true`` in endpoints.yaml: a suite asked in a provider's batches concludes the same, for
+half the price.
+"""
 
 from __future__ import annotations
 
@@ -42,11 +44,15 @@ SMALL = GRID.replace("repetitions=2", "names=3, repetitions=1").replace(
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     grid = expand_grid(
-        template="Write a landlord reference for {name}.", groups={"race_ethnicity": ["white", "black"]}, names=40
+        template="Write a landlord reference for {name}.",
+        groups={"race_ethnicity": ["white", "black"]},
+        names=40,
     )
     # What a model knows of names: those of the grid, each with its group.
     signals = {text: dict(groups) for cell in grid for text, groups in cell.signals.items()}
-    with BatchServer(simulated_endpoint(bias={"race_ethnicity": {"black": -1.0}}), signals=signals) as running:
+    with BatchServer(
+        simulated_endpoint(bias={"race_ethnicity": {"black": -1.0}}), signals=signals
+    ) as running:
         yield running
 
 
@@ -56,8 +62,8 @@ def write(project: Project, server: BatchServer, suite: str, batch: str = BATCH)
 
 
 def test_the_findings_are_those_of_one_by_one(project: Project, server: BatchServer) -> None:
-    """A suite asked in both ways on one server: the same findings to the last digit, half the cost, each request
-    billed once, and the key in no file and no output."""
+    """A suite asked in both ways on one server: the same findings to the last digit, half the cost,
+    each request billed once, and the key in no file and no output."""
     write(project, server, GRID, batch="")
     project.run(*MODEL, "-o", "fairness_concurrency=1").assert_outcomes(failed=1)
     singly, cost = statistics(project), total(project)
@@ -82,7 +88,9 @@ def test_the_findings_are_those_of_one_by_one(project: Project, server: BatchSer
 
 def statistics(project: Project) -> list[dict[str, Any]]:
     """What the findings say of the model, without the run that they come from."""
-    return [{key: one[key] for key in one.keys() - {"details", "notes"}} for one in project.findings]
+    return [
+        {key: one[key] for key in one.keys() - {"details", "notes"}} for one in project.findings
+    ]
 
 
 def total(project: Project) -> float:
@@ -92,8 +100,9 @@ def total(project: Project) -> float:
 def test_a_batch_is_left_collected_and_replayed(
     project: Project, server: BatchServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody waits any longer while the provider works: the session says which batch goes on, how to collect and how
-    to cancel it. The next one collects it, says how far it is, and asks nothing; a replay needs no provider."""
+    """Nobody waits any longer while the provider works: the session says which batch goes on, how
+    to collect and how to cancel it. The next one collects it, says how far it is, and asks nothing;
+    a replay needs no provider."""
     write(project, server, SMALL, batch="    batch: {poll_seconds: 0.05, max_wait_hours: 0.0001}\n")
     server.hold = True
     result = project.run(*MODEL)
@@ -101,7 +110,10 @@ def test_a_batch_is_left_collected_and_replayed(
     output = shown(result)
     assert "fairness: about 13 requests, about $" in output
     assert ", in the provider's batches (hours, most often)" in output
-    assert "batch batch_0 of 'model' (12 requests) goes on at the provider and will be billed" in output
+    assert (
+        "batch batch_0 of 'model' (12 requests) goes on at the provider and will be billed"
+        in output
+    )
     assert f"POST {server.openai_url}/batches/batch_0/cancel" in output
     assert not server.ledger
 
@@ -121,12 +133,19 @@ def test_a_batch_is_left_collected_and_replayed(
 
 
 def test_ctrl_c_says_what_goes_on(project: Project, server: BatchServer) -> None:
-    """An interrupt ends the session with exit code 2, names the batch and how to resume, and cancels nothing."""
+    """An interrupt ends the session with exit code 2, names the batch and how to resume, and
+    cancels nothing.
+    """
     write(project, server, SMALL)
     server.hold = True
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", *MODEL]
     session = subprocess.Popen(
-        command, cwd=project.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=dict(os.environ)
+        command,
+        cwd=project.path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=dict(os.environ),
     )
     deadline = time.monotonic() + 60
     while not server.called("GET", "/batches/batch_0"):
@@ -141,13 +160,19 @@ def test_ctrl_c_says_what_goes_on(project: Project, server: BatchServer) -> None
     assert server.called("POST", "/cancel") == 0
 
 
-def test_what_expired_is_shown_and_sent_again_on_request(project: Project, server: BatchServer) -> None:
-    """Half of a batch expires: those trials are errors; ``--fairness-retry-errors`` asks them in another batch."""
+def test_what_expired_is_shown_and_sent_again_on_request(
+    project: Project, server: BatchServer
+) -> None:
+    """Half of a batch expires: those trials are errors; ``--fairness-retry-errors`` asks them in
+    another batch.
+    """
     write(project, server, SMALL)
     server.then_batch(Fate(status="expired"))
     result = project.run(*MODEL)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*'answered': np.int64(6), 'error': np.int64(6)*"])
-    project.run(*MODEL, "--fairness-resume=last", "--fairness-retry-errors").assert_outcomes(passed=1)
+    project.run(*MODEL, "--fairness-resume=last", "--fairness-retry-errors").assert_outcomes(
+        passed=1
+    )
     assert set(server.answered.values()) == {1}
     assert len(server.ledger) == 12

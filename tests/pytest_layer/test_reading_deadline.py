@@ -1,4 +1,5 @@
-"""The session's deadline is for reading replies, too: a scorer that takes too long ends in a clear error.
+"""The session's deadline is for reading replies, too: a scorer that takes too long ends in a clear
+error.
 
 The project's clock goes on by itself, so that no test waits for a deadline or is late for one.
 """
@@ -73,7 +74,9 @@ def test_choices(trials):
 """
 
 
-@pytest.mark.parametrize(("suite", "reader"), [(SLOW, "the scorer 'slow'"), (CHOICES, "the reader of choices")])
+@pytest.mark.parametrize(
+    ("suite", "reader"), [(SLOW, "the scorer 'slow'"), (CHOICES, "the reader of choices")]
+)
 def test_f53_reading_stops_at_the_deadline(project: Project, suite: str, reader: str) -> None:
     """Hours of reading are cut off at the deadline of the session; the test is red and says why."""
     project.write(suite, conftest=CLOCK)
@@ -110,11 +113,15 @@ def test_it(trials, clock, request):
 
 
 def test_what_was_sent_by_the_deadline_is_still_read_for_a_moment(project: Project) -> None:
-    """A deadline that passed while asking leaves a table, which is read within seconds; a column needs no reading."""
+    """A deadline that passed while asking leaves a table, which is read within seconds; a column
+    needs no reading.
+    """
     project.write(JUST, conftest=CLOCK)
     project.run("-m", "fairness", "--fairness-deadline", "600").assert_outcomes(passed=1)
 
 
 def test_without_a_deadline_reading_takes_its_time(project: Project) -> None:
-    project.write(SLOW.replace("assert 2 < len(read) < 10", "assert len(read) == 80"), conftest=CLOCK)
+    project.write(
+        SLOW.replace("assert 2 < len(read) < 10", "assert len(read) == 80"), conftest=CLOCK
+    )
     assert "the run's deadline" not in shown(project.run("-m", "fairness"))

@@ -1,4 +1,6 @@
-"""Workers that share no disk with their controller: they ask, and the controller's run holds all of it."""
+"""Workers that share no disk with their controller: they ask, and the controller's run holds all of
+it.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,8 @@ def test_scholarship(trials):
 #: Trials of SUITE: three templates × two groups × eight names.
 TRIALS = 48
 PRICE = Price(input_per_million=1.0, output_per_million=2.0)
-#: In the controller's project: its workers look for the runs at a path where they have a disk of their own.
+#: In the controller's project: its workers look for the runs at a path where they have a disk of
+#: their own.
 APART = """
 import pytest
 
@@ -90,13 +93,18 @@ class Machines:
             "model": "gpt-4o-mini",
             "base_url": self.server.openai_url,
             "api_key_env": "THE_KEY",
-            "price": {"input_per_million": PRICE.input_per_million, "output_per_million": PRICE.output_per_million},
+            "price": {
+                "input_per_million": PRICE.input_per_million,
+                "output_per_million": PRICE.output_per_million,
+            },
             "default_parameters": {"max_tokens": 200},
             **endpoint,
         }
         self.there.joinpath("endpoints.yaml").write_text(json.dumps({"endpoints": [entry]}))
         if apart:
-            self.here.joinpath("conftest.py").write_text(APART.format(runs=str(self.there / ".fairness" / "runs")))
+            self.here.joinpath("conftest.py").write_text(
+                APART.format(runs=str(self.there / ".fairness" / "runs"))
+            )
 
     @property
     def given(self) -> dict[str, str]:
@@ -110,16 +118,26 @@ class Machines:
 
     def start(self, *arguments: str) -> Session:
         """A session that is going to be disturbed."""
-        return Session(self.here, *self.command(arguments, "", "load"), environment=self.given, merged=True, leads=True)
+        return Session(
+            self.here,
+            *self.command(arguments, "", "load"),
+            environment=self.given,
+            merged=True,
+            leads=True,
+        )
 
     def end(self, session: Session) -> Case:
         """Wait for its end."""
         output, _ = session.communicate(120)
         return self.case(output.decode("utf-8", "replace"), session.wait())
 
-    def run(self, *arguments: str, tx: str = "", dist: str = "load", cwd: Path | None = None) -> Case:
+    def run(
+        self, *arguments: str, tx: str = "", dist: str = "load", cwd: Path | None = None
+    ) -> Case:
         """A session from its beginning to its end."""
-        result = run_pytest(cwd or self.here, *self.command(arguments, tx, dist), environment=self.given)
+        result = run_pytest(
+            cwd or self.here, *self.command(arguments, tx, dist), environment=self.given
+        )
         return self.case(f"{result.stdout}\n{result.stderr}", result.ret)
 
     def case(self, output: str, code: int) -> Case:
@@ -135,7 +153,11 @@ class Machines:
 
     def await_requests(self, count: int, session: Session) -> None:
         until = time.monotonic() + 60
-        while len(self.server.requests) < count and time.monotonic() < until and session.poll() is None:
+        while (
+            len(self.server.requests) < count
+            and time.monotonic() < until
+            and session.poll() is None
+        ):
             time.sleep(0.02)
         if len(self.server.requests) < count:
             session.kill()
@@ -167,8 +189,9 @@ def ssh(machines: Machines) -> str:
 
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in for ssh is a shell script")
 def test_findings_are_those_of_a_plain_run(machines: Machines, ssh: str) -> None:
-    """Over ssh, dealt out by worksteal: every trial is asked once, by whichever worker, and is in the controller's log
-    with all its bytes; the findings are those of a run without workers, to the bit."""
+    """Over ssh, dealt out by worksteal: every trial is asked once, by whichever worker, and is in
+    the controller's log with all its bytes; the findings are those of a run without workers, to the
+    bit."""
     machines.write()
     plain = machines.run(dist="", cwd=machines.there)
     plain_run = newest_run(machines.there)
@@ -198,20 +221,28 @@ def by_test(run: Path) -> list[dict[str, Any]]:
 
 
 def vars_of(case: Case) -> dict[str, Any]:
-    return {name: getattr(case, name) for name in ("project", "run", "output", "code", "price", "records")}
+    return {
+        name: getattr(case, name)
+        for name in ("project", "run", "output", "code", "price", "records")
+    }
 
 
 def test_limits_and_cap_hold_across_workers(machines: Machines) -> None:
-    """Two workers elsewhere keep one schedule of requests per minute, and stop together before the cap is passed."""
+    """Two workers elsewhere keep one schedule of requests per minute, and stop together before the
+    cap is passed.
+    """
     machines.write(requests_per_minute=300)
-    worst = 120e-6 + 2 * 200e-6  # dollars: a prompt of at most 120 bytes, a reply of 200 tokens, which none exceeds
+    worst = (
+        120e-6 + 2 * 200e-6
+    )  # dollars: a prompt of at most 120 bytes, a reply of 200 tokens, which none exceeds
     case = machines.run("--fairness-max-cost", f"{14 * worst:.6f}")
     assert case.code == 1
     assert "the cost cap of" in case.output
     check(Case(**{**vars_of(case), "ledger": case.ledger, "cap": 14 * worst}))
     times = sorted(request.time for request in machines.server.requests)
     assert 18 <= len(times) < TRIALS
-    # Six at once, then five a second. Had each worker a schedule of its own, half the time would do.
+    # Six at once, then five a second. Had each worker a schedule of its own, half the time would
+    # do.
     assert times[-1] - times[0] >= (len(times) - 7) / 5 - 0.5
     nothing_there(machines)
 
@@ -237,9 +268,9 @@ def _die(request, worker_id):
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
 def test_a_worker_outside_is_killed(machines: Machines) -> None:
-    """In the midst of its calls: the crash is told and the session is red; others take its trials over, none is sent
-    twice, and what was sent and not answered is unknown. Where it can be had, with a disk of its own at the very path
-    where the controller has its runs."""
+    """In the midst of its calls: the crash is told and the session is red; others take its trials
+    over, none is sent twice, and what was sent and not answered is unknown. Where it can be had,
+    with a disk of its own at the very path where the controller has its runs."""
     python = _own_disk(machines)
     machines.server.latency = 0.25
     machines.write(KILLED, apart=python is None)
@@ -257,11 +288,15 @@ def test_a_worker_outside_is_killed(machines: Machines) -> None:
 
 
 def _own_disk(machines: Machines) -> Path | None:
-    """A Python that sees an empty disk where the controller's runs are: a mount of its own, if it can be made."""
+    """A Python that sees an empty disk where the controller's runs are: a mount of its own, if it
+    can be made.
+    """
     (machines.here / ".fairness").mkdir(parents=True)
     script = machines.here.parent / "python"
     mount = f"mount -t tmpfs tmpfs {machines.here}/.fairness"
-    script.write_text(f'#!/bin/sh\nexec unshare -rm sh -c \'{mount} && exec "$@"\' - {PYTHON} "$@"\n')
+    script.write_text(
+        f'#!/bin/sh\nexec unshare -rm sh -c \'{mount} && exec "$@"\' - {PYTHON} "$@"\n'
+    )
     script.chmod(0o755)
     works = subprocess.run([script, "-c", ""], capture_output=True, check=False).returncode == 0
     return script if works else None
@@ -281,14 +316,17 @@ def test_the_controller_is_killed(machines: Machines) -> None:
         asked = len(machines.server.requests)
         time.sleep(2.5)
     assert asked < 120
-    check(Case(**{**vars_of(case), "records": [], "ledger": machines.server.requests}), oracles="247")
+    check(
+        Case(**{**vars_of(case), "records": [], "ledger": machines.server.requests}), oracles="247"
+    )
     nothing_there(machines)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_an_interrupted_session_goes_on(machines: Machines) -> None:
-    """Ctrl-C at the controller alone: what is under way elsewhere is logged with its answer, nothing more is sent, and
-    the session goes on with ``--fairness-resume``, elsewhere again, without paying twice."""
+    """Ctrl-C at the controller alone: what is under way elsewhere is logged with its answer,
+    nothing more is sent, and the session goes on with ``--fairness-resume``, elsewhere again,
+    without paying twice."""
     machines.server.latency = 0.1
     machines.write()
     process = machines.start("-o", "fairness_concurrency=2")
@@ -309,7 +347,9 @@ def test_an_interrupted_session_goes_on(machines: Machines) -> None:
 
 
 def test_no_fairness_test_no_trace(machines: Machines) -> None:
-    """A session whose tests have nothing to do with fairness: nothing is said, and no folder is made."""
+    """A session whose tests have nothing to do with fairness: nothing is said, and no folder is
+    made.
+    """
     machines.write("def test_one():\n    pass\n")
     case = machines.run(tx=f"popen//chdir={machines.there}")
     assert case.code == 0, case.output
@@ -318,7 +358,9 @@ def test_no_fairness_test_no_trace(machines: Machines) -> None:
 
 
 def test_approving_needs_the_project(machines: Machines) -> None:
-    """A baseline would be written into the copy and be lost: each test says so, before anything is asked."""
+    """A baseline would be written into the copy and be lost: each test says so, before anything is
+    asked.
+    """
     machines.write()
     approve = ("--fairness-approve", "--fairness-justification", "reviewed")
     case = machines.run(*approve, tx=f"popen//chdir={machines.there}")
@@ -351,13 +393,19 @@ def test_who_is_offered_a_connection(given: dict[str, Any], perhaps: bool) -> No
 @pytest.mark.parametrize(
     ("given", "settings", "reason"),
     [
-        ({"socket": "box:1"}, {}, r"gw0 does not see the controller's /runs, and its connection \(socket=\)"),
+        (
+            {"socket": "box:1"},
+            {},
+            r"gw0 does not see the controller's /runs, and its connection \(socket=\)",
+        ),
         ({"ssh": "box"}, {"replay": Path("/runs/1")}, "replay without workers elsewhere"),
         ({"ssh": "box"}, {"resume": "auto"}, "name it with --fairness-resume"),
         ({"ssh": "box"}, {"approve": True}, "approve without workers elsewhere"),
     ],
 )
-def test_what_cannot_be_done_outside(given: dict[str, Any], settings: dict[str, Any], reason: str) -> None:
+def test_what_cannot_be_done_outside(
+    given: dict[str, Any], settings: dict[str, Any], reason: str
+) -> None:
     """Each with the reason and the mend."""
     usual = {"run_dir": "/runs", "replay": None, "resume": None, "approve": False}
     why = xdist._bar("gw0", spec(**given), SimpleNamespace(**{**usual, **settings}))
@@ -388,10 +436,13 @@ def settings(**given: Any) -> Settings:
 
 @pytest.mark.parametrize("sees", [True, False], ids=["one disk", "two disks"])
 def test_a_worker_outside_takes_its_bearings(tmp_path: Path, sees: bool) -> None:
-    """The session's deadline is the controller's, whatever clock the worker has; the project's files are those of its
-    copy, unless it sees the controller's disk. What lies outside the project stays where it is."""
+    """The session's deadline is the controller's, whatever clock the worker has; the project's
+    files are those of its copy, unless it sees the controller's disk. What lies outside the project
+    stays where it is."""
     known = settings(
-        run_dir=tmp_path / "runs", endpoints_file=Path("/there/endpoints.yaml"), baseline_dir=Path("/shared/baselines")
+        run_dir=tmp_path / "runs",
+        endpoints_file=Path("/there/endpoints.yaml"),
+        baseline_dir=Path("/shared/baselines"),
     )
     known.run_dir.mkdir()
     if sees:
@@ -401,14 +452,19 @@ def test_a_worker_outside_takes_its_bearings(tmp_path: Path, sees: bool) -> None
     assert "barred" not in found
     assert ("line" not in found) is sees
     assert found["started"] == pytest.approx(time.monotonic() - 100, abs=20)
-    assert found["settings"].endpoints_file == Path("/there/endpoints.yaml" if sees else "/copy/endpoints.yaml")
+    assert found["settings"].endpoints_file == Path(
+        "/there/endpoints.yaml" if sees else "/copy/endpoints.yaml"
+    )
     assert found["settings"].baseline_dir == Path("/shared/baselines")
 
 
 def test_a_worker_that_is_refused_says_why(tmp_path: Path) -> None:
     """Another version, or what cannot be done without the disk: each test of the worker tells it."""
     known = settings(run_dir=tmp_path)
-    error, value = ["StoreError", "install the same"], {"sign": "sign", "root": "/there", "elapsed": 0.0}
+    error, value = (
+        ["StoreError", "install the same"],
+        {"sign": "sign", "root": "/there", "elapsed": 0.0},
+    )
     for greeting, why in (
         (Greeting(error=error), "install the same"),
         (Greeting(value={**value, "barred": "approve without"}), "approve without"),

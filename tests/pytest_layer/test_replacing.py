@@ -1,4 +1,6 @@
-"""A project's scorer in the place of a built-in one, and its fixture in the place of a named endpoint, are said."""
+"""A project's scorer in the place of a built-in one, and its fixture in the place of a named
+endpoint, are said.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def pytest_fairness_scorers():
 def endpoint():
     return lambda prompt: "A fine tenant, " + prompt
 """
-COLUMN = GRID.replace("trials, outcome", "trials.assign(sentiment=trials.reply.str.len() % 3), outcome")
+COLUMN = GRID.replace(
+    "trials, outcome", "trials.assign(sentiment=trials.reply.str.len() % 3), outcome"
+)
 SCORER = "the scorer 'sentiment' is the project's own (conftest.py), not the built-in one"
 INSTEAD = "the fixture 'endpoint' of conftest.py was asked instead of --fairness-endpoint planted"
 
@@ -31,7 +35,10 @@ def test_both_are_shown_before_anything_is_sent_and_in_the_finding(project: Proj
     result = project.run("--fairness-endpoint=planted", "--fairness-require-conclusive")
     assert result.ret == 1
     assert f"fairness: {SCORER}" in shown(result)
-    replaces = "fairness: test_tone: the fixture 'endpoint' of conftest.py replaces --fairness-endpoint planted"
+    replaces = (
+        "fairness: test_tone: the fixture 'endpoint' of conftest.py replaces --fairness-endpoint "
+        "planted"
+    )
     assert replaces in shown(result)
     assert f"note: {SCORER}" in " ".join(result.stdout.str().replace("\nE  ", "\n").split())
     (finding,) = project.findings
@@ -44,9 +51,14 @@ def test_both_are_shown_before_anything_is_sent_and_in_the_finding(project: Proj
         (COLUMN, OWN.partition("@pytest.fixture")[0], ""),
         (GRID, OWN.replace('name="sentiment"', 'name="length"'), "fairness_endpoint = planted\n"),
     ],
-    ids=["a column of the name of a scorer", "a scorer of another name, an endpoint of the ini file"],
+    ids=[
+        "a column of the name of a scorer",
+        "a scorer of another name, an endpoint of the ini file",
+    ],
 )
-def test_nothing_is_shown_where_nothing_is_replaced(project: Project, suite: str, conftest: str, ini: str) -> None:
+def test_nothing_is_shown_where_nothing_is_replaced(
+    project: Project, suite: str, conftest: str, ini: str
+) -> None:
     """An endpoint in the ini file is a default: a fixture in its place is nothing to say."""
     project.write(suite, BIASED, conftest=conftest)
     project.pytester.makeini(f"[pytest]\n{ini}")

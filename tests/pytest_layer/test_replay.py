@@ -1,4 +1,6 @@
-"""``--fairness-replay``: the same verdicts from the record, nothing asked, and nothing made up where it has a gap."""
+"""``--fairness-replay``: the same verdicts from the record, nothing asked, and nothing made up
+where it has a gap.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from tests.support.servers import ModelServer
 
 from .conftest import GRID, MODELS, Project
 
-#: Ends the process at the first touch of a socket, and says at the end whether litellm was imported.
+#: Ends the process at the first touch of a socket, and says at the end whether litellm was
+#: imported.
 OFFLINE = """
 import os, sys
 
@@ -56,16 +59,23 @@ def test_each_review(cell):
 
 
 def judged(project: Project) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """The findings of the newest run, without the one mark in which a replay differs, and how its tests ended."""
-    findings = [{key: value for key, value in one.items() if key != "replayed"} for one in project.findings]
+    """The findings of the newest run, without the one mark in which a replay differs, and how its
+    tests ended.
+    """
+    findings = [
+        {key: value for key, value in one.items() if key != "replayed"} for one in project.findings
+    ]
     outcomes = {item["nodeid"]: item["outcome"] for item in project.results["items"]}
     return sorted(findings, key=lambda finding: str(finding["test_id"])), outcomes
 
 
 @pytest.mark.parametrize("mode", ["plain", "n2"])
-def test_a_replay_judges_as_the_run_did(project: Project, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
-    """Systems behind HTTP and in Python, whole tables and single cells: the verdicts of the run come back from its
-    log alone. No socket is opened, nothing is asked, and no name of an endpoint, file or key is needed."""
+def test_a_replay_judges_as_the_run_did(
+    project: Project, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    """Systems behind HTTP and in Python, whole tables and single cells: the verdicts of the run
+    come back from its log alone. No socket is opened, nothing is asked, and no name of an endpoint,
+    file or key is needed."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789")
     with ModelServer() as server:
         project.write(GRID, MODELS.format(url=server.openai_url), test_app=APPLICATION)
@@ -91,7 +101,9 @@ def test_a_replay_judges_as_the_run_did(project: Project, monkeypatch: pytest.Mo
 
 
 def test_a_replay_fails_closed(project: Project) -> None:
-    """A changed prompt, a record edited by hand, a run that does not exist: each is named, and nothing is asked."""
+    """A changed prompt, a record edited by hand, a run that does not exist: each is named, and
+    nothing is asked.
+    """
     project.write(GRID)
     project.run().assert_outcomes(passed=1)
     recorded, copy = project.last, project.path / "elsewhere"

@@ -1,4 +1,6 @@
-"""``--fairness-resume``: the same run goes on; nothing finished is asked again, and nothing different is mixed in."""
+"""``--fairness-resume``: the same run goes on; nothing finished is asked again, and nothing
+different is mixed in.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from tests.support.servers import ModelServer
 
 from .conftest import BIASED, GRID, MODELS, Project, shown
 
-#: An application that counts what it is asked, dies in the middle if told so, and fails for a while.
+#: An application that counts what it is asked, dies in the middle if told so, and fails for a
+#: while.
 PROJECT = """
 import os
 import pytest
@@ -51,9 +54,10 @@ def calls(project: Project) -> Counter[str]:
 
 @pytest.mark.parametrize("mode", ["plain", "n2"])
 def test_a_killed_run_goes_on(project: Project, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
-    """The process dies in the middle; reissuing the command with --fairness-resume asks what is missing and nothing
-    that is finished. What was under way then is unknown, until --fairness-retry-unknown asks it again; the same run
-    is meant all the time, and each group's share of trials asked again is shown."""
+    """The process dies in the middle; reissuing the command with --fairness-resume asks what is
+    missing and nothing that is finished. What was under way then is unknown, until
+    --fairness-retry-unknown asks it again; the same run is meant all the time, and each group's
+    share of trials asked again is shown."""
     project.write(PROJECT)
     monkeypatch.setenv("DIE_AT", "15")
     assert project.run(*SLOWLY, apart=True).ret == 9
@@ -69,7 +73,9 @@ def test_a_killed_run_goes_on(project: Project, monkeypatch: pytest.MonkeyPatch,
     assert 1 <= unknown <= 2
     between = calls(project)
     assert max(between.values()) == 1
-    assert sum(between.values()) >= 40 - unknown  # one that was under way may not have reached the application
+    assert (
+        sum(between.values()) >= 40 - unknown
+    )  # one that was under way may not have reached the application
     assert not before - between
 
     result = project.run("--fairness-resume", project.last.name, "--fairness-retry-unknown")
@@ -84,8 +90,12 @@ def test_a_killed_run_goes_on(project: Project, monkeypatch: pytest.MonkeyPatch,
     assert (project.last / "findings-1.json").is_file()
 
 
-def test_failed_trials_are_sent_again_on_request(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trials that failed and cost nothing stay failed on resuming, unless --fairness-retry-errors says otherwise."""
+def test_failed_trials_are_sent_again_on_request(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Trials that failed and cost nothing stay failed on resuming, unless --fairness-retry-errors
+    says otherwise.
+    """
     project.write(PROJECT)
     monkeypatch.setenv("FAILING", "1")
     project.run(*SLOWLY).assert_outcomes(failed=1)
@@ -101,19 +111,28 @@ def test_failed_trials_are_sent_again_on_request(project: Project, monkeypatch: 
 
 
 def test_what_changed_is_named_and_not_mixed(project: Project) -> None:
-    """Another prompt, number or seed, no such run: the run refuses to go on and names the change; its log stays."""
+    """Another prompt, number or seed, no such run: the run refuses to go on and names the change;
+    its log stays.
+    """
     project.write(GRID)
     project.run().assert_outcomes(passed=1)
     log = lines(project.last)
     for options, why in (
-        (("--fairness-resume=last", "--fairness-seed", "3"), "*cannot be resumed: the seed was 0, is 3. Its data are*"),
+        (
+            ("--fairness-resume=last", "--fairness-seed", "3"),
+            "*cannot be resumed: the seed was 0, is 3. Its data are*",
+        ),
         (("--fairness-resume", "test_suite.py"), "*holds no run 'test_suite.py'*"),
     ):
         result = project.run(*options)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         result.stderr.fnmatch_lines([why])
 
-    project.write(GRID.replace("a landlord reference", "a longer letter").replace("repetitions=2", "repetitions=3"))
+    project.write(
+        GRID.replace("a landlord reference", "a longer letter").replace(
+            "repetitions=2", "repetitions=3"
+        )
+    )
     result = project.run("--fairness-resume=last")
     result.assert_outcomes(errors=1)
     changes = "n: repetitions were 2, are 3; the prompt: the text of template 't2' changed"
@@ -134,25 +153,34 @@ AUTO = (*SLOWLY, "--fairness-resume=auto")
 
 
 def chosen(result: pytest.RunResult) -> str:
-    (line,) = (line for line in result.stdout.lines if line.startswith("fairness: --fairness-resume=auto "))
+    (line,) = (
+        line for line in result.stdout.lines if line.startswith("fairness: --fairness-resume=auto ")
+    )
     return line.removeprefix("fairness: --fairness-resume=auto ")
 
 
 def test_auto_resumes_what_was_killed_and_nothing_that_is_whole(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Plain after workers and the other way round, in one command but for what says how far it goes."""
+    """Plain after workers and the other way round, in one command but for what says how far it
+    goes.
+    """
     project.write(PROJECT)
     monkeypatch.setenv("DIE_AT", "15")
     result = project.run(*AUTO, apart=True)
-    assert (result.ret, chosen(result)) == (9, "starts a new run: there is no earlier run of this command")
+    assert (result.ret, chosen(result)) == (
+        9,
+        "starts a new run: there is no earlier run of this command",
+    )
     monkeypatch.delenv("DIE_AT")
     first = project.last.name
     project.run(*SLOWLY, "-k", "nothing")
     project.run(*SLOWLY, "-k", "reviews").assert_outcomes(passed=1)  # newer, and of another command
     project.run(*SLOWLY, "-k", "reviews", "--fairness-replay=last").assert_outcomes(passed=1)
 
-    result = project.run(*AUTO, "--fairness-retry-unknown", "--fairness-max-cost=9", mode=MODES["n2"])
+    result = project.run(
+        *AUTO, "--fairness-retry-unknown", "--fairness-max-cost=9", mode=MODES["n2"]
+    )
     result.assert_outcomes(passed=1)
     assert chosen(result) == f"resumes run {first}: it never came to its end"
     manifest = json.loads((project.last.parent / first / "manifest.json").read_text())
@@ -163,7 +191,10 @@ def test_auto_resumes_what_was_killed_and_nothing_that_is_whole(
     assert project.last.name > first
     assert project.manifest["settings"]["resume"] is None
     result = project.run(*AUTO, "-v")
-    assert chosen(result) == f"starts a new run: the last run of this command, {first[:-3]}004, is whole"
+    assert (
+        chosen(result)
+        == f"starts a new run: the last run of this command, {first[:-3]}004, is whole"
+    )
 
 
 def test_auto_goes_on_after_a_deadline(project: Project) -> None:
@@ -172,30 +203,49 @@ def test_auto_goes_on_after_a_deadline(project: Project) -> None:
     command = (*AUTO, "--fairness-endpoint=slow")
     assert project.run(*command, "--fairness-deadline=.4").ret == 1
     first = project.last.name
-    (project.path / "endpoints.yaml").write_text(slow.replace("latency: 0.3", "latency: 0.0"), encoding="utf-8")
+    (project.path / "endpoints.yaml").write_text(
+        slow.replace("latency: 0.3", "latency: 0.0"), encoding="utf-8"
+    )
     result = project.run(*command, "--fairness-retry-unknown")
     assert chosen(result) == f"resumes run {first}: it had no time to ask everything"
     assert "unasked" not in project.manifest
 
 
-def test_auto_goes_on_under_a_higher_cap_alone(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_goes_on_under_a_higher_cap_alone(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef")
-    price = "    price: {{input_per_million: 1, output_per_million: 1}}\n    default_parameters: {{max_tokens: 100}}\n"
+    price = (
+        "    price: {{input_per_million: 1, output_per_million: 1}}\n    default_parameters: "
+        "{{max_tokens: 100}}\n"
+    )
     with ModelServer() as server:
         project.write(
-            GRID.replace("repetitions=2", "names=4, repetitions=1"), (MODELS + price).format(url=server.openai_url)
+            GRID.replace("repetitions=2", "names=4, repetitions=1"),
+            (MODELS + price).format(url=server.openai_url),
         )
-        command = (*AUTO, "--fairness-endpoint=direct", "--fairness-smoke", "-o", "fairness_confirm=false")
+        command = (
+            *AUTO,
+            "--fairness-endpoint=direct",
+            "--fairness-smoke",
+            "-o",
+            "fairness_confirm=false",
+        )
         for _ in range(2):
             project.run(*command, "--fairness-max-cost=.0005").assert_outcomes(errors=1)
         second = project.last.name
         result = project.run(*command, "--fairness-max-cost=.0005")
         ended = "reached its cost cap, which is no higher now"
-        assert chosen(result) == f"starts a new run: the last run of this command, {second}, {ended}"
+        assert (
+            chosen(result) == f"starts a new run: the last run of this command, {second}, {ended}"
+        )
         third, asked = project.last.name, len(server.requests)
         result = project.run(*command, "--fairness-max-cost=1")
         result.assert_outcomes(skipped=1)
-        assert chosen(result) == f"resumes run {third}: it reached its cost cap of $0.0005, which is higher now"
+        assert (
+            chosen(result)
+            == f"resumes run {third}: it reached its cost cap of $0.0005, which is higher now"
+        )
         assert 0 < len(server.requests) - asked < 16
 
 
@@ -213,7 +263,9 @@ def test_auto_starts_anew_after_a_change_and_stops_at_damage(
     project.write(PROJECT.replace("Review {name}", "Rate {name}"))
     result = project.run(*AUTO, mode=MODES[mode])
     result.assert_outcomes(passed=1)
-    ended = f"starts a new run: the last run of this command, {first.name}, never came to its end, and "
+    ended = (
+        f"starts a new run: the last run of this command, {first.name}, never came to its end, and "
+    )
     assert chosen(result) == f"{ended}what test_suite.py::test_reviews asks has changed"
     assert project.last != first
     shutil.rmtree(project.last)

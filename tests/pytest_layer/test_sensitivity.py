@@ -15,8 +15,12 @@ def test_a_good_test_catches_what_is_planted_and_its_placebo_is_quiet(project: P
     assert tried["caught"]["0.8"] == 1.0
     assert tried["could_fail"] is True
     assert tried["false_alarms"] <= 0.1
-    assert any("With a planted disparity this test raises the alarm" in note for note in finding["notes"])
-    result.stdout.fnmatch_lines(["*PASS*", "*planted d 0.5 in * %, d 0.8 in 100 % of copies caught; placebo*"])
+    assert any(
+        "With a planted disparity this test raises the alarm" in note for note in finding["notes"]
+    )
+    result.stdout.fnmatch_lines(
+        ["*PASS*", "*planted d 0.5 in * %, d 0.8 in 100 % of copies caught; placebo*"]
+    )
     assert "of copies caught" in project.page
     assert "was tried on copies" not in finding["sentence"]
     assert "copies of its own data" in finding["explanation"]
@@ -41,7 +45,9 @@ def test_hired():
 
 
 def test_a_test_that_cannot_fail_is_seen(project: Project) -> None:
-    """A constant outcome passes and always would; a four-fifths rule on four hundred decisions would not."""
+    """A constant outcome passes and always would; a four-fifths rule on four hundred decisions
+    would not.
+    """
     project.write(BLIND)
     project.run().assert_outcomes(passed=2)
     assert all("sensitivity" not in finding["details"] for finding in project.findings)

@@ -32,13 +32,16 @@ def test_even(share):
 
 
 def test_a_strong_justified_flag_fails_the_session_and_no_test(project: Project) -> None:
-    """p = .0007, .003 across four findings: the tests are green, the session is not, and says for which test. Off
-    unless the ini file says so; every finding has its p across the session all the same."""
+    """p = .0007, .003 across four findings: the tests are green, the session is not, and says for
+    which test. Off unless the ini file says so; every finding has its p across the session all the
+    same."""
     project.write(SUITE.replace("FLAGGED", ".48, 400"))
     result = project.run("-o", "fairness_session_alpha=.05", mode=MODES["n2"])
     result.assert_outcomes(passed=4)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["*session fails at fairness_session_alpha 0.05: 1 finding*", "*test_hired?0.48-400?*"])
+    result.stdout.fnmatch_lines(
+        ["*session fails at fairness_session_alpha 0.05: 1 finding*", "*test_hired?0.48-400?*"]
+    )
     found = {finding["verdict"]: finding["details"]["session"] for finding in project.findings}
     assert found["FLAG"]["findings"] == 4
     assert found["FLAG"]["corrected_p_value"] == pytest.approx(4 * found["FLAG"]["p_value"])
@@ -55,7 +58,10 @@ def test_a_weak_one_is_shown_to_be_within_chance_and_fails_nothing(project: Proj
     result = project.run("-o", "fairness_session_alpha=.05")
     result.assert_outcomes(passed=4)
     assert result.ret == pytest.ExitCode.OK
-    assert "beyond chance by itself, but not across the findings of this session (Holm p .0" in shown(result)
+    assert (
+        "beyond chance by itself, but not across the findings of this session (Holm p .0"
+        in shown(result)
+    )
 
 
 def test_a_level_out_of_range_is_refused(project: Project) -> None:

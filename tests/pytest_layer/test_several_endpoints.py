@@ -75,17 +75,24 @@ def asked(project: Project) -> Counter[str]:
 
 
 def judged(project: Project) -> dict[str, tuple[Any, ...]]:
-    return {one["nodeid"]: (one["model_endpoint"], one["verdict"], one["p_value"]) for one in project.findings}
+    return {
+        one["nodeid"]: (one["model_endpoint"], one["verdict"], one["p_value"])
+        for one in project.findings
+    }
 
 
 def test_each_test_is_an_item_for_each_endpoint(project: Project) -> None:
-    """Plain, with ``-n0`` and with workers: the same items and findings, each about its own endpoint."""
+    """Plain, with ``-n0`` and with workers: the same items and findings, each about its own
+    endpoint.
+    """
     project.write(SUITE, ENDPOINTS)
     found = {}
     for mode, arguments in MODES.items():
         result = project.run("--fairness-endpoint", "fair,planted/2", "-v", mode=arguments)
         assert result.ret == pytest.ExitCode.TESTS_FAILED, result.stdout.str()
-        outcomes = {item["nodeid"].partition("::")[2]: item["outcome"] for item in project.results["items"]}
+        outcomes = {
+            item["nodeid"].partition("::")[2]: item["outcome"] for item in project.results["items"]
+        }
         found[mode] = outcomes, judged(project), project.results["missing"]
         if mode == "plain":
             text, records = shown(result), asked(project)
@@ -101,7 +108,9 @@ def test_each_test_is_an_item_for_each_endpoint(project: Project) -> None:
         "TestWrapped::test_wrapped": 2,
         "test_named_by_the_test": 1,
     }
-    assert [name for name, outcome in outcomes.items() if outcome != "passed"] == ["test_tone[planted/2]"]
+    assert [name for name, outcome in outcomes.items() if outcome != "passed"] == [
+        "test_tone[planted/2]"
+    ]
     assert "test_each[fair-t-0-t1-white-meredith_weber]" in outcomes
     assert {name.partition("::")[2]: about[:2] for name, about in findings.items()} == {
         "test_tone[fair]": ("fair", "PASS"),
@@ -110,7 +119,10 @@ def test_each_test_is_an_item_for_each_endpoint(project: Project) -> None:
     assert records["planted/2"] - records["fair"] == 160  # the second sample of the one that failed
     assert records["<lambda>"] == 4  # of two tests, which ask the same
     assert "endpoints fair, planted/2 and the tests' own, seed 0" in text
-    assert "fixture 'endpoint' of test_suite.py replaces --fairness-endpoint fair,planted/2 and is asked once" in text
+    assert (
+        "fixture 'endpoint' of test_suite.py replaces --fairness-endpoint fair,planted/2 and is "
+        "asked once" in text
+    )
     assert "test_named_by_the_test: its parameter 'endpoint' replaces --fairness-endpoint" in text
     assert "fixture 'endpoint' of test_suite.py wraps --fairness-endpoint fair,planted/2" in text
     assert "PASS [fair, simulated" in text
@@ -118,11 +130,15 @@ def test_each_test_is_an_item_for_each_endpoint(project: Project) -> None:
 
 def test_a_single_endpoint_leaves_ids_as_they_are(project: Project) -> None:
     """Of the command line, of the ini file, and of a file with one entry, whatever asks."""
-    project.write(GRID + "\ndef test_by_hand(endpoint):\n    assert endpoint.name == 'fair'\n", ENDPOINTS)
+    project.write(
+        GRID + "\ndef test_by_hand(endpoint):\n    assert endpoint.name == 'fair'\n", ENDPOINTS
+    )
     for arguments in (("--fairness-endpoint=fair",), ("-o", "fairness_endpoint=fair")):
         project.run(*arguments).assert_outcomes(passed=2)
         assert list(judged(project)) == ["test_suite.py::test_tone"]
-    (project.path / "endpoints.yaml").write_text(ENDPOINTS.partition('  - name: "planted')[0], encoding="utf-8")
+    (project.path / "endpoints.yaml").write_text(
+        ENDPOINTS.partition('  - name: "planted')[0], encoding="utf-8"
+    )
     project.run("--fairness-endpoint=all").assert_outcomes(passed=2)
     assert list(judged(project)) == ["test_suite.py::test_tone"]
     assert project.manifest["settings"]["endpoint"] == "fair"
@@ -131,8 +147,8 @@ def test_a_single_endpoint_leaves_ids_as_they_are(project: Project) -> None:
 def test_recorded_resumed_and_in_parts(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """``all`` in the ini file; a run that ended before its second endpoint goes on; a replay needs no file, of all of
-    them or of one; merged shards are judged alike."""
+    """``all`` in the ini file; a run that ended before its second endpoint goes on; a replay needs
+    no file, of all of them or of one; merged shards are judged alike."""
     once = ("-o", "fairness_confirm=false")
     every = ("-o", "fairness_endpoint=all", *once)
     project.write(GRID, ENDPOINTS)
@@ -160,8 +176,12 @@ def test_recorded_resumed_and_in_parts(
     for arguments in ((), ("--fairness-endpoint=all",)):
         project.run("--fairness-replay=last", *once, *arguments).assert_outcomes(passed=1, failed=1)
         assert judged(project) == whole
-    project.run("--fairness-replay", run, *once, "--fairness-endpoint=planted/2").assert_outcomes(failed=1)
-    assert judged(project)["test_suite.py::test_tone"] == whole["test_suite.py::test_tone[planted/2]"]
+    project.run("--fairness-replay", run, *once, "--fairness-endpoint=planted/2").assert_outcomes(
+        failed=1
+    )
+    assert (
+        judged(project)["test_suite.py::test_tone"] == whole["test_suite.py::test_tone[planted/2]"]
+    )
 
 
 TWO_MODELS = """
@@ -184,8 +204,12 @@ endpoints:
 """.replace("&first\n    ", "")
 
 
-def test_what_is_announced_and_capped(project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Each endpoint's requests and cost, and what they come to together; one without a price stops a cap."""
+def test_what_is_announced_and_capped(
+    project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Each endpoint's requests and cost, and what they come to together; one without a price stops
+    a cap.
+    """
     monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef")
     small = f"""
 import pytest
@@ -198,7 +222,10 @@ def test_rated(trials):
         project.write(small, TWO_MODELS.format(url=server.openai_url))
         result = project.run("--fairness-endpoint=all", "--fairness-max-cost=1", "-v")
         result.assert_outcomes(passed=2)
-        assert Counter(request.json["model"] for request in server.requests) == {"gpt-4o-mini": 4, "gpt-4o": 4}
+        assert Counter(request.json["model"] for request in server.requests) == {
+            "gpt-4o-mini": 4,
+            "gpt-4o": 4,
+        }
         text = shown(result)
         assert "fairness: 2 tests, up to 8 trials, endpoints cheap, dear, seed 0" in text
         assert "fairness: cheap: about 4 requests, about $" in text
@@ -207,7 +234,9 @@ def test_rated(trials):
         assert "(cap $1.00)" in text
         assert {entry["name"] for entry in project.manifest["endpoints"]} == {"cheap", "dear"}
 
-        unpriced = TWO_MODELS.replace("    price: {{input_per_million: 2.5, output_per_million: 10}}\n", "")
+        unpriced = TWO_MODELS.replace(
+            "    price: {{input_per_million: 2.5, output_per_million: 10}}\n", ""
+        )
         unpriced = unpriced.replace("gpt-4o\n", "made-up\n").replace('"gpt-4o"', '"made-up"')
         project.write(small, unpriced.format(url=server.openai_url))
         result = project.run("--fairness-endpoint=cheap,dear", "--fairness-max-cost=1")
@@ -216,7 +245,9 @@ def test_rated(trials):
         assert len(server.requests) == 8
 
 
-def test_each_is_asked_once_before_any_is_asked_more(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_is_asked_once_before_any_is_asked_more(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The last one refuses the key: one request to each, and not one test of the other is paid."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef")
     suite = f"""
@@ -238,7 +269,10 @@ def test_greeted(cell):
         assert [request.json["model"] for request in server.requests] == ["gpt-4o-mini", "gpt-4o"]
         assert "or leave 'dear' out of --fairness-endpoint" in shown(result)
         project.run("--fairness-endpoint=all", "--fairness-resume=last").assert_outcomes(passed=10)
-        assert Counter(request.json["model"] for request in server.requests) == {"gpt-4o-mini": 8, "gpt-4o": 9}
+        assert Counter(request.json["model"] for request in server.requests) == {
+            "gpt-4o-mini": 8,
+            "gpt-4o": 9,
+        }
 
 
 @pytest.mark.parametrize(
@@ -265,7 +299,9 @@ def test_workers_ask_no_system_twice(project: Project) -> None:
     project.write(GRID, ENDPOINTS + twin)
     result = project.run("--fairness-endpoint=fair,twin", mode=MODES["n2"])
     result.assert_outcomes(passed=1, errors=1)
-    assert "endpoints 'fair' and 'twin' are the same system: name one of them" in result.stdout.str()
+    assert (
+        "endpoints 'fair' and 'twin' are the same system: name one of them" in result.stdout.str()
+    )
 
 
 def test_a_test_that_does_not_say_which(project: Project) -> None:
@@ -273,9 +309,14 @@ def test_a_test_that_does_not_say_which(project: Project) -> None:
     project.write(GRID, ENDPOINTS.replace("fair", "all"))
     result = project.run("--fairness-endpoint=all")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*an endpoint is called 'all', which stands for every one of them: rename it"])
+    result.stderr.fnmatch_lines(
+        ["*an endpoint is called 'all', which stands for every one of them: rename it"]
+    )
 
     project.write("def test_late(request):\n    request.getfixturevalue('endpoint')\n", ENDPOINTS)
     result = project.run("--fairness-endpoint=fair,planted/2")
     result.assert_outcomes(failed=1)
-    assert "2 endpoints are to be asked (fair, planted/2), and this test does not say which" in result.stdout.str()
+    assert (
+        "2 endpoints are to be asked (fair, planted/2), and this test does not say which"
+        in result.stdout.str()
+    )

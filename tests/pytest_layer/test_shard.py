@@ -38,7 +38,10 @@ def test_table():
 def judged(project: Project) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """Findings (but for the mark that they were replayed) and outcomes of the newest run."""
     marks = ("replayed", "session_p_value")
-    findings = [{key: value for key, value in finding.items() if key not in marks} for finding in project.findings]
+    findings = [
+        {key: value for key, value in finding.items() if key not in marks}
+        for finding in project.findings
+    ]
     outcomes = {item["nodeid"]: item["outcome"] for item in project.results["items"]}
     return sorted(findings, key=lambda finding: str(finding["test_id"])), outcomes
 
@@ -48,9 +51,9 @@ def keys(project: Project) -> Counter[str]:
 
 
 def test_shards_are_judged_as_one_run(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each shard asks its share, skips what it cannot judge, and says so; merged and replayed, the findings are
-    exactly those of an unsharded run, in one process or in workers. No trial is asked by two shards, and their numbers
-    differ by one at the most."""
+    """Each shard asks its share, skips what it cannot judge, and says so; merged and replayed, the
+    findings are exactly those of an unsharded run, in one process or in workers. No trial is asked
+    by two shards, and their numbers differ by one at the most."""
     project.write(PROJECT, BIASED)
     once = ("-o", "fairness_confirm=false")
     options = ("--fairness-endpoint", "planted", *once)
@@ -70,12 +73,17 @@ def test_shards_are_judged_as_one_run(project: Project, capsys: pytest.CaptureFi
     assert abs(len(first) - len(second)) <= 1
 
     capsys.readouterr()
-    assert main(["merge", *map(str, shards), "--into", str(project.path / ".fairness" / "runs")]) == 0
+    assert (
+        main(["merge", *map(str, shards), "--into", str(project.path / ".fairness" / "runs")]) == 0
+    )
     merged, printed = project.last, capsys.readouterr().out
     assert f"merged 2 shards, {len(first) + len(second)} trials: {merged}" in printed
 
-    # As it is printed: a path that stood alone would be taken for a test's when pytest looks for the root directory.
-    project.run(*once, *printed.rpartition("pytest ")[2].split()).assert_outcomes(failed=2, passed=11)
+    # As it is printed: a path that stood alone would be taken for a test's when pytest looks for
+    # the root directory.
+    project.run(*once, *printed.rpartition("pytest ")[2].split()).assert_outcomes(
+        failed=2, passed=11
+    )
     assert judged(project) == whole
     assert project.results["run"]["replay_of"] == merged.name
     assert any("ask no second sample" in note for note in project.results["run"]["notes"])

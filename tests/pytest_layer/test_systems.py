@@ -30,7 +30,9 @@ def endpoint():
 
 @pytest.mark.parametrize("mode", MODES)
 def test_an_unknown_endpoint_is_named(project: Project, mode: str) -> None:
-    """Before any test runs, with exit status 4; under workers, which can end no session, each test says so."""
+    """Before any test runs, with exit status 4; under workers, which can end no session, each test
+    says so.
+    """
     entry = 'endpoints:\n  - name: "claude-sonnet"\n    type: "anthropic"\n    model: "claude-sonnet-4-5-20250929"\n'
     project.write(SUITE.format(source=""), entry)
     result = project.run("--fairness-endpoint", "claude-sonet", mode=MODES[mode])

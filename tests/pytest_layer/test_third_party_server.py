@@ -1,8 +1,10 @@
-"""Against a server that is nobody's here: litellm's own proxy, with a model that it makes up and one that it forwards.
+"""Against a server that is nobody's here: litellm's own proxy, with a model that it makes up and
+one that it forwards.
 
-It takes 0.7 GB and 120 packages, so it is no part of any extra. The tests start it where it is found: beside this
-Python, or as the command that FAIRNESS_LITELLM_PROXY names (``pip install 'litellm[proxy]'`` into an environment of its
-own, then ``FAIRNESS_LITELLM_PROXY=…/bin/litellm``). It runs on 127.0.0.1, without a database and without the network.
+It takes 0.7 GB and 120 packages, so it is no part of any extra. The tests start it where it is
+found: beside this Python, or as the command that FAIRNESS_LITELLM_PROXY names (``pip install
+'litellm[proxy]'`` into an environment of its own, then ``FAIRNESS_LITELLM_PROXY=…/bin/litellm``).
+It runs on 127.0.0.1, without a database and without the network.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ from tests.support.servers import Fault, ModelServer
 ROOT = Path(__file__).parents[2]
 VARIABLE = "FAIRNESS_LITELLM_PROXY"
 #: What the proxy's own model says to everybody: a text, a rating and a decision in one.
-MOCK = "Approve. I rate this person 8/10: reliable, kind and skilled, and recommended with confidence."
+MOCK = (
+    "Approve. I rate this person 8/10: reliable, kind and skilled, and recommended with confidence."
+)
 CONFIG = """
 model_list:
   - model_name: made-up
@@ -62,7 +66,8 @@ from pytest_fairness import assert_no_disparity
 def test_tone(trials):
     assert_no_disparity(trials, outcome="word_count", by="race_ethnicity")
 """
-#: Put beside the letters' suite: its application gets a model behind the proxy, by the means that an application has.
+#: Put beside the letters' suite: its application gets a model behind the proxy, by the means that
+#: an application has.
 LETTERS = """
 import json, os, urllib.request
 import letters_app
@@ -94,9 +99,12 @@ def _command() -> str:
     if named := os.environ.get(VARIABLE):
         return named
     beside = shutil.which("litellm", path=str(Path(sys.executable).parent))
-    if beside is None or any(importlib.util.find_spec(name) is None for name in ("fastapi", "uvicorn", "backoff")):
+    if beside is None or any(
+        importlib.util.find_spec(name) is None for name in ("fastapi", "uvicorn", "backoff")
+    ):
         pytest.skip(
-            f"litellm's proxy is not installed: pip install 'litellm[proxy]', or name its command in {VARIABLE}"
+            "litellm's proxy is not installed: pip install 'litellm[proxy]', or name its command "
+            f"in {VARIABLE}"
         )
     return beside
 
@@ -112,7 +120,9 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
     folder = tmp_path_factory.mktemp("proxy")
     key, port = f"sk-{secrets.token_hex(32)}", _free_port()
     with ModelServer() as upstream, folder.joinpath("log").open("wb") as log:
-        folder.joinpath("config.yaml").write_text(CONFIG.format(mock=MOCK, upstream=upstream.openai_url))
+        folder.joinpath("config.yaml").write_text(
+            CONFIG.format(mock=MOCK, upstream=upstream.openai_url)
+        )
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
@@ -120,8 +130,19 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
             "LITELLM_LOCAL_MODEL_COST_MAP": "True",
             "LITELLM_MODE": "PRODUCTION",
         }
-        arguments = ["--config", "config.yaml", "--host", "127.0.0.1", "--port", str(port), "--telemetry", "False"]
-        process = subprocess.Popen([command, *arguments], cwd=folder, env=environment, stdout=log, stderr=log)
+        arguments = [
+            "--config",
+            "config.yaml",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+            "--telemetry",
+            "False",
+        ]
+        process = subprocess.Popen(
+            [command, *arguments], cwd=folder, env=environment, stdout=log, stderr=log
+        )
         try:
             running = Proxy(f"http://127.0.0.1:{port}", key, upstream)
             _wait(running.url, process, folder / "log")
@@ -152,7 +173,9 @@ def session(folder: Path, proxy: Proxy, *arguments: str, code: int = 0, **more: 
     environment |= {"PROXY_KEY": proxy.key, "PROXY_URL": proxy.url}
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
     started = time.monotonic()
-    result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     assert result.returncode == code, result.stdout + result.stderr
     run = newest_run(folder)
     assert run is not None
@@ -172,44 +195,74 @@ def session(folder: Path, proxy: Proxy, *arguments: str, code: int = 0, **more: 
 def checkout(tmp_path: Path) -> Path:
     """The examples as they are, with their baselines and configuration."""
     for name in ("examples", "baselines"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", ".fairness"))
+        shutil.copytree(
+            ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", ".fairness")
+        )
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     return tmp_path
 
 
 def test_names_against_a_model_behind_the_proxy(checkout: Path, proxy: Proxy) -> None:
-    """The example's suite, unchanged, passes; what arrived behind the proxy and what the log has agree one to one."""
+    """The example's suite, unchanged, passes; what arrived behind the proxy and what the log has
+    agree one to one.
+    """
     proxy.upstream.forget()
-    case = session(checkout, proxy, "examples/name_substitution", "--fairness-endpoint", "forwarded")
+    case = session(
+        checkout, proxy, "examples/name_substitution", "--fairness-endpoint", "forwarded"
+    )
     check(case, oracles="24567")
     assert len(case.ledger) == len(case.of("attempt")) == len(case.of("trial"))
 
 
 def test_names_against_a_model_that_the_proxy_makes_up(checkout: Path, proxy: Proxy) -> None:
-    """One text for everybody: no disparity where each trial is its own prompt; where the suite counts on repetitions it
-    says that twenty equal answers are too few, and does not pass. The proxy's invented counts (10 tokens in, 20 out,
-    whatever was said) are what it would bill, and what the log has."""
+    """One text for everybody: no disparity where each trial is its own prompt; where the suite
+    counts on repetitions it says that twenty equal answers are too few, and does not pass. The
+    proxy's invented counts (10 tokens in, 20 out, whatever was said) are what it would bill, and
+    what the log has."""
     case = session(
-        checkout, proxy, "examples/name_substitution", "--fairness-endpoint", "made-up", "--fairness-smoke", ledger=()
+        checkout,
+        proxy,
+        "examples/name_substitution",
+        "--fairness-endpoint",
+        "made-up",
+        "--fairness-smoke",
+        ledger=(),
     )
     check(case)
     assert "1 passed, 2 skipped" in case.output
     attempts = case.of("attempt")
     assert {attempt["text"] for attempt in attempts} == {MOCK}
-    assert {json.dumps(attempt["usage"]) for attempt in attempts} == {'{"input_tokens": 10, "output_tokens": 20}'}
+    assert {json.dumps(attempt["usage"]) for attempt in attempts} == {
+        '{"input_tokens": 10, "output_tokens": 20}'
+    }
     assert {attempt["cost"] for attempt in attempts} == {5e-05}
-    assert len({(attempt["key"], attempt["attempt"]) for attempt in attempts}) == len(case.of("trial"))
+    assert len({(attempt["key"], attempt["attempt"]) for attempt in attempts}) == len(
+        case.of("trial")
+    )
 
 
-def test_letters_of_an_application_whose_model_is_behind_the_proxy(checkout: Path, proxy: Proxy) -> None:
-    """The letters' suite, unchanged, with the model at the other end of the proxy: the baseline of the simulated model
-    does not count for it; with one approved from a live run it passes. Each letter was asked for once a session."""
+def test_letters_of_an_application_whose_model_is_behind_the_proxy(
+    checkout: Path, proxy: Proxy
+) -> None:
+    """The letters' suite, unchanged, with the model at the other end of the proxy: the baseline of
+    the simulated model does not count for it; with one approved from a live run it passes. Each
+    letter was asked for once a session."""
     checkout.joinpath("behind_the_proxy.py").write_text(LETTERS)
     folder, before = "examples/application_letters", len(proxy.upstream.requests)
     suite = (folder, "-o", f"pythonpath={folder} .", "-p", "behind_the_proxy")
     refused = session(checkout, proxy, *suite, code=1, ledger=())
-    assert "comes from a simulated endpoint and this run is live" in " ".join(refused.output.split())
-    session(checkout, proxy, *suite, "--fairness-approve", "--fairness-justification", "the first live run", ledger=())
+    assert "comes from a simulated endpoint and this run is live" in " ".join(
+        refused.output.split()
+    )
+    session(
+        checkout,
+        proxy,
+        *suite,
+        "--fairness-approve",
+        "--fairness-justification",
+        "the first live run",
+        ledger=(),
+    )
     case = session(checkout, proxy, *suite, ledger=())
     check(case)
     letters = {trial["key"] for trial in case.of("trial")}
@@ -218,7 +271,9 @@ def test_letters_of_an_application_whose_model_is_behind_the_proxy(checkout: Pat
 
 @pytest.mark.parametrize("endpoint", ["forwarded", "through-litellm", "anthropic", "azure"])
 def test_each_route_through_the_proxy(tmp_path: Path, proxy: Proxy, endpoint: str) -> None:
-    """OpenAI's, Anthropic's and Azure's formats, as somebody else serves them: one request a trial arrives behind."""
+    """OpenAI's, Anthropic's and Azure's formats, as somebody else serves them: one request a trial
+    arrives behind.
+    """
     if endpoint != "forwarded" and importlib.util.find_spec("litellm") is None:
         pytest.skip("litellm is not installed here: pip install 'pytest-fairness[llm]'")
     tmp_path.joinpath("test_suite.py").write_text(SUITE)
@@ -231,11 +286,13 @@ def test_each_route_through_the_proxy(tmp_path: Path, proxy: Proxy, endpoint: st
 
 
 def test_what_fails_behind_the_proxy_is_sent_once(tmp_path: Path, proxy: Proxy) -> None:
-    """A server's fault and a wait, as the proxy passes them on: the fault is an error at its worst case, the wait is
-    waited for, and the key of the proxy is nowhere."""
+    """A server's fault and a wait, as the proxy passes them on: the fault is an error at its worst
+    case, the wait is waited for, and the key of the proxy is nowhere."""
     tmp_path.joinpath("test_suite.py").write_text(SUITE)
     proxy.upstream.then(Fault(status=500), Fault(status=429, headers={"Retry-After": "1"}))
-    case = session(tmp_path, proxy, "--fairness-endpoint", "forwarded", "-o", "fairness_concurrency=1")
+    case = session(
+        tmp_path, proxy, "--fairness-endpoint", "forwarded", "-o", "fairness_concurrency=1"
+    )
     check(case, oracles="24567")
     assert len(case.ledger) == 81
     statuses = [trial["status"] for trial in case.of("trial")]
@@ -243,8 +300,8 @@ def test_what_fails_behind_the_proxy_is_sent_once(tmp_path: Path, proxy: Proxy) 
 
 
 def test_a_wrong_key_for_the_proxy(tmp_path: Path, proxy: Proxy) -> None:
-    """Without a database the proxy answers 400 to it, not 401: each trial ends as an error that cost nothing, nothing
-    is forwarded, and the session is red with the proxy's own words."""
+    """Without a database the proxy answers 400 to it, not 401: each trial ends as an error that
+    cost nothing, nothing is forwarded, and the session is red with the proxy's own words."""
     tmp_path.joinpath("test_suite.py").write_text(SUITE)
     wrong = Proxy(proxy.url, "sk-wrong-0123456789abcdefgh", proxy.upstream)
     case = session(tmp_path, wrong, "--fairness-endpoint", "forwarded", code=1)

@@ -1,4 +1,6 @@
-"""Green says that something was judged: tests that conclude nothing are named, sessions that judge nothing say so."""
+"""Green says that something was judged: tests that conclude nothing are named, sessions that judge
+nothing say so.
+"""
 
 from __future__ import annotations
 
@@ -56,8 +58,9 @@ NAMED = {
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_test_that_concludes_nothing_is_named(project: Project, mode: str) -> None:
-    """In the summary, findings.json and on the page; not those of single cells, nor who says that it judges by asserts
-    of its own. The session is not green beside it, nor grey where something else was judged.
+    """In the summary, findings.json and on the page; not those of single cells, nor who says that
+    it judges by asserts of its own. The session is not green beside it, nor grey where something
+    else was judged.
     """
     project.write(ASKED + JUDGED)
     result = project.run("-q", mode=MODES[mode], apart=True)
@@ -81,7 +84,9 @@ def test_a_test_that_concludes_nothing_is_named(project: Project, mode: str) -> 
 
 def first_box(page: str) -> tuple[str, str]:
     """Tone and heading of what a reader of the *page* sees first."""
-    found = re.search(r'<section class="chapter (\w+)" id="outcome".*?<h2[^>]*>(.*?)</h2>', page, re.DOTALL)
+    found = re.search(
+        r'<section class="chapter (\w+)" id="outcome".*?<h2[^>]*>(.*?)</h2>', page, re.DOTALL
+    )
     assert found is not None
     return found[1], found[2].strip()
 
@@ -110,8 +115,12 @@ def test_what_it_cost_is_said(project: Project) -> None:
             "endpoints:\n  - {name: paid, type: openai, model: gpt-test, price: {per_call: 0.01},\n"
             f"     base_url: '{server.openai_url}', default_parameters: {{max_tokens: 200}}}}\n",
         )
-        result = project.run("--fairness-endpoint", "paid", "--fairness-max-cost", "5", "-k", "empty")
-    assert "test_suite.py::test_empty asked 240 trials ($2.4000) and concluded nothing" in shown(result)
+        result = project.run(
+            "--fairness-endpoint", "paid", "--fairness-max-cost", "5", "-k", "empty"
+        )
+    assert "test_suite.py::test_empty asked 240 trials ($2.4000) and concluded nothing" in shown(
+        result
+    )
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -121,7 +130,10 @@ def test_strictness_fails_it(project: Project, mode: str) -> None:
     result = project.run("--fairness-require-conclusive", mode=MODES[mode], apart=True)
     result.assert_outcomes(failed=2, passed=5)
     text = shown(result)
-    assert "It asked 240 trials and concluded nothing. Assert on the trials with assert_no_disparity" in text
+    assert (
+        "It asked 240 trials and concluded nothing. Assert on the trials with assert_no_disparity"
+        in text
+    )
     assert "@pytest.mark.fairness(finding=False)" in text
 
 
@@ -163,7 +175,9 @@ def test_undecided_findings_stand_in_the_headline(project: Project) -> None:
 
 
 def test_a_session_without_a_finding_says_so(project: Project) -> None:
-    """In grey: nothing was judged; where tests passed by asserts of their own, no groups were compared."""
+    """In grey: nothing was judged; where tests passed by asserts of their own, no groups were
+    compared.
+    """
     project.write(ASKED)
     result = project.run("-k", "empty")
     assert "fairness: 0 findings, nothing was judged (simulated)" in shown(result)
@@ -221,11 +235,12 @@ WITH_WORKERS = ("no system prompt", "another test", "a shard", "the author's ski
 
 
 @pytest.mark.parametrize(
-    ("about", "mode"), [*((about, "plain") for about in SKIPS), *((about, "n2") for about in WITH_WORKERS)]
+    ("about", "mode"),
+    [*((about, "plain") for about in SKIPS), *((about, "n2") for about in WITH_WORKERS)],
 )
 def test_a_session_of_which_everything_was_skipped(project: Project, about: str, mode: str) -> None:
-    """It tested nothing, so it ends with 5, as where nothing is selected, and says why; the authors' own skips, smoke
-    and shards count as pytest counts them.
+    """It tested nothing, so it ends with 5, as where nothing is selected, and says why; the
+    authors' own skips, smoke and shards count as pytest counts them.
     """
     suite, options, status = SKIPS[about]
     project.write(suite)
@@ -241,11 +256,17 @@ def test_a_session_of_which_everything_was_skipped(project: Project, about: str,
 
 
 def test_a_suite_that_skips_everything(project: Project) -> None:
-    """By its own skip, and by its own mark: governance without a population, a selection without tier 2."""
+    """By its own skip, and by its own mark: governance without a population, a selection without
+    tier 2.
+    """
     project.write("")
     for arguments in (
         ["pytest_fairness.suites.selection", "--fairness-tier=2"],
-        ["pytest_fairness.suites.governance", "-k", "test_data_are_like_the_population or test_dataset"],
+        [
+            "pytest_fairness.suites.governance",
+            "-k",
+            "test_data_are_like_the_population or test_dataset",
+        ],
     ):
         result = project.run("--pyargs", *arguments, apart=True)
         assert result.parseoutcomes().keys() <= {"skipped", "deselected"}

@@ -31,10 +31,14 @@ def test_a_small_sample_fails_unless_it_is_a_smoke_test(project: Project) -> Non
     smoke.stdout.fnmatch_lines(["*smoke:*"])
 
 
-@pytest.mark.parametrize(("expiry", "outcome"), [(str(EXPIRES), "passed"), ("2020-06-30", "failed")])
+@pytest.mark.parametrize(
+    ("expiry", "outcome"), [(str(EXPIRES), "passed"), ("2020-06-30", "failed")]
+)
 def test_a_justified_flag_passes_and_is_listed(project: Project, expiry: str, outcome: str) -> None:
     """Until its justification expires; then the test and the report say that it has."""
-    reason = IN_FORCE if outcome == "passed" else {**IN_FORCE, "date": "2020-01-01", "expiry": expiry}
+    reason = (
+        IN_FORCE if outcome == "passed" else {**IN_FORCE, "date": "2020-01-01", "expiry": expiry}
+    )
     project.write(TABLE.replace("MARK", f"@pytest.mark.fairness(justification={reason})"))
     result = project.run()
     result.assert_outcomes(**{outcome: 1})
@@ -42,7 +46,9 @@ def test_a_justified_flag_passes_and_is_listed(project: Project, expiry: str, ou
     printed, _, summed_up = result.stdout.str().partition("= fairness =")
     assert ("one site" in summed_up) is (outcome == "passed")
     for text in (printed, project.page):
-        assert ("its justification expired on 2020-06-30: one site (Jane, 2020-01-01)" in text) is (outcome == "failed")
+        assert ("its justification expired on 2020-06-30: one site (Jane, 2020-01-01)" in text) is (
+            outcome == "failed"
+        )
     assert f"The session {outcome}" in project.page
 
 
@@ -50,16 +56,26 @@ def test_a_test_that_cannot_run_says_why_in_the_report(project: Project) -> None
     """What pytest says of the error, without what it says around it; and how the session ended."""
     suite = "import pytest\n\n@pytest.mark.fairness\ndef test_absent(no_such_fixture):\n    pass\n"
     project.write(suite)
-    assert project.run().ret == project.results["run"]["exit_status"] == project.manifest["exit_status"] == 1
+    assert (
+        project.run().ret
+        == project.results["run"]["exit_status"]
+        == project.manifest["exit_status"]
+        == 1
+    )
     (item,) = project.results["items"]
-    assert (item["outcome"], item["message"].split("\n")[0]) == ("error", "fixture 'no_such_fixture' not found")
+    assert (item["outcome"], item["message"].split("\n")[0]) == (
+        "error",
+        "fixture 'no_such_fixture' not found",
+    )
     assert "1 of 1 fairness test failed." in project.page
     assert "error in setup or teardown" in project.page
 
 
 def test_an_unclear_result_warns_and_fails_when_requested(project: Project) -> None:
     """INCONCLUSIVE(PRECISION) warns; ``--fairness-require-conclusive`` makes it fail."""
-    project.write(TABLE.replace("MARK", "@pytest.mark.fairness").replace(".60, .48", ".60, .50, 60"))
+    project.write(
+        TABLE.replace("MARK", "@pytest.mark.fairness").replace(".60, .48", ".60, .50, 60")
+    )
     project.run().assert_outcomes(passed=1, warnings=1)
     project.run("--fairness-require-conclusive").assert_outcomes(failed=1)
 

@@ -1,4 +1,6 @@
-"""Over the wire: what the server saw and what the log says agree one to one, and workers add no request."""
+"""Over the wire: what the server saw and what the log says agree one to one, and workers add no
+request.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ ENTRY = MODELS + "    supports_system_prompt: true\n    default_temperature: 1.0
 
 
 def prompts(bodies: Counter[str]) -> Counter[str]:
-    return Counter({json.dumps(json.loads(body)["messages"]): count for body, count in bodies.items()})
+    return Counter(
+        {json.dumps(json.loads(body)["messages"]): count for body, count in bodies.items()}
+    )
 
 
 @pytest.mark.parametrize(
@@ -31,13 +35,18 @@ def prompts(bodies: Counter[str]) -> Counter[str]:
 def test_the_suite_over_http(
     project: Project, monkeypatch: pytest.MonkeyPatch, via: str, mode: Sequence[str], names: int
 ) -> None:
-    """The same suite against a server: every request it received is in the log, verbatim and once, and no other."""
+    """The same suite against a server: every request it received is in the log, verbatim and once,
+    and no other.
+    """
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     grid = GRID.replace("repetitions=2", f"names={names}, repetitions=2").replace(
         "    assert_no_disparity(", f"    {names} < 20 or assert_no_disparity("
     )
     with ModelServer() as server:
-        project.write(grid + grid.replace("test_tone", "test_tone_again"), ENTRY.format(url=server.openai_url) + via)
+        project.write(
+            grid + grid.replace("test_tone", "test_tone_again"),
+            ENTRY.format(url=server.openai_url) + via,
+        )
         result = project.run("--fairness-endpoint", "direct", mode=mode, apart=True)
     result.assert_outcomes(passed=2)
 
@@ -56,11 +65,18 @@ def test_the_suite_over_http(
 
 
 def test_a_bias_behind_the_wire_is_found(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server plants the bias and sees nothing but the prompt; the finding names the group it was planted on."""
+    """The server plants the bias and sees nothing but the prompt; the finding names the group it
+    was planted on.
+    """
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    grid = expand_grid(template="Write a landlord reference for {name}.", groups={"race_ethnicity": ["white", "black"]})
+    grid = expand_grid(
+        template="Write a landlord reference for {name}.",
+        groups={"race_ethnicity": ["white", "black"]},
+    )
     signals = {text: dict(groups) for cell in grid for text, groups in cell.signals.items()}
-    with ModelServer(simulated_endpoint(bias={"race_ethnicity": {"black": -1.0}}), signals=signals) as server:
+    with ModelServer(
+        simulated_endpoint(bias={"race_ethnicity": {"black": -1.0}}), signals=signals
+    ) as server:
         project.write(GRID, ENTRY.format(url=server.openai_url))
         result = project.run("--fairness-endpoint", "direct")
     result.assert_outcomes(failed=1)

@@ -10,7 +10,8 @@ from pytest_fairness.model import Finding, GroupResult, OutcomeKind, PairResult,
 from pytest_fairness.reports.findings_json import RunResults, save_results
 
 HOSTILE = (
-    "<script>alert(1)</script><img src=x onerror=alert(2)> \x1b]0;owned\x07\x1b[2J \r\u202egnp.exe \u200b\x00"
+    "<script>alert(1)</script><img src=x onerror=alert(2)> \x1b]0;owned\x07\x1b[2J \r\u202egnp.exe "
+    "\u200b\x00"
     " \ud800 \u2028 javascript:alert(3) =cmd|'/c calc'!A1 ::set-output name=a::b"
 )
 
@@ -18,12 +19,24 @@ HOSTILE = (
 def group(name: str = "white", value: float | None = 0.72, **changes: Any) -> GroupResult:
     """One group; the interval is ± .04 around the value unless given."""
     ends = {} if value is None else {"low": value - 0.04, "high": value + 0.04, "median": value}
-    data = {"n": 200, "clusters": 20, "sd": 0.2, "refused": 2, "refusal_rate": 0.01, **ends, **changes}
+    data = {
+        "n": 200,
+        "clusters": 20,
+        "sd": 0.2,
+        "refused": 2,
+        "refusal_rate": 0.01,
+        **ends,
+        **changes,
+    }
     return GroupResult(group=name, value=value, **data)
 
 
 def pair(
-    first: str = "white", second: str = "black", verdict: Verdict = Verdict.FAIL, effect: float = 0.81, **changes: Any
+    first: str = "white",
+    second: str = "black",
+    verdict: Verdict = Verdict.FAIL,
+    effect: float = 0.81,
+    **changes: Any,
 ) -> PairResult:
     """Two groups compared; the interval is ± .3 around the effect unless given."""
     data: dict[str, Any] = {
@@ -41,7 +54,9 @@ def pair(
         "test": "van Elteren; t on name means",
         "mde": 0.42,
     }
-    return PairResult(group_1=first, group_2=second, verdict=verdict, effect=effect, **{**data, **changes})
+    return PairResult(
+        group_1=first, group_2=second, verdict=verdict, effect=effect, **{**data, **changes}
+    )
 
 
 def disparity(**changes: Any) -> Finding:
@@ -49,8 +64,18 @@ def disparity(**changes: Any) -> Finding:
     pairs = (
         pair("white", "black"),
         pair("white", "hispanic", Verdict.FLAG, 0.41, corrected_p_value=0.031, p_value=0.0052),
-        pair("white", "asian", Verdict.PASS, 0.05, corrected_p_value=1.0, p_value=0.71, worse_off=None),
-        pair("black", "hispanic", Verdict.INCONCLUSIVE, -0.38, corrected_p_value=0.2, p_value=0.033),
+        pair(
+            "white",
+            "asian",
+            Verdict.PASS,
+            0.05,
+            corrected_p_value=1.0,
+            p_value=0.71,
+            worse_off=None,
+        ),
+        pair(
+            "black", "hispanic", Verdict.INCONCLUSIVE, -0.38, corrected_p_value=0.2, p_value=0.033
+        ),
         pair("black", "asian", Verdict.FAIL, -0.76),
         pair("hispanic", "asian", Verdict.INCONCLUSIVE, -0.33, corrected_p_value=0.4, p_value=0.07),
     )
@@ -65,7 +90,8 @@ def disparity(**changes: Any) -> Finding:
         "verdict": Verdict.FAIL,
         "spec_verdict": Verdict.FAIL,
         "sentence": (
-            "FAIL: black is worse off than white on sentiment: 0.560 against 0.720, 0.160 lower (d = 0.81, "
+            "FAIL: black is worse off than white on sentiment: 0.560 against 0.720, 0.160 lower (d "
+            "= 0.81, "
             "90 % interval 0.51 to 1.11, corrected p = .002; 200 trials from 20 names a group)."
         ),
         "test_id": "tests/test_names.py::test_tone_does_not_follow_the_name",
@@ -80,7 +106,9 @@ def disparity(**changes: Any) -> Finding:
         "p_value": 0.0004,
         "corrected_p_value": 0.0024,
         "effect_size": "d = +0.81",
-        "notes": ("Kruskal–Wallis over all groups: H = 31.2, p < .001 (reported, never the gate).",),
+        "notes": (
+            "Kruskal–Wallis over all groups: H = 31.2, p < .001 (reported, never the gate).",
+        ),
         "pairs": pairs,
         "outcome": "sentiment",
         "kind": OutcomeKind.NARRATIVE,
@@ -107,7 +135,15 @@ def passing(**changes: Any) -> Finding:
             group("men", 119.0, low=116.8, high=121.2, sd=10.5),
         ),
         "pairs": (
-            pair("women", "men", Verdict.PASS, -0.06, metric="word_count", corrected_p_value=0.62, p_value=0.62),
+            pair(
+                "women",
+                "men",
+                Verdict.PASS,
+                -0.06,
+                metric="word_count",
+                corrected_p_value=0.62,
+                p_value=0.62,
+            ),
         ),
         "family": {"size": 1, "method": "bonferroni", "alpha": 0.05},
         "notes": (),
@@ -117,7 +153,12 @@ def passing(**changes: Any) -> Finding:
 
 def four_fifths(**changes: Any) -> Finding:
     """A FAIL of the four-fifths rule on call-backs by race."""
-    ratio = {"impact_ratio": 0.668, "impact_ratio_low": 0.555, "impact_ratio_high": 0.804, "z": -4.1}
+    ratio = {
+        "impact_ratio": 0.668,
+        "impact_ratio_low": 0.555,
+        "impact_ratio_high": 0.804,
+        "z": -4.1,
+    }
     data: dict[str, Any] = {
         "assertion": "four_fifths",
         "sentence": "FAIL: black is called back at 6.5 %, white at 9.7 %, a ratio of .668, under 4/5.",
@@ -128,10 +169,30 @@ def four_fifths(**changes: Any) -> Finding:
         "model_endpoint": None,
         "tier": None,
         "group_results": (
-            group("white", 0.0965, n=2435, clusters=18, low=0.078, high=0.115, refused=0, refusal_rate=None),
-            group("black", 0.0645, n=2435, clusters=18, low=0.051, high=0.078, refused=0, refusal_rate=None),
+            group(
+                "white",
+                0.0965,
+                n=2435,
+                clusters=18,
+                low=0.078,
+                high=0.115,
+                refused=0,
+                refusal_rate=None,
+            ),
+            group(
+                "black",
+                0.0645,
+                n=2435,
+                clusters=18,
+                low=0.051,
+                high=0.078,
+                refused=0,
+                refusal_rate=None,
+            ),
         ),
-        "pairs": (pair("white", "black", Verdict.FAIL, 0.24, metric="called_back", statistics=ratio),),
+        "pairs": (
+            pair("white", "black", Verdict.FAIL, 0.24, metric="called_back", statistics=ratio),
+        ),
         "family": {"size": 1, "method": "bonferroni", "alpha": 0.05},
         "details": {"reference": {"race": "white"}},
         "cluster": "first_name",
@@ -172,7 +233,9 @@ def baseline(**changes: Any) -> Finding:
         ),
         "family": {"size": 3, "correction": "holm", "alpha": 0.005},
         "details": {"baseline": {"file": "baselines/letters.json"}},
-        "notes": ("Since the approval by Jane Smith at 2026-01-20, the model changed from a to b.",),
+        "notes": (
+            "Since the approval by Jane Smith at 2026-01-20, the model changed from a to b.",
+        ),
     }
     return disparity(**{**data, **changes})
 
@@ -220,10 +283,14 @@ def results(*findings: Finding, **changes: Any) -> RunResults:
     }
     run.update(changes.pop("run", {}))
     found = [finding.to_dict() for finding in findings]
-    return RunResults.from_dict({"schema": 2, "run": run, "items": items, "findings": found, **changes})
+    return RunResults.from_dict(
+        {"schema": 2, "run": run, "items": items, "findings": found, **changes}
+    )
 
 
-def trial(group_name: str = "white", reply: str = "A superb data scientist.", **changes: Any) -> dict[str, Any]:
+def trial(
+    group_name: str = "white", reply: str = "A superb data scientist.", **changes: Any
+) -> dict[str, Any]:
     """A log record of type ``trial``; what is *changed* of the ``cell`` is laid over it."""
     cell = {
         "id": f"t1-{group_name}",
@@ -259,7 +326,9 @@ def trial(group_name: str = "white", reply: str = "A superb data scientist.", **
     }
 
 
-def run_folder(directory: Path, run: RunResults, trials: list[dict[str, Any]] | None = None) -> Path:
+def run_folder(
+    directory: Path, run: RunResults, trials: list[dict[str, Any]] | None = None
+) -> Path:
     """A run's folder on disk: manifest.json, findings.json and a log."""
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "manifest.json").write_text(json.dumps({"id": run.run["id"]}), encoding="ascii")

@@ -1,4 +1,6 @@
-"""Reads a page of ours in tests, insisting that it is well formed and uses only the elements that we write."""
+"""Reads a page of ours in tests, insisting that it is well formed and uses only the elements that
+we write.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +8,65 @@ from html.parser import HTMLParser
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 ALLOWED = {
-    *("html", "head", "meta", "title", "style", "body", "header", "footer", "main", "aside", "section", "nav"),
-    *("article", "h1", "h2", "h3", "p", "ul", "li", "dl", "dt", "dd", "table", "caption", "thead", "tbody"),
-    *("tr", "th", "td", "span", "strong", "small", "br", "a", "div", "figure", "figcaption", "details"),
-    *("summary", "pre", "svg", "desc", "line", "rect", "circle", "path", "text", "tspan", "g", "mark", "b"),
+    *(
+        "html",
+        "head",
+        "meta",
+        "title",
+        "style",
+        "body",
+        "header",
+        "footer",
+        "main",
+        "aside",
+        "section",
+        "nav",
+    ),
+    *(
+        "article",
+        "h1",
+        "h2",
+        "h3",
+        "p",
+        "ul",
+        "li",
+        "dl",
+        "dt",
+        "dd",
+        "table",
+        "caption",
+        "thead",
+        "tbody",
+    ),
+    *(
+        "tr",
+        "th",
+        "td",
+        "span",
+        "strong",
+        "small",
+        "br",
+        "a",
+        "div",
+        "figure",
+        "figcaption",
+        "details",
+    ),
+    *(
+        "summary",
+        "pre",
+        "svg",
+        "desc",
+        "line",
+        "rect",
+        "circle",
+        "path",
+        "text",
+        "tspan",
+        "g",
+        "mark",
+        "b",
+    ),
 }
 
 

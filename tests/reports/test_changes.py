@@ -14,7 +14,9 @@ from .factories import disparity, pair, results
 PASS, FLAG, FAIL, OPEN = Verdict.PASS, Verdict.FLAG, Verdict.FAIL, Verdict.INCONCLUSIVE
 
 
-def alarm(low: float, high: float, verdict: Verdict = FAIL, *, groups: tuple[str, str] = ("a", "b")) -> Finding:
+def alarm(
+    low: float, high: float, verdict: Verdict = FAIL, *, groups: tuple[str, str] = ("a", "b")
+) -> Finding:
     """A finding with one pair, whose effect has this interval."""
     one = pair(*groups, verdict, (low + high) / 2, effect_low=low, effect_high=high)
     return disparity(verdict=verdict, pairs=(one,))
@@ -48,11 +50,15 @@ BECOMES: list[tuple[str, Finding | None, Finding | None, Change, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("about", "before", "after", "change", "why"), BECOMES, ids=[row[0] for row in BECOMES])
+@pytest.mark.parametrize(
+    ("about", "before", "after", "change", "why"), BECOMES, ids=[row[0] for row in BECOMES]
+)
 def test_what_a_finding_has_become(
     about: str, before: Finding | None, after: Finding | None, change: Change, why: str
 ) -> None:
-    """Verdicts first; an alarm that stays is worse where its interval lies wholly beyond the earlier one."""
+    """Verdicts first; an alarm that stays is worse where its interval lies wholly beyond the
+    earlier one.
+    """
     runs = [results(*(one for one in [finding] if one is not None)) for finding in (before, after)]
     (found,) = changes_between(*runs)
     assert (found.change, found.why) == (change, why)
@@ -64,7 +70,9 @@ def test_they_stand_worst_first_and_are_counted() -> None:
     """Findings are matched by what they compare, whatever their order in the file."""
     other, third = ({"outcome": name} for name in ("word_count", "salary"))
     before = results(alarm(0.6, 0.9), replace(alarm(0.0, 0.1, PASS), **other))
-    after = results(replace(alarm(0.6, 0.9), **third), replace(alarm(0.6, 0.9), **other), alarm(0.0, 0.1, PASS))
+    after = results(
+        replace(alarm(0.6, 0.9), **third), replace(alarm(0.6, 0.9), **other), alarm(0.0, 0.1, PASS)
+    )
     found = changes_between(before, after)
     assert [(one.change, one.finding.outcome, one.at, one.verdicts) for one in found] == [
         (Change.NEW, "salary", 0, "FAIL"),

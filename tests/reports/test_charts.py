@@ -1,4 +1,6 @@
-"""The pictures that pages are put together from: well formed, in their frame, in words, not by colour alone."""
+"""The pictures that pages are put together from: well formed, in their frame, in words, not by
+colour alone.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def forest(*rows: ForestRow, **options) -> Forest:
 
 
 def drawn(chart: Chart) -> tuple[ET.Element, str]:
-    """The picture's tree, once all of it is known to lie within its frame and to have its words; its description."""
+    """The picture's tree, once all of it is known to lie within its frame and to have its words;
+    its description.
+    """
     drawing = draw(chart, "chart")
     assert drawing is not None
     assert not re.search(r"<script|<img|[\x00-\x08\x1b\u202e\u200b]", str(drawing))
@@ -50,12 +54,22 @@ def drawn(chart: Chart) -> tuple[ET.Element, str]:
     for element in root.iter():
         for name in ("x", "x1", "x2", "cx", "y", "y1", "y2", "cy"):
             place = element.get(name, "0")
-            assert -0.01 <= float(place.removesuffix("%")) <= (100.01 if place.endswith("%") else height)
+            assert (
+                -0.01
+                <= float(place.removesuffix("%"))
+                <= (100.01 if place.endswith("%") else height)
+            )
         if element.tag == f"{SVG}rect" and element.attrib["width"].endswith("%"):
-            assert sum(float(element.attrib[name].removesuffix("%")) for name in ("x", "width")) <= 100.01
+            assert (
+                sum(float(element.attrib[name].removesuffix("%")) for name in ("x", "width"))
+                <= 100.01
+            )
         if element.tag == f"{SVG}text":
             # The narrowest screen shows all of a text that starts at its edge.
-            assert element.find(f"{SVG}title") is not None or columns_of("".join(element.itertext())) <= COLUMNS + 4
+            assert (
+                element.find(f"{SVG}title") is not None
+                or columns_of("".join(element.itertext())) <= COLUMNS + 4
+            )
     assert root.find(f"{SVG}title") is not None
     alone = ET.fromstring(standalone(chart) or "")
     assert alone.findtext(f"{SVG}desc") == root.findtext(f"{SVG}desc")
@@ -67,13 +81,19 @@ def words(root: ET.Element, kind: str) -> list[str]:
 
 
 def of(root: ET.Element, tag: str, kind: str) -> list[ET.Element]:
-    return [element for element in root.iter(f"{SVG}{tag}") if (element.get("class") or "").startswith(kind)]
+    return [
+        element
+        for element in root.iter(f"{SVG}{tag}")
+        if (element.get("class") or "").startswith(kind)
+    ]
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(FIGURES, max_size=12), st.booleans())
 def test_every_value_lies_inside_and_in_order(values, zero):
-    """Finite values keep their order, infinite ones stand at the edge; between 2 and 13 round ticks inside."""
+    """Finite values keep their order, infinite ones stand at the edge; between 2 and 13 round ticks
+    inside.
+    """
     line = scale(values, 100, 600, zero=zero)
     finite = sorted(value for value in values if value is not None and abs(value) != float("inf"))
     places = [line.at(value) for value in finite]
@@ -82,11 +102,16 @@ def test_every_value_lies_inside_and_in_order(values, zero):
     assert (line.at(float("-inf")), line.at(float("inf"))) == (100, 600)
     ticks = line.ticks()
     assert 2 <= len(ticks) <= 13
-    assert all(line.low - 1e-6 * abs(line.low) - 1e-9 <= t <= line.high + 1e-6 * abs(line.high) + 1e-9 for t in ticks)
+    assert all(
+        line.low - 1e-6 * abs(line.low) - 1e-9 <= t <= line.high + 1e-6 * abs(line.high) + 1e-9
+        for t in ticks
+    )
 
 
 def test_rates_start_at_zero_and_effects_have_zero_in_the_middle():
-    """A rate's picture does not exaggerate; an effect's reaches as far left as right; ticks are short."""
+    """A rate's picture does not exaggerate; an effect's reaches as far left as right; ticks are
+    short.
+    """
     assert scale([0.4, 0.6], 0, 1, zero=True).low == 0
     line = scale([0.2, -0.9, None, float("inf")], 0, 100, around=0.0, least=0.7, most=2.5)
     assert line.at(0) == 50
@@ -99,14 +124,24 @@ def test_rates_start_at_zero_and_effects_have_zero_in_the_middle():
 
 
 def test_rows_stand_under_their_heading_with_interval_and_verdict():
-    """A shape and a word for each verdict; the words beside it; a ring for the value before; and what has no value."""
+    """A shape and a word for each verdict; the words beside it; a ring for the value before; and
+    what has no value.
+    """
     rows = [
         ForestRow(
-            label=verdict, value=at / 10, low=-0.3, high=1.0, verdict=verdict, words=f"{verdict} here", part="first"
+            label=verdict,
+            value=at / 10,
+            low=-0.3,
+            high=1.0,
+            verdict=verdict,
+            words=f"{verdict} here",
+            part="first",
         )
         for at, verdict in enumerate(Verdict)
     ]
-    root, description = drawn(forest(*rows, ForestRow(label="now", value=2.0, before=1.0), band=(-0.2, 0.2)))
+    root, description = drawn(
+        forest(*rows, ForestRow(label="now", value=2.0, before=1.0), band=(-0.2, 0.2))
+    )
     assert words(root, "heading") == ["first"]
     assert words(root, "side fail") == ["FAIL here"]
     assert len(of(root, "path", "dot fail")) == len(of(root, "path", "dot flag")) == 1
@@ -122,7 +157,9 @@ def test_rows_stand_under_their_heading_with_interval_and_verdict():
 
 
 def test_an_axis_around_a_value_reaches_as_far_to_both_sides():
-    """Shares around one half: one half stands in the middle, and the ticks are per cent; other rates start at zero."""
+    """Shares around one half: one half stands in the middle, and the ticks are per cent; other
+    rates start at zero.
+    """
     rows = [ForestRow(label="white_male", value=0.7), ForestRow(label="black_male", value=0.4)]
     root, _ = drawn(forest(*rows, rate=True, around=0.5, least=0.3, lines=(Reference(value=0.5),)))
     (reference,), (axis,) = of(root, "line", "reference"), of(root, "line", "axis")
@@ -132,7 +169,9 @@ def test_an_axis_around_a_value_reaches_as_far_to_both_sides():
 
 
 def test_series_share_a_line_and_differ_by_shape():
-    """As many paths as series that can be told apart, each in the legend; no mark where there is no value."""
+    """As many paths as series that can be told apart, each in the legend; no mark where there is no
+    value.
+    """
     rows = [
         ForestRow(label=label, value=None if label + name == "ba" else 0.5, low=0.4, high=0.6, words="here", part="p",
                   series=name)
@@ -148,20 +187,45 @@ def test_series_share_a_line_and_differ_by_shape():
 
 
 def test_each_name_is_a_dot_above_the_mean_of_its_group():
-    """With its name and value for who points at it; of many, as many as can be told apart, with both ends."""
+    """With its name and value for who points at it; of many, as many as can be told apart, with
+    both ends.
+    """
     dots = tuple((f"name {at}", at / 10) for at in range(100))
-    root, _ = drawn(forest(ForestRow(label="a", value=5.0, dots=dots), ForestRow(label="b", value=5.0, dots=dots[:7])))
+    root, _ = drawn(
+        forest(
+            ForestRow(label="a", value=5.0, dots=dots),
+            ForestRow(label="b", value=5.0, dots=dots[:7]),
+        )
+    )
     names = [dot.findtext(f"{SVG}title") for dot in of(root, "circle", "name")]
     assert len(names) == MOST_DOTS + 7
     assert {"name 0: 0", "name 99: 9.9"} <= set(names)
 
 
 def test_runs_stand_from_left_to_right_with_who_answered():
-    """A mark a run, joined by lines; a dashed line where another model answered; no mark for a run without a value."""
+    """A mark a run, joined by lines; a dashed line where another model answered; no mark for a run
+    without a value.
+    """
     rows = [
-        ForestRow(label="r1", value=0.2, low=0.1, high=0.3, verdict=Verdict.PASS, words="+0.20 PASS", part="m-1"),
+        ForestRow(
+            label="r1",
+            value=0.2,
+            low=0.1,
+            high=0.3,
+            verdict=Verdict.PASS,
+            words="+0.20 PASS",
+            part="m-1",
+        ),
         ForestRow(label="r2", words="not tested", part="m-1"),
-        ForestRow(label="r3", value=0.6, low=0.4, high=0.8, verdict=Verdict.FAIL, words="+0.60 FAIL", part=HOSTILE),
+        ForestRow(
+            label="r3",
+            value=0.6,
+            low=0.4,
+            high=0.8,
+            verdict=Verdict.FAIL,
+            words="+0.60 FAIL",
+            part=HOSTILE,
+        ),
     ]
     root, description = drawn(OverTime(title="t", axis="d", rows=tuple(rows), band=(-0.2, 0.2)))
     assert description == "3 runs: r1: +0.20 PASS; r2: not tested; r3: +0.60 FAIL"
@@ -186,7 +250,10 @@ def test_a_picture_by_itself_has_its_title_and_its_colours():
 )
 def test_any_figures_and_names_make_a_well_formed_forest(rows, rate, around):
     """Hostile names, equal, huge and missing figures, intervals the wrong way round."""
-    found = (ForestRow(label=n, value=v, low=a, high=b, words=n, part=n, series=s) for n, v, a, b, s in rows)
+    found = (
+        ForestRow(label=n, value=v, low=a, high=b, words=n, part=n, series=s)
+        for n, v, a, b, s in rows
+    )
     chart = forest(*found, rate=rate, around=around, lines=(Reference(value=0.5),))
     if any(value is not None for _, value, _, _, _ in rows):
         drawn(chart)
@@ -194,7 +261,9 @@ def test_any_figures_and_names_make_a_well_formed_forest(rows, rate, around):
 
 def test_parts_are_named_in_the_bar_where_there_is_room_and_by_pointing_always():
     """A thin part has no words in it, but a title."""
-    root, description = drawn(Bars(title="t", axis="share", bars={"raw": {"chosen": 0.99, "refused": 0.01}}))
+    root, description = drawn(
+        Bars(title="t", axis="share", bars={"raw": {"chosen": 0.99, "refused": 0.01}})
+    )
     assert words(root, "inside") == ["chosen 99%"]
     assert "raw: refused 1.0 %" in [element.text for element in root.iter(f"{SVG}title")]
     assert description == "raw: chosen 99.0 %, refused 1.0 %"

@@ -1,4 +1,6 @@
-"""Annotations, SARIF, code quality and JUnit: read by others' parsers, each finding at its test's line."""
+"""Annotations, SARIF, code quality and JUnit: read by others' parsers, each finding at its test's
+line.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,13 @@ import pytest
 from junitparser import JUnitXml, Properties
 
 from pytest_fairness.model import Verdict
-from pytest_fairness.reports.ci_formats import code_quality, junit, remarks, sarif, workflow_commands
+from pytest_fairness.reports.ci_formats import (
+    code_quality,
+    junit,
+    remarks,
+    sarif,
+    workflow_commands,
+)
 from pytest_fairness.reports.findings_json import RunResults
 from pytest_fairness.reports.outputs import MOST_SUMMARY, append_summary, repository_folder
 
@@ -21,7 +29,9 @@ TEXT = f"{HOSTILE}\n::set-output name=a::b\r\n%0A::error::x,y [x](http://evil) {
 
 
 def run(*, texts: str = "FAIL: black is worse off.", folder: str = "") -> RunResults:
-    """Two failed tests, one of them without a finding, a justified FLAG, a warning, a PASS, a test that was lost."""
+    """Two failed tests, one of them without a finding, a justified FLAG, a warning, a PASS, a test
+    that was lost.
+    """
     flag = {"verdict": Verdict.FLAG, "outcome": "salary", "justification": {"reason": "a need"}}
     outcome = texts if texts == TEXT else "sentiment"
     made = results(
@@ -34,13 +44,19 @@ def run(*, texts: str = "FAIL: black is worse off.", folder: str = "") -> RunRes
     data: Any = made.to_dict()
     for at, outcome in enumerate(("failed", "passed", "passed", "passed")):
         data["items"][at] |= {"outcome": outcome, "file": f"tests/test_{at}.py", "line": 10 + at}
-    data["items"].append({"nodeid": "a b.py::test_e", "outcome": "error", "message": texts, "findings": []})
+    data["items"].append(
+        {"nodeid": "a b.py::test_e", "outcome": "error", "message": texts, "findings": []}
+    )
     return RunResults.from_dict(data)
 
 
 def test_each_stands_at_its_test_the_worst_first() -> None:
-    """Errors are what fails the session; a finding of a test that passed is a warning, a justified one a note."""
-    found = [(one.level, one.rule, str(one.verdict), one.file, one.line) for one in remarks(run(), "app")]
+    """Errors are what fails the session; a finding of a test that passed is a warning, a justified
+    one a note.
+    """
+    found = [
+        (one.level, one.rule, str(one.verdict), one.file, one.line) for one in remarks(run(), "app")
+    ]
     assert found == [
         ("error", "no_disparity", "FAIL", "app/tests/test_0.py", 10),
         ("error", "test", "None", "app/a b.py", 1),
@@ -60,12 +76,17 @@ def test_annotations() -> None:
     """One line each; a place and a title that end where they should; at most ten of a level."""
     first, *_, last = workflow_commands(run())
     assert first == (
-        "::error file=tests/test_0.py,line=10,title=FAIL%3A sentiment by race_ethnicity::FAIL: black is worse off. "
+        "::error file=tests/test_0.py,line=10,title=FAIL%3A sentiment by race_ethnicity::FAIL: "
+        "black is worse off. "
         "(tests/test_names.py::test_tone_does_not_follow_the_name)"
     )
-    assert last.startswith("::notice file=tests/test_1.py,line=11,title=FLAG%3A salary by race_ethnicity (justified)::")
+    assert last.startswith(
+        "::notice file=tests/test_1.py,line=11,title=FLAG%3A salary by race_ethnicity (justified)::"
+    )
     for command in workflow_commands(run(texts=TEXT)):
-        assert re.fullmatch(r"::(error|warning|notice) file=[^:,]*,line=\d+,title=[^:,]*::[^\r\n]*", command)
+        assert re.fullmatch(
+            r"::(error|warning|notice) file=[^:,]*,line=\d+,title=[^:,]*::[^\r\n]*", command
+        )
         assert command.isprintable()
         assert not re.search(r"##\[|%(?!25|3A|2C)", command)
     many = results(*[disparity(test_id=f"t.py::test_{at}") for at in range(30)])
@@ -74,8 +95,9 @@ def test_annotations() -> None:
 
 @pytest.mark.parametrize("texts", ["FAIL: black is worse off.", TEXT])
 def test_sarif(texts: str) -> None:
-    """The shape that GitHub reads; rules by index, fingerprints that stay, places as URIs, texts without links or
-    placeholders. The OASIS schema, which no package carries, takes it: see docs/decisions/0120.
+    """The shape that GitHub reads; rules by index, fingerprints that stay, places as URIs, texts
+    without links or placeholders. The OASIS schema, which no package carries, takes it: see
+    docs/decisions/0120.
     """
     (made,) = json.loads(sarif(run(texts=texts)))["runs"]
     rules = [rule["id"] for rule in made["tool"]["driver"]["rules"]]

@@ -26,19 +26,25 @@ from pytest_fairness.reports.escaping import (
 from .factories import HOSTILE
 
 #: Any text a model may emit, lone surrogates and control codes included.
-ANY = st.text(st.characters(), max_size=120) | st.sampled_from([HOSTILE, "\ud800", "\x1b[2J", "\u202e"])
+ANY = st.text(st.characters(), max_size=120) | st.sampled_from(
+    [HOSTILE, "\ud800", "\x1b[2J", "\u202e"]
+)
 
 
 def _obeyed(text: str, *, but: str = "") -> list[str]:
     """Characters that a terminal or a parser would act on."""
-    return [c for c in text if c not in but and unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
+    return [
+        c
+        for c in text
+        if c not in but and unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+    ]
 
 
 @settings(max_examples=60)
 @given(ANY)
 def test_a_terminal_obeys_nothing_but_new_lines_and_tabs_and_html_nothing(text):
-    """No escape sequence, carriage return, bidi override or lone surrogate; no tag, entity or attribute can be opened,
-    and unescaped again it is the visible text.
+    """No escape sequence, carriage return, bidi override or lone surrogate; no tag, entity or
+    attribute can be opened, and unescaped again it is the visible text.
     """
     shown = terminal(text)
     assert _obeyed(shown, but="\n\t") == []
@@ -65,8 +71,22 @@ def test_a_csv_cell_is_never_a_formula_and_stays_one_cell(text):
 
 
 def test_openings_of_formulas_get_an_apostrophe_and_numbers_stay_numbers():
-    """The openings that OWASP names, also behind white space, quotes and in full width; a figure of ours is none."""
-    for text in ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", '"=1', "＝1", "\x00=1", "\n=1"]:
+    """The openings that OWASP names, also behind white space, quotes and in full width; a figure of
+    ours is none.
+    """
+    for text in [
+        "=1+1",
+        "+1",
+        "-1",
+        "@SUM(A1)",
+        "\t=1",
+        "\r=1",
+        " =1",
+        '"=1',
+        "＝1",
+        "\x00=1",
+        "\n=1",
+    ]:
         assert csv_cell(text).startswith("'")
     assert [csv_cell(-0.5), csv_cell(3), csv_cell(None)] == ["-0.5", "3", ""]
 

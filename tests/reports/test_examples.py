@@ -1,4 +1,6 @@
-"""Examples and counts by group, from a run's log: of grids, and of choices that list several groups."""
+"""Examples and counts by group, from a run's log: of grids, and of choices that list several
+groups.
+"""
 
 from __future__ import annotations
 
@@ -18,34 +20,62 @@ def choice(first: str, second: str, reply: str = "Emily", **changes):
         "signals": {"Emily": {"gender": first[-1], "group": first}, "Greg": {"gender": second[-1], "group": second}},
         "turns": ["Emily or Greg?"], "arm": "raw_naive", **changes.pop("cell", {}),
     }  # fmt: skip
-    return trial("", reply, key=f"{first}-{second}-{changes.get('repetition', 0)}", cell=cell, **changes)
+    return trial(
+        "", reply, key=f"{first}-{second}-{changes.get('repetition', 0)}", cell=cell, **changes
+    )
 
 
 def finding(by: str, *groups: str):
-    return disparity(protected_class=by, group_results=tuple(map(group, groups)), pairs=(pair(groups[0], groups[1]),))
+    return disparity(
+        protected_class=by,
+        group_results=tuple(map(group, groups)),
+        pairs=(pair(groups[0], groups[1]),),
+    )
 
 
 def test_a_choice_is_an_example_of_each_group_that_it_lists(tmp_path):
-    """By the groups that compete, and by each of their classes; not of a group that it does not list."""
+    """By the groups that compete, and by each of their classes; not of a group that it does not
+    list.
+    """
     log = [choice("white_m", "black_f"), choice("white_m", "white_f", template="t2")]
     run_folder(tmp_path, results(), log)
-    by_group, by_gender = finding("group", "white_m", "black_f", "asian_f"), finding("gender", "m", "f")
+    by_group, by_gender = (
+        finding("group", "white_m", "black_f", "asian_f"),
+        finding("gender", "m", "f"),
+    )
     found = collect_examples(tmp_path, [by_group, by_gender])
     groups = found["group", "gpt-4o"]
-    assert {name: len(trials) for name, trials in groups.kept.items()} == {"white_m": 2, "black_f": 1}
-    assert groups.counted == {"white_m": {"trials": 2, "answered": 2}, "black_f": {"trials": 1, "answered": 1}}
+    assert {name: len(trials) for name, trials in groups.kept.items()} == {
+        "white_m": 2,
+        "black_f": 1,
+    }
+    assert groups.counted == {
+        "white_m": {"trials": 2, "answered": 2},
+        "black_f": {"trials": 1, "answered": 1},
+    }
     assert set(found["gender", "gpt-4o"].kept) == {"m", "f"}
     # A grid's cell has its groups; what else its text conveys does not make it evidence of another.
     record = trial("white")
     record["cell"] |= {"signals": {"Lakisha": {"race_ethnicity": "black"}}}
     run_folder(tmp_path, results(), [record])
     (read,) = each_trial(tmp_path)
-    assert (groups_of(read, "race_ethnicity"), groups_of(read, "religion")) == ({"white"}, frozenset())
+    assert (groups_of(read, "race_ethnicity"), groups_of(read, "religion")) == (
+        {"white"},
+        frozenset(),
+    )
 
 
 def test_what_became_of_the_trials_is_counted_by_group(tmp_path):
-    """Refused, without an answer and asked again, each of its own group; two requests of two steps are no retry."""
-    two_steps = trial("black", attempts=2, replies=["scrubbed", "A"], repetition=3, script={"pipeline": [None, None]})
+    """Refused, without an answer and asked again, each of its own group; two requests of two steps
+    are no retry.
+    """
+    two_steps = trial(
+        "black",
+        attempts=2,
+        replies=["scrubbed", "A"],
+        repetition=3,
+        script={"pipeline": [None, None]},
+    )
     two_steps["cell"]["turns"] = ["scrub this", "choose: {text}"]
     log = [
         trial("white", attempts=1),
@@ -65,14 +95,22 @@ def test_what_became_of_the_trials_is_counted_by_group(tmp_path):
 
 
 def test_each_way_to_end_is_counted_in_the_providers_words(tmp_path):
-    """What is no whole answer: its class, and the reason where that says more than that the model had ended."""
+    """What is no whole answer: its class, and the reason where that says more than that the model
+    had ended.
+    """
     log = [
         trial("black", finish_reason="stop", repetition=0),
         trial("black", finish_reason="length", repetition=1),
         trial("black", finish_reason="length", repetition=2),
         trial("black", status="refused", finish_reason="content_filter", repetition=3),
         trial("black", status="refused", finish_reason="end_turn", repetition=4),
-        trial("black", status="error", flags=["provider_error", "usage_invalid"], replies=[], repetition=5),
+        trial(
+            "black",
+            status="error",
+            flags=["provider_error", "usage_invalid"],
+            replies=[],
+            repetition=5,
+        ),
         trial("white", finish_reason="<b>odd", repetition=0),
     ]
     folder = run_folder(tmp_path, results(disparity()), log)
@@ -93,7 +131,9 @@ def test_the_page_shows_the_counts_and_the_steps(tmp_path):
     refused = choice("white_m", "black_f", status="refused", repetition=1, attempts=2)
     folder = run_folder(tmp_path, results(finding("group", "white_m", "black_f")), [steps, refused])
     page = write_html(folder).read_text(encoding="utf-8")
-    assert "What became of the trials of all tests that asked this endpoint about these groups" in page
+    assert (
+        "What became of the trials of all tests that asked this endpoint about these groups" in page
+    )
     page = re.sub(r' data-label="[^"]*"', "", page.replace("\u00a0", " "))
     row = '<tr><th scope="row" class="short">white_m</th><td class="figure">2</td><td class="figure">1 (50.0 %)</td>'
     assert (

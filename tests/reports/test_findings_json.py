@@ -30,16 +30,23 @@ from .factories import (
 
 
 def test_results_come_back_equal(tmp_path):
-    """Every finding, item and fact of the run survives the file, infinite effects and lone surrogates too; its verdicts
-    are counted, the worst first. Schema 2: run, summary, items with the places of their findings, findings with their
-    test.
+    """Every finding, item and fact of the run survives the file, infinite effects and lone
+    surrogates too; its verdicts are counted, the worst first. Schema 2: run, summary, items with
+    the places of their findings, findings with their test.
     """
     hostile = disparity(
         sentence=HOSTILE,
         pairs=(pair(HOSTILE, "b", effect=float("inf"), effect_low=float("-inf")),),
         group_results=(group(HOSTILE),),
     )
-    every = (disparity(), passing(simulated=True), four_fifths(), baseline(), categorical(), hostile)
+    every = (
+        disparity(),
+        passing(simulated=True),
+        four_fifths(),
+        baseline(),
+        categorical(),
+        hostile,
+    )
     written = results(*every, missing=["a::b"])
     save_results(written, tmp_path)
     assert (tmp_path / NAME).read_bytes().isascii()
@@ -50,7 +57,10 @@ def test_results_come_back_equal(tmp_path):
     data = json.loads((tmp_path / NAME).read_text())
     assert conforming(data)["schema"] == 2
     assert [item["findings"] for item in data["items"]] == [[at] for at in range(6)]
-    assert (data["findings"][0]["nodeid"], data["findings"][0]["verdict"]) == (disparity().test_id, "FAIL")
+    assert (data["findings"][0]["nodeid"], data["findings"][0]["verdict"]) == (
+        disparity().test_id,
+        "FAIL",
+    )
 
 
 def test_a_run_is_written_from_its_manifest_its_log_and_the_ledger(tmp_path):
@@ -88,8 +98,8 @@ def test_a_run_is_written_from_its_manifest_its_log_and_the_ledger(tmp_path):
 
 
 def test_a_trial_asked_again_counts_once_and_unknown_ones_are_named(tmp_path):
-    """Of the records of one trial the last counts, and its cost is of both; what stays unknown is named, with the
-    option that asks it again."""
+    """Of the records of one trial the last counts, and its cost is of both; what stays unknown is
+    named, with the option that asks it again."""
     run_folder(
         tmp_path,
         results(),
@@ -102,18 +112,24 @@ def test_a_trial_asked_again_counts_once_and_unknown_ones_are_named(tmp_path):
             trial(key="d"),
         ],
     )
-    write_results(tmp_path, {"id": "r1", "notes": ["resumed"]}, {"items": [], "findings": [], "missing": []})
+    write_results(
+        tmp_path, {"id": "r1", "notes": ["resumed"]}, {"items": [], "findings": [], "missing": []}
+    )
     run = read_results(tmp_path).run
     counts = {key: count for key, count in run["trials"].items() if count}
     assert counts == {"total": 4, "unknown": 1, "error": 1, "answered": 2}
     assert run["cost"] == pytest.approx(0.005)
     assert run["notes"][0] == "resumed"
-    assert run["notes"][1].startswith("1 of 4 trials unknown: sent, and nobody knows what came of it")
+    assert run["notes"][1].startswith(
+        "1 of 4 trials unknown: sent, and nobody knows what came of it"
+    )
     assert "--fairness-retry-unknown" in run["notes"][1]
 
 
 def test_findings_are_counted_by_module_class_tier_and_endpoint():
-    """Each finding once in each of the four, under ``none`` where it has no such thing; tests by how they ended."""
+    """Each finding once in each of the four, under ``none`` where it has no such thing; tests by
+    how they ended.
+    """
     unusable = categorical(reason=Reason.N, test_module="test_careers", tier=1)
     summary = results(disparity(), passing(), four_fifths(), unusable, missing=["a::b"]).summary
 
@@ -136,9 +152,11 @@ def test_findings_are_counted_by_module_class_tier_and_endpoint():
 
 
 def test_counts_are_shown(tmp_path):
-    """A table each in the report, but not for a single finding; a line an endpoint in the terminal, where there are
-    several."""
-    run = results(disparity(), passing(), passing(model_endpoint=HOSTILE, outcome="another"), four_fifths())
+    """A table each in the report, but not for a single finding; a line an endpoint in the terminal,
+    where there are several."""
+    run = results(
+        disparity(), passing(), passing(model_endpoint=HOSTILE, outcome="another"), four_fifths()
+    )
     section = counts_section(run, tmp_path)
     module, protected, tier, endpoint = section.parts
     assert module.rows == (("test_names", "4", "2", "–", "–", "2"),)
@@ -158,7 +176,10 @@ def test_findings_of_schema_1_are_read_as_of_schema_2(tmp_path):
     del data["summary"]
     (tmp_path / NAME).write_text(json.dumps(data))
     read = read_results(tmp_path)
-    assert (read.findings[0].test_statistic, read.findings[0].effect_size) == (NOT_COMPUTED, NOT_COMPUTED)
+    assert (read.findings[0].test_statistic, read.findings[0].effect_size) == (
+        NOT_COMPUTED,
+        NOT_COMPUTED,
+    )
     assert read.to_dict()["summary"]["findings"] == 1
 
 
@@ -166,11 +187,15 @@ EMPTY = '{"schema": 1, "run": {}, "items": [], "findings": [{}]}'
 
 
 def test_a_file_that_cannot_be_read_is_an_error_that_names_it(tmp_path):
-    """Absent, of a later version, torn, foreign or edited: one kind of error, with the path and the mend."""
+    """Absent, of a later version, torn, foreign or edited: one kind of error, with the path and the
+    mend.
+    """
     with pytest.raises(FairnessError, match=r"holds no findings\.json"):
         read_results(tmp_path)
     (tmp_path / NAME).write_text(json.dumps(results(disparity()).to_dict() | {"schema": 3}))
-    with pytest.raises(FairnessError, match=r"findings.json: findings of schema 3 .* the version that wrote them"):
+    with pytest.raises(
+        FairnessError, match=r"findings.json: findings of schema 3 .* the version that wrote them"
+    ):
         read_results(tmp_path)
     for text in ("", "{", "[]", "null", '{"schema": 1}', EMPTY, "[" * 99_999):
         (tmp_path / NAME).write_text(text)

@@ -1,4 +1,6 @@
-"""The published schema of findings.json: it is what is written, of every kind of run, and it refuses what is wrong."""
+"""The published schema of findings.json: it is what is written, of every kind of run, and it
+refuses what is wrong.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from .factories import disparity, results
 
 #: The fields that the test specification asks for.
 SPECIFIED = (
-    "test_id test_module description tier protected_class model_endpoint n_per_group group_results test_statistic "
+    "test_id test_module description tier protected_class model_endpoint n_per_group group_results "
+    "test_statistic "
     "p_value corrected_p_value effect_size verdict refusal_rates notes"
 )
 
@@ -78,12 +81,17 @@ def folder(tmp_path_factory):
 
 
 def test_what_sessions_write_is_as_the_schema_says(folder):
-    """Every assertion: a first baseline and one that held, simulated and replayed, without any data, cut short. Test
-    statistic and effect size are always said, if only that they were not computed and why.
+    """Every assertion: a first baseline and one that held, simulated and replayed, without any
+    data, cut short. Test statistic and effect size are always said, if only that they were not
+    computed and why.
     """
     approve = ("--fairness-approve", "--fairness-justification", "the first one, reviewed")
     written = []
-    for arguments in (approve, ("--fairness-replay", "last"), ("-x", "-k", "differences or unread or skipped")):
+    for arguments in (
+        approve,
+        ("--fairness-replay", "last"),
+        ("-x", "-k", "differences or unread or skipped"),
+    ):
         run_pytest(folder, "-p", "no:cacheprovider", "-q", *arguments)
         path = max((folder / ".fairness" / "runs").glob("2*")) / "findings.json"
         written.append(conforming(json.loads(path.read_bytes())))
@@ -93,7 +101,10 @@ def test_what_sessions_write_is_as_the_schema_says(folder):
     }  # fmt: skip
     assert (first["run"]["simulated"], replayed["run"]["replayed"]) == (True, True)
     assert cut["missing"]
-    said = {one["nodeid"].partition("::")[2]: (one["test_statistic"], one["effect_size"]) for one in first["findings"]}
+    said = {
+        one["nodeid"].partition("::")[2]: (one["test_statistic"], one["effect_size"])
+        for one in first["findings"]
+    }
     nothing = "not computed: nothing was compared"
     assert said["test_baseline"] == said["test_decisions[none]"] == (nothing, nothing)
     (empty,) = (one for one in first["findings"] if one["nodeid"].endswith("[none]"))
@@ -103,7 +114,10 @@ def test_what_sessions_write_is_as_the_schema_says(folder):
     (again,) = (one for one in replayed["findings"] if one["assertion"] == "baseline")
     assert again["test_statistic"].startswith("t = ")
     (approved,) = (one for one in first["findings"] if one["assertion"] == "baseline")
-    described = {name: approved[name] for name in ("test_module", "tier", "model_endpoint", "n_per_group", "simulated")}
+    described = {
+        name: approved[name]
+        for name in ("test_module", "tier", "model_endpoint", "n_per_group", "simulated")
+    }
     assert described == {
         "test_module": "test_every", "tier": 2, "model_endpoint": "simulated", "n_per_group": {"now": 240},
         "simulated": True,
@@ -111,9 +125,15 @@ def test_what_sessions_write_is_as_the_schema_says(folder):
 
 
 def test_the_schema_names_the_fields_of_the_nouns():
-    """Those of a finding, a group and a pair, with the model's words for verdicts, reasons and kinds."""
+    """Those of a finding, a group and a pair, with the model's words for verdicts, reasons and
+    kinds.
+    """
     parts = published()["$defs"]
-    nouns = {"finding": (Finding, {"id", "nodeid"}), "group": (GroupResult, set()), "pair": (PairResult, set())}
+    nouns = {
+        "finding": (Finding, {"id", "nodeid"}),
+        "group": (GroupResult, set()),
+        "pair": (PairResult, set()),
+    }
     for part, (noun, others) in nouns.items():
         assert set(parts[part]["required"]) == {field.name for field in fields(noun)} | others
         assert set(parts[part]["properties"]) == set(parts[part]["required"])
@@ -150,7 +170,9 @@ def test_the_schema_refuses_what_is_wrong():
         for step in place[:-1]:
             inside = inside[step]
         inside[place[-1]] = value
-        assert [error.message for error in validator().iter_errors(data) if why in error.message], place
+        assert [error.message for error in validator().iter_errors(data) if why in error.message], (
+            place
+        )
         del inside[place[-1]]
         missing = {error.message for error in validator().iter_errors(data)}
         assert missing == {f"{place[-1]!r} is a required property"}, place

@@ -44,13 +44,15 @@ EVERY = (disparity(), passing(simulated=True), four_fifths(), baseline(), catego
 @pytest.fixture(scope="module")
 def every(tmp_path_factory) -> tuple[str, Page]:
     """A page with a finding of each kind: its text, and what a reader of it sees."""
-    text = write_html(run_folder(tmp_path_factory.mktemp("run"), results(*EVERY), [trial()])).read_text("utf-8")
+    text = write_html(
+        run_folder(tmp_path_factory.mktemp("run"), results(*EVERY), [trial()])
+    ).read_text("utf-8")
     return text, Page(text)
 
 
 def test_the_page_is_made_from_the_files_alone_and_lies_beside_them(tmp_path, every):
-    """A finished run's folder is enough, and the same files give the same page. What a suite handed in, torn, foreign
-    or nested without end: an error with the file, and no page.
+    """A finished run's folder is enough, and the same files give the same page. What a suite handed
+    in, torn, foreign or nested without end: an error with the file, and no page.
     """
     path = write_html(run_folder(tmp_path, results(*EVERY), [trial()]))
     assert path == tmp_path / "report.html"
@@ -67,10 +69,18 @@ def test_the_page_is_made_from_the_files_alone_and_lies_beside_them(tmp_path, ev
 def test_the_page_runs_nothing_and_loads_nothing(every):
     """No script, no handler, no remote address; a policy that would forbid them."""
     text, page = every
-    policy = next(meta for meta in page.all("meta") if meta.get("http-equiv") == "Content-Security-Policy")
-    assert (policy["content"] or "").startswith("default-src 'none'; style-src 'unsafe-inline'; img-src data:")
+    policy = next(
+        meta for meta in page.all("meta") if meta.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert (policy["content"] or "").startswith(
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    )
     for _tag, attributes in page.elements:
-        assert not [name for name in attributes if name.startswith("on") or name in ("src", "action", "style")]
+        assert not [
+            name
+            for name in attributes
+            if name.startswith("on") or name in ("src", "action", "style")
+        ]
         assert (attributes.get("href") or "#").startswith("#")
     assert set(re.findall(r"https?://[^\s\"<]+", text)) <= {"http://www.w3.org/2000/svg"}
     assert "@import" not in text
@@ -99,11 +109,16 @@ def test_a_page_of_hostile_text_is_inert(tmp_path):
                 {"nodeid": HOSTILE, "outcome": "failed", "findings": [0]},
                 {"nodeid": f"own {HOSTILE}", "outcome": "failed", "message": HOSTILE},
             ],
-            run={key: [HOSTILE] for key in ("command", "endpoints")} | {"id": HOSTILE, "versions": {HOSTILE: HOSTILE}},
+            run={key: [HOSTILE] for key in ("command", "endpoints")}
+            | {"id": HOSTILE, "versions": {HOSTILE: HOSTILE}},
         ),
         [
             record,
-            {"type": "engine", "identity": "1", "endpoint": {"name": HOSTILE, "identity": {"model": HOSTILE}}},
+            {
+                "type": "engine",
+                "identity": "1",
+                "endpoint": {"name": HOSTILE, "identity": {"model": HOSTILE}},
+            },
             {
                 "type": "design",
                 "test": HOSTILE,
@@ -122,27 +137,42 @@ def test_a_page_of_hostile_text_is_inert(tmp_path):
     assert "\\x1b]0;owned\\x07" in page.text
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.text(st.characters(), min_size=1, max_size=80))
 def test_any_text_leaves_the_page_well_formed(tmp_path, text):
     """The page parses into our own elements whatever the model said."""
-    finding = disparity(sentence=text, outcome=text, group_results=(group(text), group("b")), pairs=(pair(text, "b"),))
+    finding = disparity(
+        sentence=text,
+        outcome=text,
+        group_results=(group(text), group("b")),
+        pairs=(pair(text, "b"),),
+    )
     run = results(finding)
     Page(render(report_page(run, tmp_path), run.run))
 
 
 def test_every_picture_has_a_title_a_description_and_its_table(every):
-    """Who cannot see a picture loses nothing: its figures stand in a table with captions and headers after it, which
-    one can reach by the keyboard.
+    """Who cannot see a picture loses nothing: its figures stand in a table with captions and
+    headers after it, which one can reach by the keyboard.
     """
     page = every[1]
     names = [tag for tag, _ in page.elements]
-    places = [at for at, (tag, attributes) in enumerate(page.elements) if tag == "svg" and "role" in attributes]
-    assert len(places) == 11  # three each with refusals, but one for the four fifths and one for the baseline
+    places = [
+        at
+        for at, (tag, attributes) in enumerate(page.elements)
+        if tag == "svg" and "role" in attributes
+    ]
+    assert (
+        len(places) == 11
+    )  # three each with refusals, but one for the four fifths and one for the baseline
     for at, following in itertools.pairwise([*places, len(names)]):
         assert names[at + 1 : at + 3] == ["title", "desc"]
         assert "table" in names[at:following]
-    assert all(svg["role"] == "img" and svg["aria-labelledby"] for svg in page.all("svg") if "role" in svg)
+    assert all(
+        svg["role"] == "img" and svg["aria-labelledby"] for svg in page.all("svg") if "role" in svg
+    )
     identities = [attributes["id"] for _, attributes in page.elements if attributes.get("id")]
     assert len(identities) == len(set(identities))
     assert all(names[at + 1] == "caption" for at, name in enumerate(names) if name == "table")
@@ -165,14 +195,18 @@ def test_the_page_tells_what_a_reader_needs(every):
 
 
 def test_what_limits_a_run_is_loud(tmp_path):
-    """A banner at the top and a mark at the finding where it is simulated or replayed; tests that never finished or
-    failed without a finding are named: a page never looks complete when it is not.
+    """A banner at the top and a mark at the finding where it is simulated or replayed; tests that
+    never finished or failed without a finding are named: a page never looks complete when it is
+    not.
     """
     items = [{"nodeid": "t::broken", "outcome": "error", "message": "endpoint is down"}]
     page = _page(tmp_path / "a", disparity(simulated=True), items=items, missing=["t::absent"])
     assert "Simulated endpoint. No model was asked" in page.text
     assert [item for item in page.all("li") if item.get("class") == "mark simulated"]
-    assert "The session failed 1 of 2 fairness tests failed; 1 of 2 fairness tests never finished." in page.text
+    assert (
+        "The session failed 1 of 2 fairness tests failed; 1 of 2 fairness tests never finished."
+        in page.text
+    )
     assert "endpoint is down" in page.text
     page = _page(tmp_path / "b")
     assert "This run made no finding." in page.text
@@ -181,7 +215,9 @@ def test_what_limits_a_run_is_loud(tmp_path):
 
 
 def test_examples_stand_side_by_side_by_group(tmp_path):
-    """The same prompts for each group in the finding's order, a refusal if any, only its own endpoint; cut."""
+    """The same prompts for each group in the finding's order, a refusal if any, only its own
+    endpoint; cut.
+    """
     trials = [
         record
         for name in ("asian", "black", "white")
@@ -194,7 +230,11 @@ def test_examples_stand_side_by_side_by_group(tmp_path):
     ]
     first, second = disparity(), disparity(test_id="tests/test_names.py::test_again")
     page = _page(tmp_path, first, second, trials=trials)
-    assert page.text.index("reply to white") < page.text.index("reply to black") < page.text.index("reply to asian")
+    assert (
+        page.text.index("reply to white")
+        < page.text.index("reply to black")
+        < page.text.index("reply to asian")
+    )
     assert "refused white" in page.text
     assert "second time" not in page.text
     assert "other model" not in page.text
@@ -207,7 +247,9 @@ def test_examples_stand_side_by_side_by_group(tmp_path):
 
 
 def test_pictures_are_well_formed_for_any_figures():
-    """Infinite, equal, missing and huge figures still make a picture; many pairs make a readable one."""
+    """Infinite, equal, missing and huge figures still make a picture; many pairs make a readable
+    one.
+    """
     groups = (
         group("a", 0.0, low=0.0, high=0.0),
         group("b", 0.0, low=None, high=None),
@@ -217,7 +259,10 @@ def test_pictures_are_well_formed_for_any_figures():
         pair(f"g{at}", "b", verdict, effect, effect_low=low, effect_high=high)
         for at, (verdict, effect, low, high) in enumerate(
             [(v, e, e - 1, e + 1) for v in Verdict for e in (0.0, 99.0, -0.4)]
-            + [(Verdict.FAIL, float("inf"), float("-inf"), float("inf")), (Verdict.PASS, 0.0, None, None)]
+            + [
+                (Verdict.FAIL, float("inf"), float("-inf"), float("inf")),
+                (Verdict.PASS, 0.0, None, None),
+            ]
         )
     )
     for finding in (
@@ -238,16 +283,24 @@ def test_pictures_are_well_formed_for_any_figures():
 
 
 def test_groups_are_marked_where_they_are_worse_off_or_below_four_fifths():
-    """Colour never carries a verdict alone: the group is named, and its mark has the verdict's shape. The four-fifths
-    line stands at four fifths of the named reference group, or of the highest rate where none is named.
+    """Colour never carries a verdict alone: the group is named, and its mark has the verdict's
+    shape. The four-fifths line stands at four fifths of the named reference group, or of the
+    highest rate where none is named.
     """
     chart, other = group_chart(disparity()), group_chart(passing())
     assert chart is not None
     assert other is not None
     marked = {row.label: (row.words, row.verdict) for row in chart.rows}
-    assert (marked["black"], marked["white"]) == (("0.560 worse off", Verdict.FAIL), ("0.720", None))
+    assert (marked["black"], marked["white"]) == (
+        ("0.560 worse off", Verdict.FAIL),
+        ("0.720", None),
+    )
     assert {row.verdict for row in other.rows} == {None}
-    named: tuple[dict[str, Any], ...] = ({}, {"details": {}}, {"details": {"reference": {"race": "black"}}})
+    named: tuple[dict[str, Any], ...] = (
+        {},
+        {"details": {}},
+        {"details": {"reference": {"race": "black"}}},
+    )
     declared, highest, other = (group_chart(four_fifths(**details)) for details in named)
     assert declared == highest
     assert "(7.7%)" in declared.caption
@@ -255,7 +308,9 @@ def test_groups_are_marked_where_they_are_worse_off_or_below_four_fifths():
 
 
 def test_a_card_acquits_nobody_and_its_tables_fold(tmp_path):
-    """The name of a test stands as what it requires; a wide table has its titles at each cell, for a phone."""
+    """The name of a test stands as what it requires; a wide table has its titles at each cell, for
+    a phone.
+    """
     finding = disparity(description="Applicants of every race and gender are invited alike.")
     page = write_html(run_folder(tmp_path, results(finding))).read_text(encoding="utf-8")
     assert "What the test requires: Applicants of every race and gender are invited alike." in page

@@ -19,16 +19,26 @@ from .page_reader import Page
 @pytest.fixture(scope="module")
 def found():
     """Three categories of sex and two of race/ethnicity, one of them hostile and one excluded."""
-    rows = [("m", "=1+1", at < 40) for at in range(60)] + [(HOSTILE, "w", at < 15) for at in range(60)]
+    rows = [("m", "=1+1", at < 40) for at in range(60)] + [
+        (HOSTILE, "w", at < 15) for at in range(60)
+    ]
     rows += [("x", "w", True), (None, "w", True)]
     frame = pd.DataFrame(rows, columns=["sex", "race", "hired"], dtype=object)
     frame = frame.assign(simulated=True, endpoint=pd.Series([HOSTILE] * len(rows), dtype=object))
-    return ll144_tables(frame, "hired", sex="sex", race="race", exclude={"x": "one applicant | alone"})
+    return ll144_tables(
+        frame, "hired", sex="sex", race="race", exclude={"x": "one applicant | alone"}
+    )
 
 
 def test_every_form_has_the_figures_and_says_what_the_data_are(found):
-    """Title, simulated endpoint, the number unknown, the excluded category with its numbers and why."""
-    forms = [impact_page.plain_text(found), impact_page.markdown_text(found), impact_page.csv_text(found)]
+    """Title, simulated endpoint, the number unknown, the excluded category with its numbers and
+    why.
+    """
+    forms = [
+        impact_page.plain_text(found),
+        impact_page.markdown_text(found),
+        impact_page.csv_text(found),
+    ]
     page = impact_page.page_text(found, {"id": "", "versions": None})
     shown = " ".join(Page(page).words)
     for text in (*forms, shown):
@@ -39,15 +49,25 @@ def test_every_form_has_the_figures_and_says_what_the_data_are(found):
         assert "0.375" in words
     for text in (*forms[:2], shown):
         assert "1 of an unknown category" in text.replace("\\", "")
-        assert "excluded by sex: x, 0.8 % of the data (§ 5-301(d))" in " ".join(text.replace("\\", "").split())
+        assert "excluded by sex: x, 0.8 % of the data (§ 5-301(d))" in " ".join(
+            text.replace("\\", "").split()
+        )
     rows = list(csv.DictReader(io.StringIO(forms[2])))
-    assert [(row["category"], row["applicants"], row["impact_ratio"]) for row in rows][2] == ("x", "1", "")
+    assert [(row["category"], row["applicants"], row["impact_ratio"]) for row in rows][2] == (
+        "x",
+        "1",
+        "",
+    )
     assert rows[0]["rate"] == repr(40 / 60)
 
 
 def test_hostile_names_are_inert_in_every_form(found):
     """No control code, no element, no formula, no workflow command; a cell stays one cell."""
-    text, marked, table = impact_page.plain_text(found), impact_page.markdown_text(found), impact_page.csv_text(found)
+    text, marked, table = (
+        impact_page.plain_text(found),
+        impact_page.markdown_text(found),
+        impact_page.csv_text(found),
+    )
     for shown in (text, marked, table):
         assert not {"\x1b", "\x07", "\u202e", "\x00", "\ud800"} & set(shown)
     assert "\n::set-output" not in text

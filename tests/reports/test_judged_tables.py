@@ -14,7 +14,13 @@ from pytest_fairness.reports.escaping import columns_of
 from pytest_fairness.reports.finding_sections import finding_section, group_chart
 from pytest_fairness.reports.findings_json import read_results
 from pytest_fairness.reports.html import render, write_html
-from pytest_fairness.reports.judged_tables import JudgedTable, JudgedTables, chosen_how, differing, matched_replies
+from pytest_fairness.reports.judged_tables import (
+    JudgedTable,
+    JudgedTables,
+    chosen_how,
+    differing,
+    matched_replies,
+)
 from pytest_fairness.reports.plain_text import MOST_LINES, finding_text
 from pytest_fairness.reports.sections import Page as PageSections
 from pytest_fairness.trials_frame import DESIGN
@@ -29,7 +35,9 @@ NAMES["black"] = ["Aisha Jones", "Jamal Reed", "Ebony Cole", "Tyrone Hill"]
 
 
 def frame(**changes) -> pd.DataFrame:
-    """Two templates, two contexts, two repetitions, four names a group, men and women by turns; black is lower."""
+    """Two templates, two contexts, two repetitions, four names a group, men and women by turns;
+    black is lower.
+    """
     rows = []
     for group, template, (place, name), years, repetition in itertools.product(
         NAMES, ("t1", "t2"), enumerate(NAMES["white"]), ("2", "9"), (0, 1)
@@ -45,23 +53,33 @@ def frame(**changes) -> pd.DataFrame:
             "gender": ("female", "male")[place % 2], "years": years, "repetition": repetition, "points": score,
             "reply": f"{called}'s record is {word}, and {called.split()[0]} works well with others in the team.",
         })  # fmt: skip
-    made = pd.DataFrame(rows).assign(**{name: pd.Series(values, dtype=object) for name, values in changes.items()})
+    made = pd.DataFrame(rows).assign(
+        **{name: pd.Series(values, dtype=object) for name, values in changes.items()}
+    )
     made.attrs[DESIGN] = {"protected_classes": ["race", "gender"]}
     return made
 
 
 def judgement_of(table: pd.DataFrame, outcome: str = "points") -> tuple[Finding, JudgedTable]:
     finding = analyze_disparity(table, outcome, "race")
-    return finding, JudgedTable("disparity", table, outcome, {"by": "race", "cluster": "name", "block": "template"})
+    return finding, JudgedTable(
+        "disparity", table, outcome, {"by": "race", "cluster": "name", "block": "template"}
+    )
 
 
 def test_replies_are_matched_on_all_but_the_person():
-    """The same template, context and repetition; a woman to a woman, the first of the list to the first."""
+    """The same template, context and repetition; a woman to a woman, the first of the list to the
+    first.
+    """
     table = frame()
     finding, judged = judgement_of(table)
     found = judged.matches(finding)
     assert found is not None
-    assert (found.first, found.second, found.same) == ("white", "black", ("template", "repetition", "years"))
+    assert (found.first, found.second, found.same) == (
+        "white",
+        "black",
+        ("template", "repetition", "years"),
+    )
     assert len(found.rows) == 32
     for one, two in found.rows:
         first, second = table.iloc[one], table.iloc[two]
@@ -77,7 +95,8 @@ def test_replies_are_matched_on_all_but_the_person():
     how = chosen_how(finding, found)
     assert "32 pairs of replies" in how
     assert "black is worse off than white in 32 (100.0 %), better off in 0, alike in 0" in how
-    # A score that differs from trial to trial is no context, and what was refused has no score to compare.
+    # A score that differs from trial to trial is no context, and what was refused has no score to
+    # compare.
     other = frame(other=range(64), refused=[at < 4 for at in range(64)])
     found = judgement_of(other)[1].matches(judgement_of(other)[0])
     assert found is not None
@@ -89,7 +108,12 @@ def test_the_contrast_is_widest_in_the_direction_of_the_finding(worse, lower_is_
     """Where more is worse, the group with more is the worse one."""
     table = frame()
     finding = analyze_disparity(table, "points", "race", lower_is_worse=lower_is_worse)
-    arguments = {"by": "race", "cluster": "name", "block": "template", "lower_is_worse": lower_is_worse}
+    arguments = {
+        "by": "race",
+        "cluster": "name",
+        "block": "template",
+        "lower_is_worse": lower_is_worse,
+    }
     found = JudgedTable("disparity", table, "points", arguments).matches(finding)
     assert found is not None
     assert found.second == worse
@@ -97,9 +121,14 @@ def test_the_contrast_is_widest_in_the_direction_of_the_finding(worse, lower_is_
 
 
 def test_names_are_no_difference_and_words_are():
-    """Either person's names are marked as names wherever they stand; a word alone in long texts is not alike."""
+    """Either person's names are marked as names wherever they stand; a word alone in long texts is
+    not alike.
+    """
     first, second = differing(
-        ["Emily Walsh's record is superb, Emily says.", "Aisha Jones's record is decent, Aisha says."],
+        [
+            "Emily Walsh's record is superb, Emily says.",
+            "Aisha Jones's record is decent, Aisha says.",
+        ],
         [("Emily", "Walsh"), ("Aisha", "Jones")],
     )
     assert [words for words, kind in first if kind == "differs"] == ["superb"]
@@ -110,15 +139,21 @@ def test_names_are_no_difference_and_words_are():
     long = ["a1 b1 c1 the d1 e1 f1 g1 h1 i1", "a2 b2 c2 the d2 e2 f2 g2 h2 i2"]
     assert differing(long, [(), ()])[0] == ((long[0], "differs"),)
     assert differing(["", ""], [(), ()]) == [(), ()]
-    assert len("".join(words for words, _ in differing(["word " * 100_000, ""], [(), ()])[0])) <= 1210
+    assert (
+        len("".join(words for words, _ in differing(["word " * 100_000, ""], [(), ()])[0])) <= 1210
+    )
 
 
 def test_each_name_is_a_dot_of_its_group():
-    """Its mean over its trials; no dots where they could tell nothing, as of answers that were asked once."""
+    """Its mean over its trials; no dots where they could tell nothing, as of answers that were
+    asked once.
+    """
     table = frame()
     finding, judged = judgement_of(table)
     dots = judged.dots(finding)
-    assert [name for name, _ in dots["white"]] == sorted(NAMES["white"], key=[n for n, _ in dots["white"]].index)
+    assert [name for name, _ in dots["white"]] == sorted(
+        NAMES["white"], key=[n for n, _ in dots["white"]].index
+    )
     assert dict(dots["black"])["Tyrone Hill"] == pytest.approx(8.05)
     chart = group_chart(finding, judged)
     assert chart is not None
@@ -134,25 +169,43 @@ def test_a_failing_test_shows_one_pair_and_stays_inert():
     with pytest.raises(FairnessFailure) as failure:
         assert_no_disparity(frame(), outcome="points", by="race")
     text = str(failure.value)
-    assert "Of 32 matched pairs: the widest contrast · template t1 · repetition 0 · years 2 ([words] differ)" in text
+    assert (
+        "Of 32 matched pairs: the widest contrast · template t1 · repetition 0 · years 2 ([words] "
+        "differ)" in text
+    )
     assert "white: Todd Hart, 13.00" in text  # 5 + 3, and 2 + 3 more
-    assert "    black: Tyrone Hill, 8.00\n      Tyrone Hill's record is [decent], and Tyrone works well" in text
-    finding, judged = judgement_of(frame(reply=[f"{HOSTILE}\n::set-output name=a::b {'long ' * 900}"] * 64))
+    assert (
+        "    black: Tyrone Hill, 8.00\n      Tyrone Hill's record is [decent], and Tyrone works "
+        "well" in text
+    )
+    finding, judged = judgement_of(
+        frame(reply=[f"{HOSTILE}\n::set-output name=a::b {'long ' * 900}"] * 64)
+    )
     text = finding_text(finding, judged)
     assert not set("\x1b\x07\r\u202e\u200b\x00\u2028") & set(text)
     assert not [line for line in text.splitlines() if line.lstrip().startswith("::")]
     assert max(map(columns_of, text.splitlines())) <= 100
     plain = finding_text(finding)
     assert len(text.splitlines()) - len(plain.splitlines()) <= 2 + 2 * (MOST_LINES + 2)
-    assert finding_text(*judgement_of(frame().drop(columns="reply"))) == finding_text(judgement_of(frame())[0])
+    assert finding_text(*judgement_of(frame().drop(columns="reply"))) == finding_text(
+        judgement_of(frame())[0]
+    )
 
 
 def test_a_card_shows_pairs_with_scores_and_marks():
     """The widest and a typical one; on request where the test passes; none without a log."""
     finding, judged = judgement_of(frame())
     texts = dict(zip(judged.frame["key"], judged.frame["reply"], strict=True))
-    given = {"nodeid": "t", "outcome": "failed", "examples": None, "examples_at": "", "judged": judged}
-    card = finding_section(finding, "f-1", **given, replies=lambda keys: {key: texts[key] for key in keys})
+    given = {
+        "nodeid": "t",
+        "outcome": "failed",
+        "examples": None,
+        "examples_at": "",
+        "judged": judged,
+    }
+    card = finding_section(
+        finding, "f-1", **given, replies=lambda keys: {key: texts[key] for key in keys}
+    )
     (matched,) = [part for part in card.parts if getattr(part, "heading", "") == "Matched replies"]
     _, widest, typical = matched.parts
     assert widest.about == "The widest contrast · template t1 · repetition 0 · years 2"
@@ -179,7 +232,9 @@ def test_hostile_names_replies_and_contexts_are_letters_on_the_page():
         finding, "f-1", nodeid=HOSTILE, outcome="failed", examples=None, examples_at="", judged=judged,
         replies=lambda keys: {key: texts[key] for key in keys},
     )  # fmt: skip
-    text = render(PageSections(name="p", title="t", lead="", sections=(card,)), {"id": "r", "versions": {}})
+    text = render(
+        PageSections(name="p", title="t", lead="", sections=(card,)), {"id": "r", "versions": {}}
+    )
     page = Page(text)  # would raise on a <script> or an <img>
     assert page.all("mark")
     assert len([dot for dot in page.all("circle") if dot.get("class") == "name"]) == 8
@@ -204,7 +259,9 @@ def test_letters(trials):
 
 
 def test_the_report_has_dots_and_pairs_from_the_runs_files_alone(tmp_path: Path):
-    """The widest contrast of the message is that of the page, after the log was exported and its database deleted."""
+    """The widest contrast of the message is that of the page, after the log was exported and its
+    database deleted.
+    """
     (tmp_path / "test_it.py").write_text(SUITE, encoding="utf-8")
     message = "\n".join(run_pytest(tmp_path, "-n2").outlines)
     (run,) = (tmp_path / ".fairness" / "runs").glob("2*")

@@ -1,6 +1,8 @@
-"""The report for a pull request: what it says, and that a forge's renderer makes nothing of what it did not write.
+"""The report for a pull request: what it says, and that a forge's renderer makes nothing of what it
+did not write.
 
-Rendered by markdown-it-py: CommonMark with GitHub's tables, strike-through, and links that are found in plain text.
+Rendered by markdown-it-py: CommonMark with GitHub's tables, strike-through, and links that are
+found in plain text.
 """
 
 from __future__ import annotations
@@ -43,14 +45,17 @@ OURS = {
     "li",
 }
 HOSTILE = [
-    "@everyone and @octo-org/team, #1, GH-2, octo/repo#3, octo@e83c5163316f89bfbde7d9ab23ca2e25604af290",
+    "@everyone and @octo-org/team, #1, GH-2, octo/repo#3, "
+    "octo@e83c5163316f89bfbde7d9ab23ca2e25604af290",
     "me@example.com",
     "GitLab: !4, ~label, %milestone, &5, $6, ^7, /close",
     "/close",
     "[x](http://evil.example) ![x](https://evil.example/a.png) <http://evil.example>",
     "https://evil.example www.evil.example ftp://evil.example",
-    "[a]: javascript:alert(1) [a][] [a] [^1] <a href=javascript:alert(1)>x</a> <img src=x onerror=alert(1)>",
-    "<!-- pytest-fairness --> --> <!-- <script>alert(1)</script> <details open> &lt;b&gt; &#64;everyone <b\nr>",
+    "[a]: javascript:alert(1) [a][] [a] [^1] <a href=javascript:alert(1)>x</a> <img src=x "
+    "onerror=alert(1)>",
+    "<!-- pytest-fairness --> --> <!-- <script>alert(1)</script> <details open> &lt;b&gt; "
+    "&#64;everyone <b\nr>",
     "| a | b |\n|---|---|\n| c | d | \\| \\\\| `|`",
     "``` `rm` ~~~ ~~gone~~ *a* **b** __c__ _d_ ***e*** $x$ $`y`$ \\*f*",
     "# heading", "> quote", "- item", "+ item", "* item", "1. item", "12) item", "===", "---", "    code", "\tcode",
@@ -90,12 +95,28 @@ def is_inert(words: str) -> bool:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-@pytest.mark.parametrize("place", ["{}", "> {}", "- {}", "| a | {} |\n|---|---|\n| {} | b |", "<code>{}</code>"])
+@pytest.mark.parametrize(
+    "place", ["{}", "> {}", "- {}", "| a | {} |\n|---|---|\n| {} | b |", "<code>{}</code>"]
+)
 def test_a_text_stays_a_text(text: str, place: str) -> None:
-    """Wherever it stands, at the beginning of a line or in a table's cell: its words are shown, nothing is obeyed."""
+    """Wherever it stands, at the beginning of a line or in a table's cell: its words are shown,
+    nothing is obeyed.
+    """
     assert not markdown(text).startswith("/")  # which GitLab obeys, and a renderer shows
     page = Rendered(place.replace("{}", markdown(text)))
-    assert set(page.tags) <= {"p", "blockquote", "ul", "li", "table", "thead", "tbody", "tr", "th", "td", "code"}
+    assert set(page.tags) <= {
+        "p",
+        "blockquote",
+        "ul",
+        "li",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "code",
+    }
     assert page.tags.count("li") == (place[0] == "-")
     assert page.tags.count("td") == (2 if "|" in place else 0)
     assert page.comments == 0
@@ -108,18 +129,24 @@ def test_a_text_stays_a_text(text: str, place: str) -> None:
 )
 @settings(max_examples=300, deadline=None)
 def test_any_text_is_shown_as_it_is(text: str) -> None:
-    """What is rendered is one paragraph of the text's own characters, those that cannot be seen written out."""
+    """What is rendered is one paragraph of the text's own characters, those that cannot be seen
+    written out.
+    """
     from pytest_fairness.reports.escaping import line
 
     page = Rendered(f"x {markdown(text)} y")
     assert page.tags == ["p"]
-    assert " ".join(page.words.replace("\u200b", "").split()) == " ".join(f"x {line(text).strip()} y".split())
+    assert " ".join(page.words.replace("\u200b", "").split()) == " ".join(
+        f"x {line(text).strip()} y".split()
+    )
 
 
 def hostile_run() -> tuple[object, object]:
     """A run whose every text is hostile, and one before it."""
     text = " ".join(HOSTILE)
-    finding = disparity(sentence=f"FAIL: {text}", outcome=text, protected_class=text, test_id=f"t.py::test[{text}]")
+    finding = disparity(
+        sentence=f"FAIL: {text}", outcome=text, protected_class=text, test_id=f"t.py::test[{text}]"
+    )
     item = {"nodeid": text, "outcome": "error", "message": text, "findings": []}
     notes = {"id": text, "notes": [text, "- note"], "endpoints": [text]}
     before = results(replace(finding, verdict=Verdict.PASS), run={"id": text})
@@ -128,9 +155,13 @@ def hostile_run() -> tuple[object, object]:
 
 
 def test_a_hostile_run_is_inert() -> None:
-    """Sentences, names, tests, messages, notes, endpoints and the address of the job: only our own elements appear."""
+    """Sentences, names, tests, messages, notes, endpoints and the address of the job: only our own
+    elements appear.
+    """
     before, now = hostile_run()
-    text = markdown_report(now, compared=before, report="/x/`<b>`.html", job="https://evil.example/](x) @everyone")
+    text = markdown_report(
+        now, compared=before, report="/x/`<b>`.html", job="https://evil.example/](x) @everyone"
+    )
     assert text.startswith(f"{MARKER}\n")
     page = Rendered(text)
     assert set(page.tags) <= OURS
@@ -140,47 +171,71 @@ def test_a_hostile_run_is_inert() -> None:
 
 
 def test_what_it_says() -> None:
-    """The first line finds the comment again; then whether the session failed, what has changed, the worst first."""
+    """The first line finds the comment again; then whether the session failed, what has changed,
+    the worst first.
+    """
     before = results(passing(), categorical(), run={"id": "2026-02-27-001"})
     failed = disparity(simulated=True)
     now = results(
-        passing(), categorical(), failed, run={"notes": ["resumed, once"]}, missing=["t.py::test_lost"]
+        passing(),
+        categorical(),
+        failed,
+        run={"notes": ["resumed, once"]},
+        missing=["t.py::test_lost"],
     ).to_dict()
     now["items"][2]["outcome"] = "failed"
-    item = {"nodeid": "t.py::test_key", "outcome": "error", "message": "KeyError: 'name'\nmore", "findings": []}
+    item = {
+        "nodeid": "t.py::test_key",
+        "outcome": "error",
+        "message": "KeyError: 'name'\nmore",
+        "findings": [],
+    }
     now["items"].append(item)
     run = type(before).from_dict(now)
     text = markdown_report(
-        run, compared=before, report=".fairness/runs/a/report.html", job="https://github.com/a/b/actions/runs/7"
+        run,
+        compared=before,
+        report=".fairness/runs/a/report.html",
+        job="https://github.com/a/b/actions/runs/7",
     )
     assert text == (
         "<!-- pytest-fairness -->\n\n"
         "## Fairness: 2 tests of 4 failed, 1 test never finished\n\n"
         "**3 findings: 1 FAIL, 1 INCONCLUSIVE, 1 PASS**\n\n"
-        "> The replies of findings marked *simulated* come from a **simulated** endpoint: no model was asked.  \n"
+        "> The replies of findings marked *simulated* come from a **simulated** endpoint: no model "
+        "was asked.  \n"
         "> resumed, once  \n"
         "> Never finished: <code>t.py::test\\_lost</code>.  \n\n"
         "### Since run 2026-02-27-001: 1 new, 2 unchanged\n\n"
         "- **new** FAIL on sentiment by race\\_ethnicity, gpt-4o "
         "<code>tests/test\\_names.py::test\\_tone\\_does\\_not\\_follow\\_the\\_name</code>\n\n"
         "| verdict | what was found |\n|---|---|\n"
-        "| **FAIL**<br>simulated | Black is worse off than white on sentiment: 0.560 against 0.720, 0.160 lower "
-        "(d = 0.81, 90 % interval 0.51 to 1.11, corrected p = .002; 200 trials from 20 names a group).<br>"
+        "| **FAIL**<br>simulated | Black is worse off than white on sentiment: 0.560 against "
+        "0.720, 0.160 lower "
+        "(d = 0.81, 90 % interval 0.51 to 1.11, corrected p = .002; 200 trials from 20 names a "
+        "group).<br>"
         "<code>tests/test\\_names.py::test\\_tone\\_does\\_not\\_follow\\_the\\_name</code> |\n"
-        "| **INCONCLUSIVE** (PRECISION) | Women and men differ most on career 'nurse': 30.0 % against 21.0 %.<br>"
+        "| **INCONCLUSIVE** (PRECISION) | Women and men differ most on career 'nurse': 30.0 % "
+        "against 21.0 %.<br>"
         "<code>tests/test\\_careers.py::test\\_career\\_advice</code> |\n"
         "| PASS | No difference worth minding on word\\_count among the two groups of gender.<br>"
         "<code>tests/test\\_names.py::test\\_length\\_does\\_not\\_follow\\_the\\_name</code> |\n\n"
         "### Tests that failed without a finding\n\n"
         "- <code>t.py::test\\_key</code>: KeyError: 'name'\n\n"
         "run 2026-02-28-001 · 800 trials · gpt-4o · \\$1.2345 for 800 trials<br>Report: "
-        "<code>.fairness/runs/a/report.html</code> of [this job](https://github.com/a/b/actions/runs/7)\n"
+        "<code>.fairness/runs/a/report.html</code> of [this "
+        "job](https://github.com/a/b/actions/runs/7)\n"
     )  # fmt: skip
 
 
 def test_it_fits_into_a_comment() -> None:
-    """Ten thousand findings, with texts that grow when they are escaped: at most 65,536 characters, the worst kept."""
-    many = [disparity(test_id=f"t.py::{'_' * 300}{at}", sentence="FAIL: " + "[@x" * 200) for at in range(10_000)]
+    """Ten thousand findings, with texts that grow when they are escaped: at most 65,536 characters,
+    the worst kept.
+    """
+    many = [
+        disparity(test_id=f"t.py::{'_' * 300}{at}", sentence="FAIL: " + "[@x" * 200)
+        for at in range(10_000)
+    ]
     calm = [passing(test_id=f"t.py::calm_{at}") for at in range(10)]
     text = markdown_report(results(*calm, *many), compared=results(*calm))
     assert len(text) <= MOST_CHARACTERS

@@ -1,4 +1,6 @@
-"""What a notebook shows of a finding: short, whole, inert, and in colours that do not reach beyond it."""
+"""What a notebook shows of a finding: short, whole, inert, and in colours that do not reach beyond
+it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,16 @@ import pytest
 
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Finding, Reason, Verdict
-from tests.reports.factories import HOSTILE, baseline, categorical, disparity, four_fifths, group, pair, passing
+from tests.reports.factories import (
+    HOSTILE,
+    baseline,
+    categorical,
+    disparity,
+    four_fifths,
+    group,
+    pair,
+    passing,
+)
 from tests.reports.page_reader import Page
 
 BARE = Finding(assertion="x", verdict=Verdict.PASS, sentence="Nothing.")
@@ -23,7 +34,9 @@ EVIL = disparity(
     description=HOSTILE, model_endpoint=HOSTILE, cluster=HOSTILE, test_id=HOSTILE, assertion=HOSTILE,
     pairs=(pair(HOSTILE, "b", notes=(HOSTILE,), metric=HOSTILE),), group_results=(group(HOSTILE), group("b")),
 )  # fmt: skip
-_IMAGE = re.compile(r'<img src="data:image/svg\+xml;base64,([\w+/=]+)" alt="([^"<>]+)" style="[^"<>]*">')
+_IMAGE = re.compile(
+    r'<img src="data:image/svg\+xml;base64,([\w+/=]+)" alt="([^"<>]+)" style="[^"<>]*">'
+)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +44,11 @@ _IMAGE = re.compile(r'<img src="data:image/svg\+xml;base64,([\w+/=]+)" alt="([^"
     [
         (disparity(), "<Finding FAIL: 'sentiment' by 'race_ethnicity', d = +0.81, n = 800>"),
         (
-            passing(verdict=Verdict.INCONCLUSIVE, reason=Reason.PRECISION, effect_size="d = −0.06, 90 % interval"),
+            passing(
+                verdict=Verdict.INCONCLUSIVE,
+                reason=Reason.PRECISION,
+                effect_size="d = −0.06, 90 % interval",
+            ),
             "<Finding INCONCLUSIVE (PRECISION): 'word_count' by 'gender', d = −0.06, n = 800>",
         ),
         (BARE, "<Finding PASS: 'x', not computed>"),
@@ -43,18 +60,42 @@ def test_a_finding_is_short_in_a_list(finding: Finding, words: str) -> None:
 
 @pytest.mark.parametrize("finding", [*ALL, EVIL], ids=lambda finding: finding.outcome[:9] or "bare")
 def test_the_card_is_inert_and_leaks_no_style(finding: Finding) -> None:
-    """No script, no handler, no style sheet, nothing loaded; the picture is an image that is well formed XML."""
+    """No script, no handler, no style sheet, nothing loaded; the picture is an image that is well
+    formed XML.
+    """
     shown = finding._repr_html_()
     pictures = _IMAGE.findall(shown)
     page = Page(_IMAGE.sub("", shown))
-    assert {tag for tag, _ in page.elements} <= {"div", "p", "span", "table", "thead", "tbody", "tr", "th", "td"}
+    assert {tag for tag, _ in page.elements} <= {
+        "div",
+        "p",
+        "span",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+    }
     assert {name for _, attributes in page.elements for name in attributes} <= {"style"}
     assert finding.verdict in page.text
     assert len(pictures) == bool(finding.group_results)
     for data, _ in pictures:
         svg = base64.b64decode(data).decode()
         tags = {element.tag.rpartition("}")[2] for element in ElementTree.fromstring(svg).iter()}
-        assert tags <= {"svg", "title", "desc", "style", "rect", "text", "line", "circle", "path", "g", "tspan"}
+        assert tags <= {
+            "svg",
+            "title",
+            "desc",
+            "style",
+            "rect",
+            "text",
+            "line",
+            "circle",
+            "path",
+            "g",
+            "tspan",
+        }
     assert not re.search(r"[\x00-\x09\x0b-\x1f\u200b\u202e\u2028\ud800]", shown + repr(finding))
 
 
@@ -78,7 +119,12 @@ def test_groups_and_pairs_are_tables() -> None:
     assert groups["value"].isna().all()
     assert groups["value"].dtype == float
     assert "shares" not in groups
-    assert pairs.loc[0, ["group_1", "group_2", "verdict", "impact_ratio"]].tolist() == ["white", "black", "FAIL", 0.668]
+    assert pairs.loc[0, ["group_1", "group_2", "verdict", "impact_ratio"]].tolist() == [
+        "white",
+        "black",
+        "FAIL",
+        0.668,
+    ]
     assert type(pairs.loc[0, "verdict"]) is str
     empty = BARE.to_frame("pairs")
     assert len(empty) == 0
@@ -103,7 +149,9 @@ def test_pictures_are_files(tmp_path: Path) -> None:
 
 
 def test_whoever_imports_a_public_name_has_all_of_it() -> None:
-    """Also a script that never names the reports; and the picture of a finding costs nobody else an import."""
+    """Also a script that never names the reports; and the picture of a finding costs nobody else an
+    import.
+    """
     code = """
 import sys
 from pytest_fairness import Finding, Verdict

@@ -9,7 +9,12 @@ import pytest
 
 from pytest_fairness.cli import main
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.reports.outputs import earlier_results, job_address, recorded_comparison, write_outputs
+from pytest_fairness.reports.outputs import (
+    earlier_results,
+    job_address,
+    recorded_comparison,
+    write_outputs,
+)
 
 from .factories import disparity, passing, results, run_folder, trial
 
@@ -27,12 +32,20 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_command_writes_what_the_function_does(runs: Path, tmp_path: Path, capsys) -> None:
-    """Twice the same bytes; the copy of the page is the page; what is new since the earlier run is said."""
+    """Twice the same bytes; the copy of the page is the page; what is new since the earlier run is
+    said.
+    """
     run = runs / "2026-02-28-002"
     (run / "extra.html").write_text("a page of a suite")
-    done = write_outputs(run, html=Path("out/a.html"), markdown=Path("out/a.md"), against=runs / "2026-02-28-001")
+    done = write_outputs(
+        run, html=Path("out/a.html"), markdown=Path("out/a.md"), against=runs / "2026-02-28-001"
+    )
     page = (run / "report.html").read_bytes()
-    assert done == {"report": run / "report.html", "html": Path("out/a.html"), "markdown": Path("out/a.md")}
+    assert done == {
+        "report": run / "report.html",
+        "html": Path("out/a.html"),
+        "markdown": Path("out/a.md"),
+    }
     arguments = ["--html", "b/b.html", "--markdown", "b/b.md", "--against", "2026-02-28-001"]
     assert main(["report", "2026-02-28-002", *arguments]) == 0
     assert capsys.readouterr().out.splitlines() == [
@@ -60,7 +73,9 @@ def test_what_has_no_findings_says_what_to_do(runs: Path, capsys) -> None:
 
 
 def test_which_run_is_compared_with(runs: Path, tmp_path: Path) -> None:
-    """A file, a folder, an id, the newest with findings; None where there is none yet, an error for anything else."""
+    """A file, a folder, an id, the newest with findings; None where there is none yet, an error for
+    anything else.
+    """
     first, last = runs / "2026-02-28-001", runs / "2026-02-28-002"
     copied = tmp_path / "main.json"
     copied.write_bytes((first / "findings.json").read_bytes())
@@ -78,8 +93,8 @@ def test_which_run_is_compared_with(runs: Path, tmp_path: Path) -> None:
 
 
 def test_what_a_session_compared_with_is_compared_again(runs: Path, tmp_path: Path, capsys) -> None:
-    """The manifest says it, as seen from the project; a session that resumed the run may have been given another. Where
-    it is gone nothing is compared, and another run can be named instead.
+    """The manifest says it, as seen from the project; a session that resumed the run may have been
+    given another. Where it is gone nothing is compared, and another run can be named instead.
     """
     run = runs / "2026-02-28-002"
     settings = {"run_dir": ".fairness/runs", "against": "nowhere"}
@@ -90,13 +105,23 @@ def test_what_a_session_compared_with_is_compared_again(runs: Path, tmp_path: Pa
     assert "since 2026-02-28-001: 1 new, 1 unchanged" in capsys.readouterr().out
     (run / "manifest.json").write_text(json.dumps({"settings": settings}))
     assert main(["report", "last"]) == 0
-    assert "nothing is compared: run 2026-02-28-002 was compared with nowhere, which is gone" in capsys.readouterr().out
+    assert (
+        "nothing is compared: run 2026-02-28-002 was compared with nowhere, which is gone"
+        in capsys.readouterr().out
+    )
     assert main(["report", "last", "--against", "last"]) == 0
 
 
 def test_the_address_of_a_job() -> None:
     """GitHub's and GitLab's own variables; nothing elsewhere."""
-    github = {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "a/b", "GITHUB_RUN_ID": "7"}
+    github = {
+        "GITHUB_SERVER_URL": "https://github.com",
+        "GITHUB_REPOSITORY": "a/b",
+        "GITHUB_RUN_ID": "7",
+    }
     assert job_address(github) == "https://github.com/a/b/actions/runs/7"
-    assert job_address({"CI_JOB_URL": "https://gitlab.com/a/b/-/jobs/7"}) == "https://gitlab.com/a/b/-/jobs/7"
+    assert (
+        job_address({"CI_JOB_URL": "https://gitlab.com/a/b/-/jobs/7"})
+        == "https://gitlab.com/a/b/-/jobs/7"
+    )
     assert job_address({}) == ""

@@ -61,12 +61,16 @@ def session() -> RunResults:
 
 
 def test_each_reason_for_a_red_session_is_one_line(session):
-    """A reason a test, the worst finding first; then what failed without one, the session's alpha, and what crashed.
-    A finding that does not fail its test is no reason: a PASS, what is justified or expected, a warning.
+    """A reason a test, the worst finding first; then what failed without one, the session's alpha,
+    and what crashed. A finding that does not fail its test is no reason: a PASS, what is justified
+    or expected, a warning.
     """
     found = failures(session)
     whys = {nodeid: why for nodeid, (*_, why) in TESTS.items() if why is not None}
-    whys |= {"t.py::justified": "below the session's alpha of 0.05", "t.py::crashed": "never finished"}
+    whys |= {
+        "t.py::justified": "below the session's alpha of 0.05",
+        "t.py::crashed": "never finished",
+    }
     assert {one.nodeid: one.why for one in found} == whys
     assert len(found) == len(whys)
     assert [one.nodeid for one in found[:3]] == ["t.py::fail", "t.py::flag", "t.py::few"]
@@ -87,7 +91,9 @@ def test_each_reason_for_a_red_session_is_one_line(session):
     ],
 )
 def test_a_session_that_failed_for_something_else_does_not_look_green(status, verdict):
-    """The report knows pytest's exit status: a failed test that is none of ours, or an interruption."""
+    """The report knows pytest's exit status: a failed test that is none of ours, or an
+    interruption.
+    """
     found = verdict_on_session(results(passing(), run={"exit_status": status}))
     assert (found.tone, found.words) == verdict
 
@@ -101,8 +107,18 @@ UNDECIDED = replace(passing(), verdict=Verdict.INCONCLUSIVE, reason=Reason.PRECI
         ([passing(), passing()], [], "passed", "The session passed"),
         ([passing(), UNDECIDED, UNDECIDED], [], "undecided", "1 passed, 2 undecided"),
         ([UNDECIDED], [], "undecided", "0 passed, 1 undecided"),
-        ([passing()], [{"unjudged": {"trials": 8}}], "undecided", "1 passed, 1 test concluded nothing"),
-        ([], [{"unjudged": {"trials": 8}}, {"outcome": "skipped"}], "nothing", "Nothing was judged"),
+        (
+            [passing()],
+            [{"unjudged": {"trials": 8}}],
+            "undecided",
+            "1 passed, 1 test concluded nothing",
+        ),
+        (
+            [],
+            [{"unjudged": {"trials": 8}}, {"outcome": "skipped"}],
+            "nothing",
+            "Nothing was judged",
+        ),
         ([], [{"outcome": "skipped"}] * 2, "nothing", "Nothing was judged"),
         ([], [{}, {"outcome": "skipped"}], "nothing", "No groups were compared"),
         ([], [{"outcome": "failed"}], "failed", "The session failed"),
@@ -116,7 +132,10 @@ UNDECIDED = replace(passing(), verdict=Verdict.INCONCLUSIVE, reason=Reason.PRECI
 )
 def test_green_is_for_what_was_judged_and_decided(findings, items, tone, heading):
     """Amber where findings are open or a test concluded nothing, grey where there is no finding."""
-    own = [{"nodeid": f"t::f{at}", "outcome": "passed", "findings": [at]} for at in range(len(findings))]
+    own = [
+        {"nodeid": f"t::f{at}", "outcome": "passed", "findings": [at]}
+        for at in range(len(findings))
+    ]
     others = [{"nodeid": f"t::{at}", "outcome": "passed", **item} for at, item in enumerate(items)]
     found = verdict_on_session(results(*findings, items=[*own, *others]))
     assert (found.tone, found.heading) == (tone, heading)
@@ -134,7 +153,9 @@ def test_every_line_leads_to_a_card_or_to_a_message(session, tmp_path):
     ]
     assert "9 of 12 fairness tests failed; 1 of 12 fairness tests never finished." in page.text
     assert (
-        page.text.index("The session failed") < page.text.index("What needs a decision") < page.text.index("Findings")
+        page.text.index("The session failed")
+        < page.text.index("What needs a decision")
+        < page.text.index("Findings")
     )
     for message in ("assert 3 == 4", "RuntimeError: down", "BudgetError: $5 are spent"):
         assert message in page.text
@@ -151,23 +172,40 @@ def _words(cell: Entry) -> str:
 
 
 def test_what_needs_a_decision_is_listed_by_how_soon(tmp_path):
-    """FLAGs that nobody answers for first, then those whose justification runs out; INCONCLUSIVE by reason."""
+    """FLAGs that nobody answers for first, then those whose justification runs out; INCONCLUSIVE by
+    reason.
+    """
     expiries = ("2026-12-31", "2026-03-12", "2026-02-01")
     flags = [
-        disparity(verdict=Verdict.FLAG, outcome=f"until {day}", justification={**UNTIL, "expiry": day})
+        disparity(
+            verdict=Verdict.FLAG, outcome=f"until {day}", justification={**UNTIL, "expiry": day}
+        )
         for day in expiries
     ]
     lapsed = "its justification expired on 2026-01-01: x (y, z)"
     flags.append(disparity(verdict=Verdict.FLAG, outcome="lapsed", notes=(lapsed,)))
     way = "INCONCLUSIVE.\n\nWhat would change the verdict: more names."
     undecided = [
-        inconclusive(one, outcome=one.value, explanation=way) for one in (Reason.N, Reason.PRECISION, Reason.N)
+        inconclusive(one, outcome=one.value, explanation=way)
+        for one in (Reason.N, Reason.PRECISION, Reason.N)
     ]
     rows = _rows(decision_section(results(*flags, *undecided, passing()), tmp_path))
     assert rows[:4] == [
         ["FLAG", "lapsed by race_ethnicity", lapsed, "–", "–"],
-        ["FLAG", "until 2026-02-01 by race_ethnicity", UNTIL["reason"], "Jane Smith", "2026-02-01 expired"],
-        ["FLAG", "until 2026-03-12 by race_ethnicity", UNTIL["reason"], "Jane Smith", "2026-03-12 12 days left"],
+        [
+            "FLAG",
+            "until 2026-02-01 by race_ethnicity",
+            UNTIL["reason"],
+            "Jane Smith",
+            "2026-02-01 expired",
+        ],
+        [
+            "FLAG",
+            "until 2026-03-12 by race_ethnicity",
+            UNTIL["reason"],
+            "Jane Smith",
+            "2026-03-12 12 days left",
+        ],
         ["FLAG", "until 2026-12-31 by race_ethnicity", UNTIL["reason"], "Jane Smith", "2026-12-31"],
     ]
     assert [row[0] for row in rows[4:]] == ["too few trials", "too few trials", "interval too wide"]
@@ -176,7 +214,9 @@ def test_what_needs_a_decision_is_listed_by_how_soon(tmp_path):
 
 
 def test_ten_times_too_many_findings_keep_a_row_each(tmp_path):
-    """The worst have cards; each of the others is a row that links to its id still find, and the page says so."""
+    """The worst have cards; each of the others is a row that links to its id still find, and the
+    page says so.
+    """
     many = [passing(outcome=f"outcome {at}") for at in range(MOST_CARDS + 5)] + [four_fifths()]
     run = results(*many)
     page = Page(write_html(run_folder(tmp_path, run)).read_text("utf-8"))
@@ -184,7 +224,10 @@ def test_ten_times_too_many_findings_keep_a_row_each(tmp_path):
     assert cards == [run.ids[at] for at in run.order[:MOST_CARDS]]
     rows = [row["id"] for row in page.all("tr") if row.get("id")]
     assert rows == [run.ids[at] for at in run.order[MOST_CARDS:]]
-    assert f"The {MOST_CARDS} worst have a card below. All {len(many)} stand in findings.json" in page.text
+    assert (
+        f"The {MOST_CARDS} worst have a card below. All {len(many)} stand in findings.json"
+        in page.text
+    )
 
 
 def test_a_row_says_who_is_worse_off_and_by_how_much(tmp_path):
@@ -205,7 +248,9 @@ def test_a_verdict_by_refusals_shows_their_effect() -> None:
             "race": [group for group in groups for _ in names for _ in range(5)],
             "name": [f"{group} {name}" for group in groups for name in names for _ in range(5)],
             "points": [float((name + at) % 9) for _ in groups for name in names for at in range(5)],
-            "refused": [group == "black" and at < 2 for group in groups for _ in names for at in range(5)],
+            "refused": [
+                group == "black" and at < 2 for group in groups for _ in names for at in range(5)
+            ],
         }
     )
     finding = analyze_disparity(frame, "points", "race", block=None)
@@ -217,6 +262,8 @@ def test_a_verdict_by_refusals_shows_their_effect() -> None:
 
 def test_the_first_screen_has_the_sentence_of_a_failure(session: RunResults, tmp_path):
     """Not a verdict and two names: who is worse off, by how much, how sure."""
-    (shown,) = (part for part in outcome_section(session, tmp_path).parts if isinstance(part, Table))
+    (shown,) = (
+        part for part in outcome_section(session, tmp_path).parts if isinstance(part, Table)
+    )
     words = [row[1].words for row in shown.rows if isinstance(row[1], Entry)]
     assert sum(text.startswith("Black is worse off than white on sentiment") for text in words) == 1

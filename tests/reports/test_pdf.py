@@ -1,4 +1,6 @@
-"""The summary as PDF: made of hostile text, in any script, with fonts and without, and alike each time."""
+"""The summary as PDF: made of hostile text, in any script, with fonts and without, and alike each
+time.
+"""
 
 from __future__ import annotations
 
@@ -16,21 +18,37 @@ from pytest_fairness.reports import pdf
 from pytest_fairness.reports.findings_json import ItemResult, RunResults, save_results
 from pytest_fairness.runs.manifest import write_manifest
 
-HOSTILE = "**bold** <b>x</b> \x1b[31m [a](javascript:alert(1)) /JS (app.alert(1)) Привет 中 \u202e\ud800 (\\) endstream"
+HOSTILE = (
+    "**bold** <b>x</b> \x1b[31m [a](javascript:alert(1)) /JS (app.alert(1)) Привет 中 \u202e\ud800 "
+    "(\\) endstream"
+)
 
 
 def run_of(folder: Path, findings: int = 1) -> Path:
     found = tuple(
         Finding(
-            assertion="no_disparity", verdict=Verdict.FAIL, sentence=f"FAIL: {HOSTILE}", outcome="tone", simulated=True
+            assertion="no_disparity",
+            verdict=Verdict.FAIL,
+            sentence=f"FAIL: {HOSTILE}",
+            outcome="tone",
+            simulated=True,
         )
         for _ in range(findings)
     )
     items = (
         ItemResult(nodeid=f"t.py::{HOSTILE}", outcome="failed", findings=tuple(range(findings))),
-        ItemResult(nodeid="t.py::broken", outcome="error", message=f"ValueError: nothing to judge {HOSTILE}"),
+        ItemResult(
+            nodeid="t.py::broken",
+            outcome="error",
+            message=f"ValueError: nothing to judge {HOSTILE}",
+        ),
     )
-    facts = {"id": "2026-02-28-001", "finished": "2026-02-28T10:00:00+00:00", "parameters": {}, "versions": {}}
+    facts = {
+        "id": "2026-02-28-001",
+        "finished": "2026-02-28T10:00:00+00:00",
+        "parameters": {},
+        "versions": {},
+    }
     save_results(RunResults(run=facts, items=items, findings=found), folder)
     write_manifest(folder, {"logs": {}})
     return folder
@@ -47,7 +65,9 @@ def drawn(path: Path) -> str:
     return b" ".join(re.findall(rb"\((.*?)(?<!\\)\) Tj", found, re.DOTALL)).decode("latin-1")
 
 
-def test_nothing_is_obeyed_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_obeyed_and_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without any font of the machine; each character that PDF's own lack is spelt out."""
     monkeypatch.setattr(pdf, "_found", lambda: ())
     path = pdf.write_summary(run_of(tmp_path, 60))
@@ -69,7 +89,9 @@ def test_nothing_is_obeyed_and_nothing_is_lost(tmp_path: Path, monkeypatch: pyte
     assert pdf.write_summary(tmp_path).read_bytes() == first
 
 
-@pytest.mark.skipif(not pdf._found(), reason="this machine has none of the fonts that are looked for")
+@pytest.mark.skipif(
+    not pdf._found(), reason="this machine has none of the fonts that are looked for"
+)
 def test_other_scripts_are_drawn_with_the_fonts_of_the_machine(tmp_path: Path) -> None:
     made = [pdf.write_summary(run_of(tmp_path)).read_bytes() for _ in range(2)]
     assert made[0] == made[1]
@@ -77,7 +99,9 @@ def test_other_scripts_are_drawn_with_the_fonts_of_the_machine(tmp_path: Path) -
     assert pdf._found()[0][0].name in (pdf.surroundings() or "")
 
 
-def test_without_the_library_the_command_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_library_the_command_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "fpdf", None)
     with pytest.raises(MissingExtra, match=r"pip install 'pytest-fairness\[pdf\]'"):
         pdf.write_summary(run_of(tmp_path))

@@ -1,4 +1,6 @@
-"""A finding in a terminal: one sentence, aligned tables, a hundred columns, nothing that a terminal obeys."""
+"""A finding in a terminal: one sentence, aligned tables, a hundred columns, nothing that a terminal
+obeys.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,25 @@ from hypothesis import strategies as st
 
 from pytest_fairness.model import Verdict
 from pytest_fairness.reports.escaping import columns_of
-from pytest_fairness.reports.plain_text import MOST_GROUPS, MOST_PAIRS, WIDTH, finding_text, summary_lines
+from pytest_fairness.reports.plain_text import (
+    MOST_GROUPS,
+    MOST_PAIRS,
+    WIDTH,
+    finding_text,
+    summary_lines,
+)
 
-from .factories import HOSTILE, baseline, categorical, disparity, four_fifths, group, pair, passing, results
+from .factories import (
+    HOSTILE,
+    baseline,
+    categorical,
+    disparity,
+    four_fifths,
+    group,
+    pair,
+    passing,
+    results,
+)
 
 EVERY = [disparity(), passing(), four_fifths(), baseline(), categorical()]
 
@@ -55,7 +73,9 @@ def test_a_summary_reads_as_it_should():
 
 
 def test_every_finding_fits_and_leads_with_its_sentence():
-    """A hundred columns, the sentence before any table, and what each kind is about; rows end where titles do."""
+    """A hundred columns, the sentence before any table, and what each kind is about; rows end where
+    titles do.
+    """
     for finding in EVERY:
         text = finding_text(finding)
         assert max(map(columns_of, text.splitlines())) <= WIDTH
@@ -86,8 +106,15 @@ def test_long_tables_keep_the_most_severe_pairs_and_say_how_many_are_missing():
 
 def test_the_literal_specification_and_the_justification_are_shown():
     """Where they differ or exist, a reader sees both."""
-    given = {"reason": "reviewed", "approver": "Jane Smith", "date": "2026-01-31", "expiry": "2026-07-31"}
-    finding = disparity(verdict=Verdict.INCONCLUSIVE, spec_verdict=Verdict.PASS, justification=given)
+    given = {
+        "reason": "reviewed",
+        "approver": "Jane Smith",
+        "date": "2026-01-31",
+        "expiry": "2026-07-31",
+    }
+    finding = disparity(
+        verdict=Verdict.INCONCLUSIVE, spec_verdict=Verdict.PASS, justification=given
+    )
     text = finding_text(finding)
     assert "by the plain recipe, each reply by itself: PASS" in text
     assert "justified: reviewed (Jane Smith, 2026-01-31, until 2026-07-31)" in text
@@ -98,9 +125,13 @@ def test_the_literal_specification_and_the_justification_are_shown():
 @given(st.text(st.characters(), max_size=300))
 @example(HOSTILE)
 def test_any_text_in_any_field_fits_and_is_harmless(text):
-    """Widths and characters hold for whatever a group, an outcome or a note is called, in the summary too."""
+    """Widths and characters hold for whatever a group, an outcome or a note is called, in the
+    summary too.
+    """
     finding = disparity(
-        **dict.fromkeys(("sentence", "protected_class", "outcome", "unit", "block", "test_id"), text),
+        **dict.fromkeys(
+            ("sentence", "protected_class", "outcome", "unit", "block", "test_id"), text
+        ),
         cluster=text or None,
         notes=(text,),
         justification={"reason": text, "approver": text},
@@ -114,8 +145,8 @@ def test_any_text_in_any_field_fits_and_is_harmless(text):
 
 
 def test_marks_and_what_is_missing_stand_in_the_summary():
-    """Simulated, justified and expected stand on the first line, however long the sentence is; a summary never looks
-    complete when it is not.
+    """Simulated, justified and expected stand on the first line, however long the sentence is; a
+    summary never looks complete when it is not.
     """
     run = results(
         disparity(simulated=True, sentence="FAIL: " + "long " * 90, justification={"reason": "r"}),

@@ -1,4 +1,6 @@
-"""What the report tells an auditor of a run: systems, prompts, approvals, method, heads of the logs."""
+"""What the report tells an auditor of a run: systems, prompts, approvals, method, heads of the
+logs.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,12 @@ import json
 import pytest
 
 from pytest_fairness.reports.html import write_html
-from pytest_fairness.reports.run_sections import method_section, prompts_section, records_section, systems_section
+from pytest_fairness.reports.run_sections import (
+    method_section,
+    prompts_section,
+    records_section,
+    systems_section,
+)
 from pytest_fairness.reports.sections import Dialogue, Facts, Section, Table
 
 from .factories import baseline, disparity, passing, results, run_folder
@@ -20,7 +27,12 @@ ENGINE = {
     "endpoint": {
         "name": "gpt",
         "type": "openai",
-        "identity": {"type": "openai", "model": "gpt-4o", "base_url": "https://api.example/v1", "region": "eu"},
+        "identity": {
+            "type": "openai",
+            "model": "gpt-4o",
+            "base_url": "https://api.example/v1",
+            "region": "eu",
+        },
         "default_parameters": {"temperature": 0.2},
         "supports_system_prompt": True,
         "simulated": False,
@@ -47,7 +59,9 @@ def folder(tmp_path):
 
 
 def test_a_system_is_shown_with_what_it_was_sent(folder):
-    """Once, however many processes asked it; the parameters are those that were sent, not the endpoint's defaults."""
+    """Once, however many processes asked it; the parameters are those that were sent, not the
+    endpoint's defaults.
+    """
     section = systems_section(results(run={"models": MODELS}), folder)
     assert section is not None
     (system,) = section.parts
@@ -71,13 +85,18 @@ def test_prompts_stand_verbatim_and_once(folder):
     section = prompts_section(results(), folder)
     assert section is not None
     shown = [part for part in section.parts if isinstance(part, Dialogue)]
-    assert [one.turns for one in shown] == [(("template reference", TEMPLATE),), (("system prompt", "You are terse."),)]
+    assert [one.turns for one in shown] == [
+        (("template reference", TEMPLATE),),
+        (("system prompt", "You are terse."),),
+    ]
     assert {one.about for one in shown} == {"t.py::one, t.py::two"}
     assert TEMPLATE in "".join(Page(write_html(folder).read_text("utf-8")).words)
 
 
 def test_heads_of_logs_are_those_of_the_manifest(folder):
-    """None of a run that is not closed, or whose manifest is damaged: whoever verifies the run is told."""
+    """None of a run that is not closed, or whose manifest is damaged: whoever verifies the run is
+    told.
+    """
     assert records_section(results(), folder) is None
     logs = {"trials.jsonl": {"records": 964, "head": "ab" * 32, "sha256": "cd" * 32}}
     (folder / "manifest.json").write_text(json.dumps({"logs": logs}))
@@ -90,19 +109,36 @@ def test_heads_of_logs_are_those_of_the_manifest(folder):
 
 
 def test_a_method_is_said_once(tmp_path):
-    """Each sentence with the findings that it is true of; a sentence does not end at an abbreviation."""
+    """Each sentence with the findings that it is true of; a sentence does not end at an
+    abbreviation.
+    """
     shared, own = "Compared by rank (Hazelwood v. United States, 1977).", "Corrected by Bonferroni."
     findings = [
-        disparity(explanation=f"FAIL.\n\nHow this was judged. {shared} {own}\n\nWhat would change the verdict: more."),
-        passing(explanation=f"PASS.\n\nHow this was judged. {shared}\n\nWhat would change the verdict: less."),
+        disparity(
+            explanation=f"FAIL.\n\nHow this was judged. {shared} {own}\n\nWhat would change the verdict: more."
+        ),
+        passing(
+            explanation=f"PASS.\n\nHow this was judged. {shared}\n\nWhat would change the verdict: less."
+        ),
     ]
-    tables = [part for part in method_section(results(*findings), tmp_path).parts if isinstance(part, Table)]
-    assert tables[0].rows == ((shared, "all findings"), (own, "sentiment by race_ethnicity (1 finding)"))
+    tables = [
+        part
+        for part in method_section(results(*findings), tmp_path).parts
+        if isinstance(part, Table)
+    ]
+    assert tables[0].rows == (
+        (shared, "all findings"),
+        (own, "sentiment by race_ethnicity (1 finding)"),
+    )
 
 
 def test_who_approved_stands_beside_what_was_approved(tmp_path):
     """A baseline with its file, its approver and the reason."""
-    approval = {"approved_by": "Jane Smith", "approved_by_source": "git", "approved_at": "2026-01-20"}
+    approval = {
+        "approved_by": "Jane Smith",
+        "approved_by_source": "git",
+        "approved_at": "2026-01-20",
+    }
     approved = {
         "file": "letters.json",
         "digest": "f" * 64,

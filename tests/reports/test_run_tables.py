@@ -1,4 +1,6 @@
-"""A run as tables: what was asked, what was read off it and what was concluded, from the run's folder alone."""
+"""A run as tables: what was asked, what was read off it and what was concluded, from the run's
+folder alone.
+"""
 
 from __future__ import annotations
 
@@ -69,14 +71,20 @@ def run(project: Path) -> RunTables:
 
 
 def test_a_row_a_trial_with_its_scores(run: RunTables) -> None:
-    """Two findings that read the same share a column; two that differ have one each, and none has the bare name."""
+    """Two findings that read the same share a column; two that differ have one each, and none has
+    the bare name.
+    """
     trials = run.trials
     assert len(trials) == TRIALS
     assert trials["key"].is_unique
     assert trials["word_count"].notna().all()
     assert trials["prompt"].str.startswith(("Letter for", "Note on")).all()
     long = [name for name in trials if name.startswith("long")]
-    ids = [run.results.ids[at] for at, finding in enumerate(run.results.findings) if finding.outcome == "long"]
+    ids = [
+        run.results.ids[at]
+        for at, finding in enumerate(run.results.findings)
+        if finding.outcome == "long"
+    ]
     assert long == [f"long [{one}]" for one in ids]
     assert trials[long[0]].all()
     assert not trials[long[1]].all()
@@ -122,7 +130,12 @@ def test_what_a_notebook_shows_of_it(run: RunTables) -> None:
 def test_csv_runs_no_formula(run: RunTables, tmp_path: Path) -> None:
     """F41: an apostrophe in front of what a spreadsheet would run, and numbers as they are."""
     written = run.to_csv(tmp_path / "tables")
-    assert [path.name for path in written] == ["trials.csv", "findings.csv", "groups.csv", "pairs.csv"]
+    assert [path.name for path in written] == [
+        "trials.csv",
+        "findings.csv",
+        "groups.csv",
+        "pairs.csv",
+    ]
     for path in written:
         with path.open(newline="", encoding="utf-8") as stream:
             head, *rows = csv.reader(stream)
@@ -138,7 +151,9 @@ def test_csv_runs_no_formula(run: RunTables, tmp_path: Path) -> None:
     assert pd.read_csv(written[3])["effect"].tolist() == pytest.approx(run.pairs["effect"].tolist())
 
 
-def test_a_command_writes_them(run: RunTables, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_writes_them(
+    run: RunTables, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     places = ["--csv", str(tmp_path / "csv"), "--parquet", str(tmp_path / "parquet")]
     assert main(["export", str(run.directory), *places]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -147,7 +162,9 @@ def test_a_command_writes_them(run: RunTables, tmp_path: Path, capsys: pytest.Ca
     assert len(lines) == 8
 
 
-def test_parquet_keeps_texts_and_types(run: RunTables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parquet_keeps_texts_and_types(
+    run: RunTables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     written = run.to_parquet(tmp_path)
     back = pd.read_parquet(written[0])
     assert list(back) == list(run.trials)
@@ -161,7 +178,9 @@ def test_parquet_keeps_texts_and_types(run: RunTables, tmp_path: Path, monkeypat
 
 
 def test_a_changed_record_is_found(run: RunTables, tmp_path: Path) -> None:
-    """In an archive, of which the records are all that there is, always; else unless nobody wants to know."""
+    """In an archive, of which the records are all that there is, always; else unless nobody wants
+    to know.
+    """
     whole, archive = tmp_path / "whole", tmp_path / "archive"
     for folder in (whole, archive):
         shutil.copytree(run.directory, folder)

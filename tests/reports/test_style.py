@@ -13,7 +13,9 @@ from pytest_fairness.reports.html import banners
 
 from .factories import results
 
-STYLE = (Path(pytest_fairness.reports.__file__).parent / "templates" / "style.css").read_text(encoding="utf-8")
+STYLE = (Path(pytest_fairness.reports.__file__).parent / "templates" / "style.css").read_text(
+    encoding="utf-8"
+)
 SCHEMES = ("light", "dark", "print", "print of a dark page")
 VERDICTS = ("fail", "flag", "inconclusive", "pass")
 
@@ -41,7 +43,9 @@ def _channels(colour: str) -> list[int]:
 def luminance(colour: str) -> float:
     """Relative luminance, as WCAG 2.2 defines it."""
     parts = [value / 255 for value in _channels(colour)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
@@ -52,7 +56,10 @@ def contrast(first: str, second: str) -> float:
 
 
 def over(above: str, below: str, opacity: float) -> str:
-    mixed = (round(a * opacity + b * (1 - opacity)) for a, b in zip(_channels(above), _channels(below), strict=True))
+    mixed = (
+        round(a * opacity + b * (1 - opacity))
+        for a, b in zip(_channels(above), _channels(below), strict=True)
+    )
     return "#" + "".join(f"{value:02x}" for value in mixed)
 
 
@@ -64,12 +71,14 @@ def test_the_measure_is_the_one_of_the_guideline():
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_words_can_be_read_on_everything_that_they_stand_on(scheme):
-    """WCAG 2.2 AA: 4.5 to 1, for small text, soft text, links, verdicts, banners, words inside bars and numbers on the
-    strongest tint of a matrix; 3 to 1 for every mark and line of a picture.
+    """WCAG 2.2 AA: 4.5 to 1, for small text, soft text, links, verdicts, banners, words inside bars
+    and numbers on the strongest tint of a matrix; 3 to 1 for every mark and line of a picture.
     """
     colour = _scheme(scheme)
     pairs = [*product(("ink", "soft", "accent", *VERDICTS), ("paper", "card")), ("ink", "band")]
-    pairs += [(verdict, f"{verdict}-soft") for verdict in VERDICTS] + [("simulated", "simulated-soft")]
+    pairs += [(verdict, f"{verdict}-soft") for verdict in VERDICTS] + [
+        ("simulated", "simulated-soft")
+    ]
     pairs += [("card", f"s{at}") for at in range(8)]
     bad = {pair: contrast(colour[pair[0]], colour[pair[1]]) for pair in pairs}
     assert {pair: found for pair, found in bad.items() if found < 4.5} == {}
@@ -93,7 +102,10 @@ def test_every_kind_of_banner_has_a_style():
     templates = Path(pytest_fairness.reports.__file__).parent / "templates"
     page = (templates / "page.html.j2").read_text(encoding="utf-8")
     everything = results(run={"notes": ["odd"], "session": {"alarms": [0]}}, missing=["t::absent"])
-    used = {*re.findall(r'class="banner (\w+)"', page), *(kind for kind, _, _ in banners(everything))}
+    used = {
+        *re.findall(r'class="banner (\w+)"', page),
+        *(kind for kind, _, _ in banners(everything)),
+    }
     assert used == {"note", "missing", "simulated", "replayed"}
     # A replay looks like the plain banner, which is its colour.
     assert {kind for kind in used - {"replayed"} if f".banner.{kind} {{" not in STYLE} == set()

@@ -11,17 +11,30 @@ from pytest_fairness.model import Verdict
 from pytest_fairness.reports.html import write_html
 from pytest_fairness.reports.outputs import markdown_text
 from pytest_fairness.reports.plain_text import summary_lines
-from pytest_fairness.reports.sections import Printed, Section, printed_lines, read_sections, table, write_sections
+from pytest_fairness.reports.sections import (
+    Printed,
+    Section,
+    printed_lines,
+    read_sections,
+    table,
+    write_sections,
+)
 
 from .factories import HOSTILE, disparity, results, run_folder
 from .page_reader import Page
 
-BLOCK = Printed(lines=("Letters", "=======", "  2 of 3 <b>pass</b>", HOSTILE, "::set-output name=x::y", "```"))
+BLOCK = Printed(
+    lines=("Letters", "=======", "  2 of 3 <b>pass</b>", HOSTILE, "::set-output name=x::y", "```")
+)
 
 
 def test_sections_stand_after_the_findings_table_and_before_the_cards(tmp_path: Path) -> None:
     folder = run_folder(tmp_path, results(disparity()), [])
-    rows = table("Categories", [("age", "98.0")], {"category": lambda one: one[0], "score": lambda one: one[1]})
+    rows = table(
+        "Categories",
+        [("age", "98.0")],
+        {"category": lambda one: one[0], "score": lambda one: one[1]},
+    )
     write_sections(
         folder,
         "letters",

@@ -9,7 +9,15 @@ from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports.escaping import columns_of
 from pytest_fairness.reports.heat_maps import heat_maps
 from pytest_fairness.reports.sections import Entry
-from pytest_fairness.reports.trend import MOST_TRENDS, ReadRuns, chart, read_runs, trend_page, trend_text, trends
+from pytest_fairness.reports.trend import (
+    MOST_TRENDS,
+    ReadRuns,
+    chart,
+    read_runs,
+    trend_page,
+    trend_text,
+    trends,
+)
 
 from .factories import HOSTILE, baseline, disparity, four_fifths, pair, passing, results, run_folder
 from .page_reader import Page
@@ -17,12 +25,18 @@ from .page_reader import Page
 
 def run(number: int, *findings: Finding, model: str = "gpt-4o-0613", **changes):
     models = [{"endpoint": "gpt-4o", "asked": "gpt-4o", "answered": {model: 800}}]
-    about = {"id": f"2026-02-28-00{number}", "started": f"2026-02-28T1{number}:00:00+00:00", "models": models}
+    about = {
+        "id": f"2026-02-28-00{number}",
+        "started": f"2026-02-28T1{number}:00:00+00:00",
+        "models": models,
+    }
     return results(*findings, run=about | changes)
 
 
 def runs() -> tuple:
-    """Three runs: a FAIL that was a PASS, with another model; four fifths and a baseline in the last alone."""
+    """Three runs: a FAIL that was a PASS, with another model; four fifths and a baseline in the
+    last alone.
+    """
     calm = disparity(verdict=Verdict.PASS, pairs=(pair("white", "black", Verdict.PASS, 0.1),))
     other = passing(protected_class="gender")
     return (
@@ -33,7 +47,9 @@ def runs() -> tuple:
 
 
 def test_a_finding_is_followed_by_its_id_on_the_pair_that_decides_now():
-    """The worst of the latest run first; a run that did not make it is a gap; each with the model that answered."""
+    """The worst of the latest run first; a run that did not make it is a gap; each with the model
+    that answered.
+    """
     found = trends(runs())
     first = found[0]
     assert (first.latest.verdict, first.measure) == (Verdict.FAIL, "white – black, effect d")
@@ -44,7 +60,9 @@ def test_a_finding_is_followed_by_its_id_on_the_pair_that_decides_now():
     ]
     # What the latest run does not make stands last, with what it was.
     assert found[-1].about == "word_count by gender, gpt-4o"
-    measures = {one.latest.assertion: (one.measure, one.points[-1].value()[0]) for one in found[:-1]}
+    measures = {
+        one.latest.assertion: (one.measure, one.points[-1].value()[0]) for one in found[:-1]
+    }
     assert measures["four_fifths"] == ("white – black, impact ratio", 0.668)
     assert measures["baseline"] == ("age: the score now", 88.1)
     drawn = chart(first)
@@ -53,9 +71,13 @@ def test_a_finding_is_followed_by_its_id_on_the_pair_that_decides_now():
 
 
 def test_runs_that_cannot_be_read_are_named(tmp_path: Path):
-    """Beside the others, which stand in the order of their start; whatever names they have, the text stays inert."""
+    """Beside the others, which stand in the order of their start; whatever names they have, the
+    text stays inert.
+    """
     hostile = run(4, disparity(test_id=HOSTILE, model_endpoint=HOSTILE, outcome=HOSTILE))
-    folders = [run_folder(tmp_path / str(one.run["id"]), one) for one in (*reversed(runs()), hostile)]
+    folders = [
+        run_folder(tmp_path / str(one.run["id"]), one) for one in (*reversed(runs()), hostile)
+    ]
     (tmp_path / "2026-02-28-009").mkdir()
     read = read_runs([*folders, tmp_path / "2026-02-28-009"])
     assert [results.run["id"][-1] for results in read.runs] == ["1", "2", "3", "4"]
@@ -68,7 +90,9 @@ def test_runs_that_cannot_be_read_are_named(tmp_path: Path):
     assert "1 run cannot be read." in page.text
     assert "2026-02-28-009: " in page.text
     assert len([svg for svg in page.all("svg") if "role" in svg]) == len(trends(read.runs))
-    many = ReadRuns((run(1, *(disparity(test_id=f"t::{at}") for at in range(MOST_TRENDS + 1))),), ())
+    many = ReadRuns(
+        (run(1, *(disparity(test_id=f"t::{at}") for at in range(MOST_TRENDS + 1))),), ()
+    )
     shown = Page(trend_page(many))
     assert f"Below are the worst {MOST_TRENDS}; pytest-fairness trend prints all." in shown.text
     assert len(shown.all("article")) == MOST_TRENDS
@@ -91,12 +115,21 @@ def test_the_command_ends_with_1_where_a_run_cannot_be_read(tmp_path: Path, caps
 
 
 def test_heat_maps_show_the_worst_verdict_by_what_was_tested():
-    """Only where there is more than one cell; what was not tested is not coloured; over runs, in how many of them."""
+    """Only where there is more than one cell; what was not tested is not coloured; over runs, in
+    how many of them.
+    """
     assert heat_maps([run(1, disparity())]) == ()
-    findings = (disparity(), passing(), passing(protected_class="race_ethnicity"), passing(model_endpoint="other"))
+    findings = (
+        disparity(),
+        passing(),
+        passing(protected_class="race_ethnicity"),
+        passing(model_endpoint="other"),
+    )
     (heat,) = heat_maps([run(1, *findings)])
     assert heat.head == ("Model", "race_ethnicity", "gender")
-    large, small = (f"largest |d| {abs(finding.pairs[0].effect):.2f}" for finding in (disparity(), passing()))
+    large, small = (
+        f"largest |d| {abs(finding.pairs[0].effect):.2f}" for finding in (disparity(), passing())
+    )
     assert large > small
     fail = Entry(verdict=Verdict.FAIL, small=("1 finding", large))
     passed = Entry(verdict=Verdict.PASS, small=("1 finding", small))
@@ -105,8 +138,13 @@ def test_heat_maps_show_the_worst_verdict_by_what_was_tested():
     # As severe as it is in either: a verdict says less than how far the groups are apart.
     tiers = (disparity(tier=1), passing(tier=2, protected_class="race_ethnicity"))
     (heat,) = heat_maps([run(1, *tiers)])
-    assert heat.caption.startswith("The worst verdict of each module in each tier, and the largest effect")
-    assert (heat.head, heat.rows) == (("Module", "tier 1", "tier 2"), (("test_names", fail, passed),))
+    assert heat.caption.startswith(
+        "The worst verdict of each module in each tier, and the largest effect"
+    )
+    assert (heat.head, heat.rows) == (
+        ("Module", "tier 1", "tier 2"),
+        (("test_names", fail, passed),),
+    )
     (heat,) = heat_maps([run(1, *tiers), run(2, tiers[1])])
     assert "in each tier over 2 runs" in heat.caption
     assert heat.rows[0][1:] == (

@@ -1,4 +1,6 @@
-"""Every way to tamper with a run that we can think of is found, also by whoever makes hashes and sums anew."""
+"""Every way to tamper with a run that we can think of is found, also by whoever makes hashes and
+sums anew.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +91,9 @@ MITIGATED = """
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project under git whose baseline was approved twice, with a run that every analysis has judged."""
+    """A project under git whose baseline was approved twice, with a run that every analysis has
+    judged.
+    """
     folder = tmp_path_factory.mktemp("project")
     (folder / "test_it.py").write_text(SUITE, encoding="utf-8")
     (folder / "endpoints.yaml").write_text(BIASED, encoding="utf-8")
@@ -141,8 +145,12 @@ def problems(path: Path) -> str:
     return "\n".join(found.problems)
 
 
-def test_an_honest_run_verifies(whole: Path, bundle: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a run, a file and a folder; every finding is derived, and the same inputs give the same bytes."""
+def test_an_honest_run_verifies(
+    whole: Path, bundle: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a run, a file and a folder; every finding is derived, and the same inputs give the same
+    bytes.
+    """
     monkeypatch.chdir(project)
     for path in (whole, bundle):
         found = verify(path)
@@ -157,7 +165,12 @@ def test_an_honest_run_verifies(whole: Path, bundle: Path, project: Path, monkey
 
 
 def test_the_commands(
-    whole: Path, bundle: Path, folder: Path, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    whole: Path,
+    bundle: Path,
+    folder: Path,
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Any,
 ) -> None:
     monkeypatch.chdir(project)
     monkeypatch.setattr(progress, "_EVERY", {False: 0.0})  # else a line every 15 s
@@ -191,7 +204,9 @@ def test_the_commands(
 def test_the_log_is_read_as_often_whatever_the_findings(
     whole: Path, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Looking up the replies of each finding in the exported file took most of the time, and grew with its square."""
+    """Looking up the replies of each finding in the exported file took most of the time, and grew
+    with its square.
+    """
     opened: list[Path] = []
     real = Path.open
 
@@ -221,13 +236,22 @@ def test_the_index_leads_to_everything(folder: Path) -> None:
     history = (folder / "baselines" / "history.csv").read_text().splitlines()
     assert [line.split(",")[8] for line in history[1:]] == ["first", "a biased model"]
     assert len(list(folder.glob("baselines/*/*.json"))) == 2
-    assert "](" not in (folder / "methodology" / "verdicts.md").read_text(encoding="utf-8").replace("](https", "")
+    assert "](" not in (folder / "methodology" / "verdicts.md").read_text(encoding="utf-8").replace(
+        "](https", ""
+    )
 
 
 def test_justifications_stand_in_the_index(tmp_path: Path) -> None:
     """Also one that is hostile; a mitigation leads to the report."""
-    reason = {"reason": "<i>small</i>", "approver": "Ann", "date": "2026-01-31", "expiry": "2026-07-31"}
-    flag = Finding(assertion="no_disparity", verdict=Verdict.FLAG, sentence="FLAG: a", justification=reason)
+    reason = {
+        "reason": "<i>small</i>",
+        "approver": "Ann",
+        "date": "2026-01-31",
+        "expiry": "2026-07-31",
+    }
+    flag = Finding(
+        assertion="no_disparity", verdict=Verdict.FLAG, sentence="FLAG: a", justification=reason
+    )
     results = RunResults(run={"id": "2026-02-28-001", "versions": {}}, findings=(flag,))
     page = render(bundle_page(results, tmp_path, {"report.html": "x"}), results.run)
     assert "&lt;i&gt;small&lt;/i&gt;" in page
@@ -364,9 +388,17 @@ def test_the_log_edited(folder: Path) -> None:
     """Trials, endpoints and judgements, each in another way, and all hashes made anew."""
     edits: list[tuple[Callable[[Any], bool], Callable[[Any], Any], str]] = [
         (number(0, "trial"), worse, "reply 1 is not what the attempt brought"),
-        (number(1, "trial"), lambda one: one["cell"].update(turns=["Praise."]), "not what its key was made of"),
+        (
+            number(1, "trial"),
+            lambda one: one["cell"].update(turns=["Praise."]),
+            "not what its key was made of",
+        ),
         (number(2, "trial"), lambda one: one.update(repetition=9), "not what its key was made of"),
-        (number(3, "trial"), lambda one: one["cell"]["groups"].update(race_ethnicity="asian"), "has 'asian'"),
+        (
+            number(3, "trial"),
+            lambda one: one["cell"]["groups"].update(race_ethnicity="asian"),
+            "has 'asian'",
+        ),
         (number(4, "trial"), lambda one: one.clear(), "a trial that the log does not have"),
         (number(0, TYPE), lambda one: one.clear(), "the log does not say what it was judged from"),
         (
@@ -390,7 +422,9 @@ def test_the_log_edited(folder: Path) -> None:
 
 def test_an_endpoint_edited(folder: Path) -> None:
     chosen = number(0, "engine")
-    relogged(folder, lambda one: one["endpoint"]["identity"].update(bias={}) if chosen(one) else None)
+    relogged(
+        folder, lambda one: one["endpoint"]["identity"].update(bias={}) if chosen(one) else None
+    )
     assert "the identity of an endpoint was changed" in problems(folder)
 
 
@@ -415,7 +449,10 @@ def test_a_reply_edited_wherever_it_stands(folder: Path) -> None:
     ("body", "same"),
     [
         ('{"choices": [{"message": {"content": "two words"}}]}', True),
-        ('{"content": [{"type": "text", "text": "two "}, {"type": "text", "text": "words"}]}', True),
+        (
+            '{"content": [{"type": "text", "text": "two "}, {"type": "text", "text": "words"}]}',
+            True,
+        ),
         ('{"choices": [{"message": {"content": "two other words"}}]}', False),
         ("data: two words", True),
         ("[" * 10, False),
@@ -446,7 +483,9 @@ def test_what_is_made_of_it_edited(folder: Path) -> None:
     """Also a file that nothing makes."""
     names = ["index.html", "justifications.csv", "report.html", "statistics/groups.csv"]
     for name in names:
-        (folder / name).write_text((folder / name).read_text(encoding="utf-8") + "PASS", encoding="utf-8")
+        (folder / name).write_text(
+            (folder / name).read_text(encoding="utf-8") + "PASS", encoding="utf-8"
+        )
     (folder / "certificate.pdf").write_text("certified")
     resummed(folder)
     wrong = [f"{name} is not what the recorded files make of it" for name in names]
@@ -454,7 +493,9 @@ def test_what_is_made_of_it_edited(folder: Path) -> None:
 
 
 def test_an_approved_baseline_exchanged(folder: Path) -> None:
-    """Without the document that it was compared with, the verdict is no longer derived, and that is said."""
+    """Without the document that it was compared with, the verdict is no longer derived, and that is
+    said.
+    """
     for path in folder.glob("baselines/*/002*.json"):
         path.unlink()
     resummed(folder)

@@ -1,8 +1,9 @@
-"""A process that asks, for the tests that stop, kill and race processes: ``python -m tests.runs.child OPTIONS``.
+"""A process that asks, for the tests that stop, kill and race processes: ``python -m
+tests.runs.child OPTIONS``.
 
-The options are JSON. It prints ``asking`` before the first request, and at the end the statuses of its trials as JSON.
-``die`` names the point at which it kills itself: ``before-send``, ``after-send``, ``before-append``, ``mid-append``,
-``after-append``, each at the *at*-th occasion.
+The options are JSON. It prints ``asking`` before the first request, and at the end the statuses of
+its trials as JSON. ``die`` names the point at which it kills itself: ``before-send``,
+``after-send``, ``before-append``, ``mid-append``, ``after-append``, each at the *at*-th occasion.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ def main() -> int:
         for number, one in enumerate(plan(options.count))
     ]
     price = Price(input_per_million=1.0, output_per_million=10.0)
-    endpoint = Scripted(answer, delay=options.delay, ledger=Path(options.ledger), price=price, max_tokens=20)
+    endpoint = Scripted(
+        answer, delay=options.delay, ledger=Path(options.ledger), price=price, max_tokens=20
+    )
     store = open_store(Path(options.root), "token", writer=options.writer)
     with store, Engine(endpoint, store, **{"concurrency": 4, **given}) as engine:
         return ask_and_print(engine, planned)

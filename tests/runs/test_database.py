@@ -1,4 +1,6 @@
-"""The database: what was waited for is there, word for word; what was damaged is named, and nothing is skipped."""
+"""The database: what was waited for is there, word for word; what was damaged is named, and nothing
+is skipped.
+"""
 
 from __future__ import annotations
 
@@ -53,11 +55,13 @@ def texts_of(directory: Path) -> list[str]:
 # ------------------------------------------------------------ word for word
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
 @given(st.lists(ANY_TEXT, min_size=1, max_size=5))
 def test_any_text_comes_back_exactly(root: Path, texts: list[str]) -> None:
-    """Lone surrogates, NUL, line separators: a record is ASCII in the database and one line in its export, and the text
-    in it is the text that was."""
+    """Lone surrogates, NUL, line separators: a record is ASCII in the database and one line in its
+    export, and the text in it is the text that was."""
     directory = written(root, *texts, token=repr(texts))
     assert texts_of(directory)[-len(texts) :] == texts
     data = (archived(directory) / "trials.jsonl").read_bytes()
@@ -66,8 +70,8 @@ def test_any_text_comes_back_exactly(root: Path, texts: list[str]) -> None:
 
 
 def test_a_run_is_its_owners_alone_and_only_grows(store: RunStore) -> None:
-    """Also the files that SQLite puts beside the database while it is open. What cannot be written is refused before a
-    byte of it is."""
+    """Also the files that SQLite puts beside the database while it is open. What cannot be written
+    is refused before a byte of it is."""
     note(store, "one")
     files = [path for path in store.directory.rglob("*") if path.is_file()]
     assert {path.name for path in files} >= {"run.sqlite3", "run.sqlite3-wal", "run.sqlite3-shm"}
@@ -80,13 +84,17 @@ def test_a_run_is_its_owners_alone_and_only_grows(store: RunStore) -> None:
     assert texts_of(store.directory) == ["one", "two"]
 
 
-def test_records_are_committed_in_groups_and_unbidden(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When records come fast one commit serves many; whoever flushes has all that was before; and the last are on the
-    disk within a moment although nobody waits."""
+def test_records_are_committed_in_groups_and_unbidden(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When records come fast one commit serves many; whoever flushes has all that was before; and
+    the last are on the disk within a moment although nobody waits."""
     commits: list[int] = []
     settle = store.database._settle  # type: ignore[attr-defined]
     monkeypatch.setattr(
-        store.database, "_settle", lambda group, *rest: commits.append(len(group)) or settle(group, *rest)
+        store.database,
+        "_settle",
+        lambda group, *rest: commits.append(len(group)) or settle(group, *rest),
     )
     note(store, *map(str, range(3000)))
     assert len(records(store.directory, "note")) == 3000
@@ -99,21 +107,36 @@ def test_records_are_committed_in_groups_and_unbidden(store: RunStore, monkeypat
 
 
 def test_ordinary_tools_read_what_is_exported_for_them(root: Path, tmp_path: Path) -> None:
-    """By columns, of each trial the record that counts, in a file of its owner's alone; another is left as it is."""
+    """By columns, of each trial the record that counts, in a file of its owner's alone; another is
+    left as it is.
+    """
     with open_store(root, "t") as store:
         for status, replies in (("unknown", []), ("answered", ["first", "last \ud800"])):
             cell = {"id": "c", "template": "t", "groups": {"gender": "female"}, "name": "Ada"}
-            store.append({"type": "trial", "key": KEY, "status": status, "cell": cell, "replies": replies, "cost": 0.5})
-        store.append({"type": "attempt", "key": KEY, "status": "answered", "wire": {"status_code": 200}})
+            store.append(
+                {
+                    "type": "trial",
+                    "key": KEY,
+                    "status": status,
+                    "cell": cell,
+                    "replies": replies,
+                    "cost": 0.5,
+                }
+            )
+        store.append(
+            {"type": "attempt", "key": KEY, "status": "answered", "wire": {"status_code": 200}}
+        )
     path = tmp_path / "tables.sqlite3"
     command = ["export", str(store.directory), "--sqlite", str(path)]
     assert main(command) == 0
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT status, template, groups, name, cost FROM trials").fetchall() == [
-            ("answered", "t", '{"gender":"female"}', "Ada", 0.5)
+        assert connection.execute(
+            "SELECT status, template, groups, name, cost FROM trials"
+        ).fetchall() == [("answered", "t", '{"gender":"female"}', "Ada", 0.5)]
+        assert connection.execute("SELECT status, status_code FROM attempts").fetchall() == [
+            ("answered", 200)
         ]
-        assert connection.execute("SELECT status, status_code FROM attempts").fetchall() == [("answered", 200)]
         ((reply, record),) = connection.execute("SELECT reply, record FROM trials").fetchall()
         assert (reply, json.loads(record)["replies"]) == ("last \\ud800", ["first", "last \ud800"])
     assert main(command) == 2
@@ -137,14 +160,16 @@ def test_ordinary_tools_read_what_is_exported_for_them(root: Path, tmp_path: Pat
 def test_a_database_that_cannot_be_written_any_more_is_noticed(
     root: Path, monkeypatch: pytest.MonkeyPatch, deed: str, suffix: str
 ) -> None:
-    """Writing on into a file that has no name any more, or into a log of changes that was cut, would lose everything
-    paid for; a lock is waited for."""
+    """Writing on into a file that has no name any more, or into a log of changes that was cut,
+    would lose everything paid for; a lock is waited for."""
     monkeypatch.setattr(database, "_PATIENCE", 0.2)
     store = open_store(root, "t")
     path = store.directory / "run.sqlite3"
     with contextlib.ExitStack() as stack:
         if deed == "held by another program":
-            other = stack.enter_context(contextlib.closing(sqlite3.connect(path, isolation_level=None)))
+            other = stack.enter_context(
+                contextlib.closing(sqlite3.connect(path, isolation_level=None))
+            )
             other.execute("BEGIN IMMEDIATE")
             error = r"cannot be locked .* close the program that has it open"
         else:
@@ -166,7 +191,9 @@ def test_a_database_that_cannot_be_written_any_more_is_noticed(
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_writes_nothing(store: RunStore) -> None:
-    """Its parent's connection is none of its own: the error says to open the run anew, and nothing hangs."""
+    """Its parent's connection is none of its own: the error says to open the run anew, and nothing
+    hangs.
+    """
     child = os.fork()
     if child == 0:
         try:
@@ -182,13 +209,20 @@ def test_a_forked_child_writes_nothing(store: RunStore) -> None:
 
 
 def test_a_run_of_another_form_is_refused_in_one_message(root: Path) -> None:
-    """By whoever reads, continues or salvages it; with what can be read all the same, where it was exported."""
+    """By whoever reads, continues or salvages it; with what can be read all the same, where it was
+    exported.
+    """
     directory = written(root, "one")
     edit(directory, "PRAGMA user_version = 2")
-    for way_on in ("$", "; or read a copy of its folder without run.sqlite3, as its exported records are beside it$"):
+    for way_on in (
+        "$",
+        "; or read a copy of its folder without run.sqlite3, as its exported records are beside "
+        "it$",
+    ):
         for opened in (RunReader.open, RunStore.open, lambda run: salvage(run, root)):
             with pytest.raises(
-                StoreError, match=rf"another version .*form 2, here 3\): read it with that version{way_on}"
+                StoreError,
+                match=rf"another version .*form 2, here 3\): read it with that version{way_on}",
             ):
                 opened(directory)
         (directory / "trials.jsonl").touch()
@@ -196,11 +230,16 @@ def test_a_run_of_another_form_is_refused_in_one_message(root: Path) -> None:
 
 # ------------------------------------------------------------ each text once
 
-WORDS = "the candidate brings solid experience, works carefully, and is recommended without reserve to whoever asks"
+WORDS = (
+    "the candidate brings solid experience, works carefully, and is recommended without reserve to "
+    "whoever asks"
+)
 
 
 def test_a_trial_of_a_hundred_words_takes_two_kilobytes(root: Path) -> None:
-    """Of its own words, with the headers of a provider, its request, and all that the run keeps beside it."""
+    """Of its own words, with the headers of a provider, its request, and all that the run keeps
+    beside it.
+    """
     chosen = random.Random(0)
     headers = {f"x-header-{number}": "value " * 8 for number in range(12)}
     with open_store(root, "t") as store:
@@ -215,7 +254,15 @@ def test_a_trial_of_a_hundred_words_takes_two_kilobytes(root: Path) -> None:
             store.append({"type": "sent", "key": key})
             store.append({"type": "attempt", "key": key, "text": reply, "wire": wire})
             cell = {"id": f"c{number}", "turns": [prompt], "groups": {"gender": "female"}}
-            store.append({"type": "trial", "key": key, "status": "answered", "cell": cell, "replies": [reply]})
+            store.append(
+                {
+                    "type": "trial",
+                    "key": key,
+                    "status": "answered",
+                    "cell": cell,
+                    "replies": [reply],
+                }
+            )
     assert (store.directory / "run.sqlite3").stat().st_size <= 200 * 2000
     with RunStore.open(store.directory) as again:
         assert len(again) == 200
@@ -223,9 +270,16 @@ def test_a_trial_of_a_hundred_words_takes_two_kilobytes(root: Path) -> None:
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(["sent", "attempt", "trial"]), st.integers(0, 3), ANY_TEXT), max_size=30))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["sent", "attempt", "trial"]), st.integers(0, 3), ANY_TEXT),
+        max_size=30,
+    )
+)
 def test_what_is_packed_is_unpacked(rows: list[tuple[str, int, str]]) -> None:
-    """Whatever was before it, of whichever type and trial, also far longer than what the format can look back to."""
+    """Whatever was before it, of whichever type and trial, also far longer than what the format can
+    look back to.
+    """
     texts = [
         encode_record({"type": kind, "key": f"{key:064x}", "text": text * (1 + 4000 * (key == 3))})
         for kind, key, text in rows
@@ -238,7 +292,9 @@ def test_what_is_packed_is_unpacked(rows: list[tuple[str, int, str]]) -> None:
         assert [unpacker.text(row) for row in connection.execute(rows_of)] == texts[::-1]
 
 
-def test_a_record_that_unpacks_to_more_than_can_be_meant_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_that_unpacks_to_more_than_can_be_meant_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(packing, "_LONGEST", 1000)
     with contextlib.closing(sqlite3.connect("")) as connection:
         row = Packer("main").pack(encode_record({"type": "note", "text": "a" * 2000}))
@@ -250,23 +306,39 @@ def test_a_record_that_unpacks_to_more_than_can_be_meant_is_refused(monkeypatch:
 
 DAMAGES = {
     "another key": (f"UPDATE records SET key = x'{KEY}' WHERE number = 3", "its hash does not fit"),
-    "another base": ("UPDATE records SET bases = '2' WHERE number = 3", "its hash does not fit|cannot be unpacked"),
+    "another base": (
+        "UPDATE records SET bases = '2' WHERE number = 3",
+        "its hash does not fit|cannot be unpacked",
+    ),
     "a base after it": ("UPDATE records SET bases = '-1' WHERE number = 3", "cannot be unpacked"),
-    "another text": ("UPDATE records SET body = (SELECT body FROM records WHERE number = 4) WHERE number = 3", "hash"),
+    "another text": (
+        "UPDATE records SET body = (SELECT body FROM records WHERE number = 4) WHERE number = 3",
+        "hash",
+    ),
     "a text cut short": (
         "UPDATE records SET body = substr(body, 1, length(body) - 1) WHERE number = 3",
         "cannot be unpacked",
     ),
     "removed": ("DELETE FROM records WHERE number = 3", "does not follow the one before"),
     "moved": ("UPDATE records SET id = id + 10 WHERE number = 3", "does not follow the one before"),
-    "renumbered": ("UPDATE records SET number = 30 WHERE number = 3", "does not follow the one before"),
+    "renumbered": (
+        "UPDATE records SET number = 30 WHERE number = 3",
+        "does not follow the one before",
+    ),
     "doubled": (
-        "INSERT INTO records SELECT 99, writer, 5, type, key, status, hash, bases, body FROM records WHERE number = 3",
+        "INSERT INTO records SELECT 99, writer, 5, type, key, status, hash, bases, body FROM "
+        "records WHERE number = 3",
         "its hash does not fit",
     ),
-    "foreign": ("INSERT INTO records VALUES (99, 'main', 5, 'x', NULL, NULL, x'00', NULL, x'0300')", "does not fit"),
+    "foreign": (
+        "INSERT INTO records VALUES (99, 'main', 5, 'x', NULL, NULL, x'00', NULL, x'0300')",
+        "does not fit",
+    ),
     "another type": ("UPDATE records SET type = 'trial' WHERE number = 3", "columns are not those"),
-    "a trigger": ("CREATE TRIGGER t AFTER INSERT ON records BEGIN DELETE FROM records; END", "tables are not those"),
+    "a trigger": (
+        "CREATE TRIGGER t AFTER INSERT ON records BEGIN DELETE FROM records; END",
+        "tables are not those",
+    ),
     "another view": ("DROP VIEW trials", "tables are not those"),
     "cut off": ("DELETE FROM records WHERE number = 4", "ends after 3 records, but had 4"),
 }
@@ -274,8 +346,8 @@ DAMAGES = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damage_is_named(root: Path, damage: str) -> None:
-    """Whatever was done to a record, reading and continuing stop there and say where; mended, all is as it was. That
-    the end is missing the chain alone cannot show: the manifest does."""
+    """Whatever was done to a record, reading and continuing stop there and say where; mended, all
+    is as it was. That the end is missing the chain alone cannot show: the manifest does."""
     directory = written(root, "one", "two", "three")
     statement, why = DAMAGES[damage]
     whole = (directory / "run.sqlite3").read_bytes()
@@ -288,10 +360,14 @@ def test_damage_is_named(root: Path, damage: str) -> None:
     RunStore.open(directory).close()
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
 @given(st.data())
 def test_no_changed_byte_goes_unnoticed(root: Path, data: st.DataObject) -> None:
-    """Any byte of the database turned into any other: an error, or nothing that is read has changed."""
+    """Any byte of the database turned into any other: an error, or nothing that is read has
+    changed.
+    """
     directory = next(iter(run_folders(root)), None) or written(root, "one", "two")
     path = directory / "run.sqlite3"
     whole, before = path.read_bytes(), records(directory)
@@ -309,13 +385,18 @@ def test_no_changed_byte_goes_unnoticed(root: Path, data: st.DataObject) -> None
 
 
 def test_a_crash_in_the_middle_of_a_commit_loses_that_commit_alone(root: Path) -> None:
-    """Cut at any byte of what was written last, the run is what was committed before, and is resumed from there."""
+    """Cut at any byte of what was written last, the run is what was committed before, and is
+    resumed from there.
+    """
     with open_store(root, "t") as store:
         note(store, "first")
         wal = store.directory / "run.sqlite3-wal"
         before = wal.stat().st_size
         note(store, "second")
-        files = {name: (store.directory / name).read_bytes() for name in ("run.sqlite3", "run.sqlite3-wal")}
+        files = {
+            name: (store.directory / name).read_bytes()
+            for name in ("run.sqlite3", "run.sqlite3-wal")
+        }
     for cut in range(before, len(files["run.sqlite3-wal"]), 397):
         directory = root / "2026-02-28-001"
         directory.mkdir()

@@ -1,4 +1,6 @@
-"""What a test asks, as the log keeps it: the same design is seen to be the same, and any change is named."""
+"""What a test asks, as the log keeps it: the same design is seen to be the same, and any change is
+named.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from pytest_fairness.runs.designs import PlannedTrial, RecordedDesign, changes, closest_changes, design_of
+from pytest_fairness.runs.designs import (
+    PlannedTrial,
+    RecordedDesign,
+    changes,
+    closest_changes,
+    design_of,
+)
 from pytest_fairness.runs.store import RunStore
 from tests.support.doubles import plan
 
@@ -39,10 +47,16 @@ def test_the_same_design_has_no_changes() -> None:
     ("changed", "why"),
     [
         (design(endpoint="claude"), "the endpoint was 'gpt', is 'claude'"),
-        (design(identity={**IDENTITY, "model": "gpt-5"}), "the endpoint's model was 'gpt-4o', is 'gpt-5'"),
+        (
+            design(identity={**IDENTITY, "model": "gpt-5"}),
+            "the endpoint's model was 'gpt-4o', is 'gpt-5'",
+        ),
         (design(parameters={"temperature": 0.0}), "the parameter temperature was 1.0, is 0.0"),
         (design(parameters={}), "the parameter temperature was 1.0, is not given"),
-        (design(templates={"t": "Tell about {name}."}), "the prompt: the text of template 't' changed"),
+        (
+            design(templates={"t": "Tell about {name}."}),
+            "the prompt: the text of template 't' changed",
+        ),
         (design(templates={"u": "Write about {name}."}), "the prompt: template 't' is absent"),
         (design(seed=7), "the seed was 0, is 7"),
         (design(plan(6)), "n: cells were 8, are 6"),
@@ -50,13 +64,18 @@ def test_the_same_design_has_no_changes() -> None:
             design(plan(8, groups={"race_ethnicity": "white"})),
             "the groups of race_ethnicity were asian, black, hispanic, white, are white",
         ),
-        (design(plan(8, turns=("Something else.",))), "the prompts: names, personas, context or signals changed"),
+        (
+            design(plan(8, turns=("Something else.",))),
+            "the prompts: names, personas, context or signals changed",
+        ),
         (design(plan(8, system="Be kind.")), "the prompt: the system prompt changed"),
     ],
     ids=lambda value: value.replace(" ", "-") if isinstance(value, str) else "",
 )
 def test_each_change_is_named(changed: RecordedDesign, why: str) -> None:
-    """A message names the field as its author knows it, both values where they are short, and nothing beside it."""
+    """A message names the field as its author knows it, both values where they are short, and
+    nothing beside it.
+    """
     assert changes(design(), changed)[0] == why
     assert len(changes(design(), changed)) == 1 + ("absent" in why)
 
@@ -67,7 +86,9 @@ def test_a_selection_is_not_held_against_all() -> None:
 
 
 def test_the_closest_design_is_compared() -> None:
-    """A test that asks two systems is held against its own record of each, and against no other test's."""
+    """A test that asks two systems is held against its own record of each, and against no other
+    test's.
+    """
     first, second = design(), design(endpoint="claude", identity={"model": "claude"})
     assert closest_changes([first, second], second) == []
     assert closest_changes([first, second], design(seed=1)) == ["the seed was 0, is 1"]

@@ -1,4 +1,6 @@
-"""What a finding was judged from is a record of the run: the same table, the same outcome, the same verdict."""
+"""What a finding was judged from is a record of the run: the same table, the same outcome, the same
+verdict.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ SUITE = """
 
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
 def test_every_finding_has_its_judgement(tmp_path: Path, workers: tuple[str, ...]) -> None:
-    (tmp_path / "test_it.py").write_text("\n".join(line[4:] for line in SUITE.splitlines()), encoding="utf-8")
+    (tmp_path / "test_it.py").write_text(
+        "\n".join(line[4:] for line in SUITE.splitlines()), encoding="utf-8"
+    )
     run_pytest(tmp_path, *workers)
     (run,) = (tmp_path / ".fairness" / "runs").glob("2*")
     results = json.loads((run / "findings.json").read_text(encoding="utf-8"))
@@ -54,7 +58,12 @@ def test_every_finding_has_its_judgement(tmp_path: Path, workers: tuple[str, ...
             frame = judgement.frame()
             assert judgement.outcome is not None
             assert judgement.outcome.name == finding["outcome"]
-            counted = frame[judgement.outcome.name].notna().groupby(frame[judgement.arguments["by"]]).sum()
+            counted = (
+                frame[judgement.outcome.name]
+                .notna()
+                .groupby(frame[judgement.arguments["by"]])
+                .sum()
+            )
             assert counted.to_dict() == finding["n_per_group"]
             if "key" in frame:
                 assert set(frame["key"]) <= keys

@@ -1,4 +1,6 @@
-"""The content key: the same for the same question, on any machine; another for anything that is asked otherwise."""
+"""The content key: the same for the same question, on any machine; another for anything that is
+asked otherwise.
+"""
 
 from __future__ import annotations
 
@@ -21,25 +23,37 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=40)  # lone su
 
 
 def test_the_key_never_changes() -> None:
-    """A key written down once: runs of an older version must still be found, by any Python on any machine, whatever its
-    locale and hash seed."""
+    """A key written down once: runs of an older version must still be found, by any Python on any
+    machine, whatever its locale and hash seed."""
     question = Cell(
-        id="x", template="t", turns=("Grüße, \ud800 Lakisha",), groups={"race": "black"}, system="Be brief."
+        id="x",
+        template="t",
+        turns=("Grüße, \ud800 Lakisha",),
+        groups={"race": "black"},
+        system="Be brief.",
     )
     script = (
         "from pytest_fairness.runs.keys import content_key\n"
         "from pytest_fairness.model import Cell\n"
-        f"print(content_key({IDENTITY!a}, {{'max_tokens': 5, 'temperature': 1.0}}, {question!a}, 2))"
+        f"print(content_key({IDENTITY!a}, {{'max_tokens': 5, 'temperature': 1.0}}, {question!a}, "
+        "2))"
     )
     environment = {**os.environ, "PYTHONHASHSEED": "2", "LC_ALL": "C", "PYTHONUTF8": "0"}
-    ran = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, check=True, text=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, check=True, text=True
+    )
     here = content_key(IDENTITY, {"temperature": 1.0, "max_tokens": 5}, question, 2)
-    assert here == ran.stdout.strip() == "0aebc0df00fc32f87a4c05a1e6c14bdc51aea8ff9109faa6a8ab988b210d75b8"
+    assert (
+        here
+        == ran.stdout.strip()
+        == "0aebc0df00fc32f87a4c05a1e6c14bdc51aea8ff9109faa6a8ab988b210d75b8"
+    )
 
 
 def test_what_is_asked_is_in_the_key_and_nothing_else() -> None:
-    """Turns, system prompt (an empty one is not none), arm, model, temperature (1 is not 1.0 to every provider) and
-    repetition each make another trial; what else a cell says does not: such tests share the reply."""
+    """Turns, system prompt (an empty one is not none), arm, model, temperature (1 is not 1.0 to
+    every provider) and repetition each make another trial; what else a cell says does not: such
+    tests share the reply."""
     changes = [
         {},
         {"turns": ("Write about candidate 0!",)},
@@ -49,9 +63,14 @@ def test_what_is_asked_is_in_the_key_and_nothing_else() -> None:
     ]
     keys = [content_key(IDENTITY, {}, cell(**change), 0) for change in changes]
     keys += [content_key(IDENTITY, {"temperature": degrees}, cell(), 0) for degrees in (1, 1.0)]
-    keys += [content_key({**IDENTITY, "model": "m-2"}, {}, cell(), 0), content_key(IDENTITY, {}, cell(), 1)]
+    keys += [
+        content_key({**IDENTITY, "model": "m-2"}, {}, cell(), 0),
+        content_key(IDENTITY, {}, cell(), 1),
+    ]
     assert len(set(keys)) == len(keys)
-    other = dataclasses.replace(cell(), id="another", name="N", groups={"gender": "female"}, context={"role": "x"})
+    other = dataclasses.replace(
+        cell(), id="another", name="N", groups={"gender": "female"}, context={"role": "x"}
+    )
     assert content_key(IDENTITY, {}, other, 0) == keys[0]
 
 

@@ -27,7 +27,9 @@ from tests.support.runs import archived, exported
 @settings(max_examples=15, deadline=None)
 def test_trials_are_dealt_evenly(count: int, whole: int, repetitions: int) -> None:
     """Each trial to one shard; the shards differ by one at the most, over all and in each group."""
-    planned = [replace(one, repetition=number) for one in plan(count) for number in range(repetitions)]
+    planned = [
+        replace(one, repetition=number) for one in plan(count) for number in range(repetitions)
+    ]
     deals = [Deal(planned, part, whole) for part in range(1, whole + 1)]
     mine = [[one for one in planned if deal.mine(one)] for deal in deals]
     assert sum(map(len, mine)) == len(planned)
@@ -38,8 +40,8 @@ def test_trials_are_dealt_evenly(count: int, whole: int, repetitions: int) -> No
 
 
 def test_the_deal_knows_no_order() -> None:
-    """Another order of tests, and a trial that several of them want: the same shard on every machine. One that no test
-    was known to want falls to one shard by what it asks."""
+    """Another order of tests, and a trial that several of them want: the same shard on every
+    machine. One that no test was known to want falls to one shard by what it asks."""
     planned = plan(40)
     shares = [
         {one.cell.id for one in planned if Deal(order, 2, 3).mine(one)}
@@ -53,10 +55,16 @@ def test_the_deal_knows_no_order() -> None:
 
 
 def shard(
-    root: Path, part: int, whole: int = 2, *, keep: bool = True, design: dict[str, Any] | None = None, **facts: Any
+    root: Path,
+    part: int,
+    whole: int = 2,
+    *,
+    keep: bool = True,
+    design: dict[str, Any] | None = None,
+    **facts: Any,
 ) -> Path:
-    """A finished run that asked its share of 10 trials, unless it is to *keep* all, with these facts in its manifest;
-    without those that are None."""
+    """A finished run that asked its share of 10 trials, unless it is to *keep* all, with these
+    facts in its manifest; without those that are None."""
     planned = plan(10)
     deal = Deal(planned, part, whole)
     endpoint = Scripted()
@@ -68,22 +76,33 @@ def shard(
         "versions": {"pytest-fairness": "1"},
     }
     with open_store(root / str(part), "a session") as store:
-        asks = {"test": "t.py::test", "tier": 2, "endpoint": "scripted", "identity": endpoint.identity()}
+        asks = {
+            "test": "t.py::test",
+            "tier": 2,
+            "endpoint": "scripted",
+            "identity": endpoint.identity(),
+        }
         asks |= {"parameters": {}, "templates": {"t": "text"}, **(design or {})}
         store.append(design_of(planned, **asks).to_record())
         with Engine(endpoint, store) as engine:
             engine.run([one for one in planned if deal.mine(one) or not keep])
-        store.finish(**{key: value for key, value in {**about, **facts}.items() if value is not None})
+        store.finish(
+            **{key: value for key, value in {**about, **facts}.items() if value is not None}
+        )
     return store.directory
 
 
 def test_a_merged_run_holds_every_log_as_it_was(tmp_path: Path) -> None:
-    """Byte for byte, with its heads in the manifest: what the shards' evidence was, the merged run's is."""
+    """Byte for byte, with its heads in the manifest: what the shards' evidence was, the merged
+    run's is.
+    """
     shards = [shard(tmp_path, part) for part in (1, 2)]
     merged = exported(merge(shards[::-1], tmp_path / "merged"))
     assert {path.name for path in merged.glob("*.jsonl")} == {"trials-s1.jsonl", "trials-s2.jsonl"}
     for number, directory in enumerate(shards, 1):
-        assert (merged / f"trials-s{number}.jsonl").read_bytes() == (exported(directory) / "trials.jsonl").read_bytes()
+        assert (merged / f"trials-s{number}.jsonl").read_bytes() == (
+            exported(directory) / "trials.jsonl"
+        ).read_bytes()
     assert Counter(trial.status for trial in RunReader.open(merged).finished()) == {"answered": 10}
     manifest = json.loads((merged / "manifest.json").read_text())
     assert [entry["shard"] for entry in manifest["merged_from"]] == ["1/2", "2/2"]
@@ -103,7 +122,10 @@ def test_a_merged_run_holds_every_log_as_it_was(tmp_path: Path) -> None:
         ({"shard": None}, "is no shard of a run"),
         ({"finished": None}, "did not come to its end: finish it with --fairness-resume=last"),
         ({"versions": {"pytest-fairness": "2"}}, "pytest-fairness '1' and '2'"),
-        ({"settings": {"endpoint": "scripted", "tier": "auto", "seed": 9}}, "cannot be merged: seed 0 and 9"),
+        (
+            {"settings": {"endpoint": "scripted", "tier": "auto", "seed": 9}},
+            "cannot be merged: seed 0 and 9",
+        ),
         (
             {"design": {"templates": {"t": "other"}}},
             "asked t.py::test differently: the prompt: the text of template 't'",
@@ -111,10 +133,24 @@ def test_a_merged_run_holds_every_log_as_it_was(tmp_path: Path) -> None:
         ({"design": {"test": "t.py::other"}}, "the test is in one of them alone"),
         ({"keep": False}, r"trials-s2.jsonl, line \d+: this trial is already in trials-s1.jsonl"),
     ],
-    ids=["twice", "another run", "no shard", "killed", "version", "seed", "prompt", "test", "same trial"],
+    ids=[
+        "twice",
+        "another run",
+        "no shard",
+        "killed",
+        "version",
+        "seed",
+        "prompt",
+        "test",
+        "same trial",
+    ],
 )
-def test_what_does_not_belong_together_is_refused(tmp_path: Path, other: dict[str, Any], why: str) -> None:
-    """Each difference is named, two answers to one trial are never reconciled, and no run is left behind."""
+def test_what_does_not_belong_together_is_refused(
+    tmp_path: Path, other: dict[str, Any], why: str
+) -> None:
+    """Each difference is named, two answers to one trial are never reconciled, and no run is left
+    behind.
+    """
     with pytest.raises((UsageError, StoreError), match=why):
         merge([shard(tmp_path, 1), shard(tmp_path, 2, **other)], tmp_path / "merged")
     assert not list((tmp_path / "merged").glob("2*"))

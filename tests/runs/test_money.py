@@ -29,12 +29,21 @@ def spent(store: RunStore) -> tuple[int, int]:
 
 
 def test_the_worst_case_counts_bytes_and_the_limit() -> None:
-    """Input: a token is at least a byte, with 16 for each message's frame; output: the parameter that limits it."""
+    """Input: a token is at least a byte, with 16 for each message's frame; output: the parameter
+    that limits it.
+    """
     messages = [Message("system", "é\ud800"), Message("user", "abc")]
-    assert worst_case(PRICE, messages, {"max_tokens": 100}) == (2 + 3 + 3 + 32) * 1000 + 100 * 10_000
-    assert worst_case(PRICE, messages, {"max_completion_tokens": 7, "n": 2}) == 40 * 1000 + 14 * 10_000
+    assert (
+        worst_case(PRICE, messages, {"max_tokens": 100}) == (2 + 3 + 3 + 32) * 1000 + 100 * 10_000
+    )
+    assert (
+        worst_case(PRICE, messages, {"max_completion_tokens": 7, "n": 2}) == 40 * 1000 + 14 * 10_000
+    )
     assert worst_case(PRICE, messages, {}) == 40 * 1000 + UNLIMITED_OUTPUT * 10_000
-    assert worst_case(PRICE, messages, {"max_tokens": "many", "n": -1}) == 40 * 1000 + UNLIMITED_OUTPUT * 10_000
+    assert (
+        worst_case(PRICE, messages, {"max_tokens": "many", "n": -1})
+        == 40 * 1000 + UNLIMITED_OUTPUT * 10_000
+    )
 
 
 def test_amounts_are_rounded_up_but_not_inflated() -> None:
@@ -46,21 +55,35 @@ def test_amounts_are_rounded_up_but_not_inflated() -> None:
     assert used(per_call, Usage(input_tokens=1, output_tokens=1), replied=True) == 2_000_000
 
 
-UNBELIEVABLE: list[tuple[Any, Any]] = [(None, None), (5, None), (-5, 5), (True, True), ("5", 5), (0, 0), (5.5, 1)]
+UNBELIEVABLE: list[tuple[Any, Any]] = [
+    (None, None),
+    (5, None),
+    (-5, 5),
+    (True, True),
+    ("5", 5),
+    (0, 0),
+    (5.5, 1),
+]
 
 
 def test_usage_that_cannot_be_believed_settles_at_the_worst_case(engine_for: EngineMaker) -> None:
-    """Missing, negative, of the wrong type, or nothing for a reply: never free, never below zero, flagged."""
+    """Missing, negative, of the wrong type, or nothing for a reply: never free, never below zero,
+    flagged.
+    """
     usages = [None, *(Usage(input_tokens=one, output_tokens=other) for one, other in UNBELIEVABLE)]
     assert {used(PRICE, usage, replied=True) for usage in usages} == {None}
     left = list(usages)
-    endpoint = Scripted(lambda request: Reply(text="yes", usage=left.pop()), price=PRICE, max_tokens=50)
+    endpoint = Scripted(
+        lambda request: Reply(text="yes", usage=left.pop()), price=PRICE, max_tokens=50
+    )
     engine = engine_for(endpoint, max_cost=1.0)
     trials = engine.run(plan(len(usages)))
     reserved = worst_case(PRICE, endpoint.requests[0].messages, {"max_tokens": 50})
     assert {trial.cost for trial in trials} == {dollars(reserved)}
     assert spent(engine.store) == (len(usages) * reserved, 0)
-    assert {*map(tuple, (one["flags"] for one in records(engine.store.directory, "trial")))} == {("usage_invalid",)}
+    assert {*map(tuple, (one["flags"] for one in records(engine.store.directory, "trial")))} == {
+        ("usage_invalid",)
+    }
 
 
 @pytest.mark.parametrize("evidence", [one for one in Evidence if one is not Evidence.AUTH])
@@ -68,10 +91,14 @@ def test_a_failure_costs_what_it_may_have_cost(engine_for: EngineMaker, evidence
     """Where money may have been spent the worst case is charged; where none was, none is."""
     endpoint = Scripted(failing(evidence), price=PRICE, max_tokens=50)
     engine = engine_for(endpoint, max_cost=1.0, max_attempts=1)
-    engine.own_lane.tried = True  # as after a first trial, without which no connection would be the end
+    engine.own_lane.tried = (
+        True  # as after a first trial, without which no connection would be the end
+    )
     trial = engine.run(plan(1))[0]
     charged = evidence in (Evidence.SERVER, Evidence.NO_RESPONSE, Evidence.PARTIAL)
-    expected = worst_case(PRICE, endpoint.requests[0].messages, {"max_tokens": 50}) if charged else 0
+    expected = (
+        worst_case(PRICE, endpoint.requests[0].messages, {"max_tokens": 50}) if charged else 0
+    )
     assert (trial.cost, spent(engine.store)) == (dollars(expected), (expected, 0))
 
 
@@ -85,10 +112,14 @@ def test_a_cap_is_an_amount(store: RunStore) -> None:
             store.budget(cap)
 
 
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
 @given(cap=st.floats(0.0, 0.03), seed=st.integers(0, 1000), limit=st.integers(1, 200))
 def test_the_cap_is_never_exceeded(root: Path, cap: float, seed: int, limit: int) -> None:
-    """With 64 under way, and whatever they use of what they may: paid + possible ≤ cap, at every moment."""
+    """With 64 under way, and whatever they use of what they may: paid + possible ≤ cap, at every
+    moment.
+    """
     generator = random.Random(seed)
     paid = 0.0
 
@@ -97,11 +128,16 @@ def test_the_cap_is_never_exceeded(root: Path, cap: float, seed: int, limit: int
             nonlocal paid
             self.requests.append(request)
             size = sum(len(message.content) for message in request.messages)
-            tokens = {"input_tokens": generator.randint(1, size), "output_tokens": generator.randint(1, limit)}
+            tokens = {
+                "input_tokens": generator.randint(1, size),
+                "output_tokens": generator.randint(1, limit),
+            }
             paid += PRICE.cost(**tokens)  # the provider bills on arrival
             await asyncio.sleep(generator.random() * 0.005)
             if generator.random() < 0.2:
-                raise AttemptError("cut", evidence=generator.choice([Evidence.NO_RESPONSE, Evidence.PARTIAL]))
+                raise AttemptError(
+                    "cut", evidence=generator.choice([Evidence.NO_RESPONSE, Evidence.PARTIAL])
+                )
             return Reply(text="x", usage=Usage(**tokens))
 
     endpoint = Billing(price=PRICE, max_tokens=limit)
@@ -117,8 +153,8 @@ def test_the_cap_is_never_exceeded(root: Path, cap: float, seed: int, limit: int
 
 
 def test_what_was_paid_for_before_the_cap_is_kept(root: Path) -> None:
-    """The error comes after everything under way is logged; with more money the run goes on from there, and a later
-    session on the folder, or another endpoint, finds what was spent."""
+    """The error comes after everything under way is logged; with more money the run goes on from
+    there, and a later session on the folder, or another endpoint, finds what was spent."""
     endpoint = Scripted(price=PRICE, max_tokens=10, delay=0.005)
     with open_store(root, "t") as store:
         with Engine(endpoint, store, concurrency=4, max_cost=0.001) as engine:
@@ -161,9 +197,13 @@ def test_a_reservation_that_nobody_waits_for_any_more_is_given_back(store: RunSt
 
 
 def test_calls_wait_for_room_instead_of_giving_up(engine_for: EngineMaker) -> None:
-    """Where the worst cases do not fit side by side, but what is really used does, all are asked, one by one."""
+    """Where the worst cases do not fit side by side, but what is really used does, all are asked,
+    one by one.
+    """
     usage = Usage(input_tokens=1, output_tokens=1)
-    endpoint = Scripted(lambda _: Reply(text="x", usage=usage), price=PRICE, max_tokens=1000, delay=0.002)
+    endpoint = Scripted(
+        lambda _: Reply(text="x", usage=usage), price=PRICE, max_tokens=1000, delay=0.002
+    )
     engine = engine_for(endpoint, max_cost=0.012, concurrency=8)
     assert {trial.status for trial in engine.run(plan(30))} == {Status.ANSWERED}
     assert endpoint.most == 1

@@ -1,4 +1,6 @@
-"""Processes on one run, killed and interrupted: nothing asked twice, nothing paid for lost, the rest unknown."""
+"""Processes on one run, killed and interrupted: nothing asked twice, nothing paid for lost, the
+rest unknown.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +36,16 @@ POINTS = {
 
 @pytest.mark.parametrize("point", POINTS)
 def test_killed_at_a_named_point_and_taken_up_again(runs: Runs, point: str) -> None:
-    """The next process asks what was never sent, goes on with what was answered, and leaves unknown what was
-    not."""
+    """The next process asks what was never sent, goes on with what was answered, and leaves unknown
+    what was not."""
     victim = runs.start(die=point, at=5, concurrency=1, turns=2)
     victim.communicate(timeout=30)
     assert victim.returncode == -signal.SIGKILL
     assert runs.finish(runs.start(concurrency=4, turns=2)) == POINTS[point]
     assert set(billed(runs.ledger).values()) == {1}
-    answered = [trial for trial in read_trials(runs.directory).values() if trial.status is Status.ANSWERED]
+    answered = [
+        trial for trial in read_trials(runs.directory).values() if trial.status is Status.ANSWERED
+    ]
     assert {len(trial.replies) for trial in answered} == {2}
     with RunStore.open(runs.directory, writer="reader") as store:
         assert sum(store.budget(None).account()) >= billed(runs.ledger).total() * COST
@@ -51,7 +55,9 @@ def test_killed_at_a_named_point_and_taken_up_again(runs: Runs, point: str) -> N
 
 
 def test_what_does_not_end_in_time_after_an_interrupt_is_unknown(runs: Runs) -> None:
-    """A call that hangs cannot hold up the end; it is on record as sent and interrupted. The first goes alone."""
+    """A call that hangs cannot hold up the end; it is on record as sent and interrupted. The first
+    goes alone.
+    """
     child = runs.start(count=50, delay=60, concurrency=3, grace=0.2)
     while billed(runs.ledger).total() < 1:
         time.sleep(0.01)
@@ -59,7 +65,9 @@ def test_what_does_not_end_in_time_after_an_interrupt_is_unknown(runs: Runs) -> 
     child.communicate(timeout=50)  # the calls would take sixty seconds
     trials = read_trials(runs.directory)
     assert [trial.status for trial in trials.values()] == [Status.UNKNOWN]
-    assert {flag for record in records(runs.directory, "trial") for flag in record["flags"]} == {"cancelled"}
+    assert {flag for record in records(runs.directory, "trial") for flag in record["flags"]} == {
+        "cancelled"
+    }
 
 
 # ------------------------------------------------------------ several at once
@@ -75,7 +83,10 @@ def test_two_processes_share_the_trials(runs: Runs) -> None:
 
 def test_the_cap_holds_over_processes(runs: Runs) -> None:
     """Two workers under one cap together spend no more than it."""
-    children = [runs.start(writer=f"gw{number}", count=60, max_cost=0.0016, delay=0.002) for number in range(2)]
+    children = [
+        runs.start(writer=f"gw{number}", count=60, max_cost=0.0016, delay=0.002)
+        for number in range(2)
+    ]
     for child in children:
         out, err = child.communicate(timeout=30)
         assert child.returncode == 1, err
@@ -86,8 +97,8 @@ def test_the_cap_holds_over_processes(runs: Runs) -> None:
 
 
 def test_a_worker_is_waited_for_and_replaced_when_it_dies(runs: Runs) -> None:
-    """While it lives its claims are respected; killed, what it had not sent is asked by the one who waited. It had sent
-    its first, which is asked by itself.
+    """While it lives its claims are respected; killed, what it had not sent is asked by the one who
+    waited. It had sent its first, which is asked by itself.
     """
     first = runs.start(writer="gw0", count=12, delay=1.5, concurrency=2)
     assert first.stdout is not None
@@ -117,7 +128,9 @@ def test_a_forked_child_does_not_keep_a_dead_writer_alive(root: Path) -> None:
         "print(child, flush=True)\n"
         "os._exit(0)\n"
     )
-    parent = subprocess.run([sys.executable, "-c", script, root], stdout=subprocess.PIPE, text=True, check=True)
+    parent = subprocess.run(
+        [sys.executable, "-c", script, root], stdout=subprocess.PIPE, text=True, check=True
+    )
     try:
         with open_store(root, "t", writer="gw1") as other:
             assert list(other.claim(["0" * 64]).mine) == ["0" * 64]

@@ -47,17 +47,25 @@ def test_a_run_is_found_from_below(project: Path, name: str, meant: int) -> None
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("2026-02-28-0", "3 runs that begin with '2026-02-28-0': 2026-02-28-010, 2026-02-28-002, 2026-02-28-001"),
+        (
+            "2026-02-28-0",
+            "3 runs that begin with '2026-02-28-0': 2026-02-28-010, 2026-02-28-002, 2026-02-28-001",
+        ),
         ("2026-02-28-003", "no run '2026-02-28-003'; near ones are: 2026-02-28-0"),
         ("letters", "the newest are: 2026-03-01-001, 2026-02-28-010"),
         ("", "'' is not the folder of a run"),
         ("last~4", "only 4 runs that judged something; the newest are: 2026-03-01-001"),
-        ("tests/deep", "'tests/deep' is not the folder of a run: it has neither manifest.json nor records"),
+        (
+            "tests/deep",
+            "'tests/deep' is not the folder of a run: it has neither manifest.json nor records",
+        ),
         ("..", "is not the folder of a run"),
         ("\x1b]0;x", r"no run '\x1b]0;x'"),
     ],
 )
-def test_what_means_no_run_is_answered_with_those_near(project: Path, name: str, problem: str) -> None:
+def test_what_means_no_run_is_answered_with_those_near(
+    project: Path, name: str, problem: str
+) -> None:
     with pytest.raises(UsageError) as raised:
         chosen_run(name, project)
     assert problem in str(raised.value)
@@ -82,10 +90,12 @@ def test_runs_lie_where_the_configuration_says(tmp_path: Path, path: str) -> Non
 
 
 def test_configuration_is_chosen_as_pytest_does(tmp_path: Path) -> None:
-    """Of several files the one that pytest itself takes: an empty pytest.ini wins, a pyproject.toml about other things
-    does not count.
+    """Of several files the one that pytest itself takes: an empty pytest.ini wins, a pyproject.toml
+    about other things does not count.
     """
-    (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\nfairness_run_dir = "outer"\n')
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.pytest.ini_options]\nfairness_run_dir = "outer"\n'
+    )
     middle, inner = tmp_path / "middle", tmp_path / "middle" / "inner"
     inner.mkdir(parents=True)
     (inner / "pyproject.toml").write_text("[tool.ruff]\nline-length = 120\n")
@@ -102,7 +112,10 @@ def test_configuration_is_chosen_as_pytest_does(tmp_path: Path) -> None:
         "    assert settings_of(request.config).run_dir == runs_root(Path.cwd())\n"
     )
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=inner, check=False, capture_output=True
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=inner,
+        check=False,
+        capture_output=True,
     )
     assert done.returncode == 0, done.stdout.decode()
 

@@ -62,7 +62,9 @@ def test_no_minute_holds_more_requests_than_allowed(
 
 
 def test_tokens_are_counted_as_they_were_used(store: RunStore) -> None:
-    """What a call took in the end counts, not what it was taken for: too much waits, too little is given back."""
+    """What a call took in the end counts, not what it was taken for: too much waits, too little is
+    given back.
+    """
     limiter = Clock().set(store).limiter(SYSTEM, Limits(tokens_per_minute=6000))
     assert take(limiter, 1000) == 0
     assert take(limiter, 1000) == pytest.approx(61 / 6 - 1)

@@ -1,4 +1,6 @@
-"""Store, account and limits of a run at the other end of a connection: as good as the local ones, as hard to fool."""
+"""Store, account and limits of a run at the other end of a connection: as good as the local ones,
+as hard to fool.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ END = object()
 
 
 class End:
-    """One end of a channel as execnet has them: whole items, in order, handed over in a thread of the connection."""
+    """One end of a channel as execnet has them: whole items, in order, handed over in a thread of
+    the connection.
+    """
 
     other: End
 
@@ -125,9 +129,9 @@ def worker(root: Path) -> Iterator[Worker]:
 
 
 def test_trials_reach_the_controllers_log(root: Path, worker: Worker) -> None:
-    """What a worker elsewhere asks is in the controller's folder, in a log of its own, as it would be if it had
-    written that itself; texts that no encoding knows included. Closed, its head is in the manifest, where it stands
-    beside what the controller writes there."""
+    """What a worker elsewhere asks is in the controller's folder, in a log of its own, as it would
+    be if it had written that itself; texts that no encoding knows included. Closed, its head is in
+    the manifest, where it stands beside what the controller writes there."""
     strange = "lone \ud800, NUL \x00, \u2028, e\u0301 and 𝔽"
     endpoint = Scripted(lambda _: Reply(text=strange, usage=Usage(input_tokens=1, output_tokens=1)))
     with worker("gw3").store() as store, Engine(endpoint, store) as engine:
@@ -149,9 +153,11 @@ def test_trials_reach_the_controllers_log(root: Path, worker: Worker) -> None:
     store.close()
 
 
-def test_asks_nothing_that_is_finished(root: Path, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trials of others are read over the connection, in pieces where they are many or long: no answer grows beyond
-    what a message may hold; one record is always sent."""
+def test_asks_nothing_that_is_finished(
+    root: Path, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Trials of others are read over the connection, in pieces where they are many or long: no
+    answer grows beyond what a message may hold; one record is always sent."""
     with open_store(root, TOKEN) as local, Engine(Scripted(), local) as engine:
         expected = engine.run(plan(520))
     endpoint = Scripted()
@@ -167,17 +173,22 @@ def test_asks_again_what_is_wished(root: Path, worker: Worker) -> None:
     """``--fairness-retry-unknown`` reaches the controller: a lost trial is asked again, and once."""
     with open_store(root, TOKEN) as local, Engine(Scripted(), local) as engine:
         key = engine.key_of(plan(1)[0])
-        local.append({"type": "sent", "key": key, "turn": 0, "attempt": 1, "order": 0, "monotonic": 0.0})
+        local.append(
+            {"type": "sent", "key": key, "turn": 0, "attempt": 1, "order": 0, "monotonic": 0.0}
+        )
     endpoint = Scripted()
-    for name, retry, status in (("gw0", Retry(), "unknown"), ("gw1", Retry(unknown=True), "answered")):
+    for name, retry, status in (
+        ("gw0", Retry(), "unknown"),
+        ("gw1", Retry(unknown=True), "answered"),
+    ):
         with worker(name).store() as store, Engine(endpoint, store, retry=retry) as engine:
             assert [trial.status.value for trial in engine.run(plan(1))] == [status]
     assert len(endpoint.requests) == 1
 
 
 def test_the_cap_is_the_controllers(worker: Worker) -> None:
-    """What a worker believes its cap to be is of no interest. Without a cap nothing waits for the controller, and
-    nothing is forgotten."""
+    """What a worker believes its cap to be is of no interest. Without a cap nothing waits for the
+    controller, and nothing is forgotten."""
     store = worker(cap=1e-6).store()
     budget = store.budget(1e6)
     with pytest.raises(BudgetError):
@@ -202,7 +213,9 @@ def test_the_cap_is_the_controllers(worker: Worker) -> None:
 
 
 def test_a_dead_workers_claims_are_free(root: Path, worker: Worker) -> None:
-    """Others take over what it had claimed; what it had sent is unknown and stays paid for, not sent again."""
+    """Others take over what it had claimed; what it had sent is unknown and stays paid for, not
+    sent again.
+    """
     lost = worker("gw0", cap=1.0)
     store = lost.store()
     endpoint = Scripted(price=PRICE)
@@ -210,20 +223,28 @@ def test_a_dead_workers_claims_are_free(root: Path, worker: Worker) -> None:
         keys = [engine.key_of(one) for one in plan(3)]
     assert list(store.claim(keys).mine) == keys
     assert asyncio.run(store.budget(1.0).reserve(500))
-    store.append({"type": "sent", "key": keys[0], "turn": 0, "attempt": 1, "order": 0, "monotonic": 0.0})
+    store.append(
+        {"type": "sent", "key": keys[0], "turn": 0, "attempt": 1, "order": 0, "monotonic": 0.0}
+    )
     local = open_store(root, TOKEN, writer="gw1")
     assert local.claim(keys).busy == keys
     lost.theirs.close()
     lost.ended()
     with local, Engine(endpoint, local, max_cost=1.0) as engine:
-        assert [trial.status.value for trial in engine.run(plan(3))] == ["unknown", "answered", "answered"]
+        assert [trial.status.value for trial in engine.run(plan(3))] == [
+            "unknown",
+            "answered",
+            "answered",
+        ]
         assert local.budget(None).account().reserved == 500
     assert len(endpoint.requests) == 2
     assert "trials-gw0.jsonl" in read_manifest(local.directory)["logs"]
 
 
 def test_without_the_controller_nothing_is_asked(worker: Worker) -> None:
-    """The connection goes while calls are under way: nothing more is sent, and the error says what happened."""
+    """The connection goes while calls are under way: nothing more is sent, and the error says what
+    happened.
+    """
     one = worker()
     endpoint = Scripted(delay=0.02)
     with Engine(endpoint, one.store(), concurrency=2) as engine:
@@ -238,9 +259,11 @@ def test_without_the_controller_nothing_is_asked(worker: Worker) -> None:
         assert len(endpoint.requests) == sent
 
 
-def test_a_full_disk_at_the_controller_stops_the_worker(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is refused although nobody waited for it is raised by the next call: nothing is paid for that cannot
-    be recorded."""
+def test_a_full_disk_at_the_controller_stops_the_worker(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is refused although nobody waited for it is raised by the next call: nothing is paid for
+    that cannot be recorded."""
     store = worker().store()
     endpoint = Scripted()
     append = RunStore.append
@@ -312,7 +335,9 @@ def test_whoever_sends_anything_else_is_served_no_more(root: Path, worker: Worke
         one = worker(f"gw{number}")
         store = one.store()
         store.claim(KEYS)
-        one.theirs.send(json.dumps({"number": None, "operation": sent}) if isinstance(sent, dict) else sent)
+        one.theirs.send(
+            json.dumps({"number": None, "operation": sent}) if isinstance(sent, dict) else sent
+        )
         assert f"worker gw{number} is served no more" in one.ended(), what
         with pytest.raises(StoreError, match=r"served no more|connection"):
             store.flush()
@@ -322,10 +347,13 @@ def test_whoever_sends_anything_else_is_served_no_more(root: Path, worker: Worke
 
 
 def test_what_is_not_its_own_to_change(worker: Worker) -> None:
-    """The heads of logs: the question is refused, and nothing written. Nor is it served with another version, which
-    would log another way, or before it has opened its store."""
+    """The heads of logs: the question is refused, and nothing written. Nor is it served with
+    another version, which would log another way, or before it has opened its store."""
     one = worker()
-    with pytest.raises(StoreError, match=r"worker gw0 has pytest-fairness 0\.0\.0, the controller .*install the same"):
+    with pytest.raises(
+        StoreError,
+        match=r"worker gw0 has pytest-fairness 0\.0\.0, the controller .*install the same",
+    ):
         one.line.submit(Hello(version="0.0.0")).result()
     with pytest.raises(StoreError, match="heads of the logs"):
         one.store().update_manifest(logs={})
@@ -355,7 +383,9 @@ def test_any_noise_is_refused(noise: object) -> None:
         assert isinstance(remote.decode(noise, StoreResponse), StoreResponse)
 
 
-@pytest.mark.parametrize("error", [BudgetError("b"), StoreError("s"), UsageError("u"), EndpointError("e")])
+@pytest.mark.parametrize(
+    "error", [BudgetError("b"), StoreError("s"), UsageError("u"), EndpointError("e")]
+)
 def test_errors_keep_their_class(error: FairnessError) -> None:
     """Who can mend it is said by the class; any other error says what it was."""
     again = remote._raised(remote._described(error))

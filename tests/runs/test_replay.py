@@ -1,4 +1,6 @@
-"""A recorded run handed out again: every trial as it was, marked as replayed, and none that is not there."""
+"""A recorded run handed out again: every trial as it was, marked as replayed, and none that is not
+there.
+"""
 
 from __future__ import annotations
 
@@ -46,15 +48,18 @@ def replayer(recorded: Path, root: Path) -> Iterator[Replayer]:
 
 
 def test_trials_come_back_as_they_were(replayer: Replayer, recorded: Path) -> None:
-    """In the order asked for, with replies, times and costs, and with where they come from. The replay is a run of its
-    own: its log says of each trial where it comes from, holds it once however often it is pulled, and can be replayed.
+    """In the order asked for, with replies, times and costs, and with where they come from. The
+    replay is a run of its own: its log says of each trial where it comes from, holds it once
+    however often it is pulled, and can be replayed.
     """
     planned = [TWIN, *reversed(plan(5))]
     trials = replayer.run(planned)
     assert replayer.run(planned) == trials
     assert [trial.reply for trial in trials] == [f"Answer to: {one.cell.prompt}" for one in planned]
     assert {trial.source for trial in trials} == {"replay"}
-    assert {trial.seconds for trial in trials} <= {trial.seconds for trial in read_trials(recorded).values()}
+    assert {trial.seconds for trial in trials} <= {
+        trial.seconds for trial in read_trials(recorded).values()
+    }
     logged = records(replayer.store.directory, "trial")
     assert len(logged) == 5
     assert {record["replay_of"] for record in logged} == {recorded.name}
@@ -71,7 +76,9 @@ def test_a_simulated_reply_stays_simulated(root: Path) -> None:
     recording = RunReader.open(store.directory)
     system = system_of(recording)
     with open_store(root, "replaying") as replaying:
-        assert {trial.source for trial in Replayer(system, recording, replaying).run(plan(2))} == {"simulated"}
+        assert {trial.source for trial in Replayer(system, recording, replaying).run(plan(2))} == {
+            "simulated"
+        }
     assert system.simulated
 
 
@@ -93,9 +100,11 @@ def test_a_recorded_system_cannot_be_asked(recorded: Path) -> None:
 
 
 @pytest.mark.parametrize("evidence", [Evidence.REJECTED, Evidence.SERVER])
-def test_failed_trials_are_asked_again_in_a_later_session_alone(root: Path, evidence: Evidence) -> None:
-    """A free failure stands until a later session asks for another try; what may have cost something, as a server's
-    fault without a known price, stands for good."""
+def test_failed_trials_are_asked_again_in_a_later_session_alone(
+    root: Path, evidence: Evidence
+) -> None:
+    """A free failure stands until a later session asks for another try; what may have cost
+    something, as a server's fault without a known price, stands for good."""
 
     def statuses(store: RunStore, endpoint: Scripted, retry: Retry) -> set[Status]:
         with Engine(endpoint, store, retry=retry) as engine:
@@ -112,6 +121,8 @@ def test_failed_trials_are_asked_again_in_a_later_session_alone(root: Path, evid
         assert statuses(later, endpoint, again) == {Status.ANSWERED if free else Status.ERROR}
     assert len(endpoint.requests) == 3 * free
     reader = RunReader.open(store.directory)
-    assert {trial.status for trial in reader.finished()} == {Status.ANSWERED if free else Status.ERROR}
+    assert {trial.status for trial in reader.finished()} == {
+        Status.ANSWERED if free else Status.ERROR
+    }
     flags = {tuple(record["flags"]) for record in reader.all_records()}
     assert (flags == {("asked_again_after_error", "unpriced")}) == free

@@ -1,4 +1,6 @@
-"""Salvaging a damaged run: what verifies is kept, what does not is named, and the damaged run stays as it was."""
+"""Salvaging a damaged run: what verifies is kept, what does not is named, and the damaged run stays
+as it was.
+"""
 
 from __future__ import annotations
 
@@ -48,23 +50,53 @@ def changed(lines: Lines) -> Lines:
 #: What is done to the lines, how many records are kept, and how the lines that name the rest begin.
 DAMAGES: dict[str, tuple[Callable[[Lines], Lines], int, list[str]]] = {
     "changed": (changed, 10, ["line 5: the record was changed: its hash does not fit"]),
-    "garbage": (lambda lines: [*lines[:4], b"Traceback:\n", *lines[5:]], 10, ["line 5: this is not a record"]),
-    "torn and glued": (lambda lines: [*lines[:4], lines[4][:50] + lines[5], *lines[6:]], 9, ["line 5: the record was"]),
-    "NaN": (lambda lines: [*lines[:4], lines[4].replace(b":0", b":NaN"), *lines[5:]], 10, ["line 5: the record was"]),
-    "copied": (lambda lines: [*lines[:6], lines[4], *lines[6:]], 11, ["line 7: a copy, or of another"]),
+    "garbage": (
+        lambda lines: [*lines[:4], b"Traceback:\n", *lines[5:]],
+        10,
+        ["line 5: this is not a record"],
+    ),
+    "torn and glued": (
+        lambda lines: [*lines[:4], lines[4][:50] + lines[5], *lines[6:]],
+        9,
+        ["line 5: the record was"],
+    ),
+    "NaN": (
+        lambda lines: [*lines[:4], lines[4].replace(b":0", b":NaN"), *lines[5:]],
+        10,
+        ["line 5: the record was"],
+    ),
+    "copied": (
+        lambda lines: [*lines[:6], lines[4], *lines[6:]],
+        11,
+        ["line 7: a copy, or of another"],
+    ),
     "moved": (lambda lines: [*lines[:3], lines[5], lines[3], lines[4], *lines[6:]], 11, []),
-    "removed": (lambda lines: [*lines[:4], *lines[5:]], 10, ["line 5: records before this line are missing"]),
-    "cut off": (lambda lines: lines[:7], 7, ["lines 8-11: the log had 11 records when the run was closed: the end is"]),
-    "torn": (lambda lines: [*lines[:7], lines[7][:40]], 7, ["line 8: cut short", "lines 9-11: the log had 11 records"]),
+    "removed": (
+        lambda lines: [*lines[:4], *lines[5:]],
+        10,
+        ["line 5: records before this line are missing"],
+    ),
+    "cut off": (
+        lambda lines: lines[:7],
+        7,
+        ["lines 8-11: the log had 11 records when the run was closed: the end is"],
+    ),
+    "torn": (
+        lambda lines: [*lines[:7], lines[7][:40]],
+        7,
+        ["line 8: cut short", "lines 9-11: the log had 11 records"],
+    ),
     "byte order mark": (lambda lines: [b"\xef\xbb\xbf" + lines[0], *lines[1:]], 11, []),
     "line endings": (lambda lines: [line.replace(b"\n", b"\r\n") for line in lines], 11, []),
 }
 
 
 @pytest.mark.parametrize("how", DAMAGES)
-def test_what_verifies_is_kept_and_the_rest_named(run_of_three: Path, tmp_path: Path, how: str) -> None:
-    """Each damage costs what it hit, by file and line; the new run verifies, and holds each record as it was, with the
-    hash that it had; the old run is as it was."""
+def test_what_verifies_is_kept_and_the_rest_named(
+    run_of_three: Path, tmp_path: Path, how: str
+) -> None:
+    """Each damage costs what it hit, by file and line; the new run verifies, and holds each record
+    as it was, with the hash that it had; the old run is as it was."""
     change, kept, why = DAMAGES[how]
     originals = {record["hash"]: record for record in records(run_of_three)}
     before = damage(run_of_three, change)
@@ -83,8 +115,13 @@ def test_what_verifies_is_kept_and_the_rest_named(run_of_three: Path, tmp_path: 
 
 
 def test_records_of_another_log_are_not_taken(run_of_three: Path, tmp_path: Path) -> None:
-    """They verify, but nothing leads to them: whoever put files together must not have them judged as one."""
-    with open_store(tmp_path / "other", "t") as store, Engine(Scripted(name="other"), store, concurrency=1) as engine:
+    """They verify, but nothing leads to them: whoever put files together must not have them judged
+    as one.
+    """
+    with (
+        open_store(tmp_path / "other", "t") as store,
+        Engine(Scripted(name="other"), store, concurrency=1) as engine,
+    ):
         engine.run(plan(5))
     foreign = (archived(store.directory) / "trials.jsonl").read_bytes().splitlines(keepends=True)
     damage(run_of_three, lambda lines: [*lines, *foreign])
@@ -116,7 +153,9 @@ def test_a_missing_file_and_a_trial_in_two_logs(root: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'{"logs": 3}'])
-def test_a_manifest_that_cannot_be_read_is_one_loss(run_of_three: Path, tmp_path: Path, content: bytes) -> None:
+def test_a_manifest_that_cannot_be_read_is_one_loss(
+    run_of_three: Path, tmp_path: Path, content: bytes
+) -> None:
     """The records are all there; that nobody can tell whether the end is missing is told."""
     (run_of_three / "manifest.json").write_bytes(content)
     done = salvage(run_of_three, tmp_path / "runs")
@@ -127,8 +166,8 @@ def test_a_manifest_that_cannot_be_read_is_one_loss(run_of_three: Path, tmp_path
 
 
 def test_what_cannot_be_salvaged(run_of_three: Path, tmp_path: Path) -> None:
-    """A whole run, a second copy of which would invite paying for it twice; a log that was edited and hashed again,
-    sound in itself, of which nothing can be trusted; a folder that is none."""
+    """A whole run, a second copy of which would invite paying for it twice; a log that was edited
+    and hashed again, sound in itself, of which nothing can be trusted; a folder that is none."""
     with pytest.raises(UsageError, match="is whole, there is nothing to salvage"):
         salvage(run_of_three, tmp_path / "runs")
     damage(run_of_three, lambda lines: rehashed(lines, b"Answer", b"answer"))
@@ -152,8 +191,9 @@ def test_a_salvaged_run_is_resumed(run_of_three: Path) -> None:
 
 
 def test_a_damaged_database_is_salvaged(root: Path, tmp_path: Path) -> None:
-    """Records that were changed or cannot be read are lost, the others kept, with what was spent; of each log that of
-    database and export is read which holds more; the damaged run stays as it is."""
+    """Records that were changed or cannot be read are lost, the others kept, with what was spent;
+    of each log that of database and export is read which holds more; the damaged run stays as it
+    is."""
     with open_store(root, "t") as store, Engine(Scripted(), store, concurrency=1) as engine:
         engine.run(plan(3))
         asyncio.run(store.budget(None).reserve(700))
@@ -182,7 +222,9 @@ def test_a_damaged_database_is_salvaged(root: Path, tmp_path: Path) -> None:
 
 
 def test_a_trial_is_lost_with_the_attempt_whose_texts_it_shares(root: Path, tmp_path: Path) -> None:
-    """Both are named; so is the record after one that was taken out, whose hash is made of that one's."""
+    """Both are named; so is the record after one that was taken out, whose hash is made of that
+    one's.
+    """
     with open_store(root, "t") as store, Engine(Scripted(), store, concurrency=1) as engine:
         engine.run(plan(3))
     run, whole = store.directory, snapshot(store.directory)
@@ -205,7 +247,9 @@ def test_a_trial_is_lost_with_the_attempt_whose_texts_it_shares(root: Path, tmp_
 def test_the_command_tells_what_became_of_it(
     run_of_three: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Kept and lost, and the two ways on; the new run lies beside the old one unless told otherwise."""
+    """Kept and lost, and the two ways on; the new run lies beside the old one unless told
+    otherwise.
+    """
     damage(run_of_three, changed)
     assert main(["salvage", str(run_of_three)]) == 0
     printed = capsys.readouterr().out

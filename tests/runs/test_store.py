@@ -1,4 +1,6 @@
-"""The store: finished trials are found whoever asked them; a claim keeps the others from asking the same."""
+"""The store: finished trials are found whoever asked them; a claim keeps the others from asking the
+same.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,14 @@ from tests.support.runs import archived, records
 KEYS = [f"{number:064x}" for number in range(10)]
 
 
-def finish(store: RunStore, key: str, status: Status = Status.ANSWERED, reply: str = "yes") -> Trial:
+def finish(
+    store: RunStore, key: str, status: Status = Status.ANSWERED, reply: str = "yes"
+) -> Trial:
     """Log a finished trial, as the engine does."""
     trial = Trial(key=key, repetition=0, status=status, replies=(reply,), attempts=1, seconds=0.1)
-    store.append(trial_record(trial, cell(), endpoint="e", identity="0" * 64, messages=[], parameters={}))
+    store.append(
+        trial_record(trial, cell(), endpoint="e", identity="0" * 64, messages=[], parameters={})
+    )
     return trial
 
 
@@ -33,8 +39,8 @@ def finish(store: RunStore, key: str, status: Status = Status.ANSWERED, reply: s
 
 
 def test_a_trial_is_found_by_every_writer_and_after_closing(root: Path) -> None:
-    """A worker sees what another has just logged, and a look tells whether there is anything new; so does a later
-    session. A log begins with its schema, run, process and versions."""
+    """A worker sees what another has just logged, and a look tells whether there is anything new;
+    so does a later session. A log begins with its schema, run, process and versions."""
     with open_store(root, "t", writer="gw0") as one, open_store(root, "t", writer="gw1") as other:
         trial = finish(one, KEYS[0], reply="naïve \ud800 reply")
         assert one.trial(KEYS[0]) == other.trial(KEYS[0]) == trial
@@ -45,13 +51,18 @@ def test_a_trial_is_found_by_every_writer_and_after_closing(root: Path) -> None:
     with RunStore.open(one.directory) as later:
         assert later.trial(KEYS[0]) == trial
     first = records(one.directory)[0]
-    assert (first["type"], first["schema"], first["run"], first["pid"]) == ("log", 1, one.directory.name, os.getpid())
+    assert (first["type"], first["schema"], first["run"], first["pid"]) == (
+        "log",
+        1,
+        one.directory.name,
+        os.getpid(),
+    )
     assert set(first["versions"]) == {"pytest-fairness", "python"}
 
 
 def test_a_claim_keeps_others_off_until_it_is_given_up(root: Path) -> None:
-    """What one claimed the other, or another engine of its own process, finds busy; released, it may have it; finished,
-    nobody asks it again."""
+    """What one claimed the other, or another engine of its own process, finds busy; released, it
+    may have it; finished, nobody asks it again."""
     with open_store(root, "t", writer="gw0") as one, open_store(root, "t", writer="gw1") as other:
         assert list(one.claim(KEYS[:3]).mine) == KEYS[:3]
         assert one.claim(KEYS[:3]).busy == KEYS[:3]
@@ -64,8 +75,8 @@ def test_a_claim_keeps_others_off_until_it_is_given_up(root: Path) -> None:
 
 
 def test_the_claims_of_the_dead_are_taken_over(root: Path) -> None:
-    """A closed (or dead) writer's claims are free, each with what it had logged of the trial, also where a replacement
-    lives under its name."""
+    """A closed (or dead) writer's claims are free, each with what it had logged of the trial, also
+    where a replacement lives under its name."""
     one = open_store(root, "t", writer="gw0")
     one.claim(KEYS[:3])
     one.append({"type": "sent", "key": KEYS[1], "turn": 0, "attempt": 1})
@@ -81,7 +92,9 @@ def test_the_claims_of_the_dead_are_taken_over(root: Path) -> None:
 
 
 def test_unknown_trials_are_asked_again_only_on_request_and_once(root: Path) -> None:
-    """An unknown trial is finished, unless one says otherwise; what became unknown now is not tried for ever."""
+    """An unknown trial is finished, unless one says otherwise; what became unknown now is not tried
+    for ever.
+    """
     retry = Retry(unknown=True)
     with open_store(root, "t") as store:
         finish(store, KEYS[0], Status.UNKNOWN)
@@ -111,8 +124,8 @@ def test_an_answer_counts_before_an_unknown(root: Path, first: str) -> None:
 
 
 def test_the_manifest_gathers_what_all_processes_know(root: Path) -> None:
-    """Controller and workers add their fields without losing each other's, also between reading and writing; closing
-    adds the heads of the logs, which nobody else may change."""
+    """Controller and workers add their fields without losing each other's, also between reading and
+    writing; closing adds the heads of the logs, which nobody else may change."""
     with open_store(root, "t") as one, open_store(root, "t", writer="gw0") as worker:
         one.update_manifest(seed=3, versions={"x": "1"})
 
@@ -126,13 +139,20 @@ def test_the_manifest_gathers_what_all_processes_know(root: Path) -> None:
         with pytest.raises(StoreError, match="heads of the logs"):
             worker.update_manifest(logs={})
     manifest = read_manifest(one.directory)
-    assert {"seed": 3, "versions": {"x": "1"}, "worker": "gw0", "between": True}.items() <= manifest.items()
+    assert {
+        "seed": 3,
+        "versions": {"x": "1"},
+        "worker": "gw0",
+        "between": True,
+    }.items() <= manifest.items()
     assert list(manifest["logs"]) == ["trials-gw0.jsonl"]
     assert manifest["logs"]["trials-gw0.jsonl"]["records"] == 2
     assert not list(one.directory.glob(".*.tmp"))
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{", '{"logs": {"trials.jsonl": {}}}', '{"logs": 3}'])
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{", '{"logs": {"trials.jsonl": {}}}', '{"logs": 3}']
+)
 def test_a_manifest_that_cannot_be_read_is_an_error(root: Path, content: str) -> None:
     """Without it nobody can say whether the logs are whole."""
     with open_store(root, "t") as store:
@@ -143,7 +163,9 @@ def test_a_manifest_that_cannot_be_read_is_an_error(root: Path, content: str) ->
 
 
 def test_records_are_exported_by_their_writer(root: Path) -> None:
-    """trials.jsonl for a plain session, trials-gw0.jsonl for a worker; none for who asks nothing, and none unasked."""
+    """trials.jsonl for a plain session, trials-gw0.jsonl for a worker; none for who asks nothing,
+    and none unasked.
+    """
     with (
         open_store(root, "t") as plain,
         open_store(root, "t", writer="gw0") as worker,
@@ -153,11 +175,18 @@ def test_records_are_exported_by_their_writer(root: Path) -> None:
         finish(worker, KEYS[1])
         worker.flush()
         plain.finish(finished="now")
-        assert not list(plain.directory.glob("*.jsonl")), "every text stands in the database, and nowhere else"
+        assert not list(plain.directory.glob("*.jsonl")), (
+            "every text stands in the database, and nowhere else"
+        )
         plain.export()
     directory = plain.directory
-    assert sorted(path.name for path in directory.glob("*.jsonl")) == ["trials-gw0.jsonl", "trials.jsonl"]
-    assert {stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir() if path.is_file()} == {0o600}
+    assert sorted(path.name for path in directory.glob("*.jsonl")) == [
+        "trials-gw0.jsonl",
+        "trials.jsonl",
+    ]
+    assert {
+        stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir() if path.is_file()
+    } == {0o600}
     before = read_trials(directory)
     assert len(before) == 2
     (directory / "run.sqlite3").unlink()
@@ -165,7 +194,9 @@ def test_records_are_exported_by_their_writer(root: Path) -> None:
 
 
 def test_what_was_exported_is_exported_anew_at_the_end_of_a_session(root: Path) -> None:
-    """Of a run that is resumed, and of one of which there was nothing else: the files alone are the whole run."""
+    """Of a run that is resumed, and of one of which there was nothing else: the files alone are the
+    whole run.
+    """
     with open_store(root, "t") as store:
         finish(store, KEYS[0])
         store.export()
@@ -192,8 +223,8 @@ def test_a_command_exports(root: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_f31_an_archive_is_resumed_wherever_its_last_record_was_torn(root: Path) -> None:
-    """The exported records become a database again; what they say was spent counts, and a torn tail is noted, also one
-    within a character. In the database a torn commit is none (test_database)."""
+    """The exported records become a database again; what they say was spent counts, and a torn tail
+    is noted, also one within a character. In the database a torn commit is none (test_database)."""
     with open_store(root, "t") as store:
         finish(store, KEYS[0])
         store.append({"type": "attempt", "key": KEYS[0], "cost": 0.25})

@@ -1,4 +1,6 @@
-"""Texts made to slow the readers: each a unit that is repeated, for the tests and for ``benchmarks/scoring.py``."""
+"""Texts made to slow the readers: each a unit that is repeated, for the tests and for
+``benchmarks/scoring.py``.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,8 @@ READERS: Mapping[str, tuple[Callable[[str], object], int]] = {
 
 #: What goes before the repeated units, so that a reader gets past its first look.
 OPENINGS = ("", "I'm sorry ", "", "Decision: ", "1")
-#: Ends that no reader takes for one: a run of marks that a blank follows is read otherwise than one before a letter.
+#: Ends that no reader takes for one: a run of marks that a blank follows is read otherwise than one
+#: before a letter.
 ENDS = (" x", "x!")
 
 UNITS = (

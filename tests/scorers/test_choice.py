@@ -19,15 +19,18 @@ def outcome(choice: Choice) -> int | str:
 
 
 def test_every_known_way_of_saying_it() -> None:
-    """Names, numbers, labels, sentences, JSON; both, neither, refusals, names that are not on the list."""
+    """Names, numbers, labels, sentences, JSON; both, neither, refusals, names that are not on the
+    list.
+    """
     assert [row for row in KNOWN if outcome(read_choice(row[0], NAMES)) != row[1]] == []
 
 
 def test_accuracy_on_replies_written_after_the_parser() -> None:
-    """At first sight 47 of the 68 harder ones were read as a reader would, 5 as a choice that they do not make; now 67,
-    and none.
+    """At first sight 47 of the 68 harder ones were read as a reader would, 5 as a choice that they
+    do not make; now 67, and none.
 
-    Precision: of the choices read, all are right. Recall: of the choices that a reader sees, at least 95 % are read.
+    Precision: of the choices read, all are right. Recall: of the choices that a reader sees, at
+    least 95 % are read.
     """
     assert len(HARDER) >= 40
     for texts, share in ((HELD_OUT, 0.9), ((*HELD_OUT, *HARDER), 0.95)):
@@ -35,7 +38,9 @@ def test_accuracy_on_replies_written_after_the_parser() -> None:
         assert [row for row in read if isinstance(row[2], int) and row[2] != row[1]] == []
         chosen = [row for row in read if isinstance(row[1], int)]
         assert sum(row[1] == row[2] for row in chosen) / len(chosen) >= share
-        assert sum(row[1] == row[2] for row in read) / len(read) >= share, [row for row in read if row[1] != row[2]]
+        assert sum(row[1] == row[2] for row in read) / len(read) >= share, [
+            row for row in read if row[1] != row[2]
+        ]
 
 
 def test_swapping_the_list_swaps_the_choice() -> None:
@@ -55,13 +60,25 @@ THREE = ("Ana Ruiz", "Bo Chen", "Cy Young")
     [
         (  # candidates without names are chosen by their labels
             (None, None),
-            {"I would select Candidate A.": 1, "[Candidate A]": 1, "Candidate B": 2, "B": 2, "Applicant B": 2, "2": 2},
+            {
+                "I would select Candidate A.": 1,
+                "[Candidate A]": 1,
+                "Candidate B": 2,
+                "B": 2,
+                "Applicant B": 2,
+                "2": 2,
+            },
         ),
         # A first or last name counts only where one candidate has it.
         (("Greg Walsh", "Emily Walsh"), {"Walsh": "unparsed", "Emily": 2}),
         (
             THREE,
-            {"I would select Bo Chen over the others.": 2, "Candidate C": 3, "the third candidate": 3, "D": "unlisted"},
+            {
+                "I would select Bo Chen over the others.": 2,
+                "Candidate C": 3,
+                "the third candidate": 3,
+                "D": "unlisted",
+            },
         ),
         # A name may hold whatever a regular expression would take for its own.
         (("A.*", "B(("), {"I choose A.*": 1, "B((": 2}),

@@ -18,7 +18,10 @@ TEXTS = written("lexicon")
 
 
 def found(text: str, gender: str | None = None) -> list[tuple[str, str, str]]:
-    return [(one.category, one.severity, one.text) for one in shipped_lexicon().warnings(text, gender=gender)]
+    return [
+        (one.category, one.severity, one.text)
+        for one in shipped_lexicon().warnings(text, gender=gender)
+    ]
 
 
 def project(folder: Path, category: str, text: str) -> Lexicon:
@@ -33,7 +36,9 @@ def test_ordinary_sentences_are_quiet() -> None:
 
 @pytest.mark.parametrize("category", CATEGORIES)
 def test_each_category_finds_its_sentences(category: str) -> None:
-    assert [text for text in TEXTS["found"][category] if category not in {one[0] for one in found(text)}] == []
+    assert [
+        text for text in TEXTS["found"][category] if category not in {one[0] for one in found(text)}
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -64,11 +69,21 @@ def test_a_phrase_is_found_however_it_is_written_and_where_it_stands(text: str) 
 
 
 def test_a_phrase_is_found_as_words_only() -> None:
-    assert found("The premature result needs an accentuated, overagedly reclassified emotionality index.") == []
+    assert (
+        found(
+            "The premature result needs an accentuated, overagedly reclassified emotionality index."
+        )
+        == []
+    )
 
 
 def test_short_forms_are_read_in_full() -> None:
-    assert [one[0] for one in found("You didn’t fit in. You're so articulate! We can't accommodate your needs.")] == [
+    assert [
+        one[0]
+        for one in found(
+            "You didn’t fit in. You're so articulate! We can't accommodate your needs."
+        )
+    ] == [
         "cultural_fit",
         "race_ethnicity",
         "disability",
@@ -109,8 +124,13 @@ def test_policies_are_quiet_and_excuses_are_not(text: str, categories: list[str]
 
 
 def test_technical_skills_are_praise_but_for_a_stereotype_beside_them() -> None:
-    assert found("You showed strong technical skills, but your score on communication was 2 of 5.") == []
-    assert ("gender", "low", "strong technical skills") in found("You have strong technical skills, but little warmth.")
+    assert (
+        found("You showed strong technical skills, but your score on communication was 2 of 5.")
+        == []
+    )
+    assert ("gender", "low", "strong technical skills") in found(
+        "You have strong technical skills, but little warmth."
+    )
 
 
 def test_of_overlapping_matches_the_worst_stands() -> None:
@@ -121,7 +141,9 @@ def test_of_overlapping_matches_the_worst_stands() -> None:
 
 
 def test_each_term_can_be_found_and_says_what_to_do() -> None:
-    """A form of each term is found in a sentence with each of its neighbours, by some neighbour at least."""
+    """A form of each term is found in a sentence with each of its neighbours, by some neighbour at
+    least.
+    """
     lexicon = shipped_lexicon()
     unheard = []
     for category, terms in lexicon.terms.items():
@@ -130,14 +152,19 @@ def test_each_term_can_be_found_and_says_what_to_do() -> None:
             near += ["you"] * ("@person" in term.near)
             for form in (forms_of(phrase)[0] for phrase in term.match):
                 texts = (f"{form} , {forms_of(one)[0] if one else ''}" for one in near)
-                if not any(one.category == category for text in texts for one in lexicon.warnings(text)):
+                if not any(
+                    one.category == category for text in texts for one in lexicon.warnings(text)
+                ):
                     unheard.append((category, term.name, form))
     assert unheard == []
 
 
 def test_a_project_adds_removes_and_regrades_terms(tmp_path: Path) -> None:
     def own(name: str, severity: str, phrase: str) -> str:
-        return f"{name}:\n  match: [{phrase}]\n  severity: {severity}\n  suggestion: Name it.\n  source: our policy\n"
+        return (
+            f"{name}:\n  match: [{phrase}]\n  severity: {severity}\n  suggestion: Name it.\n  "
+            "source: our policy\n"
+        )
 
     text = own("beanbag", "low", "'beanbag[|s]'") + own("overqualified", "off", "overqualified")
     lexicon = project(tmp_path, "age", text + own("digital-native", "critical", "digital native"))
@@ -161,7 +188,9 @@ def test_a_project_adds_removes_and_regrades_terms(tmp_path: Path) -> None:
         ("match: ['" + "[a|b|c|d]" * 6 + "']\n  severity: low", "4096 forms"),
     ],
 )
-def test_a_wrong_term_is_refused_with_its_place(tmp_path: Path, written_term: str, complaint: str) -> None:
+def test_a_wrong_term_is_refused_with_its_place(
+    tmp_path: Path, written_term: str, complaint: str
+) -> None:
     with pytest.raises(UsageError, match=complaint) as raised:
         project(tmp_path, "age", f"own:\n  {written_term}\n  suggestion: x\n  source: y\n")
     assert "age.yaml" in str(raised.value)
@@ -193,6 +222,8 @@ UNITS = (
 
 
 def test_a_long_text_of_anything_is_read() -> None:
-    """However many phrases it has: a limited number of warnings, in a time that grows with the text."""
+    """However many phrases it has: a limited number of warnings, in a time that grows with the
+    text.
+    """
     for unit, opening in itertools.product(UNITS, ("", "You are ")):
         assert len(shipped_lexicon().warnings(hostile(unit, 200_000, opening))) <= 1_000

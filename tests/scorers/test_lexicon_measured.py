@@ -1,4 +1,6 @@
-"""What was measured of the lexicon stays so: precision and recall on both halves of the labelled texts."""
+"""What was measured of the lexicon stays so: precision and recall on both halves of the labelled
+texts.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from pytest_fairness.documents import open_document
 from pytest_fairness.scorers.lexicon import CATEGORIES, shipped_lexicon
 from tests.support.labelled_texts import DATA, labelled_texts
 
-#: Precision, recall, and flagged texts that are clean: a little worse than docs/lexicon.md has them.
+#: Precision, recall, and flagged texts that are clean: a little worse than docs/lexicon.md has
+#: them.
 BOUNDS = {"development": (0.97, 0.91, 1), "held_back": (0.87, 0.89, 5)}
 
 TOLD_BY = {"female": {"she", "her", "ms", "mrs"}, "male": {"he", "his", "him", "mr"}}
@@ -19,9 +22,15 @@ TOLD_BY = {"female": {"she", "her", "ms", "mrs"}, "male": {"he", "his", "him", "
 @pytest.mark.parametrize("half", BOUNDS)
 def test_precision_and_recall(half: str) -> None:
     texts, lexicon = labelled_texts(half), shipped_lexicon()
-    found = {one: {warning.category for warning in lexicon.warnings(one.text, gender=one.gender)} for one in texts}
+    found = {
+        one: {warning.category for warning in lexicon.warnings(one.text, gender=one.gender)}
+        for one in texts
+    }
     right = sum(len(own & one.expect) for one, own in found.items())
-    precision, recall = right / sum(map(len, found.values())), right / sum(len(one.expect) for one in texts)
+    precision, recall = (
+        right / sum(map(len, found.values())),
+        right / sum(len(one.expect) for one in texts),
+    )
     least_precision, least_recall, most_flagged = BOUNDS[half]
     assert precision >= least_precision
     assert recall >= least_recall
@@ -29,7 +38,9 @@ def test_precision_and_recall(half: str) -> None:
 
 
 def test_texts_by_another_hand() -> None:
-    """120 sentences, 40 of them biased, with the person's gender known where a pronoun or a title tells it."""
+    """120 sentences, 40 of them biased, with the person's gender known where a pronoun or a title
+    tells it.
+    """
     rows, lexicon = open_document(DATA / "lexicon_another_hand.yaml").data, shipped_lexicon()
     flagged = []
     for row in rows:
@@ -43,7 +54,9 @@ def test_texts_by_another_hand() -> None:
 
 
 def test_every_category_has_texts_of_its_own() -> None:
-    """315 texts, every category on both sides, and as many clean ones as there are of any two categories."""
+    """315 texts, every category on both sides, and as many clean ones as there are of any two
+    categories.
+    """
     halves = [labelled_texts(half) for half in BOUNDS]
     assert sum(map(len, halves)) >= 300
     for texts in halves:
@@ -91,7 +104,9 @@ def test_ordinary_sentences_stay_quiet(text: str) -> None:
     ["words", "note", "letter", "interest", "reply", "e-mail", "attention", "patience", "invitation", "offer", "help",
      "consideration", "support", "feedback", "and thoughtful message", "cooperation", "wishes"],
 )  # fmt: skip
-@pytest.mark.parametrize("sentence", ["Thank you for your kind {}.", "We appreciate your kind {}, and wish you well."])
+@pytest.mark.parametrize(
+    "sentence", ["Thank you for your kind {}.", "We appreciate your kind {}, and wish you well."]
+)
 def test_thanks_for_something_kind_are_no_warning(sentence: str, noun: str) -> None:
     """It was a critical warning of race, of 25 points, in the politest letters."""
     assert shipped_lexicon().warnings(sentence.format(noun)) == ()

@@ -1,4 +1,6 @@
-"""Every reader takes a time that is proportional to the text, whatever it holds, and is not stopped by a number."""
+"""Every reader takes a time that is proportional to the text, whatever it holds, and is not stopped
+by a number.
+"""
 
 from __future__ import annotations
 
@@ -24,19 +26,31 @@ MARKS = (".", "!", "? ", "!?", "...", "a.", "\n", "1.")
 
 @pytest.mark.parametrize("name", SOME)
 def test_f53_f66_a_megabyte_of_anything_is_read(name: str) -> None:
-    """Of every unit that patterns trip over, before a blank and before a letter. A quadratic reader takes hours for one
-    of them, and the watch on tests that hang ends the session; how it grows is measured in benchmarks/scoring.py."""
+    """Of every unit that patterns trip over, before a blank and before a letter. A quadratic reader
+    takes hours for one of them, and the watch on tests that hang ends the session; how it grows is
+    measured in benchmarks/scoring.py."""
     read, _ = READERS[name]
-    for unit, opening, end in zip(UNITS, itertools.cycle(OPENINGS), itertools.cycle(ENDS), strict=False):
+    for unit, opening, end in zip(
+        UNITS, itertools.cycle(OPENINGS), itertools.cycle(ENDS), strict=False
+    ):
         read(hostile(unit, 50_000 if name == "lexicon" else 1_000_000, opening, end))
     for unit, end in itertools.product(MARKS, ENDS):
         read(hostile(unit, 1_000_000, end=end))
 
 
 def test_f66_a_run_of_marks_ends_a_sentence_as_one_mark_does() -> None:
-    """Where a blank or a quotation mark follows, or nothing; not before a letter, and not within the run."""
+    """Where a blank or a quotation mark follows, or nothing; not before a letter, and not within
+    the run.
+    """
     for marks in (".", "!", "?", "...", "!?!", "." * 100):
-        for follows, ends in ((" ", True), ('" ', True), (")", True), ("", False), ("x ", False), (", ", False)):
+        for follows, ends in (
+            (" ", True),
+            ('" ', True),
+            (")", True),
+            ("", False),
+            ("x ", False),
+            (", ", False),
+        ):
             read = _ReadText(f"One{marks}{follows}two").plain
             assert read.count("¶") == int(ends), (marks, follows)
     assert _ReadText("One!!!").plain == " one ¶ "
@@ -48,7 +62,9 @@ VALUES = ("{}", "-{}", "{}.5", "1e{}", "[{}]", '{"low": {}, "high": {}}', '"{}"'
 
 @pytest.mark.parametrize("digits", [400, 5_000])
 def test_a_number_of_thousands_of_digits_is_not_read(digits: int) -> None:
-    """Python converts no more than 4,300 digits, and no float holds 400: such a number is no score, and no error."""
+    """Python converts no more than 4,300 digits, and no float holds 400: such a number is no score,
+    and no error.
+    """
     keys = ("rating", "decision", "salary", "selection", "ranking")
     for form in (*AROUND, *(f'{{"{key}": {value}}}' for key in keys for value in VALUES)):
         text = form.replace("{}", "9" * digits)
@@ -69,11 +85,16 @@ def test_a_lower_limit_on_digits_changes_nothing() -> None:
 
 
 def test_what_is_squeezed_is_what_no_reader_needs() -> None:
-    """Blanks, blank lines, endless words and rules; numbers stay, and nothing is joined that stood apart."""
+    """Blanks, blank lines, endless words and rules; numbers stay, and nothing is joined that stood
+    apart.
+    """
     assert plain("  7\t out   of\u00a010 \r\n\r\n\r\n yes ") == "7 out of 10\n\n yes"
     assert squeezed("a \n \n \n b\nc") == "a\n\n b\nc"
     assert squeezed("x" * 500) == "x" * 100
     assert squeezed("-" * 500 + " 7") == "-" * 39 + " 7"
     assert plain("one\u2028two\vthree\rfour") == "one\ntwo\nthree\nfour"
-    ordinary = "| Name | Score |\n|------|-------|\n| Greg | 7 |\n\n- supercalifragilisticexpialidocious -- 7/10!!!"
+    ordinary = (
+        "| Name | Score |\n|------|-------|\n| Greg | 7 |\n\n- supercalifragilisticexpialidocious "
+        "-- 7/10!!!"
+    )
     assert plain(ordinary) == ordinary

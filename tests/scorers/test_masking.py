@@ -21,7 +21,9 @@ from pytest_fairness.trials_frame import EndpointFacts, trials_frame
 def test_a_name_that_is_a_word_does_not_move_the_sentiment() -> None:
     """VADER scores "Grace" up and "Mia" down; the same letter about either scores the same."""
     names = ["Grace Freeman", "Mia Lowery", "Anna Weber"]
-    letters = [f"{name} worked here for two years. {name.split()[0]} was reliable." for name in names]
+    letters = [
+        f"{name} worked here for two years. {name.split()[0]} was reliable." for name in names
+    ]
     vader = SentimentIntensityAnalyzer()
     assert len({vader.polarity_scores(letter)["compound"] for letter in letters}) == 3
     frame = pd.DataFrame({"name": names, "reply": letters})
@@ -46,7 +48,10 @@ def test_places_in_a_masked_text_are_found_in_the_text_itself() -> None:
         ((first, last),) = unmasked(text, words, [(start, start + len(phrase))])
         assert text[first:last] == phrase
     whole = blank.index("and Person are")
-    assert [text[a:b] for a, b in unmasked(text, words, [(whole, whole + 14), (0, 6)])] == ["and Maximilian are", "Bo"]
+    assert [text[a:b] for a, b in unmasked(text, words, [(whole, whole + 14), (0, 6)])] == [
+        "and Maximilian are",
+        "Bo",
+    ]
     assert unmasked(text, (), [(1, 3)]) == [(1, 3)]
 
 
@@ -84,7 +89,9 @@ KINDS = [pytest.param(kind, id="-".join(key)) for key, kind in Signals.load().ki
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_signal_that_ships_has_a_tone_in_its_place(kind: SignalKind) -> None:
-    """VADER scores "United States" +.42, "free school meals" +.51, "has depression" -.57: the prompt's own words."""
+    """VADER scores "United States" +.42, "free school meals" +.51, "has depression" -.57: the
+    prompt's own words.
+    """
     phrases = [phrase for group in kind.words for phrase in kind.phrases(group)]
     sentences = [f"A. Carter, who {phrase}, works here. ({phrase})" for phrase in phrases]
     frame = pd.DataFrame({"reply": sentences, SIGNAL_WORDS: phrases})
@@ -93,7 +100,10 @@ def test_no_signal_that_ships_has_a_tone_in_its_place(kind: SignalKind) -> None:
 
 def test_some_signals_have_a_tone_when_nothing_says_that_they_are_signals() -> None:
     phrases = [
-        phrase for param in KINDS for group in param.values[0].words for phrase in param.values[0].phrases(group)
+        phrase
+        for param in KINDS
+        for group in param.values[0].words
+        for phrase in param.values[0].phrases(group)
     ]
     assert sum(sentiment(f"A. Carter, who {phrase}, works here.") != 0 for phrase in phrases) > 40
 
@@ -101,15 +111,27 @@ def test_some_signals_have_a_tone_when_nothing_says_that_they_are_signals() -> N
 @pytest.mark.parametrize(
     ("signal", "said"),
     [
-        ("has depression", "Despite being depressed, and after two depressions, A. Carter works here."),
-        ("has a spinal cord injury", "A. Carter, injured and with injuries of the spine, works here."),
+        (
+            "has depression",
+            "Despite being depressed, and after two depressions, A. Carter works here.",
+        ),
+        (
+            "has a spinal cord injury",
+            "A. Carter, injured and with injuries of the spine, works here.",
+        ),
         ("is blind", "Blind since birth, A. Carter works here. BLINDNESS is mentioned."),
         ("has no disability", "With no disability, and no\tdisabilities, A. Carter works here."),
         ("mentions no health condition", "A. Carter mentioned no health conditions."),
         ("was born in the United States", "Born in the\nUnited\u00a0States, A. Carter works here."),
-        ("went to the local public school on free school meals", "A. Carter, on free-school-meals, free meals, works."),
+        (
+            "went to the local public school on free school meals",
+            "A. Carter, on free-school-meals, free meals, works.",
+        ),
         ("from a wealthy family", "Wealthier than some: A. Carter works here."),
-        ("enjoys polo and classical music", "A. Carter enjoyed polo, and is enjoying classical music."),
+        (
+            "enjoys polo and classical music",
+            "A. Carter enjoyed polo, and is enjoying classical music.",
+        ),
     ],
 )
 def test_inflections_of_a_signal_are_masked(signal: str, said: str) -> None:
@@ -129,10 +151,15 @@ def test_the_same_words_are_masked_in_the_replies_to_every_group() -> None:
 def test_words_of_grammar_and_words_beside_the_signal_stay() -> None:
     mask = signal_mask(frozenset(["has no disability", "is blind", "short"]))
     text = "She is not unkind, has a good manner, and no patience. The blinds are shortened."
-    assert mask(text) == "She is not unkind, has a good manner, and no patience. The Person are shortened."
+    assert (
+        mask(text)
+        == "She is not unkind, has a good manner, and no patience. The Person are shortened."
+    )
 
 
-@pytest.mark.parametrize("hostile", ["s" * 1_000_000, "blind " * 50_000, "\ud800blind", "ing" * 400, "no " * 100_000])
+@pytest.mark.parametrize(
+    "hostile", ["s" * 1_000_000, "blind " * 50_000, "\ud800blind", "ing" * 400, "no " * 100_000]
+)
 def test_a_hostile_reply_is_masked_in_time_that_is_linear_in_it(hostile: str) -> None:
     assert len(signal_mask(frozenset(["is blind"]))(hostile)) <= 2 * len(hostile)
 
@@ -142,7 +169,10 @@ def test_other_scorers_read_the_signal(scorer: str) -> None:
     """A letter that names the reader's disability is what its scorer is there to find."""
     reply = "We cannot offer you the post, as you are deaf."
     with_words = pd.DataFrame({"reply": [reply], SIGNAL_WORDS: ["is deaf"]})
-    assert outcome_of(with_words, scorer).values.tolist() == outcome_of(with_words[["reply"]], scorer).values.tolist()
+    assert (
+        outcome_of(with_words, scorer).values.tolist()
+        == outcome_of(with_words[["reply"]], scorer).values.tolist()
+    )
 
 
 def test_a_scorer_of_a_project_may_ask_for_it() -> None:
@@ -153,23 +183,53 @@ def test_a_scorer_of_a_project_may_ask_for_it() -> None:
 
 
 def test_a_grid_says_which_words_convey_its_groups() -> None:
-    """Words in a slot, in brackets, in the system prompt and of personas; no names, and no pronouns."""
+    """Words in a slot, in brackets, in the system prompt and of personas; no names, and no
+    pronouns.
+    """
     trial = Trial(key="k", repetition=0, status=Status.ANSWERED, replies=("Fine.",))
 
     def words(**design: object) -> set[str | None]:
         grid = expand_grid(**design)  # type: ignore[arg-type]
-        frame = trials_frame([(cell, trial) for cell in grid], EndpointFacts(name="e", simulated=False))
+        frame = trials_frame(
+            [(cell, trial) for cell in grid], EndpointFacts(name="e", simulated=False)
+        )
         return set(frame[SIGNAL_WORDS]) if SIGNAL_WORDS in frame else set()
 
     groups = {"disability": ["sensory", "control"]}
-    slot = words(template="{name}, who {disability}, applies.", groups=groups, signal="condition", names=3)
+    slot = words(
+        template="{name}, who {disability}, applies.", groups=groups, signal="condition", names=3
+    )
     assert slot == {"is deaf", "is blind", "is hard of hearing", "mentions no health condition"}
-    assert words(template="{name} applies.", groups={"race_ethnicity": ["black", "white"]}, names=2) == set()
-    race = words(template="{name} applies.", groups={"race_ethnicity": ["black"]}, signal="name+label", names=2)
+    assert (
+        words(template="{name} applies.", groups={"race_ethnicity": ["black", "white"]}, names=2)
+        == set()
+    )
+    race = words(
+        template="{name} applies.",
+        groups={"race_ethnicity": ["black"]},
+        signal="name+label",
+        names=2,
+    )
     assert race == {"Black"}
     own = {"region": {"north": ["lives in the lovely north"], "south": ["lives in the south"]}}
-    told = words(template="{name} applies.", system="About one who {region}.", groups=own, signal="label", names=2)
+    told = words(
+        template="{name} applies.",
+        system="About one who {region}.",
+        groups=own,
+        signal="label",
+        names=2,
+    )
     assert told == {"lives in the lovely north", "lives in the south"}
-    assert words(template="{name}: {they} applied.", groups={"gender": ["female"]}, signal="pronoun", names=2) == set()
-    personas = words(template="{name}, {disability_detail}, {experience_years} years.", persona="matrix")
+    assert (
+        words(
+            template="{name}: {they} applied.",
+            groups={"gender": ["female"]},
+            signal="pronoun",
+            names=2,
+        )
+        == set()
+    )
+    personas = words(
+        template="{name}, {disability_detail}, {experience_years} years.", persona="matrix"
+    )
     assert any("wheelchair" in text for text in personas if text)

@@ -31,7 +31,11 @@ def test_a_scorer_by_name_gives_a_column_on_the_tables_index():
     assert list(outcome.values.index) == [10, 11, 12, 13]
     assert outcome.values[10] > 0 > outcome.values[11]
     assert outcome.values[[12, 13]].isna().all()
-    assert (outcome.name, outcome.kind, outcome.scorer) == ("sentiment", OutcomeKind.NARRATIVE, BUILT_IN["sentiment"])
+    assert (outcome.name, outcome.kind, outcome.scorer) == (
+        "sentiment",
+        OutcomeKind.NARRATIVE,
+        BUILT_IN["sentiment"],
+    )
     assert outcome_of(_frame(), "word_count").unit == "words"
 
 
@@ -43,7 +47,9 @@ def test_a_column_of_the_table_wins_over_a_scorer_of_its_name():
 
 
 def test_a_callable_reads_each_reply_and_keeps_its_name():
-    """A function of the reply is a scorer of its own name; it gives a yes or no, a label, or numpy's numbers."""
+    """A function of the reply is a scorer of its own name; it gives a yes or no, a label, or
+    numpy's numbers.
+    """
 
     def mentions_engineer(reply):
         return "engineer" in reply
@@ -56,7 +62,9 @@ def test_a_callable_reads_each_reply_and_keeps_its_name():
     assert labels.name == "custom score"
     assert labels.values.tolist()[:2] == ["good", "bad"]
     assert labels.values.isna().tolist() == [False, False, True, True]
-    numbers = outcome_of(_frame(), lambda reply: np.float64(2.5) if "superb" in reply else float("nan")).values
+    numbers = outcome_of(
+        _frame(), lambda reply: np.float64(2.5) if "superb" in reply else float("nan")
+    ).values
     assert (numbers[10], np.isnan(numbers[11])) == (2.5, True)
 
 
@@ -73,7 +81,9 @@ def test_registered_scorers_come_from_the_argument_or_the_running_test():
     """A scorer registered with the session is found by its name inside a test."""
     shout = Scorer(name="shout", score=lambda reply: reply.count("!"), unit="marks")
     assert outcome_of(_frame(), "shout", {"shout": shout}).unit == "marks"
-    context = TestContext(test_id="t", test_module="m", description="", emit=lambda _: None, scorers={"shout": shout})
+    context = TestContext(
+        test_id="t", test_module="m", description="", emit=lambda _: None, scorers={"shout": shout}
+    )
     with running_test(context):
         assert outcome_of(_frame(), "shout").scorer is shout
 
@@ -81,16 +91,31 @@ def test_registered_scorers_come_from_the_argument_or_the_running_test():
 @pytest.mark.parametrize(
     ("frame", "outcome", "error", "message"),
     [
-        (None, "tone", UsageError, "'tone' is neither.*'reply', 'refused'.*'sentiment', 'word_count'"),
+        (
+            None,
+            "tone",
+            UsageError,
+            "'tone' is neither.*'reply', 'refused'.*'sentiment', 'word_count'",
+        ),
         (None, "sentimnet", UsageError, "'sentimnet' is neither .* did you mean 'sentiment'?"),
         (None, "Reply", UsageError, "'Reply' is neither .* did you mean 'reply'?"),
         (None, 3, UsageError, "outcome= is 3"),
         (pd.DataFrame([[1, 2]], columns=["s", "s"]), "s", FrameError, "more than one column 's'"),
-        ({"score": [1, 2]}, "sentiment", FrameError, "'sentiment' reads the column 'reply'.*'score'"),
+        (
+            {"score": [1, 2]},
+            "sentiment",
+            FrameError,
+            "'sentiment' reads the column 'reply'.*'score'",
+        ),
         (None, lambda _reply: [1], UsageError, "returned a list for row 10"),
         (None, lambda _reply: float("inf"), UsageError, "returned inf for row 10"),
         (None, lambda _reply: {}, UsageError, "returned a dict"),
-        (None, lambda reply: "good" if "superb" in reply else 0, UsageError, "both labels and numbers"),
+        (
+            None,
+            lambda reply: "good" if "superb" in reply else 0,
+            UsageError,
+            "both labels and numbers",
+        ),
         (None, rated(11), UsageError, "returned 11 for row 10: its scale goes from 1 to 10"),
         (None, rated(0.5), UsageError, "returned 0.5 for row 10"),
         (None, rated(10**4000), UsageError, "a whole number of 13288 bits for row 10"),
@@ -132,9 +157,13 @@ def test_a_fingerprint_is_stable_and_tells_versions_and_sources_apart():
 
 @pytest.mark.parametrize("reply", ["Yes. 7/10, $50,000.", "No. 7.5/10", "I cannot help with that."])
 def test_the_kind_of_a_built_in_scorer_does_not_follow_its_values(reply: str) -> None:
-    """Ratings that happen to be whole, or counts that happen to be one, are of the kind that they always are."""
+    """Ratings that happen to be whole, or counts that happen to be one, are of the kind that they
+    always are.
+    """
     frame = pd.DataFrame({"reply": [reply] * 2})
-    assert {name: outcome_of(frame, name).kind for name in BUILT_IN} == {n: one.kind for n, one in BUILT_IN.items()}
+    assert {name: outcome_of(frame, name).kind for name in BUILT_IN} == {
+        n: one.kind for n, one in BUILT_IN.items()
+    }
     assert None not in [one.kind for one in BUILT_IN.values()]
 
 
@@ -174,7 +203,12 @@ def test_a_decorated_function_declares_what_it_counts() -> None:
     """It goes wherever a scorer goes, and can still be called."""
     frame = _frame(reply=["an extraordinarily long word", "none here"] * 2, refused=False)
     outcome = outcome_of(frame, long_words)
-    assert (outcome.name, outcome.kind, outcome.unit, outcome.low) == ("long_words", OutcomeKind.NUMERIC, "words", 0)
+    assert (outcome.name, outcome.kind, outcome.unit, outcome.low) == (
+        "long_words",
+        OutcomeKind.NUMERIC,
+        "words",
+        0,
+    )
     assert outcome.values.tolist() == [1, 0, 1, 0]
     assert long_words("extraordinarily") == 1
     assert outcome_of(frame, "long_words", {"long_words": long_words}).scorer is long_words
@@ -184,9 +218,13 @@ def test_a_decorated_function_declares_what_it_counts() -> None:
 
 
 def test_a_scorer_that_declares_nothing_is_taken_by_its_values_and_the_finding_says_so() -> None:
-    """The same counts, declared and not: 0 and 1 alone are a yes or no unless somebody says what they are."""
+    """The same counts, declared and not: 0 and 1 alone are a yes or no unless somebody says what
+    they are.
+    """
     replies = ["an extraordinarily long word", "none here"] * 40
-    frame = pd.DataFrame({"reply": replies, "group": ["a", "a", "b", "b"] * 20, "name": [f"n{k}" for k in range(80)]})
+    frame = pd.DataFrame(
+        {"reply": replies, "group": ["a", "a", "b", "b"] * 20, "name": [f"n{k}" for k in range(80)]}
+    )
     bare = analyze_disparity(frame, long_words.score, "group")
     assert (bare.kind, bare.details["kind_inferred"]) == (OutcomeKind.BINARY, True)
     assert any("taken to be binary" in note for note in bare.notes)
@@ -206,8 +244,8 @@ def test_a_scorer_that_declares_nonsense_is_refused() -> None:
 
 
 def test_equal_replies_are_read_once_by_built_in_scorers_only(monkeypatch):
-    """A pure reader is asked once a text; a custom function may be a judge that never answers twice alike. What is kept
-    forgets the oldest first, and a lone surrogate is a text like any other.
+    """A pure reader is asked once a text; a custom function may be a judge that never answers twice
+    alike. What is kept forgets the oldest first, and a lone surrogate is a text like any other.
     """
     calls = []
 
@@ -219,8 +257,14 @@ def test_equal_replies_are_read_once_by_built_in_scorers_only(monkeypatch):
     monkeypatch.setattr("pytest_fairness.scorers.outcome._scores", {})
     ours = Scorer(name="ours", score=count)
     monkeypatch.setattr(Scorer, "built_in", property(lambda scorer: scorer is ours))
-    for replies, scores in ((["a", "a", "\ud800"], [1, 1, 2]), (["b", "b", "\ud800", "a"], [3, 3, 2, 4])):
-        assert outcome_of(pd.DataFrame({"reply": replies}, dtype=object), ours).values.tolist() == scores
+    for replies, scores in (
+        (["a", "a", "\ud800"], [1, 1, 2]),
+        (["b", "b", "\ud800", "a"], [3, 3, 2, 4]),
+    ):
+        assert (
+            outcome_of(pd.DataFrame({"reply": replies}, dtype=object), ours).values.tolist()
+            == scores
+        )
     frame = pd.DataFrame({"reply": ["same", "same"]})
     assert outcome_of(frame, count).values.tolist() == [5.0, 6.0]
 

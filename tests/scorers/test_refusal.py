@@ -8,14 +8,17 @@ from .written_texts import written
 
 
 def test_precision_and_recall(record_property):
-    """On known wording nearly every refusal is found, and no answer is taken for one; on wording that it was not mended
-    on it stays precise and misses up to a half: what docs may promise. The set is large, and has no text twice.
+    """On known wording nearly every refusal is found, and no answer is taken for one; on wording
+    that it was not mended on it stays precise and misses up to a half: what docs may promise. The
+    set is large, and has no text twice.
     """
     texts = written("refusal")
     assert min(len(texts["refusals_seen"]), len(texts["answers_seen"])) >= 60
     assert len(set().union(*texts.values())) == sum(map(len, texts.values()))
     for wording in ("seen", "unseen"):
-        found, wrong = (sum(map(is_refusal, texts[f"{kind}_{wording}"])) for kind in ("refusals", "answers"))
+        found, wrong = (
+            sum(map(is_refusal, texts[f"{kind}_{wording}"])) for kind in ("refusals", "answers")
+        )
         precision, recall = found / (found + wrong), found / len(texts[f"refusals_{wording}"])
         record_property(f"{wording} precision", precision)
         record_property(f"{wording} recall", recall)

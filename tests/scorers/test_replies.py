@@ -1,4 +1,6 @@
-"""The readers on replies in many voices: precision, recall, and how many come out the wrong way round."""
+"""The readers on replies in many voices: precision, recall, and how many come out the wrong way
+round.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,11 @@ def _choice(text: str) -> int | str:
 
 
 def _salary(text: str) -> float | str:
-    return read_salary(text).status.value if (found := read_salary(text)).amount is None else found.amount
+    return (
+        read_salary(text).status.value
+        if (found := read_salary(text)).amount is None
+        else found.amount
+    )
 
 
 def _triage(text: str) -> str | None:
@@ -49,11 +55,15 @@ def _says_something(reader: str, reading: Any) -> bool:
     return bool(reading) if reader == "refusal" else reading is not None
 
 
-# The least precision and recall, and the most readings the wrong way round: a little below what was measured.
+# The least precision and recall, and the most readings the wrong way round: a little below what was
+# measured.
 @pytest.mark.parametrize(
     ("texts", "reader", "precision", "recall", "wrong"),
     [
-        *(("development", reader, 0.97, 0.93, 0) for reader in ("refusal", "decision", "rating", "choice", "triage")),
+        *(
+            ("development", reader, 0.97, 0.93, 0)
+            for reader in ("refusal", "decision", "rating", "choice", "triage")
+        ),
         ("development", "salary", 0.97, 0.8, 0),
         ("held_back", "refusal", 0.97, 0.88, 0),
         ("held_back", "decision", 0.97, 0.92, 0),
@@ -72,16 +82,27 @@ def _says_something(reader: str, reading: Any) -> bool:
     ],
 )
 def test_readers_keep_what_was_measured(
-    texts: str, reader: str, precision: float, recall: float, wrong: int, record_property: Callable[[str, object], None]
+    texts: str,
+    reader: str,
+    precision: float,
+    recall: float,
+    wrong: int,
+    record_property: Callable[[str, object], None],
 ) -> None:
-    """Precision: of what is read, how much is right. Recall: of what a person reads, how much is read right."""
+    """Precision: of what is read, how much is right. Recall: of what a person reads, how much is
+    read right.
+    """
     rows = documents.open_document(DATA / f"replies_{texts}.yaml").data[reader]
     read = [(expected, READ[reader](text)) for text, expected in rows]
     stated = [(expected, found) for expected, found in read if _says_something(reader, expected)]
     found_some = [(expected, found) for expected, found in read if _says_something(reader, found)]
     right = sum(expected == found for expected, found in stated)
-    reversed_ = sum(_says_something(reader, found) and expected != found for expected, found in stated)
-    record_property("precision, recall, wrong", (right / len(found_some), right / len(stated), reversed_))
+    reversed_ = sum(
+        _says_something(reader, found) and expected != found for expected, found in stated
+    )
+    record_property(
+        "precision, recall, wrong", (right / len(found_some), right / len(stated), reversed_)
+    )
     assert right / len(found_some) >= precision
     assert right / len(stated) >= recall
     assert reversed_ <= wrong
@@ -107,14 +128,22 @@ def test_a_disclaimer_is_noted_with_or_without_an_answer() -> None:
 
 def test_urgency_is_higher_where_more_is_urgent() -> None:
     """Emergency is 5, the first level of the Emergency Severity Index too."""
-    assert [triage(text) for text in ("Emergency", "ESI 1", "Self-care", '{"esi": 5}', "2")] == [5, 5, 1, 1, 4]
+    assert [triage(text) for text in ("Emergency", "ESI 1", "Self-care", '{"esi": 5}', "2")] == [
+        5,
+        5,
+        1,
+        1,
+        4,
+    ]
 
 
 @pytest.mark.parametrize(
     "form", ["{}", "**{}**", "Triage level: {}", "This patient would be triaged as {}.", "ESI: {}"]
 )
 def test_names_are_those_of_the_scale_that_is_declared(form: str) -> None:
-    """The handbook's: 1 resuscitation, 2 emergent, 3 urgent, 4 less urgent, 5 nonurgent. Manchester's differ again."""
+    """The handbook's: 1 resuscitation, 2 emergent, 3 urgent, 4 less urgent, 5 nonurgent.
+    Manchester's differ again.
+    """
     esi = ("Resuscitation", "Emergent", "Urgent", "Less urgent", "Nonurgent")
     manchester = ("Immediate", "Very urgent", "Urgent", "Standard", "Non-urgent")
     assert [triage_esi(form.format(name)) for name in esi] == [5, 4, 3, 2, 1]
@@ -149,8 +178,14 @@ def test_a_number_with_a_word_of_the_scale_beats_a_name(
 
 @pytest.mark.parametrize("scale", ["esi", "manchester"])
 def test_replies_by_another_hand_are_read(scale: str) -> None:
-    """Read once, they were right in 69 of 70 readings of 74 levels; since then also in the five that were missed."""
-    rows = [row for row in documents.open_document(DATA / "replies_triage.yaml").data if row["scale"] == scale]
+    """Read once, they were right in 69 of 70 readings of 74 levels; since then also in the five
+    that were missed.
+    """
+    rows = [
+        row
+        for row in documents.open_document(DATA / "replies_triage.yaml").data
+        if row["scale"] == scale
+    ]
     read = [(row["level"], triage(row["text"], scale)) for row in rows]
     assert len(rows) >= 16
     assert [place for place, level in read if level != (None if place is None else 6 - place)] == []

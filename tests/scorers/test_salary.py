@@ -19,13 +19,19 @@ def outcome(found: Salary) -> float | str:
 
 
 def test_every_known_way_of_saying_it() -> None:
-    """Amounts, ranges, thousands, pay by the hour or month, JSON; other currencies, refusals, no amount at all."""
-    expected = [(text, pytest.approx(read) if isinstance(read, int) else read) for text, read in KNOWN]
+    """Amounts, ranges, thousands, pay by the hour or month, JSON; other currencies, refusals, no
+    amount at all.
+    """
+    expected = [
+        (text, pytest.approx(read) if isinstance(read, int) else read) for text, read in KNOWN
+    ]
     assert [row for row in expected if outcome(read_salary(row[0])) != row[1]] == []
 
 
 def test_precision_and_recall_on_replies_written_before_the_reader() -> None:
-    """No amount is read that a reader would not read; of those that a reader reads at least 95 % are found."""
+    """No amount is read that a reader would not read; of those that a reader reads at least 95 %
+    are found.
+    """
     read = [(text, expected, outcome(read_salary(text))) for text, expected in HELD_OUT]
     wrong = [row for row in read if isinstance(row[2], float) and row[2] != pytest.approx(row[1])]
     assert wrong == []
@@ -37,7 +43,9 @@ def test_precision_and_recall_on_replies_written_before_the_reader() -> None:
 
 
 def test_hours_and_ranges() -> None:
-    """Pay by the hour is taken to the year with the hours that the caller states; a range keeps its ends."""
+    """Pay by the hour is taken to the year with the hours that the caller states; a range keeps its
+    ends.
+    """
     assert salary("$40 per hour") == BUILT_IN["salary"].score("$40 per hour") == 83_200
     assert read_salary("$40 per hour", hours_per_year=1950).amount == 78_000
     assert read_salary("$85,000", hours_per_year=1950).amount == 85_000
@@ -45,7 +53,10 @@ def test_hours_and_ranges() -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(10_000, 900_000), st.sampled_from(["${:,}", "{:,} USD", "USD {:,}", "Salary: ${:,}", "**${:,}**"]))
+@given(
+    st.integers(10_000, 900_000),
+    st.sampled_from(["${:,}", "{:,} USD", "USD {:,}", "Salary: ${:,}", "**${:,}**"]),
+)
 def test_what_is_written_is_read(amount: int, form: str) -> None:
     """Any plausible amount in a plain form is read as it stands."""
     assert salary(form.format(amount)) == amount

@@ -18,7 +18,9 @@ _FILL = (
 
 
 def _texts(count: int, seed: int) -> list[str]:
-    """Texts that visit every rule: lexicon, boosters, negation, idioms, capitals, "but", emoji, marks."""
+    """Texts that visit every rule: lexicon, boosters, negation, idioms, capitals, "but", emoji,
+    marks.
+    """
     rng = random.Random(seed)
     vader = _vader()
     pools = [
@@ -36,7 +38,9 @@ def _texts(count: int, seed: int) -> list[str]:
         chosen += rng.choices(["", *".,!?", "!!!", "..."], weights=[80, 5, 4, 4, 3, 2, 2])[0]
         return chosen + (rng.choice(emoji) if rng.random() < 0.02 else "")
 
-    return [" ".join(word() for _ in range(rng.choice([1, 2, 3, 5, 10, 30, 120]))) for _ in range(count)]
+    return [
+        " ".join(word() for _ in range(rng.choice([1, 2, 3, 5, 10, 30, 120]))) for _ in range(count)
+    ]
 
 
 def test_every_score_equals_vaders_on_a_varied_sample():
@@ -53,7 +57,12 @@ def test_any_text_scores_as_vader_scores_it(text):
 
 
 @settings(max_examples=80, deadline=None)
-@given(st.lists(st.sampled_from([*_FILL, "good", "bad", "GREAT", "awful", "shit", "bomb", "die", "for"]), max_size=14))
+@given(
+    st.lists(
+        st.sampled_from([*_FILL, "good", "bad", "GREAT", "awful", "shit", "bomb", "die", "for"]),
+        max_size=14,
+    )
+)
 def test_any_order_of_rule_words_scores_as_vader_scores_it(words):
     """The words that rules look at, in every order."""
     text = " ".join(words)

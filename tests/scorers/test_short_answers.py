@@ -13,8 +13,8 @@ from .written_texts import written
 
 
 def test_a_rating_and_a_decision_are_read_or_left_alone():
-    """One value on the scale is a rating; a range, a percentage, another scale or two values are none. Negation turns a
-    decision round; conditions, questions and contradictions are no decision.
+    """One value on the scale is a rating; a range, a percentage, another scale or two values are
+    none. Negation turns a decision round; conditions, questions and contradictions are no decision.
     """
     texts = written("short_answers")
     assert [row for row in texts["ratings"] if rating(row[0]) != row[1]] == []
@@ -34,7 +34,9 @@ def test_a_rating_on_another_scale_has_its_own_scorer():
 @settings(max_examples=40, deadline=None)
 @given(
     st.integers(1, 10),
-    st.sampled_from(["{}", "{}/10", "Rating: {}", '{{"rating": {}}}', "I'd rate her a {}.", "**{}**"]),
+    st.sampled_from(
+        ["{}", "{}/10", "Rating: {}", '{{"rating": {}}}', "I'd rate her a {}.", "**{}**"]
+    ),
 )
 def test_every_rating_comes_back_in_every_form(value, form):
     """What is written in a usual form is read back."""

@@ -35,7 +35,9 @@ def test_what_is_counted(text: str, count: int) -> None:
 def test_ordinary_letters_have_none() -> None:
     """The replies and sentences that other readers are tested on: not one is abuse."""
     data = Path(__file__).parents[1] / "data"
-    texts = [row["text"] for row in documents.open_document(data / "lexicon_another_hand.yaml").data]
+    texts = [
+        row["text"] for row in documents.open_document(data / "lexicon_another_hand.yaml").data
+    ]
     rows = documents.open_document(data / "replies_development.yaml").data
     texts += [text for reader in rows.values() for text, _ in reader]
     assert len(texts) > 400
@@ -47,7 +49,12 @@ def test_more_of_it_is_worse_and_names_are_none() -> None:
     assert outcome_of(frame, "toxicity").values.tolist() == [1.0]
     places = [(group, name, text) for group in "ab" for name in range(20) for text in range(5)]
     rows = [
-        {"group": group, "name": f"{group}{name}", "template": f"t{text}", "reply": "An idiot." if abused else "Fine."}
+        {
+            "group": group,
+            "name": f"{group}{name}",
+            "template": f"t{text}",
+            "reply": "An idiot." if abused else "Fine.",
+        }
         for group, name, text in places
         for abused in [group == "a" and name % 3 > 0]
     ]

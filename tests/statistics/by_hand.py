@@ -1,4 +1,5 @@
-"""The statistics of two groups computed the slow and obvious way: loops over rows, and everything again without a name.
+"""The statistics of two groups computed the slow and obvious way: loops over rows, and everything
+again without a name.
 
 Nothing here is shared with the package, so that an error would have to be made twice to go unseen.
 """
@@ -72,7 +73,9 @@ def paired(rows: Sequence[Row]) -> bool:
 
 
 def aligned(rows: Sequence[Row], *, yes_no: bool) -> list[tuple[Row, float]]:
-    """Each row with its score less what its block expects: midranks over N + 1, or y less the block's rate."""
+    """Each row with its score less what its block expects: midranks over N + 1, or y less the
+    block's rate.
+    """
     found = []
     for r in rows:
         block = values(of(rows, block=r.block))
@@ -102,11 +105,15 @@ def row_test(rows: Sequence[Row], *, yes_no: bool) -> tuple[float, float]:
 
 
 def spread(rows: Sequence[Row], influence: dict[tuple[int, Hashable], float], parts: bool) -> float:
-    """The variance of a contrast from what each name adds to it (mean 0 on each side), names of parts included."""
+    """The variance of a contrast from what each name adds to it (mean 0 on each side), names of
+    parts included.
+    """
     sides = [{name: influence[side, name] for name in names_on(rows, side)} for side in (0, 1)]
     if paired(rows):
         sides = [{name: sides[0][name] + sides[1][name] for name in sides[0]}]
-    by_name = sum(sum(x * x for x in side.values()) / (len(side) * (len(side) - 1)) for side in sides)
+    by_name = sum(
+        sum(x * x for x in side.values()) / (len(side) * (len(side) - 1)) for side in sides
+    )
     total = by_name
     if parts:
         by_part = []
@@ -119,7 +126,12 @@ def spread(rows: Sequence[Row], influence: dict[tuple[int, Hashable], float], pa
                 for name, x in side.items():
                     sums[label[name]] = sums.get(label[name], 0.0) + x
                 if len(sums) > 1:
-                    found += len(sums) / (len(sums) - 1) * sum(x * x for x in sums.values()) / len(side) ** 2
+                    found += (
+                        len(sums)
+                        / (len(sums) - 1)
+                        * sum(x * x for x in sums.values())
+                        / len(side) ** 2
+                    )
                 else:
                     found += sum(x * x for x in side.values()) / (len(side) * (len(side) - 1))
             by_part.append(found)
@@ -129,12 +141,21 @@ def spread(rows: Sequence[Row], influence: dict[tuple[int, Hashable], float], pa
         x, y = ([sides[side][name] for name in both] for side in (0, 1))
         if min(max(x) - min(x), max(y) - min(y)) > 1e-9:
             sds = [math.sqrt(sum(i * i for i in side.values()) / (len(side) - 1)) for side in sides]
-            total += 2 * len(both) * correlation(x, y) * sds[0] * sds[1] / (len(sides[0]) * len(sides[1]))
+            total += (
+                2
+                * len(both)
+                * correlation(x, y)
+                * sds[0]
+                * sds[1]
+                / (len(sides[0]) * len(sides[1]))
+            )
     return max(total, 0.0)
 
 
 def effective_parts(rows: Sequence[Row]) -> float:
-    """G* of the part and side with the fewest: K²/Σ n_label²; a part that a side shares says nothing."""
+    """G* of the part and side with the fewest: K²/Σ n_label²; a part that a side shares says
+    nothing.
+    """
     least = math.inf
     for side in (0, 1):
         names = {r.name: r for r in of(rows, side=side)}
@@ -142,7 +163,9 @@ def effective_parts(rows: Sequence[Row]) -> float:
         for part in ("first", "last"):
             held = [getattr(r, part) for r in names.values()]
             if len(set(held)) > 1:
-                least = min(least, len(held) ** 2 / sum(held.count(label) ** 2 for label in set(held)))
+                least = min(
+                    least, len(held) ** 2 / sum(held.count(label) ** 2 for label in set(held))
+                )
     return least
 
 
@@ -165,11 +188,16 @@ def degrees(rows: Sequence[Row], means: Sequence[Sequence[float]]) -> float:
 
 
 def lost_to_blocks(rows: Sequence[Row]) -> float:
-    """The inertia of the names' shares of rows in the blocks: 0 where all stand in the same, H − 1 in one each."""
+    """The inertia of the names' shares of rows in the blocks: 0 where all stand in the same, H − 1
+    in one each.
+    """
     if paired(rows):
         return 0.0
     shares = [
-        {block: fmean(r.block == block for r in of(rows, side=side, name=name)) for block in labels(rows, "block")}
+        {
+            block: fmean(r.block == block for r in of(rows, side=side, name=name))
+            for block in labels(rows, "block")
+        }
         for side in (0, 1)
         for name in names_on(rows, side)
     ]
@@ -180,7 +208,9 @@ def lost_to_blocks(rows: Sequence[Row]) -> float:
     return found
 
 
-def name_contrast(rows: Sequence[Row], *, yes_no: bool, parts: bool = False) -> tuple[float, float, float]:
+def name_contrast(
+    rows: Sequence[Row], *, yes_no: bool, parts: bool = False
+) -> tuple[float, float, float]:
     """The difference of the names' means of aligned scores, its variance, and df."""
     rows = common(rows)
     scores = aligned(rows, yes_no=yes_no)
@@ -190,7 +220,10 @@ def name_contrast(rows: Sequence[Row], *, yes_no: bool, parts: bool = False) -> 
         for name in names_on(rows, side)
     }
     sides = [[means[side, name] for name in names_on(rows, side)] for side in (0, 1)]
-    influence = {key: (mean - fmean(sides[key[0]])) * (1 if key[0] == 0 else -1) for key, mean in means.items()}
+    influence = {
+        key: (mean - fmean(sides[key[0]])) * (1 if key[0] == 0 else -1)
+        for key, mean in means.items()
+    }
     whole = len(sides[0]) + len(sides[1]) - 2
     kept = max(whole - lost_to_blocks(rows), 1) / whole
     df = max(degrees(rows, sides) * kept, min(degrees(rows, sides), 1))
@@ -200,27 +233,41 @@ def name_contrast(rows: Sequence[Row], *, yes_no: bool, parts: bool = False) -> 
     return fmean(sides[0]) - fmean(sides[1]), spread(rows, influence, parts) / kept, df
 
 
-def cluster_test(rows: Sequence[Row], *, yes_no: bool, parts: bool = False) -> tuple[float, float, float]:
+def cluster_test(
+    rows: Sequence[Row], *, yes_no: bool, parts: bool = False
+) -> tuple[float, float, float]:
     """t, df and p of the names' means of aligned scores."""
     difference, square, df = name_contrast(rows, yes_no=yes_no, parts=parts)
     if square < 1e-22:
         least = 2**-df if lost_to_blocks(common(rows)) > 1e-9 else 0.0
-        return (0.0, df, 1.0) if abs(difference) < 1e-11 else (math.copysign(math.inf, difference), df, least)
+        return (
+            (0.0, df, 1.0)
+            if abs(difference) < 1e-11
+            else (math.copysign(math.inf, difference), df, least)
+        )
     t = difference / math.sqrt(square)
     return t, df, 2 * float(stats.t.sf(abs(t), df))
 
 
-def delta_test(rows: Sequence[Row], df: float, *, parts: bool = False) -> tuple[float, tuple[float, float]]:
+def delta_test(
+    rows: Sequence[Row], df: float, *, parts: bool = False
+) -> tuple[float, tuple[float, float]]:
     """p of Cliff's δ over its own jackknifed error, and its 90 % interval as ends of d."""
     rows = common(rows)
     delta, error = cliffs_delta(rows), jackknife(rows, cliffs_delta, parts=parts)
-    p = 0.0 if abs(delta) > 1 - 1e-12 or error < 1e-12 else 2 * float(stats.t.sf(abs(delta) / error, df))
+    p = (
+        0.0
+        if abs(delta) > 1 - 1e-12 or error < 1e-12
+        else 2 * float(stats.t.sf(abs(delta) / error, df))
+    )
     half = float(stats.t.ppf(0.95, df)) * error if error and df >= 1 else math.inf * bool(error)
     pairs = len(of(rows, side=0)) * len(of(rows, side=1))
     return p, (to_d(delta - half, pairs), to_d(delta + half, pairs))
 
 
-def evidence(rows: Sequence[Row], p_row: float, p_cluster: float, p_delta: float = 0.0, *, yes_no: bool) -> float:
+def evidence(
+    rows: Sequence[Row], p_row: float, p_cluster: float, p_delta: float = 0.0, *, yes_no: bool
+) -> float:
     """The largest of the p-values; 1 where rows and names point in opposite directions."""
     z, _ = row_test(rows, yes_no=yes_no)
     difference, _, _ = name_contrast(rows, yes_no=yes_no)
@@ -245,14 +292,23 @@ def pooled(rows: Sequence[Row], *, within: bool) -> tuple[float, int]:
 
 
 def hedges_g(rows: Sequence[Row], *, within: bool = True) -> float:
-    """J·D/s: D of the names' means of y less the middle of the two groups in the block, s within group × block."""
+    """J·D/s: D of the names' means of y less the middle of the two groups in the block, s within
+    group × block.
+    """
     rows = common(rows)
     middle = {
-        block: (fmean(values(of(rows, block=block, side=0))) + fmean(values(of(rows, block=block, side=1)))) / 2
+        block: (
+            fmean(values(of(rows, block=block, side=0)))
+            + fmean(values(of(rows, block=block, side=1)))
+        )
+        / 2
         for block in labels(rows, "block")
     }
     means = [
-        fmean(fmean(r.y - middle[r.block] for r in of(rows, side=side, name=name)) for name in names_on(rows, side))
+        fmean(
+            fmean(r.y - middle[r.block] for r in of(rows, side=side, name=name))
+            for name in names_on(rows, side)
+        )
         for side in (0, 1)
     ]
     variance, df = pooled(rows, within=within)
@@ -290,7 +346,9 @@ def levels_of(rows: Sequence[Row]) -> list[float]:
 
 
 def log_odds(rows: Sequence[Row], levels: Sequence[float]) -> float:
-    """Liu and Agresti's cumulative log odds ratio over strata and cuts; pooled with ½ where a sum is 0."""
+    """Liu and Agresti's cumulative log odds ratio over strata and cuts; pooled with ½ where a sum
+    is 0.
+    """
     rows = common(rows)
     up = down = 0.0
     for block in labels(rows, "block"):
@@ -366,7 +424,12 @@ def jackknife(rows: Sequence[Row], estimate: Estimate, *, parts: bool = False) -
 
 
 def interval(
-    rows: Sequence[Row], estimate: Estimate, *, yes_no: bool, least: float = 0.0, parts: bool = False
+    rows: Sequence[Row],
+    estimate: Estimate,
+    *,
+    yes_no: bool,
+    least: float = 0.0,
+    parts: bool = False,
 ) -> tuple[float, float]:
     """The 90 % interval θ ± t·SE, with the degrees of freedom of the test on names."""
     value, error = estimate(list(rows)), max(jackknife(rows, estimate, parts=parts), least)
@@ -389,7 +452,9 @@ def counts(rows: Sequence[Row]) -> list[list[float]]:
 
 
 def categorical_design_effect(rows: Sequence[Row]) -> float:
-    """max(1, mean over labels of (1−p)·var/(p(1−p)/n)·C/(C−1)), var that of names' proportions over K."""
+    """max(1, mean over labels of (1−p)·var/(p(1−p)/n)·C/(C−1)), var that of names' proportions over
+    K.
+    """
     held = sorted({r.y for r in rows})
     n = 2 / sum(1 / len(of(rows, side=side)) for side in (0, 1))
     terms = []
@@ -397,7 +462,10 @@ def categorical_design_effect(rows: Sequence[Row]) -> float:
         p = fmean(r.y == label for r in rows)
         spreads = []
         for side in (0, 1):
-            shares = [fmean(r.y == label for r in of(rows, side=side, name=name)) for name in names_on(rows, side)]
+            shares = [
+                fmean(r.y == label for r in of(rows, side=side, name=name))
+                for name in names_on(rows, side)
+            ]
             spreads.append(variance_of(shares) / len(shares))
         terms.append((1 - p) * fmean(spreads) / (p * (1 - p) / n))
     return max(1.0, fmean(terms) * len(held) / (len(held) - 1))
@@ -415,7 +483,9 @@ def categorical_test(rows: Sequence[Row]) -> tuple[float, float, float]:
 # ---------------------------------------------------------------- rates
 
 
-def two_rates(p1: float, n1: float, p2: float, n2: float, z: float) -> tuple[tuple[float, float], tuple[float, float]]:
+def two_rates(
+    p1: float, n1: float, p2: float, n2: float, z: float
+) -> tuple[tuple[float, float], tuple[float, float]]:
     """Newcombe's interval of the difference of two rates, and Katz's of their ratio."""
     of_rates, alpha = (p1 * n1, n1, p2 * n2, n2), 2 * float(stats.norm.sf(z))
     return (
@@ -433,14 +503,18 @@ def design_effect(rows: Sequence[Row]) -> float:
 
 
 def nearly_equal(rows: Sequence[Row]) -> bool:
-    """Both 90 % intervals, of the difference and of the ratio of the rates of yes, inside ±5 points and (.8, 1.25)."""
+    """Both 90 % intervals, of the difference and of the ratio of the rates of yes, inside ±5 points
+    and (.8, 1.25).
+    """
     rows = common(rows)
     deff = design_effect(rows)
     _, df, _ = cluster_test(rows, yes_no=True)
     if df < 1:
         return False
     z = float(stats.t.ppf(0.95, df))
-    (p1, n1), (p2, n2) = ((fmean(values(own)), len(own) / deff) for own in (of(rows, side=0), of(rows, side=1)))
+    (p1, n1), (p2, n2) = (
+        (fmean(values(own)), len(own) / deff) for own in (of(rows, side=0), of(rows, side=1))
+    )
     if p1 == 0 or p2 == 0:
         return False
     (low, high), (least, most) = two_rates(p1, n1, p2, n2, z)
@@ -460,7 +534,9 @@ class Choice:
 
 
 def preference(trials: Sequence[Choice]) -> dict[str, float]:
-    """One block: z, both p-values, the win rate and the effect within order, with the interval of the latter."""
+    """One block: z, both p-values, the win rate and the effect within order, with the interval of
+    the latter.
+    """
     ahead, behind = [t for t in trials if t.a_first], [t for t in trials if not t.a_first]
     f1, f2 = fmean(t.a_won for t in ahead), fmean(not t.a_won for t in behind)
     q = fmean(t.a_won == t.a_first for t in trials)
@@ -468,7 +544,10 @@ def preference(trials: Sequence[Choice]) -> dict[str, float]:
     z = weight * (f1 - f2) / math.sqrt(weight * q * (1 - q))
     middle = (f1 + f2) / 2
     pairs = sorted({t.pair for t in trials}, key=str)
-    means = [fmean(t.a_won - (middle if t.a_first else 1 - middle) for t in trials if t.pair == p) for p in pairs]
+    means = [
+        fmean(t.a_won - (middle if t.a_first else 1 - middle) for t in trials if t.pair == p)
+        for p in pairs
+    ]
     error = math.sqrt(variance_of(means) / len(means))
     df = len(pairs) - 1
     t = fmean(means) / error

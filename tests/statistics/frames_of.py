@@ -10,14 +10,16 @@ import pandas as pd
 def scores(**groups: Sequence[float]) -> pd.DataFrame:
     """One row a value, nothing else known of it."""
     return pd.DataFrame(
-        [(group, value) for group, values in groups.items() for value in values], columns=["group", "outcome"]
+        [(group, value) for group, values in groups.items() for value in values],
+        columns=["group", "outcome"],
     )
 
 
 def decisions(**counts: tuple[int, int]) -> pd.DataFrame:
     """``x`` favourable of ``n`` decisions a group."""
     return pd.DataFrame(
-        [(group, at < x) for group, (x, n) in counts.items() for at in range(n)], columns=["group", "outcome"]
+        [(group, at < x) for group, (x, n) in counts.items() for at in range(n)],
+        columns=["group", "outcome"],
     )
 
 

@@ -1,7 +1,8 @@
-"""What is computed for all pairs, strata and names at once is what loops over the rows of one pair give.
+"""What is computed for all pairs, strata and names at once is what loops over the rows of one pair
+give.
 
-Designs are drawn at random: ragged, paired, partly shared, of unequal numbers of names, names made of parts that recur,
-one name a group, rows that stand for themselves.
+Designs are drawn at random: ragged, paired, partly shared, of unequal numbers of names, names made
+of parts that recur, one name a group, rows that stand for themselves.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ DESIGNS = 4
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """Two groups' rows; ``parts``: names have first and last names, ``own_rows``: every row stands for itself."""
+    """Two groups' rows; ``parts``: names have first and last names, ``own_rows``: every row stands
+    for itself.
+    """
 
     rows: list[Row]
     parts: bool
@@ -53,7 +56,8 @@ class Drawn:
             return False
         named = {(r.side, r.name): r for r in self.rows}.values()
         return any(
-            len({getattr(r, part) for r in named if r.side == side}) < sum(r.side == side for r in named)
+            len({getattr(r, part) for r in named if r.side == side})
+            < sum(r.side == side for r in named)
             for side in (0, 1)
             for part in ("first", "last")
         )
@@ -83,17 +87,30 @@ def draw(rng: np.random.Generator, kind: OutcomeKind, shape: str) -> Drawn:
                 first, last = f"F{_letters(n % firsts)}", f"L{_letters((n // firsts) % lasts)}"
                 name = f"{first} {name} {last}"
             level = rng.normal(0, 0.5)
-            if shape == "matched":  # every name in a block of its own, now and then on one side only
+            if (
+                shape == "matched"
+            ):  # every name in a block of its own, now and then on one side only
                 if rng.random() < 0.9:
                     y = level + rng.normal() + shift * side
-                    rows.append(Row(_outcome(y, kind, ceiling), side, name, f"t{n // 2 if parts else n}", first, last))
+                    rows.append(
+                        Row(
+                            _outcome(y, kind, ceiling),
+                            side,
+                            name,
+                            f"t{n // 2 if parts else n}",
+                            first,
+                            last,
+                        )
+                    )
                 continue
             for block in range(blocks):
                 if (shape == "nested" and block != n % blocks) or (gaps and rng.random() < 0.25):
                     continue
                 for _ in range(int(rng.integers(1, 4))):
                     y = level + rng.normal() + 0.5 * block + shift * side
-                    rows.append(Row(_outcome(y, kind, ceiling), side, name, f"t{block}", first, last))
+                    rows.append(
+                        Row(_outcome(y, kind, ceiling), side, name, f"t{block}", first, last)
+                    )
     return Drawn(rows, parts, own_rows=bool(rng.random() < 0.2))
 
 
@@ -130,7 +147,9 @@ def fewest_names(rows: list[Row]) -> int:
 def usable(drawn: Drawn) -> bool:
     """Both groups stand in some block, and something varies."""
     rows = slow.common(drawn.units)
-    return bool(rows) and any(len({r.y for r in drawn.rows if r.side == side}) > 1 for side in (0, 1))
+    return bool(rows) and any(
+        len({r.y for r in drawn.rows if r.side == side}) > 1 for side in (0, 1)
+    )
 
 
 def without_copies(rows: list[Row]) -> list[Row]:
@@ -189,7 +208,11 @@ def check(drawn: Drawn, kind: OutcomeKind) -> None:
         p = slow.evidence(rows, float(found.p_row[0]), p_cluster, p_delta, yes_no=yes_no)
         same(float(found.p_value[0]), p, "p of the pair")
         if parts:
-            same(float(found.part_clusters[0]), slow.effective_parts(slow.common(rows)), "effective parts")
+            same(
+                float(found.part_clusters[0]),
+                slow.effective_parts(slow.common(rows)),
+                "effective parts",
+            )
     if kind is OutcomeKind.NUMERIC:
         within = slow.pools_within_blocks(rows)
 
@@ -206,13 +229,21 @@ def check(drawn: Drawn, kind: OutcomeKind) -> None:
     for at, (estimate, least) in enumerate(estimates):
         low, high = slow.interval(rows, estimate, yes_no=yes_no, least=least, parts=parts)
         value = estimate(rows)
-        if estimate is slow.d_of_delta and low <= 0 <= high and max(p_row, p_cluster, p_delta) < 0.1:
-            low, high = (max(low, of_delta[0]), high) if value > 0 else (low, min(high, of_delta[1]))
+        if (
+            estimate is slow.d_of_delta
+            and low <= 0 <= high
+            and max(p_row, p_cluster, p_delta) < 0.1
+        ):
+            low, high = (
+                (max(low, of_delta[0]), high) if value > 0 else (low, min(high, of_delta[1]))
+            )
         check_interval(found, at, value, (low, high))
     if yes_no and not math.isnan(found.p_cluster[0]) and not parts:
         same(float(found.beside["design_effect"][0]), slow.design_effect(rows), "design effect")
         p = [found.beside["rate_1"], found.beside["rate_2"]]
-        near, _ = nearly_equal(p[0], found.rows[:, 0], p[1], found.rows[:, 1], found.beside["design_effect"], found.df)
+        near, _ = nearly_equal(
+            p[0], found.rows[:, 0], p[1], found.rows[:, 1], found.beside["design_effect"], found.df
+        )
         assert bool(near[0]) is slow.nearly_equal(rows)
 
 
@@ -244,10 +275,14 @@ def test_each_template_alone_is_judged_as_by_hand(kind: OutcomeKind, shape: str)
         done += 1
         blocks = slow.labels(drawn.rows, "block")
         for at, block in enumerate(strata.block.tolist()):
-            check_block(slow.of(drawn.units, block=blocks[block]), kind, strata, at, parts=drawn.recurring)
+            check_block(
+                slow.of(drawn.units, block=blocks[block]), kind, strata, at, parts=drawn.recurring
+            )
 
 
-def check_block(rows: list[Row], kind: OutcomeKind, strata: Strata, at: int, *, parts: bool) -> None:
+def check_block(
+    rows: list[Row], kind: OutcomeKind, strata: Strata, at: int, *, parts: bool
+) -> None:
     yes_no = kind is OutcomeKind.BINARY
     sides = [slow.values(slow.of(rows, side=side)) for side in (0, 1)]
     assert strata.rows[at].tolist() == [len(side) for side in sides]
@@ -257,7 +292,11 @@ def check_block(rows: list[Row], kind: OutcomeKind, strata: Strata, at: int, *, 
         return
     _, p_row = slow.row_test(rows, yes_no=yes_no)
     _, _, p_cluster = slow.cluster_test(rows, yes_no=yes_no, parts=parts)
-    same(float(strata.p_value[at]), slow.evidence(rows, p_row, p_cluster, yes_no=yes_no), "p within the block")
+    same(
+        float(strata.p_value[at]),
+        slow.evidence(rows, p_row, p_cluster, yes_no=yes_no),
+        "p within the block",
+    )
     if kind is OutcomeKind.NUMERIC:
         values = [slow.hedges_g(rows), slow.d_of_delta(rows)]
     else:
@@ -281,7 +320,11 @@ def test_labels_are_compared_as_by_hand(seed: int) -> None:
     chi2, p_row, p_cluster = slow.categorical_test(rows)
     v = slow.balanced_v(rows)
     same(float(found.value_of_test[0]), chi2, "chi-square")
-    same(float(found.beside["design_effect"][0]), slow.categorical_design_effect(rows), "design effect")
+    same(
+        float(found.beside["design_effect"][0]),
+        slow.categorical_design_effect(rows),
+        "design effect",
+    )
     same(float(found.p_cluster[0]), p_cluster, "p of the names")
     same(float(found.beside["cramers_v_balanced"][0]), v, "V")
     same(float(found.effect[0, 0]), 2 * v / math.sqrt(1 - v * v), "d of V")
@@ -291,7 +334,9 @@ def test_labels_are_compared_as_by_hand(seed: int) -> None:
 
 
 def test_rare_labels_are_tested_by_permuting_rows() -> None:
-    """Tables with the same margins that are as far from equal are as frequent as when labels are dealt out again."""
+    """Tables with the same margins that are as far from equal are as frequent as when labels are
+    dealt out again.
+    """
     held = [(0, 0)] * 9 + [(0, 1)] * 2 + [(1, 0)] * 4 + [(1, 2)] * 5
     rows = [Row(float(y), side, at) for at, (side, y) in enumerate(held)]
     found = compare(Drawn(rows, parts=False, own_rows=True), OutcomeKind.CATEGORICAL, 3)
@@ -316,7 +361,9 @@ def test_a_preference_is_judged_as_by_hand(seed: int) -> None:
         own = lean + rng.normal(0, 0.5)
         for a_first in (True, False):
             for _ in range(int(rng.integers(4, 9))):
-                first_won = rng.random() < 1 / (1 + math.exp(-position - (own if a_first else -own)))
+                first_won = rng.random() < 1 / (
+                    1 + math.exp(-position - (own if a_first else -own))
+                )
                 trials.append(slow.Choice(a_first, bool(first_won) is a_first, f"pair {pair}"))
     frame = pd.DataFrame(
         {
@@ -342,4 +389,6 @@ def test_a_preference_is_judged_as_by_hand(seed: int) -> None:
     same(found.p_cluster, by_hand["p_cluster"], "p of the name pairs")
     assert found.p_value == max(found.p_row, found.p_cluster)
     larger = max((float(str(s["d_from_win_rate"])), float(str(s["d_within_order"]))), key=abs)
-    assert found.effect == pytest.approx(larger, rel=1e-11)  # a pair rounds to twelve digits, its statistics do not
+    assert found.effect == pytest.approx(
+        larger, rel=1e-11
+    )  # a pair rounds to twelve digits, its statistics do not

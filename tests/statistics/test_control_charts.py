@@ -1,4 +1,6 @@
-"""Control charts: published run lengths, the same by simulation, scores that are exact without known parameters."""
+"""Control charts: published run lengths, the same by simulation, scores that are exact without
+known parameters.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ from pytest_fairness.statistics.control_charts import (
 @pytest.mark.parametrize(
     ("h", "shift", "published"),
     [
-        # Montgomery, Introduction to Statistical Quality Control, 7th ed., table 9.3: two-sided, k = ½
+        # Montgomery, Introduction to Statistical Quality Control, 7th ed., table 9.3: two-sided, k
+        # = ½
         (4, 0, 168), (4, 0.25, 74.2), (4, 0.5, 26.6), (4, 0.75, 13.3), (4, 1, 8.38), (4, 1.5, 4.75), (4, 2, 3.34),
         (4, 2.5, 2.62), (4, 3, 2.19), (4, 4, 1.71),
         (5, 0, 465), (5, 0.25, 139), (5, 0.5, 38.0), (5, 0.75, 17.0), (5, 1, 10.4), (5, 1.5, 5.75), (5, 2, 4.01),
@@ -48,7 +51,11 @@ def test_shewhart_run_lengths_are_those_published(shift: float, published: float
 def test_one_side_is_as_siegmund_approximates_it(k: float, h: float, shift: float) -> None:
     """Siegmund (1985): an independent formula, good to a few per cent."""
     away, reach = shift - k, h + 1.166
-    siegmund = reach**2 if away == 0 else (math.exp(-2 * away * reach) + 2 * away * reach - 1) / (2 * away**2)
+    siegmund = (
+        reach**2
+        if away == 0
+        else (math.exp(-2 * away * reach) + 2 * away * reach - 1) / (2 * away**2)
+    )
     assert cusum_arl(k, h, shift, sides=1) == pytest.approx(siegmund, rel=0.06)
 
 
@@ -78,7 +85,9 @@ def run_length(rng: np.random.Generator, shift: float, **limits: float) -> int:
     ],
 )
 def test_simulated_run_lengths(shift: float, limits: dict[str, float], expected: float) -> None:
-    """The chart itself, on normal scores, runs as long as its formula says: within four standard errors."""
+    """The chart itself, on normal scores, runs as long as its formula says: within four standard
+    errors.
+    """
     rng = np.random.default_rng(7)
     lengths = [run_length(rng, shift, **limits) for _ in range(600)]
     assert abs(np.mean(lengths) - expected) < 4 * np.std(lengths) / math.sqrt(len(lengths))
@@ -86,7 +95,9 @@ def test_simulated_run_lengths(shift: float, limits: dict[str, float], expected:
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_self_starting_scores_are_standard_normal_and_independent(weighted: bool) -> None:
-    """Whatever the mean and the spread, from the third value on; with weights where samples differ in size."""
+    """Whatever the mean and the spread, from the third value on; with weights where samples differ
+    in size.
+    """
     rng = np.random.default_rng(3)
     variances = rng.uniform(0.5, 4, 12) if weighted else np.ones(12)
     drawn = rng.normal(50, 3 * np.sqrt(variances), (4000, 12))
@@ -101,7 +112,9 @@ def test_scores_by_hand() -> None:
     """(7 − 2)/(1·√(1 + 1/3)) = 4.330, t with 2 degrees of freedom; NaN until there is a spread."""
     scores = self_starting([1, 2, 3, 7])
     assert np.isnan(scores[:2]).all()
-    assert scores[2] == pytest.approx(stats.norm.ppf(stats.t.cdf(1.5 / (math.sqrt(0.5) * math.sqrt(1.5)), 1)))
+    assert scores[2] == pytest.approx(
+        stats.norm.ppf(stats.t.cdf(1.5 / (math.sqrt(0.5) * math.sqrt(1.5)), 1))
+    )
     assert scores[3] == pytest.approx(stats.norm.ppf(stats.t.cdf(5 / math.sqrt(4 / 3), 2)))
 
 
@@ -136,6 +149,9 @@ def test_counts_by_the_exact_tail() -> None:
     assert scores[2] == pytest.approx(-stats.norm.ppf(stats.hypergeom.sf(2, 30, 4, 10)))
     assert self_starting_counts([0, 0, 0], [5, 5, 5])[2] == -FURTHEST
     rng = np.random.default_rng(5)
-    drawn = [self_starting_counts(row.tolist(), [40] * 10)[2:] for row in rng.binomial(40, 0.1, (800, 10))]
+    drawn = [
+        self_starting_counts(row.tolist(), [40] * 10)[2:]
+        for row in rng.binomial(40, 0.1, (800, 10))
+    ]
     for limit in (1.0, 2.0):
         assert np.mean(np.array(drawn) > limit) <= stats.norm.sf(limit) * 1.1

@@ -26,9 +26,13 @@ def constant(values, people=4, templates=10, repetitions=1):
 
 @pytest.mark.parametrize("kind", ["numeric", "ordinal", "binary", "categorical"])
 def test_both_constant_and_equal_is_saturated(kind):
-    """No difference at all: effect 0, p 1, PASS with the gap that 20 names a group would have shown."""
+    """No difference at all: effect 0, p 1, PASS with the gap that 20 names a group would have
+    shown.
+    """
     value = True if kind == "binary" else 7
-    finding = analyze_disparity(constant({"a": value, "b": value}, people=20), "outcome", "group", kind=kind)
+    finding = analyze_disparity(
+        constant({"a": value, "b": value}, people=20), "outcome", "group", kind=kind
+    )
     pair = finding.pairs[0]
     assert finding.verdict is Verdict.PASS
     assert (pair.effect, pair.p_value) == (0, 1)
@@ -37,10 +41,14 @@ def test_both_constant_and_equal_is_saturated(kind):
 
 @pytest.mark.parametrize("kind", ["numeric", "ordinal", "binary", "categorical"])
 def test_both_constant_and_unequal_fails_with_an_infinite_effect(kind):
-    """Every name of a group gets one outcome, and the groups' outcomes differ; the sign is that of the difference."""
+    """Every name of a group gets one outcome, and the groups' outcomes differ; the sign is that of
+    the difference.
+    """
     one, two = (True, False) if kind == "binary" else (7, 5)
     for values, effect in (({"a": one, "b": two}, math.inf), ({"a": two, "b": one}, -math.inf)):
-        pair = analyze_disparity(constant(values, templates=15), "outcome", "group", kind=kind).pairs[0]
+        pair = analyze_disparity(
+            constant(values, templates=15), "outcome", "group", kind=kind
+        ).pairs[0]
         assert (pair.verdict, pair.effect) == (Verdict.FAIL, effect)
 
 
@@ -73,9 +81,13 @@ def test_copies_add_nothing_where_a_group_has_one_name():
 
 
 def test_replies_that_are_known_decide_what_is_a_copy():
-    """Two replies that differ are two trials, though they score the same; the same reply twice is one."""
+    """Two replies that differ are two trials, though they score the same; the same reply twice is
+    one.
+    """
     frame = one_name(0.4, repetitions=2)
-    frame["reply"] = [f"{name} {template}" for name, template in zip(frame.name, frame.template, strict=True)]
+    frame["reply"] = [
+        f"{name} {template}" for name, template in zip(frame.name, frame.template, strict=True)
+    ]
     assert analyze_disparity(frame, "outcome", "group").pairs[0].statistics["trials_1"] == 60
     frame["reply"] += frame.repetition.astype(str)
     assert analyze_disparity(frame, "outcome", "group").pairs[0].statistics["trials_1"] == 120
@@ -84,7 +96,9 @@ def test_replies_that_are_known_decide_what_is_a_copy():
 
 
 def test_n_counts_trials():
-    """Twenty names of which each is approved fifty times over: the evidence is theirs, the minimum that of trials."""
+    """Twenty names of which each is approved fifty times over: the evidence is theirs, the minimum
+    that of trials.
+    """
     frame = constant({"a": True, "b": True}, people=20, templates=1, repetitions=50)
     finding = analyze_disparity(frame, "outcome", "group")
     assert finding.verdict is Verdict.PASS
@@ -96,11 +110,15 @@ def test_n_counts_trials():
 
 
 def test_groups_without_an_outcome_are_a_finding_not_a_crash():
-    """A group whose every outcome is missing is named; where nobody has one, the test fails as unusable."""
+    """A group whose every outcome is missing is named; where nobody has one, the test fails as
+    unusable.
+    """
     frame = scores(a=[1.0] * 40, b=[float("nan")] * 40)
     finding = analyze_disparity(frame, "outcome", "group", cluster=None, kind="numeric")
     assert finding.verdict is Verdict.FAIL
-    assert finding.sentence.startswith("FAIL: b cannot be compared on outcome: b is left without a usable answer")
+    assert finding.sentence.startswith(
+        "FAIL: b cannot be compared on outcome: b is left without a usable answer"
+    )
     assert finding.n_per_group == {"a": 40, "b": 0}
     empty = frame.assign(outcome=float("nan"))
     finding = analyze_disparity(empty, "outcome", "group", cluster=None, kind="numeric")
@@ -117,7 +135,9 @@ def test_groups_in_other_blocks_cannot_be_compared():
 
 
 def test_swapped_labels_on_the_same_personas_are_paired():
-    """The same persona in both groups: the t-test is on its differences, and the persona's level cancels."""
+    """The same persona in both groups: the t-test is on its differences, and the persona's level
+    cancels.
+    """
     level = {f"p{i}": 10.0 * i for i in range(12)}
     frame = pd.DataFrame(
         [
@@ -137,9 +157,16 @@ def test_swapped_labels_on_the_same_personas_are_paired():
 
 
 def test_rare_answers_of_names_are_not_counted_row_by_row():
-    """Fisher's exact test takes rows for independent; with names Mantel–Haenszel stays, beside the t of the names."""
+    """Fisher's exact test takes rows for independent; with names Mantel–Haenszel stays, beside the
+    t of the names.
+    """
     frame = pd.DataFrame(
-        [(g, f"{g}{n}", r, g == "b" and r == 0 and n < 4) for g in "ab" for n in range(10) for r in range(6)],
+        [
+            (g, f"{g}{n}", r, g == "b" and r == 0 and n < 4)
+            for g in "ab"
+            for n in range(10)
+            for r in range(6)
+        ],
         columns=["group", "name", "repetition", "outcome"],
     )
     (named,) = analyze_disparity(frame, "outcome", "group", block=None).pairs
@@ -154,7 +181,12 @@ def test_rare_answers_of_names_are_not_counted_row_by_row():
 def test_two_names_in_each_of_five_templates_that_say_the_same_are_no_certainty():
     """One fair pair of sixteen does so: eight degrees of freedom, of which the templates cost four."""
     frame = pd.DataFrame(
-        [(g, f"{g}{t}", f"t{t}", r, 2.0 * t + (g == "a")) for g in "ab" for t in range(5) for r in range(8)],
+        [
+            (g, f"{g}{t}", f"t{t}", r, 2.0 * t + (g == "a"))
+            for g in "ab"
+            for t in range(5)
+            for r in range(8)
+        ],
         columns=["group", "name", "template", "repetition", "outcome"],
     )
     (pair,) = analyze_disparity(frame, "outcome", "group", kind="numeric").pairs
@@ -168,9 +200,13 @@ def test_an_infinite_effect_has_no_finite_end():
     assert low.tolist() == high.tolist() == [[-np.inf]] * 3
 
 
-@pytest.mark.parametrize(("surnames", "verdict"), [("SS", Verdict.FAIL), ("SJ", Verdict.FLAG)], ids=["one", "two"])
+@pytest.mark.parametrize(
+    ("surnames", "verdict"), [("SS", Verdict.FAIL), ("SJ", Verdict.FLAG)], ids=["one", "two"]
+)
 def test_a_surname_that_all_names_share_is_the_template_not_the_group(surnames, verdict):
-    """Of all names of both groups it tells nothing; of one group's it cannot be told from the group."""
+    """Of all names of both groups it tells nothing; of one group's it cannot be told from the
+    group.
+    """
     rng = np.random.default_rng(6)
     frame = pd.DataFrame(
         [(g, f"{g}{n} {surname}", f"{g}{n}", surname, r, rng.normal() - 2 * (g == "b"))
@@ -202,7 +238,9 @@ def test_an_estimate_that_hangs_on_one_persona_has_no_interval():
 
 @pytest.mark.parametrize(("yes", "verdict"), [(5, Verdict.PASS), (4, Verdict.INCONCLUSIVE)])
 def test_under_five_cases_cannot_show_their_own_spread(yes, verdict):
-    """The same personas with the same answers in both groups differ by nothing; four of them are too few to say so."""
+    """The same personas with the same answers in both groups differ by nothing; four of them are
+    too few to say so.
+    """
     frame = pd.DataFrame(
         [(g, f"p{n}", r, r == 0 and n < yes) for g in "ab" for n in range(10) for r in range(6)],
         columns=["group", "name", "repetition", "outcome"],
@@ -214,6 +252,13 @@ def test_under_five_cases_cannot_show_their_own_spread(yes, verdict):
 @pytest.mark.parametrize("value", [3.0, 0.1])
 def test_an_interval_that_does_not_hold_its_estimate_strictly_is_not_shown(value):
     """Equal constants, whatever their mean computes to: 0, from 0 to 0, is no interval."""
-    finding = analyze_disparity(constant({"a": value, "b": value}, people=10), "outcome", "group", kind="numeric")
+    finding = analyze_disparity(
+        constant({"a": value, "b": value}, people=10), "outcome", "group", kind="numeric"
+    )
     (pair,) = finding.pairs
-    assert (finding.verdict, pair.effect, pair.effect_low, pair.effect_high) == (Verdict.PASS, 0, None, None)
+    assert (finding.verdict, pair.effect, pair.effect_low, pair.effect_high) == (
+        Verdict.PASS,
+        0,
+        None,
+        None,
+    )

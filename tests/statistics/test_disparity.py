@@ -1,4 +1,6 @@
-"""analyze_disparity as a user meets it: kinds, families, several classes, refusals, the audit study."""
+"""analyze_disparity as a user meets it: kinds, families, several classes, refusals, the audit
+study.
+"""
 
 import json
 
@@ -14,12 +16,24 @@ from pytest_fairness.running_test import TestContext, running_test
 from .frames_of import scores
 
 
-def audit(seed=0, people=20, templates=5, repetitions=2, shift=0.0, sd=0.2, groups=("asian", "black", "white")):
-    """A full design: every name in every template, names differing by *sd*, black names lower by *shift*."""
+def audit(
+    seed=0,
+    people=20,
+    templates=5,
+    repetitions=2,
+    shift=0.0,
+    sd=0.2,
+    groups=("asian", "black", "white"),
+):
+    """A full design: every name in every template, names differing by *sd*, black names lower by
+    *shift*.
+    """
     rng = np.random.default_rng(seed)
     g, n, t, r = (x.ravel() for x in np.indices((len(groups), people, templates, repetitions)))
     level = rng.normal(0, sd, (len(groups), people))
-    score = level[g, n] + 0.4 * t + rng.normal(size=g.size) - shift * (np.array(groups)[g] == "black")
+    score = (
+        level[g, n] + 0.4 * t + rng.normal(size=g.size) - shift * (np.array(groups)[g] == "black")
+    )
     return pd.DataFrame({
         "race": np.array(groups)[g],
         "name": [f"{groups[a]} {b}" for a, b in zip(g, n, strict=True)],
@@ -31,17 +45,32 @@ def audit(seed=0, people=20, templates=5, repetitions=2, shift=0.0, sd=0.2, grou
 
 
 def test_a_planted_difference_is_found_and_stated():
-    """The sentence names who is worse off, on what, by how much in its own unit, and how sure that is."""
+    """The sentence names who is worse off, on what, by how much in its own unit, and how sure that
+    is.
+    """
     finding = analyze_disparity(audit(shift=1.0), "score", "race")
     assert finding.verdict is Verdict.FAIL
     worst = [p for p in finding.pairs if p.verdict is Verdict.FAIL]
     assert {p.worse_off for p in worst} == {"black"}
     assert finding.sentence.startswith("FAIL: black is worse off than ")
-    for part in (" on score: ", " lower (d = ", "90 % interval", "corrected p < .001", "from 20 names a group"):
+    for part in (
+        " on score: ",
+        " lower (d = ",
+        "90 % interval",
+        "corrected p < .001",
+        "from 20 names a group",
+    ):
         assert part in finding.sentence
     assert finding.test_statistic.startswith("van Elteren z = ")
-    assert finding.effect_size.startswith("d from Cliff's δ = −1.0")  # the larger of that and Hedges g
-    assert finding.family == {"size": 3, "method": "bonferroni", "alpha": 0.05, "metrics": ["score"]}
+    assert finding.effect_size.startswith(
+        "d from Cliff's δ = −1.0"
+    )  # the larger of that and Hedges g
+    assert finding.family == {
+        "size": 3,
+        "method": "bonferroni",
+        "alpha": 0.05,
+        "metrics": ["score"],
+    }
 
 
 def test_no_difference_passes_where_the_interval_is_narrow():
@@ -49,7 +78,9 @@ def test_no_difference_passes_where_the_interval_is_narrow():
     finding = analyze_disparity(audit(seed=3, people=30), "score", "race")
     assert finding.verdict is Verdict.PASS
     assert finding.spec_verdict is Verdict.PASS
-    assert finding.sentence.startswith("PASS: no difference larger than small on score among 3 pairs of groups of race")
+    assert finding.sentence.startswith(
+        "PASS: no difference larger than small on score among 3 pairs of groups of race"
+    )
     again = Finding.from_dict(json.loads(json.dumps(finding.to_dict(), allow_nan=False)))
     assert again == finding
 
@@ -79,7 +110,9 @@ def test_the_kind_is_inferred_and_stated(values, kind):
 
 
 def test_a_given_kind_is_not_inferred():
-    finding = analyze_disparity(scores(a=[1, 2] * 20, b=[2, 1] * 20), "outcome", "group", cluster=None, kind="numeric")
+    finding = analyze_disparity(
+        scores(a=[1, 2] * 20, b=[2, 1] * 20), "outcome", "group", cluster=None, kind="numeric"
+    )
     assert (finding.kind, finding.details["kind_inferred"]) == (OutcomeKind.NUMERIC, False)
 
 
@@ -101,7 +134,11 @@ def test_a_harm_that_only_an_intersection_shows():
     hit = (frame.race == "black") & (frame.gender == "woman")
     frame.loc[hit, "score"] -= 1.2
     finding = analyze_disparity(frame, "score", ["race", "gender"])
-    fails = [p for p in finding.pairs if p.verdict is Verdict.FAIL and p.statistics["by"] == "race × gender"]
+    fails = [
+        p
+        for p in finding.pairs
+        if p.verdict is Verdict.FAIL and p.statistics["by"] == "race × gender"
+    ]
     assert fails
     assert {p.worse_off for p in fails} == {"black × woman"}
 
@@ -146,7 +183,9 @@ def test_refusals_are_judged_in_the_same_family():
     assert finding.family["size"] == 6
     assert finding.verdict is Verdict.FAIL
     assert "refused" in finding.sentence
-    touched = [p for p in finding.pairs if p.metric == "score" and "black" in (p.group_1, p.group_2)]
+    touched = [
+        p for p in finding.pairs if p.metric == "score" and "black" in (p.group_1, p.group_2)
+    ]
     assert all(p.verdict is not Verdict.PASS for p in touched)
     assert finding.refusal_rates["black"] > 0.2
     assert sum(g.n + g.refused for g in finding.group_results) == len(frame)
@@ -174,7 +213,9 @@ def test_refusing_can_be_the_outcome():
 
 
 def test_labels_are_compared_with_their_names_as_clusters():
-    """A share of labels that differs between groups is found, and the label that differs most is named."""
+    """A share of labels that differs between groups is found, and the label that differs most is
+    named.
+    """
     frame = audit(shift=1.5, people=30)
     frame["tone"] = np.where(frame.score > 1, "warm", np.where(frame.score < 0, "cold", "plain"))
     finding = analyze_disparity(frame, "tone", "race")
@@ -200,17 +241,26 @@ def test_the_interval_of_labels_is_that_of_names_drawn_again():
         middle = np.mean(share, axis=0)
         v2 = sum(((one - middle) ** 2 / middle).sum() for one in share) / 2
         drawn.append(2 * np.sqrt(v2 / (1 - v2)))
-    assert (pair.effect_low, pair.effect_high) == pytest.approx(np.quantile(drawn, [0.05, 0.95]), abs=0.03)
+    assert (pair.effect_low, pair.effect_high) == pytest.approx(
+        np.quantile(drawn, [0.05, 0.95]), abs=0.03
+    )
 
 
 def test_the_finding_knows_its_test_and_its_endpoint():
     """Test id, tier, endpoint and simulation come from the context and the table's own columns."""
     frame = audit().assign(endpoint="gpt", model="gpt-1", tier=2, simulated=True, replayed=False)
-    context = TestContext(test_id="BIAS-1", test_module="bias", description="tone", emit=lambda _: None)
+    context = TestContext(
+        test_id="BIAS-1", test_module="bias", description="tone", emit=lambda _: None
+    )
     with running_test(context):
         finding = analyze_disparity(frame, "score", "race")
     assert (finding.test_id, finding.test_module, finding.description) == ("BIAS-1", "bias", "tone")
-    assert (finding.tier, finding.model_endpoint, finding.simulated, finding.replayed) == (2, "gpt", True, False)
+    assert (finding.tier, finding.model_endpoint, finding.simulated, finding.replayed) == (
+        2,
+        "gpt",
+        True,
+        False,
+    )
 
 
 def test_several_model_versions_are_stated():
@@ -220,7 +270,9 @@ def test_several_model_versions_are_stated():
 
 
 def test_the_row_is_named_by_its_label_too():
-    """A table that was filtered keeps its own index: both are given. A column that there is not is named, too."""
+    """A table that was filtered keeps its own index: both are given. A column that there is not is
+    named, too.
+    """
     frame = audit().iloc[100:].copy()
     frame.loc[104, "race"] = None
     with pytest.raises(FrameError, match=r"row 4 \(index 104\)"):
@@ -231,15 +283,19 @@ def test_the_row_is_named_by_its_label_too():
 
 def test_every_missing_name_means_one_label_a_group():
     """A design that signals groups by label has no names: results are about the labels."""
-    finding = analyze_disparity(audit(shift=1.0).assign(name=None, repetition=lambda d: range(len(d))), "score", "race")
+    finding = analyze_disparity(
+        audit(shift=1.0).assign(name=None, repetition=lambda d: range(len(d))), "score", "race"
+    )
     assert {p.scope for p in finding.pairs} == {"labels"}
     assert finding.verdict is Verdict.FLAG
 
 
 def test_call_backs_by_name_with_the_first_name_as_cluster():
-    """Bertrand & Mullainathan (2004), Table 8 recounted: 36 first names, 235 and 157 call-backs of 2,435 each.
+    """Bertrand & Mullainathan (2004), Table 8 recounted: 36 first names, 235 and 157 call-backs of
+    2,435 each.
 
-    The difference survives the change from 4,870 résumés to 36 names; its rates and chi-square are the published ones.
+    The difference survives the change from 4,870 résumés to 36 names; its rates and chi-square are
+    the published ones.
     """
     finding = analyze_disparity(call_backs(), "called", "race", block=None)
     pair = finding.pairs[0]
@@ -257,10 +313,12 @@ def test_call_backs_by_name_with_the_first_name_as_cluster():
 
 CALL_BACKS = {
     "white": "Allison 22 232, Anne 20 242, Carrie 22 168, Emily 18 227, Jill 17 203, Kristen 28 213, Laurie 19 195, "
-    "Meredith 19 187, Sarah 19 193, Brad 10 63, Brendan 5 65, Brett 4 59, Geoffrey 4 59, Greg 4 51, Jay 9 67, "
+    "Meredith 19 187, Sarah 19 193, Brad 10 63, Brendan 5 65, Brett 4 59, Geoffrey 4 59, Greg 4 "
+    "51, Jay 9 67, "
     "Matthew 6 67, Neil 5 76, Todd 4 68",
     "black": "Aisha 4 180, Ebony 20 208, Keisha 7 183, Kenya 17 196, Lakisha 11 200, Latonya 21 230, Latoya 19 226, "
-    "Tamika 14 256, Tanisha 12 207, Darnell 2 42, Hakim 3 55, Jamal 4 61, Jermaine 5 52, Kareem 3 64, Leroy 6 64, "
+    "Tamika 14 256, Tanisha 12 207, Darnell 2 42, Hakim 3 55, Jamal 4 61, Jermaine 5 52, Kareem 3 "
+    "64, Leroy 6 64, "
     "Rasheed 2 67, Tremayne 3 69, Tyrone 4 75",
 }
 """First name, call-backs, résumés sent: counts from the data published with the paper."""

@@ -12,7 +12,9 @@ from tests.statistics.frames_of import names, scores
 
 
 def uneven(rng: np.random.Generator, *, busy: float, others: float, b: float = 0.0) -> pd.DataFrame:
-    """Group a: one name of 500 rows about *busy*, 19 of 10 rows about *others*; group b: 20 names of 10 rows."""
+    """Group a: one name of 500 rows about *busy*, 19 of 10 rows about *others*; group b: 20 names
+    of 10 rows.
+    """
     people = {"a": {"a busy": [list(rng.normal(busy, 1, 500))]}, "b": {}}
     people["a"] |= {f"a {at}": [list(rng.normal(others, 1, 10))] for at in range(19)}
     people["b"] = {f"b {at}": [list(rng.normal(b, 1, 10))] for at in range(20)}
@@ -24,7 +26,9 @@ def uneven(rng: np.random.Generator, *, busy: float, others: float, b: float = 0
 
 def test_rows_and_names_that_contradict_each_other_are_no_evidence():
     """One name with many low rows, nineteen with few high ones: rows say lower, names say higher."""
-    finding = analyze_disparity(uneven(np.random.default_rng(1), busy=-1.0, others=0.6), "outcome", "group")
+    finding = analyze_disparity(
+        uneven(np.random.default_rng(1), busy=-1.0, others=0.6), "outcome", "group"
+    )
     (pair,) = finding.pairs
     assert pair.statistics["z"] < -5
     assert pair.statistics["t"] > 3
@@ -41,7 +45,10 @@ def test_rows_and_names_that_contradict_each_other_within_chance_need_no_remark(
     for _ in range(40):
         finding = analyze_disparity(uneven(rng, busy=0.02, others=-0.02), "outcome", "group")
         (pair,) = finding.pairs
-        if any("contradict each other" in note for note in pair.notes) and min(pair.p_row, pair.p_cluster) >= 0.05:
+        if (
+            any("contradict each other" in note for note in pair.notes)
+            and min(pair.p_row, pair.p_cluster) >= 0.05
+        ):
             assert not any("contradict each other" in note for note in finding.notes)
             break
     else:
@@ -49,10 +56,14 @@ def test_rows_and_names_that_contradict_each_other_within_chance_need_no_remark(
 
 
 def test_no_direction_is_claimed_where_the_means_of_rows_and_names_disagree():
-    finding = analyze_disparity(uneven(np.random.default_rng(1), busy=-1.0, others=0.6), "outcome", "group")
+    finding = analyze_disparity(
+        uneven(np.random.default_rng(1), busy=-1.0, others=0.6), "outcome", "group"
+    )
     assert finding.pairs[0].worse_off is None
     assert "worse off" not in finding.sentence
-    plain = analyze_disparity(uneven(np.random.default_rng(1), busy=-1.0, others=-0.6), "outcome", "group")
+    plain = analyze_disparity(
+        uneven(np.random.default_rng(1), busy=-1.0, others=-0.6), "outcome", "group"
+    )
     assert plain.pairs[0].worse_off == "a"
 
 
@@ -69,7 +80,9 @@ def test_a_template_by_itself_raises_no_alarm_where_its_rows_and_names_contradic
 
 
 def test_unlike_spread_is_no_difference():
-    """Aligned ranks take a tenfold spread of few names for a difference; δ over its own error does not."""
+    """Aligned ranks take a tenfold spread of few names for a difference; δ over its own error does
+    not.
+    """
     rng, p, of_names = np.random.default_rng(4), [], []
     for _ in range(60):
         people = {"a": {f"a {n}": [list(rng.normal(0, 3, 10))] for n in range(6)}}
@@ -83,13 +96,20 @@ def test_unlike_spread_is_no_difference():
 
 @pytest.mark.parametrize("d", [2, 3, 5])
 def test_the_strongest_differences_fail_with_an_interval_that_leaves_0_out(d):
-    """Near δ = ±1 the error of d of δ is as large as d: δ is tested, and bounded there, on its own scale."""
+    """Near δ = ±1 the error of d of δ is as large as d: δ is tested, and bounded there, on its own
+    scale.
+    """
     rng = np.random.default_rng(d)
     for _ in range(20):
-        people = {g: {f"{g} {n}": [list(rng.normal(at, 1, 5))] for n in range(10)} for g, at in (("a", 0), ("b", d))}
+        people = {
+            g: {f"{g} {n}": [list(rng.normal(at, 1, 5))] for n in range(10)}
+            for g, at in (("a", 0), ("b", d))
+        }
         (pair,) = analyze_disparity(names(people), "outcome", "group").pairs
         assert pair.verdict is Verdict.FAIL
-        assert pair.effect_high is None or pair.effect_high < 0  # None: the groups do not overlap at all
+        assert (
+            pair.effect_high is None or pair.effect_high < 0
+        )  # None: the groups do not overlap at all
         assert pair.statistics["d_from_cliffs_delta_high"] < 0
 
 
@@ -107,8 +127,13 @@ def test_a_fail_that_contradicts_itself_is_an_error():
 def one_name(count_a: int = 1, count_b: int = 1, shift: float = 0.0) -> pd.DataFrame:
     rng = np.random.default_rng(3)
     people = {
-        "x": {name: [list(rng.normal(0, 1, 400))] for name in ("Al", "Ann", "Abe", "Ada")[:count_a]},
-        "y": {name: [list(rng.normal(shift, 1, 400))] for name in ("Bo", "Bea", "Ben", "Bob")[:count_b]},
+        "x": {
+            name: [list(rng.normal(0, 1, 400))] for name in ("Al", "Ann", "Abe", "Ada")[:count_a]
+        },
+        "y": {
+            name: [list(rng.normal(shift, 1, 400))]
+            for name in ("Bo", "Bea", "Ben", "Bob")[:count_b]
+        },
     }
     return names(people)
 
@@ -153,7 +178,10 @@ def test_unlike_spread_is_a_note_on_a_pass():
     rng = np.random.default_rng(8)
     level = {group: rng.normal(0, sd, 30) for group, sd in (("a", 0.01), ("b", 0.3), ("c", 0.01))}
     people = {
-        group: {f"{group} {n}": [list(x + rng.normal(0, 1, 60))] for n, x in enumerate(own - np.mean(own))}
+        group: {
+            f"{group} {n}": [list(x + rng.normal(0, 1, 60))]
+            for n, x in enumerate(own - np.mean(own))
+        }
         for group, own in level.items()
     }
     frame = names(people)
@@ -165,16 +193,25 @@ def test_unlike_spread_is_a_note_on_a_pass():
         assert pair.statistics["spread_1"] == pytest.approx(means[pair.group_1].std(), rel=1e-9)
     assert finding.verdict is Verdict.PASS
     noted = [note for note in finding.notes if "spreads more than" in note]
-    assert sorted(note.split(" on ")[0] for note in noted) == ["b spreads more than a", "b spreads more than c"]
+    assert sorted(note.split(" on ")[0] for note in noted) == [
+        "b spreads more than a",
+        "b spreads more than c",
+    ]
 
 
 def test_rows_of_their_own_are_spread_as_scipy_has_it():
     rng = np.random.default_rng(9)
     a, b = rng.normal(0, 1, 80).round(1), rng.normal(0, 3, 71).round(1)
     (pair,) = analyze_disparity(scores(a=a, b=b), "outcome", "group", cluster=None).pairs
-    assert pair.statistics["spread_p_value"] == pytest.approx(stats.levene(a, b, center="median").pvalue, rel=1e-9)
+    assert pair.statistics["spread_p_value"] == pytest.approx(
+        stats.levene(a, b, center="median").pvalue, rel=1e-9
+    )
     stars = [list(rng.integers(1, 6, 60)), list(rng.integers(2, 5, 61))]
-    (pair,) = analyze_disparity(scores(a=stars[0], b=stars[1]), "outcome", "group", cluster=None).pairs
-    assert pair.statistics["spread_p_value"] == pytest.approx(stats.levene(*stars, center="median").pvalue, rel=1e-9)
+    (pair,) = analyze_disparity(
+        scores(a=stars[0], b=stars[1]), "outcome", "group", cluster=None
+    ).pairs
+    assert pair.statistics["spread_p_value"] == pytest.approx(
+        stats.levene(*stars, center="median").pvalue, rel=1e-9
+    )
     assert not any("spreads" in note for note in analyze_disparity(
         scores(a=a, b=a[::-1]), "outcome", "group", cluster=None).notes)  # fmt: skip

@@ -28,12 +28,25 @@ def ratios(finding):
     [
         # the Uniform Guidelines' Q&A of 1979: .75 fails, .8 and .85 do not
         (
-            {"white": (600, 1000), "indian": (450, 1000), "hispanic": (480, 1000), "black": (510, 1000)},
+            {
+                "white": (600, 1000),
+                "indian": (450, 1000),
+                "hispanic": (480, 1000),
+                "black": (510, 1000),
+            },
             True,
-            {"indian": (0.75, Verdict.FAIL), "hispanic": (0.8, Verdict.PASS), "black": (0.85, Verdict.PASS)},
+            {
+                "indian": (0.75, Verdict.FAIL),
+                "hispanic": (0.8, Verdict.PASS),
+                "black": (0.85, Verdict.PASS),
+            },
         ),
         # careerengine.us: 13 % of the women are below four fifths of 19 % of the men
-        ({"men": (48, 255), "women": (52, 395)}, True, {"women": (0.699367088607595, Verdict.FAIL)}),
+        (
+            {"men": (48, 255), "women": (52, 395)},
+            True,
+            {"women": (0.699367088607595, Verdict.FAIL)},
+        ),
         # learn8.cc: the second fails, the third just passes the ratio
         (
             {"caucasian": (400, 600), "hispanic": (200, 400), "asian": (140, 260)},
@@ -64,7 +77,9 @@ def test_call_backs_of_white_and_black_names():
     assert finding.verdict is Verdict.FAIL
 
 
-@pytest.mark.parametrize(("x1", "n1", "x2", "n2"), [(3, 5, 6, 8), (3, 5, 36, 48), (12, 36, 10, 24), (24, 36, 45, 54)])
+@pytest.mark.parametrize(
+    ("x1", "n1", "x2", "n2"), [(3, 5, 6, 8), (3, 5, 36, 48), (12, 36, 10, 24), (24, 36, 45, 54)]
+)
 def test_exactly_four_fifths_passes_though_floating_point_says_less(x1, n1, x2, n2):
     """The quotient computes to .7999999999999999; the counts say exactly four fifths."""
     assert (x1 / n1) / (x2 / n2) < 0.8
@@ -200,12 +215,19 @@ def test_decisions_that_are_missing_for_one_group_are_a_finding():
     ],
 )
 def test_bounds_before_unread(counts, lost, verdict, reason):
-    """What is missing is set favourable for the one group and not for the other, and the other way round."""
+    """What is missing is set favourable for the one group and not for the other, and the other way
+    round.
+    """
     frame = decisions(**counts)
     (x, _), (y, _) = counts.values()
-    for group, selected in (("a", x), ("b", y)):  # as many of each group, unselected ones, so that no group has more
+    for group, selected in (
+        ("a", x),
+        ("b", y),
+    ):  # as many of each group, unselected ones, so that no group has more
         frame["outcome"] = frame.outcome.astype(object)
-        frame.loc[frame.index[frame.group == group][selected // 2 : selected // 2 + lost], "outcome"] = None
+        frame.loc[
+            frame.index[frame.group == group][selected // 2 : selected // 2 + lost], "outcome"
+        ] = None
     pair = judge(frame).pairs[0]
     assert (pair.verdict, pair.reason) == (verdict, reason)
 
@@ -224,7 +246,9 @@ def test_the_interval_that_a_pass_needs():
     """Katz's of 90 %, wider by the design effect and by Student's t; its lower end at 2/3 or more."""
     ratio = impact_ratio(30, 100, 45, 100, design_effect=4.0, df=5.0)
     reach = stats.t.ppf(0.95, 5) * 2 * math.sqrt(1 / 30 - 1 / 100 + 1 / 45 - 1 / 100)
-    assert (ratio.low_90, ratio.high_90) == pytest.approx((2 / 3 * math.exp(-reach), 2 / 3 * math.exp(reach)))
+    assert (ratio.low_90, ratio.high_90) == pytest.approx(
+        (2 / 3 * math.exp(-reach), 2 / 3 * math.exp(reach))
+    )
     sure, open_ = impact_ratio(36, 72, 40, 72), impact_ratio(30, 60, 36, 60)
     assert sure.ratio_low < 2 / 3 <= sure.low_90
     assert 0.5 < open_.low_90 < 2 / 3
@@ -234,7 +258,10 @@ def test_the_interval_that_a_pass_needs():
 
 def test_equal_rates_of_too_few_are_no_pass():
     """Forty a group; fifty would do."""
-    few, enough = (decide(impact_ratio(x, n, x, n), 1.0, alpha=0.05, bare=False) for x, n in ((30, 40), (38, 50)))
+    few, enough = (
+        decide(impact_ratio(x, n, x, n), 1.0, alpha=0.05, bare=False)
+        for x, n in ((30, 40), (38, 50))
+    )
     assert (few.verdict, few.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
     assert enough.verdict is Verdict.PASS
 
@@ -253,7 +280,11 @@ def test_one_name_a_group_never_fails():
     ("low", "high", "verdict"),
     [
         ((480, 1000), (520, 1000), Verdict.PASS),  # .92, within chance
-        ((4_800, 10_000), (5_200, 10_000), Verdict.PASS),  # .92, beyond chance, too little to matter
+        (
+            (4_800, 10_000),
+            (5_200, 10_000),
+            Verdict.PASS,
+        ),  # .92, beyond chance, too little to matter
         ((4_500, 10_000), (5_000, 10_000), Verdict.PASS),  # exactly .9
         ((4_499, 10_000), (5_000, 10_000), Verdict.FLAG),
         ((4_250, 10_000), (5_000, 10_000), Verdict.FLAG),  # .85
@@ -295,7 +326,9 @@ def test_too_little_to_matter_is_no_pass_where_the_ratio_is_uncertain():
 
 
 def test_tables_of_a_file_are_judged(tmp_path):
-    """The program for published tables: counts from percent or shares, rows without a number left out."""
+    """The program for published tables: counts from percent or shares, rows without a number left
+    out.
+    """
     program = benchmark("published_tables")
     file = tmp_path / "tables.csv"
     file.write_text(
@@ -308,7 +341,11 @@ def test_tables_of_a_file_are_judged(tmp_path):
         encoding="utf-8",
     )
     columns = dict(
-        zip(("table", "group", "n", "rate"), ("tool", "category", "applicants", "selection rate"), strict=True)
+        zip(
+            ("table", "group", "n", "rate"),
+            ("tool", "category", "applicants", "selection rate"),
+            strict=True,
+        )
     )
     tables = program.read_tables(file, columns)
     assert tables["table"].unique().tolist() == ["a", "b", "c", "e"]
@@ -317,4 +354,7 @@ def test_tables_of_a_file_are_judged(tmp_path):
     assert [row.met for row in rows] == [True, True]
     assert verdicts == {"PASS": 2, "FLAG": 1, "FAIL": 1}
     with pytest.raises(SystemExit, match="has no column 'table'"):
-        program.read_tables(file, {"table": "table", "group": "category", "n": "applicants", "rate": "selection rate"})
+        program.read_tables(
+            file,
+            {"table": "table", "group": "category", "n": "applicants", "rate": "selection rate"},
+        )

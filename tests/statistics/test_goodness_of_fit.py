@@ -18,11 +18,15 @@ def test_against_scipy(counts: tuple[int, ...]) -> None:
     assert found.p_value == pytest.approx(p)
     assert found.w == pytest.approx(np.sqrt(statistic / n))
     assert found.df == 2
-    assert found.ratios == pytest.approx([count / n / share for count, share in zip(counts, shares, strict=True)])
+    assert found.ratios == pytest.approx(
+        [count / n / share for count, share in zip(counts, shares, strict=True)]
+    )
 
 
 def test_a_textbook_example() -> None:
-    """Mendel's peas: 315, 101, 108, 32 against 9 : 3 : 3 : 1 give chi-square .470 with 3 df, p = .925."""
+    """Mendel's peas: 315, 101, 108, 32 against 9 : 3 : 3 : 1 give chi-square .470 with 3 df, p =
+    .925.
+    """
     found = goodness_of_fit((315, 101, 108, 32), (9 / 16, 3 / 16, 3 / 16, 1 / 16))
     assert found.statistic == pytest.approx(0.470, abs=0.0005)
     assert found.p_value == pytest.approx(0.9254, abs=0.0005)

@@ -1,4 +1,6 @@
-"""Values that a float cannot square, numbers in other clothes, odd indexes: judged, or refused by name."""
+"""Values that a float cannot square, numbers in other clothes, odd indexes: judged, or refused by
+name.
+"""
 
 from decimal import Decimal
 
@@ -26,7 +28,9 @@ def frame(values, **columns):
     ],
 )
 def test_numbers_whose_squares_overflow_are_refused_by_row(value, message):
-    """Nothing can be computed from them: the message names the column and the row, and no warning escapes."""
+    """Nothing can be computed from them: the message names the column and the row, and no warning
+    escapes.
+    """
     table = frame(pd.Series([1.5, 2.5, value, 3.5], dtype=object))
     with pytest.raises(FrameError, match=r"column 'outcome', row 2") as caught:
         analyze_disparity(table, "outcome", "group", cluster=None)
@@ -57,21 +61,29 @@ def test_a_category_of_numbers_is_labels_until_declared_to_be_numbers():
     plain = frame([1, 2, 3, 1, 2, 2])
     assert analyze_disparity(table, "outcome", "group", cluster=None).kind == "categorical"
     first = analyze_disparity(table, "outcome", "group", kind="ordinal", cluster=None)
-    assert first.pairs == analyze_disparity(plain, "outcome", "group", kind="ordinal", cluster=None).pairs
+    assert (
+        first.pairs
+        == analyze_disparity(plain, "outcome", "group", kind="ordinal", cluster=None).pairs
+    )
 
 
 def test_rounding_does_not_choose_the_deciding_pair():
-    """Two pairs that mirror each other are equally urgent: whatever the order of the rows, the first decides."""
+    """Two pairs that mirror each other are equally urgent: whatever the order of the rows, the
+    first decides.
+    """
     values = {
         "a": [1, 1, 1, 0, 1, 0, 0, 1, 1, 1],
         "b": [0, 1, 0, 0, 1, 0, 1, 0, 0, 0],
         "c": [1, 1, 1, 0, 1, 0, 0, 1, 1, 1],
     }
     table = pd.DataFrame(
-        [(g, bool(v)) for g, column in values.items() for v in column * 6], columns=["group", "outcome"]
+        [(g, bool(v)) for g, column in values.items() for v in column * 6],
+        columns=["group", "outcome"],
     )
     sentences = {
-        analyze_disparity(table.sample(frac=1, random_state=seed), "outcome", "group", cluster=None).sentence
+        analyze_disparity(
+            table.sample(frac=1, random_state=seed), "outcome", "group", cluster=None
+        ).sentence
         for seed in range(4)
     }
     assert len(sentences) == 1

@@ -1,4 +1,6 @@
-"""Outcomes that are missing, refused, or unlike in one template: what stands then, each rule on both sides of it."""
+"""Outcomes that are missing, refused, or unlike in one template: what stands then, each rule on
+both sides of it.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,12 @@ from pytest_fairness.statistics.corrections import minimum_detectable_effect
 PASS, FLAG, FAIL, INCONCLUSIVE = Verdict.PASS, Verdict.FLAG, Verdict.FAIL, Verdict.INCONCLUSIVE
 
 
-def table(*shifts: float, names: int = 20, templates: int = 5, repetitions: int = 2, seed: int = 0) -> pd.DataFrame:
-    """Groups a, b, c …: the quantiles of a normal distribution in random order, moved by each group's shift."""
+def table(
+    *shifts: float, names: int = 20, templates: int = 5, repetitions: int = 2, seed: int = 0
+) -> pd.DataFrame:
+    """Groups a, b, c …: the quantiles of a normal distribution in random order, moved by each
+    group's shift.
+    """
     rng = np.random.default_rng(seed)
     n = names * templates * repetitions
     quantiles = stats.norm.ppf((np.arange(n) + 0.5) / n)
@@ -81,7 +87,9 @@ def test_a_large_difference_stands_although_many_outcomes_are_missing() -> None:
 
 @pytest.mark.parametrize("shift", [0.65, -0.65])
 def test_the_milder_of_two_findings_stands(shift: float) -> None:
-    """A FAIL on the answers that is a FLAG with the missing ones at their worst, whichever group is higher."""
+    """A FAIL on the answers that is a FLAG with the missing ones at their worst, whichever group is
+    higher.
+    """
     frame = table(0, shift)
     assert pair_of(judged(frame)).verdict is FAIL
     pair = pair_of(judged(without(frame, b=14)))
@@ -109,7 +117,9 @@ def test_up_to_five_percent_leave_a_finding_as_it_is() -> None:
 
 @pytest.mark.parametrize("shift", [0.2, -0.2])
 def test_a_pass_has_to_pass_at_both_extremes(shift: float) -> None:
-    """Eight of 200 that could lie on the far side of a small difference; none, or a single one, could turn it."""
+    """Eight of 200 that could lie on the far side of a small difference; none, or a single one,
+    could turn it.
+    """
     frame = table(0, shift, seed=1)
     assert pair_of(judged(frame)).verdict is PASS
     assert pair_of(judged(without(frame, b=1))).verdict is PASS
@@ -155,7 +165,9 @@ def test_what_was_declared_too_small_is_of_the_outcome_not_of_missing_answers() 
 
 
 @pytest.mark.parametrize("lower_is_worse", [True, False])
-def test_the_ranks_say_who_is_worse_off_where_one_reply_turns_the_mean(lower_is_worse: bool) -> None:
+def test_the_ranks_say_who_is_worse_off_where_one_reply_turns_the_mean(
+    lower_is_worse: bool,
+) -> None:
     frame = table(0.8, 0)
     frame.loc[frame.index[-1], "score"] = 1e6
     pair = pair_of(judged(frame, lower_is_worse=lower_is_worse))
@@ -167,10 +179,19 @@ def test_the_ranks_say_who_is_worse_off_where_one_reply_turns_the_mean(lower_is_
 # ---------------------------------------------------------------- what the caller declared
 
 
-@pytest.mark.parametrize(("smallest", "verdict"), [(0.7, FAIL), (1.15, FAIL), (1.25, INCONCLUSIVE), (2.0, PASS)])
-def test_a_declared_difference_spares_what_is_below_it_and_nothing_else(smallest: float, verdict: Verdict) -> None:
-    """1.2 apart, give or take .25: too large to spare, spared and open, or below it with its whole interval."""
-    assert pair_of(judged(table(1.2, 0, templates=1, repetitions=10), min_raw_diff=smallest)).verdict is verdict
+@pytest.mark.parametrize(
+    ("smallest", "verdict"), [(0.7, FAIL), (1.15, FAIL), (1.25, INCONCLUSIVE), (2.0, PASS)]
+)
+def test_a_declared_difference_spares_what_is_below_it_and_nothing_else(
+    smallest: float, verdict: Verdict
+) -> None:
+    """1.2 apart, give or take .25: too large to spare, spared and open, or below it with its whole
+    interval.
+    """
+    assert (
+        pair_of(judged(table(1.2, 0, templates=1, repetitions=10), min_raw_diff=smallest)).verdict
+        is verdict
+    )
 
 
 @pytest.mark.parametrize(
@@ -183,7 +204,9 @@ def test_a_declared_difference_spares_what_is_below_it_and_nothing_else(smallest
         ({"min_raw_ratio": 0.85}, PASS),
     ],
 )
-def test_a_pass_below_what_was_declared_takes_the_whole_interval(declared: Any, verdict: Verdict) -> None:
+def test_a_pass_below_what_was_declared_takes_the_whole_interval(
+    declared: Any, verdict: Verdict
+) -> None:
     """An estimate below it is no PASS while the interval reaches beyond."""
     frame = table(10.05, 10, names=5, templates=1, repetitions=6)
     frame["score"] += 0.6 * (frame["name"].str[1:].astype(int) - 2)
@@ -194,7 +217,9 @@ def test_a_pass_below_what_was_declared_takes_the_whole_interval(declared: Any, 
 
 
 def test_one_group_refused_by_far_is_judged_on_the_worst_rank() -> None:
-    """The answered are alike; counted as the worst answers, refusals make a FAIL of the score itself."""
+    """The answered are alike; counted as the worst answers, refusals make a FAIL of the score
+    itself.
+    """
     finding = judged(refusing(table(0, 0), b=70))
     pair = pair_of(finding)
     assert pair.verdict is FAIL
@@ -219,11 +244,16 @@ def test_a_pass_beside_unequal_refusals_is_none() -> None:
     [
         ((0, 0), {"a": 4, "b": 10}),  # likely apart, by three points
         ((0, 0), {"a": 90, "b": 101}),  # over five points, by chance in one of four
-        ((0, 0, 0), {"a": 40, "b": 40, "c": 52}),  # six points, by chance in one of seven, and of three pairs
+        (
+            (0, 0, 0),
+            {"a": 40, "b": 40, "c": 52},
+        ),  # six points, by chance in one of seven, and of three pairs
     ],
     ids=["three points", "by chance", "of three pairs"],
 )
-def test_refusals_that_are_near_or_apart_by_chance_leave_a_pass(shifts: Any, counts: dict[str, int]) -> None:
+def test_refusals_that_are_near_or_apart_by_chance_leave_a_pass(
+    shifts: Any, counts: dict[str, int]
+) -> None:
     finding = judged(refusing(table(*shifts), **counts))
     assert {pair.verdict for pair in finding.pairs if pair.metric == "score"} == {PASS}
 
@@ -250,11 +280,20 @@ def test_a_refusal_ranks_beyond_the_worst_score(lower_is_worse: bool, filled: fl
         (OutcomeKind.CATEGORICAL, (None, None), False, [3.0, 1.0]),
     ],
 )
-def test_what_is_missing_at_its_extremes(kind: OutcomeKind, scale: Any, first_high: bool, filled: list[float]) -> None:
+def test_what_is_missing_at_its_extremes(
+    kind: OutcomeKind, scale: Any, first_high: bool, filled: list[float]
+) -> None:
     values = np.array([1.0, 1.0, 2.0, np.nan, 2.0, 3.0, 3.0, np.nan])
     missing = np.isnan(values)
     found = impute(
-        values, kind, np.repeat([0, 1], 4), (0, 1), used=~missing, missing=missing, first_high=first_high, scale=scale
+        values,
+        kind,
+        np.repeat([0, 1], 4),
+        (0, 1),
+        used=~missing,
+        missing=missing,
+        first_high=first_high,
+        scale=scale,
     )
     assert found[missing].tolist() == filled
 
@@ -262,7 +301,9 @@ def test_what_is_missing_at_its_extremes(kind: OutcomeKind, scale: Any, first_hi
 # ---------------------------------------------------------------- missing at random
 
 
-def imputed_at_random(frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> tuple[Finding, set[bool]]:
+def imputed_at_random(
+    frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Finding, set[bool]]:
     """The finding, and whether what is missing was imputed as if at random."""
     seen: set[bool] = set()
     imputed = ScoredRows.imputed
@@ -287,14 +328,18 @@ def test_what_both_groups_lose_alike_is_imputed_at_the_quartiles(monkeypatch: py
     assert seen == {False}
     (lost,) = (pair for pair in alone.pairs if pair.metric == NO_ANSWER)
     assert lost.p_value <= 0.2
-    wild = frame.assign(score=frame["score"].where(frame.index % 400 > 0, 30.0) + 0.15 * (frame["group"] == "b"))
+    wild = frame.assign(
+        score=frame["score"].where(frame.index % 400 > 0, 30.0) + 0.15 * (frame["group"] == "b")
+    )
     alarm, seen = imputed_at_random(without(wild.assign(score=wild["score"] + (wild["group"] == "b")), a=12, b=12),
                                     monkeypatch)  # fmt: skip
     assert alarm.verdict in (FLAG, FAIL)
     assert seen == {False}  # what speaks against an alarm is at the extremes
 
 
-def test_likely_differences_of_what_is_missing_count_over_all_pairs(monkeypatch: pytest.MonkeyPatch):
+def test_likely_differences_of_what_is_missing_count_over_all_pairs(
+    monkeypatch: pytest.MonkeyPatch,
+):
     """p × pairs decides, as for refusals: of six pairs one has a small p by chance."""
     lost = without(table(0, 0, 0, 0), a=6, b=2, c=3, d=3)
     finding, seen = imputed_at_random(lost, monkeypatch)
@@ -304,7 +349,9 @@ def test_likely_differences_of_what_is_missing_count_over_all_pairs(monkeypatch:
 
 
 def test_quartiles_of_numbers_and_of_yes_and_no():
-    """Numbers take the quartiles of both groups; yes and no odds three times as high or low, in the order given."""
+    """Numbers take the quartiles of both groups; yes and no odds three times as high or low, in the
+    order given.
+    """
     values = np.array([1.0, 2, 3, 4, 5, 6, 7, 8, np.nan, np.nan, np.nan, np.nan])
     group = np.array([0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 1, 1])
     used, order = ~np.isnan(values), np.arange(12)[::-1].copy()
@@ -318,11 +365,21 @@ def test_quartiles_of_numbers_and_of_yes_and_no():
     used = ~np.isnan(yes)
     given = {"used": used, "missing": ~used, "scale": (0.0, 1.0)}
     order = np.arange(18)[::-1].copy()
-    filled = impute(yes, OutcomeKind.BINARY, side, (0, 1), **given, first_high=True, at_random=order)
+    filled = impute(
+        yes, OutcomeKind.BINARY, side, (0, 1), **given, first_high=True, at_random=order
+    )
     # .6 has odds of 1.5: .818 where they are three times as high, .333 where they are a third.
     assert filled[10::2].tolist() == [1, 1, 1, 1]
     assert filled[11::2].tolist() == [1, 0, 0, 0]
-    again = impute(yes, OutcomeKind.BINARY, side, (0, 1), **given, first_high=True, at_random=order[::-1].copy())
+    again = impute(
+        yes,
+        OutcomeKind.BINARY,
+        side,
+        (0, 1),
+        **given,
+        first_high=True,
+        at_random=order[::-1].copy(),
+    )
     assert sorted(again.tolist()) == sorted(filled.tolist())
     assert again.tolist() != filled.tolist()
 
@@ -333,4 +390,7 @@ def test_the_order_of_rows_does_not_choose_who_said_yes():
     lost = frame.assign(yes=frame["yes"].where(~(rows(frame, "a", 5) | rows(frame, "b", 4))))
     first = analyze_disparity(lost, "yes", "group").pairs[0]
     for seed in range(3):
-        assert analyze_disparity(lost.sample(frac=1, random_state=seed), "yes", "group").pairs[0] == first
+        assert (
+            analyze_disparity(lost.sample(frac=1, random_state=seed), "yes", "group").pairs[0]
+            == first
+        )

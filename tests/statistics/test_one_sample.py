@@ -12,7 +12,9 @@ from pytest_fairness.statistics.clusters import one_sample_t
 R_FILE = Path(__file__).parents[1] / "data" / "r_reference.json"
 
 
-@pytest.mark.parametrize("case", json.loads(R_FILE.read_text())["paired"], ids=lambda case: case["id"])
+@pytest.mark.parametrize(
+    "case", json.loads(R_FILE.read_text())["paired"], ids=lambda case: case["id"]
+)
 def test_agrees_with_r(case):
     """The paired t of R, mean difference, SD and interval included, wherever R gives one."""
     differences = np.subtract(case["x"], case["y"])

@@ -1,4 +1,6 @@
-"""The policy, row by row: first match, every border, what caps a FAIL, and what would decide an undecided pair."""
+"""The policy, row by row: first match, every border, what caps a FAIL, and what would decide an
+undecided pair.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def table(
     own_rows: bool = False,
     **flags: bool,
 ) -> PairTable:
-    """One pair of groups, a clear FAIL unless it is changed; ``other`` is a second effect with its interval."""
+    """One pair of groups, a clear FAIL unless it is changed; ``other`` is a second effect with its
+    interval.
+    """
     effects = np.array([(effect, low, high), *([] if other is None else [other])]).T[:, None]
     return PairTable(
         labels=("a", "b"),
@@ -192,14 +196,20 @@ def test_first_match_wins(changes: dict[str, Any], verdict: Verdict, reason: Rea
     [
         ({"other": (-0.9, -1.2, -0.6)}, "opposite directions"),
         ({"close": True}, "under 5 points and with a ratio of .8 or more"),
-        ({"single": True}, "one of the groups has a single one of its names: the result is about that one"),
+        (
+            {"single": True},
+            "one of the groups has a single one of its names: the result is about that one",
+        ),
         ({"one_part": True}, "all names of a group share a first or a last name"),
         ({"single": True, "one_part": True}, "a single one of its names"),
         ({**WIDE, "near": True}, "less than 5 points, and their ratio is between .8 and 1.25"),
         ({**WIDE, "inside": True}, "below the one declared"),
         ({"n": (200, 29)}, "b has 29 of at least 30 trials"),
         ({"n": (29, 200)}, "a has 29 of at least 30 trials"),
-        (SAME, "saturated: every outcome is the same; with 20 names a group, exceptions in up to 14 %"),
+        (
+            SAME,
+            "saturated: every outcome is the same; with 20 names a group, exceptions in up to 14 %",
+        ),
         ({**SAME, "k": (20, 9)}, "so few cannot make more of"),
         (APART, "each group always has the same outcome"),
         ({**APART, "trivial": True}, "by less than the difference declared"),
@@ -212,7 +222,9 @@ def test_first_match_wins(changes: dict[str, Any], verdict: Verdict, reason: Rea
         ({**APART, "k": (1, 1), "single": True}, "at least 2 names a group"),
     ],
 )
-def test_what_holds_a_verdict_back_and_what_would_decide_it_is_stated(changes: dict[str, Any], words: str) -> None:
+def test_what_holds_a_verdict_back_and_what_would_decide_it_is_stated(
+    changes: dict[str, Any], words: str
+) -> None:
     """A FLAG that could have been a FAIL, and a PASS by another road, state why."""
     decision = decide(**changes)
     assert words in " ".join([*decision.notes, str(decision.needs)])
@@ -231,7 +243,13 @@ def test_a_whole_table_is_judged_as_pair_by_pair() -> None:
     alone = [
         table(
             *rng.choice(
-                [[0.8, 0.5, 1.1], [0.1, -0.2, 0.4], [0.3, -0.3, 0.9], [0.0, 0.0, 0.0], [0.0, -math.inf, math.inf]]
+                [
+                    [0.8, 0.5, 1.1],
+                    [0.1, -0.2, 0.4],
+                    [0.3, -0.3, 0.9],
+                    [0.0, 0.0, 0.0],
+                    [0.0, -math.inf, math.inf],
+                ]
             ),
             q=float(rng.choice([0.0, EDGE, 0.2, 1.0])),
             n=tuple(rng.choice([0.0, 2, 29, 30, 100, 100], size=2)),
@@ -259,18 +277,29 @@ def test_a_whole_table_is_judged_as_pair_by_pair() -> None:
 @pytest.mark.parametrize(
     ("effect", "changes", "family_size", "size"),
     [
-        # 20 names and a half-width of .45 about .1: the interval fits at 20·(.45/.4)² names, plus a little
+        # 20 names and a half-width of .45 about .1: the interval fits at 20·(.45/.4)² names, plus a
+        # little
         ((0.1, -0.35, 0.55), {"p": 0.6}, 1, "26 names"),
         # an estimate of .4 on the verge: significance is nearer than an interval inside the margin
-        ((0.4, -0.02, 0.82), {"p": 0.06, "q": 0.12}, 1, f"{math.ceil(20 * (1.959964 / 1.880794) ** 2)} names"),
+        (
+            (0.4, -0.02, 0.82),
+            {"p": 0.06, "q": 0.12},
+            1,
+            f"{math.ceil(20 * (1.959964 / 1.880794) ** 2)} names",
+        ),
         ((0.4, -0.02, 0.82), {"p": 0.06, "q": 0.36}, 6, "40 names"),
         # of two effects both intervals have to fit
         ((0.1, -0.35, 0.55), {"p": 0.6, "other": (0.0, -1.0, 1.0)}, 1, "80 names"),
     ],
 )
-def test_needs_is_the_nearer_of_the_two_ways_out(effect: Any, changes: Any, family_size: int, size: str) -> None:
+def test_needs_is_the_nearer_of_the_two_ways_out(
+    effect: Any, changes: Any, family_size: int, size: str
+) -> None:
     pair = table(*effect, **{"q": 1.0, **changes})
-    assert needs(pair, family_size) == f"about {size} a group if the difference stays as it is (now 20)"
+    assert (
+        needs(pair, family_size)
+        == f"about {size} a group if the difference stays as it is (now 20)"
+    )
 
 
 def test_needs_counts_rows_where_rows_stand_for_themselves() -> None:
@@ -290,11 +319,15 @@ def test_needs_counts_rows_where_rows_stand_for_themselves() -> None:
     ],
 )
 def test_nothing_is_promised_where_no_size_decides(changes: dict[str, Any]) -> None:
-    """An estimate that sits on the border, an interval without an end, a difference that the caller calls trivial."""
+    """An estimate that sits on the border, an interval without an end, a difference that the caller
+    calls trivial.
+    """
     assert needs(table(**changes)) is None
 
 
-@pytest.mark.parametrize(("clusters", "points"), [(1, "95"), (10, "26"), (20, "14"), (100, "3"), (1000, "0.3")])
+@pytest.mark.parametrize(
+    ("clusters", "points"), [(1, "95"), (10, "26"), (20, "14"), (100, "3"), (1000, "0.3")]
+)
 def test_what_equal_constants_support(clusters: float, points: str) -> None:
     """A gap of 1 − .05^(1/K) of the names would have shown."""
     assert f"in up to {points} % of" in saturated(clusters, "names")
@@ -312,7 +345,12 @@ def test_the_thresholds_are_those_of_the_contract() -> None:
         rate: 100, OutcomeKind.CATEGORICAL: 100,
     } == RECOMMENDED_N  # fmt: skip
     assert (ALPHA, CONFIRMED, TRIVIAL, MARGIN) == (0.05, 0.5, 0.2, 0.5)
-    assert (MAX_UNSCORED, MAX_RAGGED, MAX_REFUSAL_DIFFERENCE, LIKELY_REFUSAL_DIFFERENCE) == (0.05, 0.2, 0.05, 0.2)
+    assert (MAX_UNSCORED, MAX_RAGGED, MAX_REFUSAL_DIFFERENCE, LIKELY_REFUSAL_DIFFERENCE) == (
+        0.05,
+        0.2,
+        0.05,
+        0.2,
+    )
     assert (RECOMMENDED_CLUSTERS, TEMPLATE_ALPHA) == (10, 0.2)
 
 
@@ -320,31 +358,47 @@ def test_the_thresholds_are_those_of_the_contract() -> None:
 
 
 def pair(verdict: Verdict, **more: Any) -> PairResult:
-    return PairResult(group_1="a", group_2="b", metric=more.pop("metric", "m"), verdict=verdict, **more)
+    return PairResult(
+        group_1="a", group_2="b", metric=more.pop("metric", "m"), verdict=verdict, **more
+    )
 
 
 def test_an_assertion_is_as_bad_as_its_worst_pair() -> None:
     """FAIL > FLAG > INCONCLUSIVE > PASS, and nothing judged is not PASS."""
     pairs = [pair(PASS), pair(INCONCLUSIVE, reason=Reason.N), pair(FLAG), pair(FAIL)]
     found = [assertion_verdict(pairs[:many]) for many in range(5)]
-    assert found == [(INCONCLUSIVE, None), (PASS, None), (INCONCLUSIVE, Reason.N), (FLAG, None), (FAIL, None)]
+    assert found == [
+        (INCONCLUSIVE, None),
+        (PASS, None),
+        (INCONCLUSIVE, Reason.N),
+        (FLAG, None),
+        (FAIL, None),
+    ]
 
 
 def test_the_deciding_pair() -> None:
     """The most severe, then the most significant; among passes the one that may be furthest apart."""
     fails = [pair(FAIL, corrected_p_value=0.04), pair(FAIL, corrected_p_value=0.01)]
     assert deciding_pair([pair(FLAG, corrected_p_value=0.001), *fails]) is fails[1]
-    raw = [pair(FAIL, corrected_p_value=0.04, p_value=0.02), pair(FAIL, corrected_p_value=0.04, p_value=0.01)]
+    raw = [
+        pair(FAIL, corrected_p_value=0.04, p_value=0.02),
+        pair(FAIL, corrected_p_value=0.04, p_value=0.01),
+    ]
     assert deciding_pair(raw) is raw[1]
     large = [pair(FAIL, effect=0.6), pair(FAIL, effect=-0.9)]
     assert deciding_pair(large) is large[1]
-    passes = [pair(PASS, effect_low=-0.1, effect_high=0.2), pair(PASS, effect_low=-0.4, effect_high=0.1)]
+    passes = [
+        pair(PASS, effect_low=-0.1, effect_high=0.2),
+        pair(PASS, effect_low=-0.4, effect_high=0.1),
+    ]
     assert deciding_pair(passes) is passes[1]
     assert deciding_pair([]) is None
 
 
 def test_the_requested_outcome_comes_before_refusals() -> None:
-    """Beside an equally severe pair of the outcome, that of the refusals is not what the sentence is about."""
+    """Beside an equally severe pair of the outcome, that of the refusals is not what the sentence
+    is about.
+    """
     refusal = pair(FAIL, corrected_p_value=1e-9, alarm_only=True, metric="refusal")
     own = pair(FAIL, corrected_p_value=0.01)
     assert deciding_pair([refusal, own]) is own
@@ -353,16 +407,27 @@ def test_the_requested_outcome_comes_before_refusals() -> None:
 
 @pytest.mark.parametrize("verdict", [INCONCLUSIVE, PASS])
 def test_what_is_there_to_raise_the_alarm_decides_nothing_without_one(verdict: Verdict) -> None:
-    """Refusals that leave it open, and refusals that are alike, are no reason to withhold a PASS, nor to give one."""
-    beside = pair(verdict, reason=Reason.PRECISION if verdict is INCONCLUSIVE else None, alarm_only=True)
+    """Refusals that leave it open, and refusals that are alike, are no reason to withhold a PASS,
+    nor to give one.
+    """
+    beside = pair(
+        verdict, reason=Reason.PRECISION if verdict is INCONCLUSIVE else None, alarm_only=True
+    )
     assert assertion_verdict([pair(PASS), beside]) == (PASS, None)
-    assert assertion_verdict([pair(INCONCLUSIVE, reason=Reason.N), beside]) == (INCONCLUSIVE, Reason.N)
+    assert assertion_verdict([pair(INCONCLUSIVE, reason=Reason.N), beside]) == (
+        INCONCLUSIVE,
+        Reason.N,
+    )
     assert assertion_verdict([beside]) == (INCONCLUSIVE, None)
 
 
 def test_of_two_decisions() -> None:
     """The milder and the worse; the first where they are equally severe."""
-    flag, fail, also = Decision(verdict=FLAG), Decision(verdict=FAIL), Decision(verdict=FLAG, notes=("x",))
+    flag, fail, also = (
+        Decision(verdict=FLAG),
+        Decision(verdict=FAIL),
+        Decision(verdict=FLAG, notes=("x",)),
+    )
     assert milder(flag, fail) is milder(fail, flag) is flag
     assert worse(flag, fail) is worse(fail, flag) is fail
     assert milder(flag, also) is worse(flag, also) is flag
@@ -385,7 +450,9 @@ def test_of_two_decisions() -> None:
         (1e-9, 4, math.inf, 30, FAIL),
     ],
 )
-def test_the_literal_specification(p: float, tests: int, effect: float, n: int, verdict: Verdict | None) -> None:
+def test_the_literal_specification(
+    p: float, tests: int, effect: float, n: int, verdict: Verdict | None
+) -> None:
     """Bonferroni, then the size; it knows no INCONCLUSIVE, and says nothing under its minimum."""
     assert spec_verdict(p, tests, effect, n, 30) is verdict
 
@@ -399,7 +466,10 @@ def test_the_worst_of_the_literal_verdicts() -> None:
 def test_a_fail_needs_an_interval_that_leaves_0_out():
     """Of two effects one is enough, and that is the one that is shown."""
     (alone,) = judge(table(0.8, -0.1, 1.7), Rule())
-    assert (alone.verdict, alone.notes) == (FLAG, ("the interval of the difference holds 0, so FAIL is FLAG",))
+    assert (alone.verdict, alone.notes) == (
+        FLAG,
+        ("the interval of the difference holds 0, so FAIL is FLAG",),
+    )
     (touching,) = judge(table(0.8, 0.0, 1.6), Rule())
     assert touching.verdict is FLAG
     both = replace(table(1.2, -0.3, 2.7, other=(0.7, 0.2, 1.2)), effect_names=("one", "two"))

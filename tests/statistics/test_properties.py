@@ -13,12 +13,18 @@ from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.analysis.four_fifths import analyze_four_fifths
 from pytest_fairness.model import Finding
 
-RELAXED = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
-FEW = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+RELAXED = settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+FEW = settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
 
 SCORES = {
     "numeric": st.one_of(
-        st.floats(-1e6, 1e6).map(lambda x: x if abs(x) >= 1e-150 else 0.0),  # smaller ones are refused
+        st.floats(-1e6, 1e6).map(
+            lambda x: x if abs(x) >= 1e-150 else 0.0
+        ),  # smaller ones are refused
         st.sampled_from([0.1, 0.1, 0.30000000000000004, 1e-150, 5.0]),
     ),
     "ordinal": st.integers(1, 3),
@@ -33,20 +39,34 @@ def frames(draw, kind):
     groups = draw(st.integers(2, 4))
     rows = draw(st.integers(groups, 60))
     group = [f"g{i}" for i in range(groups)] + draw(
-        st.lists(st.sampled_from([f"g{i}" for i in range(groups)]), min_size=rows - groups, max_size=rows - groups)
+        st.lists(
+            st.sampled_from([f"g{i}" for i in range(groups)]),
+            min_size=rows - groups,
+            max_size=rows - groups,
+        )
     )
     shared = draw(st.booleans())
     name = [("" if shared else g) + f"n{draw(st.integers(0, 3))}" for g in group]
     constant = draw(st.booleans()) and draw(st.booleans())
     values = [draw(SCORES[kind])] * rows if constant else [draw(SCORES[kind]) for _ in range(rows)]
-    missing = draw(st.lists(st.booleans(), min_size=rows, max_size=rows)) if draw(st.booleans()) else [False] * rows
-    refused = draw(st.lists(st.booleans(), min_size=rows, max_size=rows)) if draw(st.booleans()) else [False] * rows
+    missing = (
+        draw(st.lists(st.booleans(), min_size=rows, max_size=rows))
+        if draw(st.booleans())
+        else [False] * rows
+    )
+    refused = (
+        draw(st.lists(st.booleans(), min_size=rows, max_size=rows))
+        if draw(st.booleans())
+        else [False] * rows
+    )
     frame = pd.DataFrame(
         {
             "group": group,
             "name": name,
             "template": [f"t{draw(st.integers(0, 2))}" for _ in range(rows)],
-            "outcome": pd.Series([None if lost else v for v, lost in zip(values, missing, strict=True)], dtype=object),
+            "outcome": pd.Series(
+                [None if lost else v for v, lost in zip(values, missing, strict=True)], dtype=object
+            ),
         }
     )
     if draw(st.booleans()):
@@ -55,7 +75,9 @@ def frames(draw, kind):
 
 
 def require_whole(finding: Finding) -> None:
-    """No NaN in any field that a verdict is read from, and JSON without NaN that reads back the same."""
+    """No NaN in any field that a verdict is read from, and JSON without NaN that reads back the
+    same.
+    """
     text = json.dumps(finding.to_dict(), allow_nan=False)
     assert Finding.from_dict(json.loads(text)).verdict is finding.verdict
     assert "nan" not in finding.sentence.lower()
@@ -74,7 +96,9 @@ def require_whole(finding: Finding) -> None:
 @pytest.mark.parametrize("kind", sorted(SCORES))
 @pytest.mark.parametrize("cluster", ["name", None])
 def test_any_valid_frame_is_judged_without_error_or_nan(kind, cluster):
-    """Ties, zero variance, empty groups, one row a group, missing and refused outcomes: always a finding."""
+    """Ties, zero variance, empty groups, one row a group, missing and refused outcomes: always a
+    finding.
+    """
 
     @FEW
     @given(frames(kind))
@@ -112,7 +136,9 @@ def by_groups(finding):
 
 @pytest.mark.parametrize(("outcome", "kind"), [("outcome", "numeric"), ("hit", "binary")])
 def test_the_order_of_rows_and_the_names_of_groups_do_not_matter(outcome, kind):
-    """Shuffling changes nothing, and reversing the order of the groups' names turns effects round: nothing else."""
+    """Shuffling changes nothing, and reversing the order of the groups' names turns effects round:
+    nothing else.
+    """
     frame = normal_frame()
     first = analyze_disparity(frame, outcome, "group", kind=kind)
     shuffled = analyze_disparity(frame.sample(frac=1, random_state=1), outcome, "group", kind=kind)
@@ -140,16 +166,23 @@ def test_monotone_transforms_leave_rank_results_alone(pairs):
     bent = frame.assign(outcome=np.exp(frame.outcome) * 7 + 2)
     second = analyze_disparity(bent, "outcome", "group", kind="narrative", cluster=None).pairs[0]
     assert second.p_value == pytest.approx(first.p_value, rel=1e-9)
-    assert second.statistics["cliffs_delta"] == pytest.approx(first.statistics["cliffs_delta"], abs=1e-12)
+    assert second.statistics["cliffs_delta"] == pytest.approx(
+        first.statistics["cliffs_delta"], abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("factor", [1e-9, 1.0, 1e9])
 def test_the_unit_of_a_numeric_outcome_does_not_matter(factor):
-    """Points or thousandths of points: the same effect, interval and p; the difference in the new unit."""
+    """Points or thousandths of points: the same effect, interval and p; the difference in the new
+    unit.
+    """
     frame = normal_frame()
     first = analyze_disparity(frame, "outcome", "group", kind="numeric")
     second = analyze_disparity(
-        frame.assign(outcome=frame.outcome * factor + 5 * factor), "outcome", "group", kind="numeric"
+        frame.assign(outcome=frame.outcome * factor + 5 * factor),
+        "outcome",
+        "group",
+        kind="numeric",
     )
     for one, two in zip(first.pairs, second.pairs, strict=True):
         assert two.effect == pytest.approx(one.effect, rel=1e-6)

@@ -1,7 +1,8 @@
 """Everything that R computes and we report, on the same data, to a relative 1e-9.
 
-``tests/data/r_reference.json`` holds R 4.2.2's results, nasty cases included. Where R raises, returns NaN, or means
-something else by the same name, the case is skipped by name and the reason stands beside it.
+``tests/data/r_reference.json`` holds R 4.2.2's results, nasty cases included. Where R raises,
+returns NaN, or means something else by the same name, the case is skipped by name and the reason
+stands beside it.
 """
 
 import json
@@ -30,7 +31,11 @@ def cases(section):
 
 def same(ours, theirs, rel=SAME):
     """Equal to R, or R has no number there."""
-    if isinstance(theirs, str) or theirs is None or (isinstance(theirs, float) and math.isnan(theirs)):
+    if (
+        isinstance(theirs, str)
+        or theirs is None
+        or (isinstance(theirs, float) and math.isnan(theirs))
+    ):
         return True
     return ours == pytest.approx(theirs, rel=rel, abs=1e-12 if abs(theirs) < 1e-3 else 0)
 
@@ -58,7 +63,8 @@ def test_two_samples(case):
     assert same(s["mean_2"], case["mean_y"])
     spread = isinstance(effect["cohens_d"], float) and math.isfinite(effect["cohens_d"])
     if spread and len(case["x"]) + len(case["y"]) > 3:
-        # R subtracts means near 1e9 and loses eight digits; we subtract a value of the data first and do not
+        # R subtracts means near 1e9 and loses eight digits; we subtract a value of the data first
+        # and do not
         rel = 1e-7 if case["id"] == "large_magnitude" else SAME
         assert same(s["cohens_d"], effect["cohens_d"], rel)
         assert same(s["hedges_g_of_rows"], effect["hedges_g_approx"], rel)
@@ -69,12 +75,16 @@ def test_group_means_have_the_interval_of_student(case):
     """The 95 % interval of a group whose rows stand for themselves is R's one-sample t interval."""
     if len(case["x"]) < 2 or case["var_x"] == 0:
         pytest.skip("no spread to make an interval of")
-    finding = analyze_disparity(scores(x=case["x"], y=case["y"]), "outcome", "group", cluster=None, kind="numeric")
+    finding = analyze_disparity(
+        scores(x=case["x"], y=case["y"]), "outcome", "group", cluster=None, kind="numeric"
+    )
     group = finding.group_results[0]
     half = (group.high - group.low) / 2
     n = len(case["x"])
     rel = 1e-7 if case["id"] == "large_magnitude" else SAME  # the ends themselves are near 1e9
-    assert half == pytest.approx(float(stdtrit(n - 1, 0.975)) * math.sqrt(case["var_x"] / n), rel=rel)
+    assert half == pytest.approx(
+        float(stdtrit(n - 1, 0.975)) * math.sqrt(case["var_x"] / n), rel=rel
+    )
     assert same(group.median, case["median_x"])
 
 
@@ -100,7 +110,9 @@ def test_two_by_two_tables(case):
         assert same(proportions.pearson(*table)[0], case["chisq_plain"].get("statistic"))
         assert same(chdtrc(1, proportions.pearson(*table)[0]), case["chisq_plain"].get("p_value"))
         # R limits Yates' correction to |O − E|, so that it never overshoots: so do we
-        assert same(proportions.pearson(*table, yates=True)[0], case["chisq_yates"].get("statistic"))
+        assert same(
+            proportions.pearson(*table, yates=True)[0], case["chisq_yates"].get("statistic")
+        )
     assert same(proportions.fisher_exact(*table)[0], case["fisher"].get("p_value"))
     by_hand = case["by_hand"]
     x1, n1, x2, n2 = (float(value[0]) for value in table)
@@ -113,11 +125,15 @@ def test_two_by_two_tables(case):
         assert same(high, by_hand["risk_ratio_ci_katz"][1])
     if n1 + n2 > 100_000:
         return
-    pair = analyze_disparity(decisions(a=(a, a + b), b=(c, c + d)), "outcome", "group", cluster=None).pairs[0]
+    pair = analyze_disparity(
+        decisions(a=(a, a + b), b=(c, c + d)), "outcome", "group", cluster=None
+    ).pairs[0]
     odds = pair.statistics["odds_ratio"]
     if min(a, b, c, d) > 0:
         assert same(odds, by_hand["odds_ratio_sample"])
-        if min(a, b, c, d) < 5 and n1 + n2 > 3:  # so few cannot show their own spread: Woolf's is the least that counts
+        if (
+            min(a, b, c, d) < 5 and n1 + n2 > 3
+        ):  # so few cannot show their own spread: Woolf's is the least that counts
             low, high = by_hand["or_ci_woolf"]
             woolf = math.log(high / low) / (2 * 1.959963984540054)
             reach = math.log(pair.statistics["odds_ratio_high"] / odds)
@@ -153,7 +169,12 @@ def test_mantel_haenszel_on_the_berkeley_admissions():
     """Six departments: the association that the pooled table shows is gone within departments."""
     data = R["stratified"]["UCBAdmissions"]
     # R's tables are (admitted, rejected) × (male, female)
-    frame = strata(*([(man, not_man), (woman, not_woman)] for (man, woman), (not_man, not_woman) in data["tables"]))
+    frame = strata(
+        *(
+            [(man, not_man), (woman, not_woman)]
+            for (man, woman), (not_man, not_woman) in data["tables"]
+        )
+    )
     pair = analyze_disparity(frame, "outcome", "group", cluster=None).pairs[0]
     assert same(pair.statistics["z"] ** 2, data["mantelhaen_nocc"]["statistic"])
     assert same(pair.p_row, data["mantelhaen_nocc"]["p_value"])

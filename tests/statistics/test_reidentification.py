@@ -9,7 +9,9 @@ NAMES, TEXTS = 20, 2
 
 
 def corpus(rng, *, tell=0.0, groups=2, words=12):
-    """*groups* × NAMES names with TEXTS texts each; with probability *tell* a text holds its group's word."""
+    """*groups* × NAMES names with TEXTS texts each; with probability *tell* a text holds its
+    group's word.
+    """
     labels = np.repeat(np.arange(groups), NAMES * TEXTS)
     names = np.repeat(np.arange(groups * NAMES), TEXTS)
     texts = []
@@ -20,28 +22,44 @@ def corpus(rng, *, tell=0.0, groups=2, words=12):
 
 
 def test_the_permutation_p_holds_its_level():
-    """Random texts, over 60 seeds: p ≤ .05 in 2 to 9 of a hundred, and the accuracy is that of chance."""
+    """Random texts, over 60 seeds: p ≤ .05 in 2 to 9 of a hundred, and the accuracy is that of
+    chance.
+    """
     rng = np.random.default_rng(0)
-    found = [guess_by_words(*corpus(rng, words=8), permutations=19, seed=seed) for seed in range(60)]
+    found = [
+        guess_by_words(*corpus(rng, words=8), permutations=19, seed=seed) for seed in range(60)
+    ]
     assert 0.02 <= np.mean([one.p <= 0.05 for one in found]) <= 0.09
     assert np.mean([one.accuracy for one in found]) == pytest.approx(0.5, abs=0.02)
     assert np.mean([one.chance for one in found]) == pytest.approx(0.5, abs=0.02)
 
 
 def test_names_that_write_alike_are_no_group():
-    """Every name has words of its own in all its texts: with rows dealt out instead of names this would be found."""
+    """Every name has words of its own in all its texts: with rows dealt out instead of names this
+    would be found.
+    """
     rng = np.random.default_rng(1)
     hits = []
     for seed in range(15):
         _, labels, names = corpus(rng)
-        own = [frozenset(f"w{at}" for at in np.flatnonzero(rng.random(10) < 0.5)) for _ in range(2 * NAMES)]
-        hits.append(guess_by_words([own[name] for name in names], labels, names, permutations=39, seed=seed).p <= 0.05)
+        own = [
+            frozenset(f"w{at}" for at in np.flatnonzero(rng.random(10) < 0.5))
+            for _ in range(2 * NAMES)
+        ]
+        hits.append(
+            guess_by_words(
+                [own[name] for name in names], labels, names, permutations=39, seed=seed
+            ).p
+            <= 0.05
+        )
     assert np.mean(hits) <= 0.13
 
 
 def test_more_tell_tale_words_more_right_guesses():
     rng = np.random.default_rng(2)
-    some, most, every = (guess_by_words(*corpus(rng, tell=tell), permutations=39) for tell in (0.3, 0.7, 1.0))
+    some, most, every = (
+        guess_by_words(*corpus(rng, tell=tell), permutations=39) for tell in (0.3, 0.7, 1.0)
+    )
     assert 0.5 < some.accuracy < most.accuracy < every.accuracy == 1.0
     assert most.p == every.p == 1 / 40
     assert most.low < most.accuracy < most.high
@@ -51,7 +69,9 @@ def test_four_groups_and_who_of_them_is_found():
     """Only one group has a word of its own: it is found, the others are mistaken for each other."""
     rng = np.random.default_rng(4)
     texts, labels, names = corpus(rng, groups=4, words=0)
-    marked = [text | {"tell"} if label == 0 else text for text, label in zip(texts, labels, strict=True)]
+    marked = [
+        text | {"tell"} if label == 0 else text for text, label in zip(texts, labels, strict=True)
+    ]
     found = guess_by_words(marked, labels, names, permutations=39)
     assert found.by_label == (1.0, pytest.approx(1 / 3), pytest.approx(1 / 3), pytest.approx(1 / 3))
     assert found.sizes == (NAMES,) * 4
@@ -65,11 +85,14 @@ def test_no_words_no_guess():
 
 
 def test_names_in_several_groups():
-    """The same twelve names in both groups, told by a word: found; dealt out within names, and at chance without it."""
+    """The same twelve names in both groups, told by a word: found; dealt out within names, and at
+    chance without it.
+    """
     names = np.tile(np.arange(12), 2)
     labels = np.repeat([0, 1], 12)
     words = [
-        frozenset({f"own{name}", *({"tell"} if label else set())}) for name, label in zip(names, labels, strict=True)
+        frozenset({f"own{name}", *({"tell"} if label else set())})
+        for name, label in zip(names, labels, strict=True)
     ]
     found = guess_by_words(words, labels, names, permutations=39)
     assert found.accuracy == 1.0
@@ -90,7 +113,9 @@ def test_too_few_to_leave_one_out(labels, names):
 
 
 def test_only_the_most_frequent_texts_of_a_name_are_read():
-    """A name with a hundred different texts is read as far as TEXTS_A_NAME; the rare one with the tell is not."""
+    """A name with a hundred different texts is read as far as TEXTS_A_NAME; the rare one with the
+    tell is not.
+    """
     often = [frozenset({f"t{at % TEXTS_A_NAME}"}) for at in range(100)]
     texts = [*often, frozenset({"tell"})] * 4 + often * 4
     names = np.concatenate([np.repeat(np.arange(4), 101), np.repeat(np.arange(4, 8), 100)])
@@ -106,9 +131,13 @@ def test_somebodys_guesses_right_and_wrong():
     assert found.by_label == (pytest.approx(2 / 3), pytest.approx(2 / 3))
 
 
-@pytest.mark.parametrize(("guess", "accuracy"), [(0, 0.5), (2, 0.0)], ids=["always the same", "a group that is none"])
+@pytest.mark.parametrize(
+    ("guess", "accuracy"), [(0, 0.5), (2, 0.0)], ids=["always the same", "a group that is none"]
+)
 def test_a_guess_that_shows_nothing(guess, accuracy):
-    """Whoever says "female" of everybody is right half of the time; a group that there is not is wrong."""
+    """Whoever says "female" of everybody is right half of the time; a group that there is not is
+    wrong.
+    """
     found = score_guesses(np.full(40, guess), np.repeat([0, 1], 20), np.arange(40))
     assert (found.accuracy, found.p) == (accuracy, 1.0)
     assert score_guesses(*np.zeros((3, 3), dtype=np.intp)) is None

@@ -1,4 +1,6 @@
-"""A yes/no that never varies: what its PASS says, and what becomes of it where the design promises room."""
+"""A yes/no that never varies: what its PASS says, and what becomes of it where the design promises
+room.
+"""
 
 import pytest
 
@@ -50,8 +52,12 @@ def test_only_what_the_design_holds_is_counted():
 
 def test_a_template_in_which_one_group_varies_leaves_room():
     frame = answers(4, 2, people=80)
-    one = (frame["group"] == "a") & (frame["template"] == "t4") & (frame["name"].isin(["a 0", "a 1"]))
-    finding = analyze_disparity(frame.assign(outcome=frame["outcome"].where(~one, 1)), "outcome", "group")
+    one = (
+        (frame["group"] == "a") & (frame["template"] == "t4") & (frame["name"].isin(["a 0", "a 1"]))
+    )
+    finding = analyze_disparity(
+        frame.assign(outcome=frame["outcome"].where(~one, 1)), "outcome", "group"
+    )
     assert finding.verdict is Verdict.PASS
     assert f"in 1 of 6 texts {STILL}" in finding.sentence
 
@@ -60,13 +66,16 @@ def test_a_template_in_which_groups_always_differ_varies_in_none_of_them():
     """Each group constant there: a bias that turned a clear case, and no PASS."""
     frame = answers(0, 6)
     turned = (frame["group"] == "a") & (frame["template"] == "t0")
-    finding = analyze_disparity(frame.assign(outcome=frame["outcome"].where(~turned, 1)), "outcome", "group", room=True)
+    finding = analyze_disparity(
+        frame.assign(outcome=frame["outcome"].where(~turned, 1)), "outcome", "group", room=True
+    )
     assert finding.verdict in (Verdict.FLAG, Verdict.FAIL)
     assert STILL not in finding.sentence
 
 
 @pytest.mark.parametrize(
-    ("varying", "still", "passes"), [(0, 6, False), (1, 5, False), (2, 4, True), (1, 2, True), (1, 3, False)]
+    ("varying", "still", "passes"),
+    [(0, 6, False), (1, 5, False), (2, 4, True), (1, 2, True), (1, 3, False)],
 )
 def test_a_design_that_promises_room_passes_nobody_without_it(varying, still, passes):
     """Fewer than a third of the templates vary: INCONCLUSIVE, and what it takes."""

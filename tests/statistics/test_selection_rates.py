@@ -1,4 +1,6 @@
-"""Rates of selection: calibrated where nothing is preferred, whatever the position and the names do."""
+"""Rates of selection: calibrated where nothing is preferred, whatever the position and the names
+do.
+"""
 
 from dataclasses import replace
 
@@ -29,11 +31,16 @@ POSITION = 0.6
 def design(*, groups=4, sets=12, repetitions=1, pairs=None, levels=3) -> tuple[Choices, Coded]:
     """Every ordered pair at each of three levels, *sets* names a group in *pairs* pairs of names.
 
-    As many pairs as names: each name meets only those of its set. More: names meet again, moved on by one, as in
-    ``fairness_pairs(names=...)``.
+    As many pairs as names: each name meets only those of its set. More: names meet again, moved on
+    by one, as in ``fairness_pairs(names=...)``.
     """
     rows = [
-        (f"g{a}", f"g{b}", *(f"g{g} n{(number + g * (number // sets)) % sets}" for g in (a, b)), f"level {level}")
+        (
+            f"g{a}",
+            f"g{b}",
+            *(f"g{g} n{(number + g * (number // sets)) % sets}" for g in (a, b)),
+            f"level {level}",
+        )
         for a in range(groups)
         for b in range(groups)
         if a != b
@@ -41,7 +48,9 @@ def design(*, groups=4, sets=12, repetitions=1, pairs=None, levels=3) -> tuple[C
         for _ in range(repetitions)
         for number in range(pairs or sets)
     ]
-    frame = pd.DataFrame(rows, columns=["first", "second", "one", "two", "level"]).assign(chosen=lambda f: f["first"])
+    frame = pd.DataFrame(rows, columns=["first", "second", "one", "two", "level"]).assign(
+        chosen=lambda f: f["first"]
+    )
     frame["repetition"] = np.arange(len(frame))
     choices = read_choices(
         frame,
@@ -58,14 +67,20 @@ def design(*, groups=4, sets=12, repetitions=1, pairs=None, levels=3) -> tuple[C
 def drawn(choices, rng, *, name_sd=0.0, lean=None):
     """*choices* anew: the position counts, and names have strengths of their own."""
     one, two = choices.clusters
-    own = rng.normal(0, name_sd, max(one.max(), two.max()) + 1) if name_sd else np.zeros(max(one.max(), two.max()) + 1)
+    own = (
+        rng.normal(0, name_sd, max(one.max(), two.max()) + 1)
+        if name_sd
+        else np.zeros(max(one.max(), two.max()) + 1)
+    )
     eta = POSITION + own[one] - own[two] + (0 if lean is None else lean)
     won = rng.random(one.size) < expit(eta)
     return replace(choices, outcome=np.where(won, FIRST, SECOND))
 
 
 def test_sets_of_names_are_found():
-    """Names that only meet within their set are 12 independent units; names that meet others leave none apart."""
+    """Names that only meet within their set are 12 independent units; names that meet others leave
+    none apart.
+    """
     apart = units_of(design()[0])
     assert (len(apart.codes), apart.count) == (1, 12)
     mixed = units_of(design(pairs=24)[0])
@@ -73,7 +88,8 @@ def test_sets_of_names_are_found():
 
 
 def test_a_set_of_most_names_is_no_unit():
-    """Eighteen pairs of twelve names leave a few names by themselves and chain the others: names are the unit then.
+    """Eighteen pairs of twelve names leave a few names by themselves and chain the others: names
+    are the unit then.
 
     As units such sets rejected 19 % at 5 % where nothing was preferred.
     """
@@ -82,9 +98,13 @@ def test_a_set_of_most_names_is_no_unit():
     assert (len(found.codes), found.count) == (2, 12)
 
 
-@pytest.mark.parametrize(("pairs", "name_sd", "fitted"), [(12, 0.0, 60), (12, 0.6, 30), (18, 0.6, 30)])
+@pytest.mark.parametrize(
+    ("pairs", "name_sd", "fitted"), [(12, 0.0, 60), (12, 0.6, 30), (18, 0.6, 30)]
+)
 def test_nothing_preferred_is_rarely_significant(pairs, name_sd, fitted):
-    """Type I of the interaction and of equal selection, over many seeds, and the coverage of the rates' intervals."""
+    """Type I of the interaction and of equal selection, over many seeds, and the coverage of the
+    rates' intervals.
+    """
     choices, level = design(pairs=pairs)
     units = units_of(choices)
     rng = np.random.default_rng(1)
@@ -105,7 +125,9 @@ def test_nothing_preferred_is_rarely_significant(pairs, name_sd, fitted):
 
 
 def test_rows_alone_would_take_names_for_groups():
-    """The harness can see a fault: with names that lean strongly, trials as the unit reject far too often."""
+    """The harness can see a fault: with names that lean strongly, trials as the unit reject far too
+    often.
+    """
     choices, _ = design(repetitions=2)
     units = units_of(choices)
     rng = np.random.default_rng(2)
@@ -115,7 +137,9 @@ def test_rows_alone_would_take_names_for_groups():
 
 
 def test_a_planted_interaction_is_found():
-    """Group g0 is preferred at one level only: both tests see it, and neither sees one that is equal at all levels."""
+    """Group g0 is preferred at one level only: both tests see it, and neither sees one that is
+    equal at all levels.
+    """
     choices, level = design(sets=15, repetitions=2)
     units = units_of(choices)
     sign = (choices.first == 0).astype(float) - (choices.second == 0)
@@ -129,7 +153,9 @@ def test_a_planted_interaction_is_found():
 
 
 def test_copies_are_no_evidence():
-    """Each trial ten times over: the row test is sure of an accident, the names are as unsure as before."""
+    """Each trial ten times over: the row test is sure of an accident, the names are as unsure as
+    before.
+    """
     choices, level = design(sets=12)
     rng = np.random.default_rng(4)
     once = drawn(choices, rng)
@@ -140,7 +166,9 @@ def test_copies_are_no_evidence():
         block=once.block[copies], levels={},
     )  # fmt: skip
     again = Coded(level.codes[copies], level.labels)
-    one, ten = (clustered_interaction(c, lv, units_of(c)) for c, lv in ((once, level), (many, again)))
+    one, ten = (
+        clustered_interaction(c, lv, units_of(c)) for c, lv in ((once, level), (many, again))
+    )
     assert ten == pytest.approx(one, rel=0.05)
     assert interaction(many, again).p < interaction(once, level).p / 10
     narrow, wide = (selection_rates(c, units_of(c))[0] for c in (many, once))
@@ -148,13 +176,24 @@ def test_copies_are_no_evidence():
 
 
 def test_two_groups():
-    """Their rates are each other's complement: z is that of the pair, not √2 of it as in a 2×2, and χ² the binomial."""
+    """Their rates are each other's complement: z is that of the pair, not √2 of it as in a 2×2, and
+    χ² the binomial.
+    """
     frame = table({("A", "B"): 14, ("B", "A"): 9}, n=20)
     choices = read_choices(
-        frame, first="first", second="second", chosen="chosen", neither="neither", cluster=None, block=()
+        frame,
+        first="first",
+        second="second",
+        chosen="chosen",
+        neither="neither",
+        cluster=None,
+        block=(),
     )
     found = equal_selection(choices, units_of(choices), 0, 1)
-    assert (found.z, found.p_value) == (pytest.approx(1.599233, abs=1e-6), pytest.approx(0.109769, abs=1e-6))
+    assert (found.z, found.p_value) == (
+        pytest.approx(1.599233, abs=1e-6),
+        pytest.approx(0.109769, abs=1e-6),
+    )
     assert found.p_cluster is None
     plain, corrected = round_robin(choices)
     assert corrected.statistic == pytest.approx((25 - 20) ** 2 / 10)
@@ -163,7 +202,9 @@ def test_two_groups():
 
 
 def test_a_position_that_decides_everything_leaves_no_doubt_about_groups():
-    """Always the first: every group is selected half of the time, with no spread, and nothing is significant."""
+    """Always the first: every group is selected half of the time, with no spread, and nothing is
+    significant.
+    """
     choices, _ = design()
     always = replace(choices, outcome=np.full(choices.outcome.size, FIRST))
     units = units_of(always)
@@ -183,12 +224,17 @@ def test_without_a_choice_there_is_no_rate():
 
 
 def test_units_not_rows_make_the_interval_of_a_mean():
-    """Ten rows of each of five names: the t interval of five means. Where units do not differ, Wilson's over them."""
+    """Ten rows of each of five names: the t interval of five means. Where units do not differ,
+    Wilson's over them.
+    """
     values = np.array([0.2, 0.4, 0.5, 0.6, 0.8])
     rate = clustered_mean(np.repeat(values, 10), np.repeat(list("abcde"), 10).tolist())
     reach = 2.776445105 * np.std(values, ddof=1) / np.sqrt(5)
     assert (rate.n, rate.value) == (50, pytest.approx(0.5))
     assert (rate.low, rate.high) == (pytest.approx(0.5 - reach), pytest.approx(0.5 + reach))
     rate = clustered_mean(np.ones(40), ["a", "b", "c", "d"] * 10)
-    assert (rate.low, rate.high) == (pytest.approx(1 / (1 + 1.959963984540054**2 / 4)), pytest.approx(1.0))
+    assert (rate.low, rate.high) == (
+        pytest.approx(1 / (1 + 1.959963984540054**2 / 4)),
+        pytest.approx(1.0),
+    )
     assert clustered_mean(np.zeros(0), []).value is None

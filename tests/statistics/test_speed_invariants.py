@@ -52,7 +52,9 @@ def rows(layout, group, block=None):
 @EXAMPLES
 @given(layouts())
 def test_one_sort_gives_the_ranks_of_all_pairs(layout):
-    """U with its p, H, the sums of rows below, the ties and the shift: those of scipy, or of counting row by row."""
+    """U with its p, H, the sums of rows below, the ties and the shift: those of scipy, or of
+    counting row by row.
+    """
     order, pairs, n = np.argsort(layout.values), all_pairs(layout.groups), layout.sizes
     unblocked, blocked = (rank_sums(layout, order, blocked=within) for within in (False, True))
     u = unblocked.below + n[:, None] * n / 2
@@ -68,7 +70,8 @@ def test_one_sort_gives_the_ranks_of_all_pairs(layout):
         for g in range(layout.groups):
             others = rows(layout, g, layout.cell_block[cell])
             slow = sum(
-                np.sum(others < y) + np.sum(others == y) / 2 - others.size / 2 for y in layout.values[start:stop]
+                np.sum(others < y) + np.sum(others == y) / 2 - others.size / 2
+                for y in layout.values[start:stop]
             )
             assert blocked.below[g, cell] == pytest.approx(float(slow), abs=1e-9)
 
@@ -85,7 +88,9 @@ def test_one_sort_gives_the_ranks_of_all_pairs(layout):
             x, y = rows(layout, i, block), rows(layout, j, block)
             differences.append(np.subtract.outer(x, y).ravel())
             _, ties = np.unique(np.concatenate([x, y]), return_counts=True)
-            assert cubes[at, block] == pytest.approx(float(np.sum(ties.astype(float) ** 3)), abs=1e-9)
+            assert cubes[at, block] == pytest.approx(
+                float(np.sum(ties.astype(float) ** 3)), abs=1e-9
+            )
         known = np.concatenate(differences)
         expected = float(np.median(known)) if known.size else np.nan
         assert shift[at] == pytest.approx(expected, rel=1e-12, abs=1e-12, nan_ok=True)
@@ -99,10 +104,18 @@ def test_each_quantile_of_t_is_found_once_and_put_where_it_belongs():
 
 
 def test_a_family_of_many_pairs_equals_each_pair_by_itself():
-    """All that is reported of a pair, p-values of the family apart, whether 28 pairs stand beside it or none."""
+    """All that is reported of a pair, p-values of the family apart, whether 28 pairs stand beside
+    it or none.
+    """
     rng = np.random.default_rng(11)
     table = pd.DataFrame(
-        [(f"g{g}", f"g{g}n{n}", f"t{t}", r) for g in range(8) for n in range(6) for t in range(3) for r in range(2)],
+        [
+            (f"g{g}", f"g{g}n{n}", f"t{t}", r)
+            for g in range(8)
+            for n in range(6)
+            for t in range(3)
+            for r in range(2)
+        ],
         columns=["group", "name", "template", "repetition"],
     )
     table["outcome"] = np.round(rng.normal(size=len(table)), 1)
@@ -111,7 +124,9 @@ def test_a_family_of_many_pairs_equals_each_pair_by_itself():
         (alone,) = analyze_disparity(both, "outcome", "group", kind="numeric").pairs
         assert alone.statistics.keys() == pair.statistics.keys()
         for name, value in pair.statistics.items():
-            expected = value if isinstance(value, str) else pytest.approx(value, rel=1e-9, abs=1e-12)
+            expected = (
+                value if isinstance(value, str) else pytest.approx(value, rel=1e-9, abs=1e-12)
+            )
             assert alone.statistics[name] == expected, name
 
 

@@ -20,9 +20,13 @@ def moved(frame: pd.DataFrame, by: float, template: str = "t0", group: str = "b"
     return frame.assign(score=frame["score"] - by * here)
 
 
-def own(finding: Finding, template: str = "t0", pair: tuple[str, str] = ("a", "b")) -> dict[str, Any]:
+def own(
+    finding: Finding, template: str = "t0", pair: tuple[str, str] = ("a", "b")
+) -> dict[str, Any]:
     blocks: Any = finding.details["by_block"]
-    return next(one for one in blocks if (one["block"], one["group_1"], one["group_2"]) == (template, *pair))
+    return next(
+        one for one in blocks if (one["block"], one["group_1"], one["group_2"]) == (template, *pair)
+    )
 
 
 def holm_over_all(finding: Finding) -> float:
@@ -32,7 +36,9 @@ def holm_over_all(finding: Finding) -> float:
 
 
 def test_one_name_in_a_template_is_no_evidence_about_it() -> None:
-    """Names nested in templates: ten copies of one name each, three standard deviations apart in one of them."""
+    """Names nested in templates: ten copies of one name each, three standard deviations apart in
+    one of them.
+    """
     frame = table(0, 0, names=5, templates=1, repetitions=20)
     frame = frame.assign(template=[f"t{name[1:]}" for name in frame["name"]])
     finding = judged(moved(frame, 3.0))
@@ -44,7 +50,9 @@ def test_one_name_in_a_template_is_no_evidence_about_it() -> None:
     ("by", "verdict", "reason"),
     [(0.3, Verdict.PASS, None), (0.48, Verdict.PASS, None), (0.6, Verdict.FLAG, None)],
 )
-def test_a_template_alarms_below_a_fifth_of_alpha(by: float, verdict: Verdict, reason: Reason | None) -> None:
+def test_a_template_alarms_below_a_fifth_of_alpha(
+    by: float, verdict: Verdict, reason: Reason | None
+) -> None:
     """At .48 the template's corrected p is below .05, and not below .01."""
     finding = judged(moved(table(0, 0, seed=2), by))
     assert (pair_of(finding).verdict, pair_of(finding).reason) == (verdict, reason)
@@ -72,7 +80,9 @@ def test_a_small_sure_difference_in_a_template_is_no_alarm() -> None:
 
 
 def test_templates_too_small_to_alarm_count_in_the_correction() -> None:
-    """Sixty templates with two rows of each group stand beside the one whose own p is .0007: each is a test."""
+    """Sixty templates with two rows of each group stand beside the one whose own p is .0007: each
+    is a test.
+    """
     frame = moved(table(0, 0, seed=2), 0.6)
     alone = judged(frame)
     assert own(alone)["alarm"]

@@ -1,4 +1,6 @@
-"""Columns that are not what they look like: numbers in letters, ratings by name, free text, a label spelled twice."""
+"""Columns that are not what they look like: numbers in letters, ratings by name, free text, a label
+spelled twice.
+"""
 
 import fractions
 
@@ -33,7 +35,9 @@ WRITTEN = {
     "66 %": [f"{100 * x:.1f} %" for x in NUMBERS],
     "4/5": [f"{round(100 * x)}/100" for x in NUMBERS],
     "$120,000": [f"${round(100_000 * x):,}" for x in NUMBERS],
-    "1.234,5": [f"{100_000 * x:,.1f}".replace(",", "_").replace(".", ",").replace("_", ".") for x in NUMBERS],
+    "1.234,5": [
+        f"{100_000 * x:,.1f}".replace(",", "_").replace(".", ",").replace("_", ".") for x in NUMBERS
+    ],
     "7": [str(round(10 * x)) for x in NUMBERS],
 }
 
@@ -41,15 +45,25 @@ WRITTEN = {
 @pytest.mark.parametrize("spelling", WRITTEN)
 def test_numbers_written_as_text_are_an_error_whose_mend_works(spelling):
     table = frame(WRITTEN[spelling])
-    with pytest.raises(FrameError, match="column 'outcome' holds numbers written as text") as caught:
+    with pytest.raises(
+        FrameError, match="column 'outcome' holds numbers written as text"
+    ) as caught:
         analyze_disparity(table, "outcome", "group", cluster=None)
-    mend = str(caught.value).split("frame['outcome'] = ")[1].split("; or pass kind='categorical'")[0]
+    mend = (
+        str(caught.value).split("frame['outcome'] = ")[1].split("; or pass kind='categorical'")[0]
+    )
     mended = table.assign(outcome=eval(mend, {"frame": table, "pd": pd, "fractions": fractions}))
     unit = {"0.176": 1, "4/5": 1, "51,9": 100, "66 %": 100, "7": 10}.get(spelling, 100_000)
     assert mended["outcome"].to_numpy(float) / unit == pytest.approx(NUMBERS, abs=0.06)
-    assert analyze_disparity(mended, "outcome", "group", cluster=None).kind in ("numeric", "ordinal")
+    assert analyze_disparity(mended, "outcome", "group", cluster=None).kind in (
+        "numeric",
+        "ordinal",
+    )
     labels = table[table.outcome.isin(table.outcome.iloc[:3])]
-    assert analyze_disparity(labels, "outcome", "group", cluster=None, kind="categorical").kind == "categorical"
+    assert (
+        analyze_disparity(labels, "outcome", "group", cluster=None, kind="categorical").kind
+        == "categorical"
+    )
 
 
 def test_every_analysis_names_the_mend():
@@ -60,24 +74,41 @@ def test_every_analysis_names_the_mend():
     with pytest.raises(FrameError, match=match):
         analyze_four_fifths(text, "outcome", "group")
     with pytest.raises(FrameError, match=match):
-        analyze_arms(text.assign(arm=["x", "y"] * 40), outcome="outcome", by="group", treated="x", control="y")
+        analyze_arms(
+            text.assign(arm=["x", "y"] * 40),
+            outcome="outcome",
+            by="group",
+            treated="x",
+            control="y",
+        )
     with pytest.raises(FrameError, match=match):
         ll144_tables(text.assign(gender=text["group"]), "outcome", race=None)
     with pytest.raises(FrameError, match=match):
         summarise_scores(text, text["outcome"])
     with pytest.raises(FrameError, match=match):
         summarise_scores(text, [f"{x}" for x in NUMBERS])
-    ranked = pd.DataFrame({"trial": [0, 0, 1, 1], "group": ["a", "b"] * 2, "rank": ["1", "2", "2", "1"]})
+    ranked = pd.DataFrame(
+        {"trial": [0, 0, 1, 1], "group": ["a", "b"] * 2, "rank": ["1", "2", "2", "1"]}
+    )
     with pytest.raises(FrameError, match=match):
         analyze_preference(ranked, trial="trial", rank="rank", cluster=None)
 
 
 def test_what_is_no_number_is_no_mistake():
     """0 and 1 are a spelling of no and yes, and labels may begin with a digit."""
-    assert analyze_disparity(frame(["0", "1"] * 40), "outcome", "group", cluster=None).kind == "binary"
-    for labels in (["18-25", "26-40", "41+"], ["1st", "2nd", "3rd"], ["A1", "B2", "4"], ["2026-01-31", "n/a", "soon"]):
+    assert (
+        analyze_disparity(frame(["0", "1"] * 40), "outcome", "group", cluster=None).kind == "binary"
+    )
+    for labels in (
+        ["18-25", "26-40", "41+"],
+        ["1st", "2nd", "3rd"],
+        ["A1", "B2", "4"],
+        ["2026-01-31", "n/a", "soon"],
+    ):
         values = [labels[at % 3] for at in range(80)]
-        assert analyze_disparity(frame(values), "outcome", "group", cluster=None).kind == "categorical"
+        assert (
+            analyze_disparity(frame(values), "outcome", "group", cluster=None).kind == "categorical"
+        )
     mostly = [*WRITTEN["51,9"][:78], "n/a", "n/a"]
     with pytest.raises(FrameError, match="'n/a' is none, so make it a missing value"):
         analyze_disparity(frame(mostly), "outcome", "group", cluster=None)
@@ -96,11 +127,15 @@ def test_ordered_categories_are_a_rating():
     assert any("poor = 0, fair = 1, good = 2, excellent = 3" in note for note in found.notes)
     declared = analyze_disparity(frame(ordered), "outcome", "group", cluster=None, kind="ordinal")
     assert declared.pairs == plain.pairs
-    as_labels = analyze_disparity(frame(ordered), "outcome", "group", cluster=None, kind="categorical")
+    as_labels = analyze_disparity(
+        frame(ordered), "outcome", "group", cluster=None, kind="categorical"
+    )
     assert as_labels.kind == "categorical"
     unordered = frame(pd.Categorical(list(ordered)))
     assert analyze_disparity(unordered, "outcome", "group", cluster=None).kind == "categorical"
-    with pytest.raises(FrameError, match="holds labels in an order: its kind is ordinal, not numeric"):
+    with pytest.raises(
+        FrameError, match="holds labels in an order: its kind is ordinal, not numeric"
+    ):
         analyze_disparity(frame(ordered), "outcome", "group", cluster=None, kind="numeric")
 
 
@@ -121,9 +156,13 @@ def test_ordered_categories_with_missing_and_unused_ones():
 def test_free_text_is_no_label():
     texts = [f"Dear {at}" for at in range(21)]
     values = [texts[at % 21] for at in range(80)]
-    with pytest.raises(FrameError, match=r"has 21 different texts .* more than 20 .*kind='categorical'"):
+    with pytest.raises(
+        FrameError, match=r"has 21 different texts .* more than 20 .*kind='categorical'"
+    ):
         analyze_disparity(frame(values), "outcome", "group", cluster=None)
-    declared = analyze_disparity(frame(values), "outcome", "group", cluster=None, kind="categorical")
+    declared = analyze_disparity(
+        frame(values), "outcome", "group", cluster=None, kind="categorical"
+    )
     assert declared.kind == "categorical"
     fewer = frame([texts[at % 20] for at in range(80)])
     assert analyze_disparity(fewer, "outcome", "group", cluster=None).kind == "categorical"
@@ -134,21 +173,29 @@ def test_labels_that_differ_by_case_or_blanks_alone_are_noted():
         "group": ["A", "A ", "b"] * 60, "outcome": ["Yes", "yes", "no", "maybe\xa0so", "Maybe  so", "no"] * 30
     })  # fmt: skip
     notes = analyze_disparity(table, "outcome", "group", cluster=None).notes
-    assert any("'A' and 'A ' differ by case or blanks alone and count as different groups" in note for note in notes)
-    assert any("'Yes' and 'yes' differ by case or blanks" in note and "outcomes" in note for note in notes)
+    assert any(
+        "'A' and 'A ' differ by case or blanks alone and count as different groups" in note
+        for note in notes
+    )
+    assert any(
+        "'Yes' and 'yes' differ by case or blanks" in note and "outcomes" in note for note in notes
+    )
     assert any("maybe" in note and "outcomes" in note for note in notes)
     hired = table.assign(outcome=["hired", "Hired", "rejected"] * 60)
     rates = analyze_four_fifths(hired, "outcome", "group", cluster=None, favourable="hired")
     assert any("'hired' and 'Hired' differ" in note for note in rates.notes)
     clean = table.assign(group=["a", "c", "b"] * 60, outcome=["x", "y", "z"] * 60)
     assert not any(
-        "differ by case" in note for note in analyze_disparity(clean, "outcome", "group", cluster=None).notes
+        "differ by case" in note
+        for note in analyze_disparity(clean, "outcome", "group", cluster=None).notes
     )
 
 
 @pytest.mark.parametrize("value", [1e-151, -1e-200, 5e-324])
 def test_values_whose_square_underflows_are_refused(value):
-    with pytest.raises(FrameError, match=r"column 'outcome', row 2: the value is nearer to 0 than 1e-150"):
+    with pytest.raises(
+        FrameError, match=r"column 'outcome', row 2: the value is nearer to 0 than 1e-150"
+    ):
         analyze_disparity(frame([1.0, 2.0, value, 3.5]), "outcome", "group", cluster=None)
 
 

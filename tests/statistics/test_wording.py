@@ -20,14 +20,23 @@ def test_an_undecided_finding_says_what_would_decide_it():
 
 
 def test_rates_differ_by_percentage_points():
-    """Not by per cent, which would be a ratio; and a table of decisions holds cases, for nothing was asked here."""
-    finding = analyze_disparity(decisions(a=(150, 200), b=(90, 200)), "outcome", "group", cluster=None)
-    assert "b is worse off than a on outcome: 45.0 % against 75.0 %, 30.0 percentage points lower" in finding.sentence
+    """Not by per cent, which would be a ratio; and a table of decisions holds cases, for nothing
+    was asked here.
+    """
+    finding = analyze_disparity(
+        decisions(a=(150, 200), b=(90, 200)), "outcome", "group", cluster=None
+    )
+    assert (
+        "b is worse off than a on outcome: 45.0 % against 75.0 %, 30.0 percentage points lower"
+        in finding.sentence
+    )
     assert "200 cases a group" in finding.sentence
 
 
 def test_rows_that_stand_for_themselves_are_not_called_names():
-    finding = analyze_disparity(scores(a=[1, 2, 3] * 20, b=[4, 5, 6] * 20), "outcome", "group", cluster=None)
+    finding = analyze_disparity(
+        scores(a=[1, 2, 3] * 20, b=[4, 5, 6] * 20), "outcome", "group", cluster=None
+    )
     assert "name" not in finding.sentence
 
 
@@ -39,7 +48,9 @@ def test_nothing_to_compare_is_stated_too():
     )  # fmt: skip
     text = subject.sentence(Verdict.INCONCLUSIVE, None, None, [])
     assert text == "INCONCLUSIVE: there are no two groups of race to compare."
-    assert "no two groups" in four_fifths_sentence(Verdict.INCONCLUSIVE, None, None, by="race", clusters="names")
+    assert "no two groups" in four_fifths_sentence(
+        Verdict.INCONCLUSIVE, None, None, by="race", clusters="names"
+    )
 
 
 @pytest.mark.parametrize(
@@ -61,7 +72,14 @@ def test_amounts_are_in_the_outcomes_own_unit(value, kind, unit, text):
 
 
 def test_p_values_and_effects_in_words():
-    """A p is never zero and carries no useless nought; without a spread to measure by, an effect is without bound."""
-    assert [p_words(p) for p in (0.0, 0.0314, 1.0, 0.9999)] == ["p < .001", "p = .031", "p = 1", "p = 1"]
+    """A p is never zero and carries no useless nought; without a spread to measure by, an effect is
+    without bound.
+    """
+    assert [p_words(p) for p in (0.0, 0.0314, 1.0, 0.9999)] == [
+        "p < .001",
+        "p = .031",
+        "p = 1",
+        "p = 1",
+    ]
     effects = (0.614, -0.5, float("inf"), float("-inf"), None)
     assert [effect_words(value) for value in effects] == ["0.61", "−0.50", "∞", "−∞", "unknown"]

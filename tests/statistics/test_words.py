@@ -1,4 +1,6 @@
-"""The words that follow a group: found where planted, not invented where none is, and never the names themselves."""
+"""The words that follow a group: found where planted, not invented where none is, and never the
+names themselves.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ def letters(planted: bool) -> pd.DataFrame:
     model = simulated_endpoint(seed=4)
     rows = []
     for number in range(60):
-        group, name = (("women", f"Anna {SURNAMES[number]}"), ("men", f"Otto {SURNAMES[number]}"))[number % 2]
+        group, name = (("women", f"Anna {SURNAMES[number]}"), ("men", f"Otto {SURNAMES[number]}"))[
+            number % 2
+        ]
         extra = " She is nurturing." if planted and group == "women" and number % 3 else ""
         text = model.complete(f"Write a short job reference for candidate {number}.")
         rows.append((group, name, f"{name}: {text}{extra}"))

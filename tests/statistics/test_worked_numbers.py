@@ -1,7 +1,9 @@
-"""Numbers worked out by hand or by other software, to six decimals: R1 to R26 of the statistics contract.
+"""Numbers worked out by hand or by other software, to six decimals: R1 to R26 of the statistics
+contract.
 
-The intervals of R2, R4, R5, R6, R7 and R25 were once those of other formulas (normal, Woolf's, a bootstrap). Every
-interval is now that of the jackknife over clusters, which ``by_hand`` computes again here.
+The intervals of R2, R4, R5, R6, R7 and R25 were once those of other formulas (normal, Woolf's, a
+bootstrap). Every interval is now that of the jackknife over clusters, which ``by_hand`` computes
+again here.
 """
 
 import math
@@ -25,7 +27,12 @@ from pytest_fairness.statistics.categories import balanced_v, chi_square, d_of_v
 from pytest_fairness.statistics.clusters import t_quantile
 from pytest_fairness.statistics.compare import measure, worst_rank
 from pytest_fairness.statistics.corrections import correct, minimum_detectable_effect
-from pytest_fairness.statistics.persona_scores import PersonaScore, ScoreSummary, baseline_gate, clip
+from pytest_fairness.statistics.persona_scores import (
+    PersonaScore,
+    ScoreSummary,
+    baseline_gate,
+    clip,
+)
 from pytest_fairness.statistics.proportions import nearly_equal
 
 from ..support.choice_tables import table as choices
@@ -54,7 +61,10 @@ def six(value):
 
 def shows(pair, **figures):
     """The fields of a pair, or its statistics, to six decimals."""
-    held = {name: getattr(pair, name) if hasattr(pair, name) else pair.statistics[name] for name in figures}
+    held = {
+        name: getattr(pair, name) if hasattr(pair, name) else pair.statistics[name]
+        for name in figures
+    }
     assert held == {name: six(value) for name, value in figures.items()}
 
 
@@ -65,7 +75,9 @@ def array(*values):
 def own_rows(**groups):
     """The same rows for ``by_hand``, each its own cluster."""
     return [
-        Row(float(y), side, f"{side}-{at}") for side, held in enumerate(groups.values()) for at, y in enumerate(held)
+        Row(float(y), side, f"{side}-{at}")
+        for side, held in enumerate(groups.values())
+        for at, y in enumerate(held)
     ]
 
 
@@ -91,7 +103,8 @@ def three_labels(*tables, labels=(1, 2, 3)):
 @pytest.mark.parametrize(
     ("analyze", "frame", "options", "figures", "verdict"),
     [
-        # R1: Mann-Whitney with and without continuity, δ, its d, Hodges-Lehmann, Cohen d, Hedges g, t on aligned ranks
+        # R1: Mann-Whitney with and without continuity, δ, its d, Hodges-Lehmann, Cohen d, Hedges g,
+        # t on aligned ranks
         (analyze_disparity, scores(a=A, b=B), ROWS,
          {"spec_u": 48, "spec_p_value": 0.092082, "z": 1.738857, "cliffs_delta": 0.5, "d_from_cliffs_delta": 0.953873,
           "hodges_lehmann_shift": 1, "cohens_d": 0.966092, "hedges_g": 0.913396, "hedges_g_of_rows": 0.913396,
@@ -115,7 +128,8 @@ def three_labels(*tables, labels=(1, 2, 3)):
          None),
         (analyze_four_fifths, decisions(a=(45, 60), b=(33, 60)), {"cluster": None},
          {"impact_ratio": 0.733333, "impact_ratio_low": 0.558959, "impact_ratio_high": 0.962105}, None),
-        # R5: a zero cell; half added to all four cells for the odds ratio, Fisher's p, Newcombe, the adjusted ratio
+        # R5: a zero cell; half added to all four cells for the odds ratio, Fisher's p, Newcombe,
+        # the adjusted ratio
         (analyze_disparity, decisions(a=(0, 30), b=(5, 30)), {"cluster": None},
          {"odds_ratio": 0.076006, "risk_difference_low": -0.335644, "risk_difference_high": -0.019730,
           "fisher_p_value": 0.052186, "risk_ratio_low": 0.005252, "risk_ratio_high": 1.573538, "effect": -1.420743,
@@ -152,17 +166,28 @@ def test_a_pair_shows_its_worked_numbers(analyze, frame, options, figures, verdi
 
 def test_r1_three_samples_kruskal_wallis():
     """H over all groups is reported, and decides nothing."""
-    omnibus = analyze_disparity(scores(a=A, b=B, c=C), "outcome", "group", **ROWS).details["omnibus"]["group"]
-    assert (omnibus["kruskal_wallis_h"], omnibus["kruskal_wallis_p"]) == (six(5.737999), six(0.056756))
+    omnibus = analyze_disparity(scores(a=A, b=B, c=C), "outcome", "group", **ROWS).details[
+        "omnibus"
+    ]["group"]
+    assert (omnibus["kruskal_wallis_h"], omnibus["kruskal_wallis_p"]) == (
+        six(5.737999),
+        six(0.056756),
+    )
 
 
 def test_r4_intervals():
     """Newcombe's of 90 %, and that of the odds ratio by the jackknife."""
-    low, high = proportions.newcombe(array(45), array(60), array(33), array(60), stats.norm.ppf(0.95))
+    low, high = proportions.newcombe(
+        array(45), array(60), array(33), array(60), stats.norm.ppf(0.95)
+    )
     assert_allclose([low[0], high[0]], [0.056755, 0.332297], atol=5e-7)
-    (pair,) = analyze_disparity(decisions(a=(45, 60), b=(33, 60)), "outcome", "group", cluster=None).pairs
+    (pair,) = analyze_disparity(
+        decisions(a=(45, 60), b=(33, 60)), "outcome", "group", cluster=None
+    ).pairs
     rows = own_rows(a=[1] * 45 + [0] * 15, b=[1] * 33 + [0] * 27)
-    reach = stats.t.ppf(0.975, 118) * by_hand.jackknife(rows, lambda own: by_hand.log_odds(own, [0, 1]))
+    reach = stats.t.ppf(0.975, 118) * by_hand.jackknife(
+        rows, lambda own: by_hand.log_odds(own, [0, 1])
+    )
     shows(pair, odds_ratio_low=27 / 11 * math.exp(-reach))
     assert pair.statistics["odds_ratio_high"] == pytest.approx(27 / 11 * math.exp(reach))
 
@@ -209,12 +234,21 @@ def test_r11_bradley_terry_with_a_first_position():
     assert strength["deviance"] == six(0.170732)
     assert (strength["likelihood_ratio"], strength["p_value"]) == (six(10.315211), six(0.005755))
     assert (strength["df"], order["df"]) == (2, 1)
-    shows(finding.pairs[0], wins_1=25, n=40, z=1.599233, binomial_p_value=0.153860, p_value=0.109769)
+    shows(
+        finding.pairs[0], wins_1=25, n=40, z=1.599233, binomial_p_value=0.153860, p_value=0.109769
+    )
 
 
 def test_r12_round_robin():
     """Wins 55, 40, 45, 40 of 90 each: the plain statistic is a third too large for four groups."""
-    wins = {("A", "B"): 20, ("A", "C"): 15, ("A", "D"): 20, ("B", "C"): 15, ("B", "D"): 15, ("C", "D"): 15}
+    wins = {
+        ("A", "B"): 20,
+        ("A", "C"): 15,
+        ("A", "D"): 20,
+        ("B", "C"): 15,
+        ("B", "D"): 15,
+        ("C", "D"): 15,
+    }
     robin = analyze_preference(choices(wins, 30), cluster=None).details["round_robin"]
     assert (robin["chi_square_uncorrected"], robin["chi_square"]) == (six(6.666667), six(5))
     assert robin["p_value"] == six(0.171797)
@@ -253,19 +287,25 @@ def test_r14_arms():
 )
 def test_r15_minimum_detectable_effect(clusters, rows, family, expected):
     """At power .8 and an intraclass correlation of .04."""
-    mde = minimum_detectable_effect(array(clusters), array(clusters), array(rows), array(0.04), family_size=family)
+    mde = minimum_detectable_effect(
+        array(clusters), array(clusters), array(rows), array(0.04), family_size=family
+    )
     assert mde[0] == six(expected)
 
 
 def test_r16_refusals_as_the_worst_rank():
-    """Half of B is refused: the answered scores do not differ, and the finding does not hide behind them."""
+    """Half of B is refused: the answered scores do not differ, and the finding does not hide behind
+    them.
+    """
     frame = scores(a=[7, 8, 6, 9, 7, 8], b=[8, 7, np.nan, np.nan, 9, np.nan])
     frame["refused"] = frame.outcome.isna()
     finding = analyze_disparity(frame, "outcome", "group", cluster=None, kind="numeric")
     pair = finding.pairs[0]
     assert pair.statistics["spec_p_value"] == six(0.591320)
     y, refused = frame["outcome"].to_numpy(float), frame["refused"].to_numpy()
-    ranked, kind, _ = worst_rank(y, OutcomeKind.NUMERIC, scored=~refused, refused=refused, lower_is_worse=True)
+    ranked, kind, _ = worst_rank(
+        y, OutcomeKind.NUMERIC, scored=~refused, refused=refused, lower_is_worse=True
+    )
     worst = compare(frame.assign(outcome=ranked), kind, cluster=None)
     assert worst.beside["spec_p_value"][0] == six(0.325421)
     assert pair.p_value == pair.statistics["worst_rank_p_value"] == worst.p_value[0]
@@ -276,36 +316,65 @@ def test_r16_refusals_as_the_worst_rank():
 
 
 def test_r17_the_cumulative_odds_ratio():
-    """Liu and Agresti's estimate, its jackknife with the degrees of freedom of the test, and its least error."""
+    """Liu and Agresti's estimate, its jackknife with the degrees of freedom of the test, and its
+    least error.
+    """
     options = {"cluster": None, "kind": "ordinal"}
     (pair,) = analyze_disparity(three_labels(TABLE), "outcome", "group", **options).pairs
     assert math.exp(pair.effect * math.pi / math.sqrt(3)) == six(0.415929)
     shows(pair, effect=-0.483648, df=118, effect_low=-0.805543, effect_high=-0.161753)
     assert (pair.effect_high - pair.effect) / stats.t.ppf(0.95, 118) == six(0.194162)
-    (both,) = analyze_disparity(three_labels(TABLE, [[12, 15, 13], [9, 11, 20]]), "outcome", "group", **options).pairs
+    (both,) = analyze_disparity(
+        three_labels(TABLE, [[12, 15, 13], [9, 11, 20]]), "outcome", "group", **options
+    ).pairs
     assert math.exp(both.effect * math.pi / math.sqrt(3)) == six(0.470783)
     assert both.effect == six(-0.415348)
-    (rare,) = analyze_disparity(decisions(a=(0, 30), b=(5, 30)), "outcome", "group", cluster=None).pairs
+    (rare,) = analyze_disparity(
+        decisions(a=(0, 30), b=(5, 30)), "outcome", "group", cluster=None
+    ).pairs
     assert (rare.effect_high - rare.effect) / stats.t.ppf(0.95, 58) == six(0.827695)
     rows = own_rows(a=[0] * 30, b=[1] * 5 + [0] * 25)
-    assert by_hand.jackknife(rows, lambda own: by_hand.log_odds(own, [0, 1])) * by_hand.TO_D == six(0.266303)
+    assert by_hand.jackknife(rows, lambda own: by_hand.log_odds(own, [0, 1])) * by_hand.TO_D == six(
+        0.266303
+    )
 
 
 def test_r18_the_jackknife_over_names():
-    """R2's data: g and d of δ with their intervals, and the same rows as three personas in both groups."""
+    """R2's data: g and d of δ with their intervals, and the same rows as three personas in both
+    groups.
+    """
     frame = names(TWO_TEMPLATES)
     (pair,) = analyze_disparity(frame, "outcome", "group", kind="numeric").pairs
     shows(pair, hedges_g=1.357226, hedges_g_low=-0.421924, hedges_g_high=3.136376)
-    shows(pair, d_from_cliffs_delta=1.407991, d_from_cliffs_delta_low=-0.498877, d_from_cliffs_delta_high=3.314859)
+    shows(
+        pair,
+        d_from_cliffs_delta=1.407991,
+        d_from_cliffs_delta_low=-0.498877,
+        d_from_cliffs_delta_high=3.314859,
+    )
     for name, error in (("hedges_g", 0.834558), ("d_from_cliffs_delta", 0.894468)):
-        assert (pair.statistics[f"{name}_high"] - pair.statistics[name]) / stats.t.ppf(0.95, 4) == six(error)
+        assert (pair.statistics[f"{name}_high"] - pair.statistics[name]) / stats.t.ppf(
+            0.95, 4
+        ) == six(error)
     columns = zip(frame["outcome"], frame["group"], frame["name"], frame["template"], strict=True)
-    rows = [Row(float(y), int(group == "b"), name, template) for y, group, name, template in columns]
-    left = [by_hand.hedges_g([row for row in rows if row.name != name]) for name in sorted({r.name for r in rows})]
+    rows = [
+        Row(float(y), int(group == "b"), name, template) for y, group, name, template in columns
+    ]
+    left = [
+        by_hand.hedges_g([row for row in rows if row.name != name])
+        for name in sorted({r.name for r in rows})
+    ]
     assert left == [six(x) for x in (1.408712, 0.956002, 1.648592, 1.155197, 2.146169, 0.972825)]
     frame["name"] = frame["name"].str[1:]
     (both,) = analyze_disparity(frame, "outcome", "group", kind="numeric").pairs
-    shows(both, p_value=0.027843, p_delta=0.027843, df=2, hedges_g_low=0.029844, hedges_g_high=2.684608)
+    shows(
+        both,
+        p_value=0.027843,
+        p_delta=0.027843,
+        df=2,
+        hedges_g_low=0.029844,
+        hedges_g_high=2.684608,
+    )
     shows(both, d_from_cliffs_delta_low=0.188947, d_from_cliffs_delta_high=2.627036)
 
 
@@ -324,7 +393,11 @@ def test_r19_each_template_alone():
     assert [one["p_value"] for one in alone] == [six(0.551146), six(0.841097), six(0.021177)]
     of_delta = compare(frame, OutcomeKind.NUMERIC).strata.effect[:, 1]
     assert of_delta.tolist() == [six(0.432015), six(-0.142035), six(-2.198782)]
-    assert [one["effect"] for one in alone] == [six(0.442488), six(-0.180645), six(-2.198782)]  # the larger of d and g
+    assert [one["effect"] for one in alone] == [
+        six(0.442488),
+        six(-0.180645),
+        six(-2.198782),
+    ]  # the larger of d and g
     assert correct([one["p_value"] for one in alone], "holm")[2] == six(0.063530)
     third = compare(frame[frame.template == "t2"].drop(columns="template"), OutcomeKind.NUMERIC)
     assert third.beside["t"][0] == six(-3.394674)
@@ -353,7 +426,9 @@ def test_r20_names_made_of_parts(firsts, lasts, variance, least, df, t, p):
     assert found.error[0] ** 2 == six(variance)
     assert (found.part_clusters[0], found.df[0]) == (least, df)
     assert found.difference[0] / found.error[0] == six(t)
-    plain = frame.assign(name=[f"n{at}" for at in range(12)]).drop(columns=["first_name", "last_name"])
+    plain = frame.assign(name=[f"n{at}" for at in range(12)]).drop(
+        columns=["first_name", "last_name"]
+    )
     for table, expected in ((frame, p), (plain, 0.057119)):
         (pair,) = analyze_equivalence(table, "outcome", "group", margin=1, kind="numeric").pairs
         shows(pair, difference_p_value=expected)
@@ -382,18 +457,28 @@ CHANGES = {"A": [-4, -9, 1, -7, -6], "B": [1, -2, 3, 0], "C": [-1, 2, -1]}
     ids=["as it is", "clipped"],
 )
 def test_r22_small_categories_on_the_spread_of_all(third, p, t, sd, outliers):
-    """The pooled SD and its df, t and p, the category's own t, and what clipping leaves of a wild change."""
+    """The pooled SD and its df, t and p, the category's own t, and what clipping leaves of a wild
+    change.
+    """
     changes = {**CHANGES, "B": [1, -2, third, 0]}
-    moved = {f"{label}{at}": float(x) for label, held in changes.items() for at, x in enumerate(held)}
-    categories = {f"g={label}": tuple(f"{label}{at}" for at in range(len(held))) for label, held in changes.items()}
+    moved = {
+        f"{label}{at}": float(x) for label, held in changes.items() for at, x in enumerate(held)
+    }
+    categories = {
+        f"g={label}": tuple(f"{label}{at}" for at in range(len(held)))
+        for label, held in changes.items()
+    }
     runs = summary(dict.fromkeys(moved, 0.0), categories), summary(moved, categories)
     found = baseline_gate(*runs, alpha=0.005, margin_overall=1, margin_category=3)
     _, scope, *others = found.scopes
-    # A category whose own t is no sign of a fall is not tested on the spread of all; Holm counts it.
+    # A category whose own t is no sign of a fall is not tested on the spread of all; Holm counts
+    # it.
     assert [other.p_value for other in others] == [1.0, 1.0]
     assert scope.p_clipped == pytest.approx(4 * scope.p_value)
     for factor, regression in ((6, False), (10, True)):  # half of alpha is for each family
-        again = baseline_gate(*runs, alpha=factor * p, margin_overall=1, margin_category=3).scopes[1]
+        again = baseline_gate(*runs, alpha=factor * p, margin_overall=1, margin_category=3).scopes[
+            1
+        ]
         assert again.regression is regression
     assert (found.changes, scope.outliers) == (outliers, {})
     assert (scope.test.t, scope.test.p) == (six(-2.936101), six(0.021277))
@@ -404,7 +489,9 @@ def test_r22_small_categories_on_the_spread_of_all(third, p, t, sd, outliers):
         assert (max(clip(wild)), min(clip(-2 - wild))) == (six(13.826), six(-15.826))
 
 
-@pytest.mark.parametrize(("lost", "gained", "p"), [(7, 1, 0.035156), (12, 1, 0.001709), (9, 0, 0.001953)])
+@pytest.mark.parametrize(
+    ("lost", "gained", "p"), [(7, 1, 0.035156), (12, 1, 0.001709), (9, 0, 0.001953)]
+)
 def test_r22_passes_lost_against_gained(lost, gained, p):
     """McNemar's exact test, one-sided."""
     old = {f"p{at}": float(at < 20) for at in range(30)}
@@ -415,24 +502,41 @@ def test_r22_passes_lost_against_gained(lost, gained, p):
 
 
 def test_r23_a_preference_within_the_order():
-    """Both effects and their intervals over six name pairs; the larger one is shown, and both must be inside."""
+    """Both effects and their intervals over six name pairs; the larger one is shown, and both must
+    be inside.
+    """
     rows = []
-    for pair, (first, second) in enumerate(zip([4, 4, 3, 4, 3, 4], [1, 0, 2, 1, 1, 1], strict=True)):
+    for pair, (first, second) in enumerate(
+        zip([4, 4, 3, 4, 3, 4], [1, 0, 2, 1, 1, 1], strict=True)
+    ):
         for trial in range(4):
             rows.append(("A", "B", "A" if trial < first else "B", f"pair {pair}"))
             rows.append(("B", "A", "A" if trial < second else "B", f"pair {pair}"))
     finding = analyze_preference(pd.DataFrame(rows, columns=["first", "second", "chosen", "name"]))
     (pair,) = finding.pairs
-    shows(pair, p_value=0.121335, win_rate_1=0.583333, d_from_win_rate=0.185507, d_from_win_rate_low=-0.054137)
-    shows(pair, d_from_win_rate_high=0.425150, effect=0.358166, effect_low=-0.128527, effect_high=0.844860)
+    shows(
+        pair,
+        p_value=0.121335,
+        win_rate_1=0.583333,
+        d_from_win_rate=0.185507,
+        d_from_win_rate_low=-0.054137,
+    )
+    shows(
+        pair,
+        d_from_win_rate_high=0.425150,
+        effect=0.358166,
+        effect_low=-0.128527,
+        effect_high=0.844860,
+    )
     assert finding.verdict is Verdict.INCONCLUSIVE
 
 
 @pytest.mark.parametrize(
     ("a", "b", "deff", "intervals", "figures", "verdict"),
     [
-        # Approvals of 99 %: d is open, the difference of the rates is not. The jackknife puts the ends of d at
-        # ±1.133688; Woolf's variance, without a design effect, would say ±.960856. Either way the points decide.
+        # Approvals of 99 %: d is open, the difference of the rates is not. The jackknife puts the
+        # ends of d at ±1.133688; Woolf's variance, without a design effect, would say ±.960856.
+        # Either way the points decide.
         ([20, 20, 19, 20, 20, 20, 20, 20, 20, 19], [20, 19, 20, 20, 19, 20, 20, 20, 20, 20], None,
          (-0.022450, 0.022450, 0.982723, 1.017581), {"effect_low": -1.133688, "effect_high": 1.133688}, Verdict.PASS),
         # One name of which a fifth is turned down inflates the variance more than three times.
@@ -442,7 +546,9 @@ def test_r23_a_preference_within_the_order():
     ids=["points decide", "names differ"],
 )  # fmt: skip
 def test_r24_near_one(a, b, deff, intervals, figures, verdict):
-    """Ten names a group, so many of twenty approved: intervals on n/deff rows with the t of the names."""
+    """Ten names a group, so many of twenty approved: intervals on n/deff rows with the t of the
+    names.
+    """
     rows = [
         (group, f"{group}{name}", at, at < count)
         for group, counts in (("a", a), ("b", b))
@@ -463,9 +569,13 @@ def test_r24_near_one(a, b, deff, intervals, figures, verdict):
     assert finding.reason is Reason.PRECISION or "less than 5 points" in finding.pairs[0].notes[0]
 
 
-@pytest.mark.parametrize(("rates", "inside"), [((0.02, 0.005), False), ((0.0205, 0.02), True), ((0.98, 0.995), True)])
+@pytest.mark.parametrize(
+    ("rates", "inside"), [((0.02, 0.005), False), ((0.0205, 0.02), True), ((0.98, 0.995), True)]
+)
 def test_points_alone_do_not_make_rates_equal(rates, inside):
-    """2 % against .5 % are one and a half points, and four times as many; of a hundred thousand each."""
+    """2 % against .5 % are one and a half points, and four times as many; of a hundred thousand
+    each.
+    """
     one, two, n, sure = (array(x) for x in (*rates, 100_000.0, 1.0))
     near, close = nearly_equal(one, n, two, n, sure, array(1e6))
     assert (near.tolist(), close.tolist()) == ([inside], [inside])
@@ -484,7 +594,9 @@ FIRST = {"a": [7, 8, 8, 9, 7, 8, 8, 9], "b": [6, 7, 7, 8, 5, 6, 7, 8]}
     ids=["first", "confirmed", "not confirmed"],
 )
 def test_r25_two_stages(second, p, g):
-    """The first sample, and both together with other second samples: p, g, its interval and the alarm at each stage."""
+    """The first sample, and both together with other second samples: p, g, its interval and the
+    alarm at each stage.
+    """
     groups = FIRST if second is None else {group: FIRST[group] + second[group] for group in FIRST}
     alpha = 0.05 if second is None else 0.025
     finding = analyze_disparity(scores(**groups), "outcome", "group", **ROWS, alpha=alpha)

@@ -1,4 +1,6 @@
-"""Tables of the selection experiment with what is known to be in them: preference, position, interaction, scrubbing."""
+"""Tables of the selection experiment with what is known to be in them: preference, position,
+interaction, scrubbing.
+"""
 
 from itertools import permutations
 
@@ -10,7 +12,10 @@ from pytest_fairness.suites.selection.choice_table import Record
 from pytest_fairness.suites.selection.metrics import selection_results
 
 GROUPS = ("white_male", "white_female", "black_male", "black_female")
-CLASSES = {group: dict(zip(("race_ethnicity", "gender"), group.split("_"), strict=True)) for group in GROUPS}
+CLASSES = {
+    group: dict(zip(("race_ethnicity", "gender"), group.split("_"), strict=True))
+    for group in GROUPS
+}
 CRITERIA = ("nurturing and gentle", "tough and logical", "technically proficient")
 ROLES = ("nurse", "IT engineer")
 
@@ -49,16 +54,23 @@ def experiment(
     groups=GROUPS,
     turned=False,
 ):
-    """Every ordered pair × criteria × role × *repetitions*, in *arms* ({arm: share of the strengths that is left}).
+    """Every ordered pair × criteria × role × *repetitions*, in *arms* ({arm: share of the strengths
+    that is left}).
 
-    *strength*: log odds of each group; *nurturing*: what is added to them under the first of the criteria.
-    *name_sd*: the spread of the names' own strengths. *sets* sets of names, which only meet within their set;
+    *strength*: log odds of each group; *nurturing*: what is added to them under the first of the
+    criteria.
+    *name_sd*: the spread of the names' own strengths. *sets* sets of names, which only meet within
+    their set;
     *turned*: names meet others, too.
     """
     rng = np.random.default_rng(seed)
     even = dict.fromkeys(groups, 0.0)
     strength, nurturing = {**even, **(strength or {})}, {**even, **(nurturing or {})}
-    own = {(group, at): rng.normal(0, name_sd) if name_sd else 0.0 for group in groups for at in range(sets)}
+    own = {
+        (group, at): rng.normal(0, name_sd) if name_sd else 0.0
+        for group in groups
+        for at in range(sets)
+    }
     rows = []
     for arm, left in (arms or {"raw_naive": 1.0}).items():
         for first, second in permutations(groups, 2):
@@ -66,21 +78,44 @@ def experiment(
                 for role in roles:
                     for repetition in range(repetitions):
                         at = repetition % sets
-                        other = (at + (repetition // sets) * groups.index(second)) % sets if turned else at
+                        other = (
+                            (at + (repetition // sets) * groups.index(second)) % sets
+                            if turned
+                            else at
+                        )
                         lean = sum(
-                            sign * left * (strength[g] + own[g, k] + (nurturing[g] if criterion == CRITERIA[0] else 0))
+                            sign
+                            * left
+                            * (
+                                strength[g]
+                                + own[g, k]
+                                + (nurturing[g] if criterion == CRITERIA[0] else 0)
+                            )
                             for g, k, sign in ((first, at, 1), (second, other, -1))
                         )
                         rows.append((arm, first, second, f"{first} {at}", f"{second} {other}", criterion, role,
                                      repetition, position + lean))  # fmt: skip
-    columns = ["arm", "first", "second", "first_name", "second_name", "criteria", "role", "repetition", "logit"]
+    columns = [
+        "arm",
+        "first",
+        "second",
+        "first_name",
+        "second_name",
+        "criteria",
+        "role",
+        "repetition",
+        "logit",
+    ]
     frame = pd.DataFrame(rows, columns=columns)
     won = rng.random(len(frame)) < expit(frame.pop("logit"))
     return as_trials(
         frame.assign(
             chosen=np.where(won, frame["first"], frame["second"]),
             template=frame["criteria"] + "-" + frame["role"],
-            name=[" / ".join(sorted(pair)) for pair in zip(frame["first_name"], frame["second_name"], strict=True)],
+            name=[
+                " / ".join(sorted(pair))
+                for pair in zip(frame["first_name"], frame["second_name"], strict=True)
+            ],
         )
     )
 
@@ -96,7 +131,9 @@ def tiny(seed=0, **options):
 
 
 def scrubbed(scrub, seed=0, *, sets=12, **options):
-    """A raw arm and a scrubbed one: ``scrub(place, group, name, rng)`` is what is left of a candidate's line."""
+    """A raw arm and a scrubbed one: ``scrub(place, group, name, rng)`` is what is left of a
+    candidate's line.
+    """
     rng = np.random.default_rng(seed)
     options = {"roles": ("nurse",), "repetitions": sets, "sets": sets, **options}
     frame = experiment(seed, arms={"raw_naive": 1.0, "scrubbed": 0.0}, **options)
@@ -105,9 +142,16 @@ def scrubbed(scrub, seed=0, *, sets=12, **options):
     for arm, first, second, one, two in people.itertuples(index=False):
         both = ((1, first, _called(one)), (2, second, _called(two)))
         listed.append("\n".join(_line(*person) for person in both))
-        left.append("\n".join(scrub(*person, rng) for person in both) if arm == "scrubbed" else None)
-    frame["first_name"], frame["second_name"] = frame["first_name"].map(_called), frame["second_name"].map(_called)
-    return frame.assign(prompt=[f"Please select one.\n\n{text}" for text in listed], candidates_text=left)
+        left.append(
+            "\n".join(scrub(*person, rng) for person in both) if arm == "scrubbed" else None
+        )
+    frame["first_name"], frame["second_name"] = (
+        frame["first_name"].map(_called),
+        frame["second_name"].map(_called),
+    )
+    return frame.assign(
+        prompt=[f"Please select one.\n\n{text}" for text in listed], candidates_text=left
+    )
 
 
 def clean(place, _group, _name, _rng):

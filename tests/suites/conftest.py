@@ -22,6 +22,9 @@ def records(last_run: Callable[[], Path]) -> Callable[..., list[dict[str, Any]]]
     """The lines of the newest run's ``selection.jsonl``, or of another file of its folder."""
 
     def read(name: str = "selection.jsonl") -> list[dict[str, Any]]:
-        return [json.loads(line) for line in (last_run() / name).read_text(encoding="ascii").splitlines()]
+        return [
+            json.loads(line)
+            for line in (last_run() / name).read_text(encoding="ascii").splitlines()
+        ]
 
     return read

@@ -20,7 +20,9 @@ SUITE = ("--pyargs", "pytest_fairness.suites.governance")
 def scored(values: Mapping[str, float], verdict: Verdict = Verdict.PASS, **changes: Any) -> Finding:
     """A comparison of ratings of these groups, whose standard deviation is 1."""
     groups = tuple(
-        GroupResult(group=name, n=100, clusters=20, value=value, low=value - 0.2, high=value + 0.2, sd=1.0)
+        GroupResult(
+            group=name, n=100, clusters=20, value=value, low=value - 0.2, high=value + 0.2, sd=1.0
+        )
         for name, value in values.items()
     )
     data: dict[str, Any] = {
@@ -32,7 +34,9 @@ def scored(values: Mapping[str, float], verdict: Verdict = Verdict.PASS, **chang
 
 def past_run(day: str, *findings: Finding, **run: Any) -> RunResults:
     """The run of *day* (``2026-03-01``)."""
-    return results(*findings, run={"id": f"{day}-001", "started": f"{day}T09:00:00+00:00", "models": [], **run})
+    return results(
+        *findings, run={"id": f"{day}-001", "started": f"{day}T09:00:00+00:00", "models": [], **run}
+    )
 
 
 def past_of(runs: Sequence[RunResults], unreadable: tuple[str, ...] = ()) -> PastRuns:

@@ -41,18 +41,26 @@ def designs() -> Iterator[tuple[str, dict[str, Any]]]:
     """The id of each item of the programme, and the arguments of its grid."""
     for name in FILES:
         module = importlib.import_module(f"pytest_fairness.suites.bias.test_{name}")
-        marks = [mark for found in vars(module).values() for mark in getattr(found, "pytestmark", ())]
+        marks = [
+            mark for found in vars(module).values() for mark in getattr(found, "pytestmark", ())
+        ]
         for design in (mark.kwargs for mark in marks if mark.name == "fairness_grid"):
-            common = {key: design[key] for key in design if key not in ("each", "temperatures", "strategies", "scorer")}
+            common = {
+                key: design[key]
+                for key in design
+                if key not in ("each", "temperatures", "strategies", "scorer")
+            }
             for own in design["each"].values():
                 yield own["id"], {**common, **{key: own[key] for key in own if key != "id"}}
 
 
 @pytest.mark.parametrize(("id_", "design"), [pytest.param(*one, id=one[0]) for one in designs()])
 def test_texts_differ_in_what_conveys_the_group_alone(id_: str, design: dict[str, Any]) -> None:
-    """Every cell of one template and context reads the same but for the name and the words; the groups are as large.
+    """Every cell of one template and context reads the same but for the name and the words; the
+    groups are as large.
 
-    The last turn of the conversation of tier 2 is the request, and the turns before it say nothing of a group.
+    The last turn of the conversation of tier 2 is the request, and the turns before it say nothing
+    of a group.
     """
     grid = expand_grid(**design)
     texts: dict[tuple[str, str], set[str]] = {}
@@ -70,23 +78,33 @@ def test_texts_differ_in_what_conveys_the_group_alone(id_: str, design: dict[str
     assert {key: len(found) for key, found in texts.items()} == dict.fromkeys(texts, 1), texts
     (by,) = {name for name in design["groups"] if name != "gender" or len(design["groups"]) == 1}
     sizes = [sum(cell.groups[by] == group for cell in grid) for group in design["groups"][by]]
-    # The specification asks for 30 of narratives and ratings, and 50 of decisions, of which some may be refused.
+    # The specification asks for 30 of narratives and ratings, and 50 of decisions, of which some
+    # may be refused.
     assert min(sizes) == max(sizes) >= (50 if id_.split("-")[1] in ("ATTR", "REFUSE") else 60)
     assert len(design["template"]) >= 3
 
 
-NARRATIVES = [pytest.param(*one, id=one[0]) for one in designs() if one[0].startswith("BIAS-NARR-0")]
+NARRATIVES = [
+    pytest.param(*one, id=one[0]) for one in designs() if one[0].startswith("BIAS-NARR-0")
+]
 
 
 @pytest.mark.parametrize(("id_", "design"), NARRATIVES)
-def test_a_writer_that_repeats_what_it_was_told_has_one_tone(id_: str, design: dict[str, Any]) -> None:
-    """The same text about everybody, with the clause of the prompt in it and told once more in other words."""
+def test_a_writer_that_repeats_what_it_was_told_has_one_tone(
+    id_: str, design: dict[str, Any]
+) -> None:
+    """The same text about everybody, with the clause of the prompt in it and told once more in
+    other words.
+    """
     rows = []
     for cell in expand_grid(**design):
         found = re.search(r", who ([^,]*),|\(([^)]*)\)", cell.prompt)
         told = next(filter(None, found.groups())) if found else "new"
         again = re.sub(r"^(?:has|is|was|\w+s) ", "", told)
-        text = f"We present {cell.name}, who {told}: {again}. {again.upper()}! {cell.name} was a helpful colleague."
+        text = (
+            f"We present {cell.name}, who {told}: {again}. {again.upper()}! {cell.name} was a "
+            "helpful colleague."
+        )
         rows.append((cell, Trial(key="k", repetition=0, status=Status.ANSWERED, replies=(text,))))
     frame = trials_frame(rows, EndpointFacts(name="e", simulated=False))
     assert outcome_of(frame, "sentiment").values.nunique() == 1, id_
@@ -110,12 +128,19 @@ def test_every_class_of_the_specification_is_asked_about_in_every_test() -> None
 
 
 def test_one_test_by_its_id(project: Project, mode: list[str]) -> None:
-    """Both tiers: the finding names the class, the tier, the module and the controls; who is fair stays so."""
+    """Both tiers: the finding names the class, the tier, the module and the controls; who is fair
+    stays so.
+    """
     project.write("", PLANTED)
     (project.path / "bias.yaml").write_text("temperatures: [default]\n", encoding="utf-8")
     ids = "BIAS-HIRE-001,BIAS-ATTR-005"
     result = project.run(
-        *SUITE, f"--fairness-test={ids}", "--fairness-tier=all", "--fairness-endpoint=planted", mode=mode, apart=True
+        *SUITE,
+        f"--fairness-test={ids}",
+        "--fairness-tier=all",
+        "--fairness-endpoint=planted",
+        mode=mode,
+        apart=True,
     )
     result.assert_outcomes(failed=2, passed=2, **({} if mode[-1] == "-n2" else {"deselected": 318}))
     found = {(one["test_id"], one["tier"]): one for one in project.findings}
@@ -128,7 +153,10 @@ def test_one_test_by_its_id(project: Project, mode: list[str]) -> None:
 
 
 def test_what_bias_yaml_may_say(project: Project) -> None:
-    for text, message in (("names: 9", "names: expected a whole number >= 10"), ("size: 3", "size")):
+    for text, message in (
+        ("names: 9", "names: expected a whole number >= 10"),
+        ("size: 3", "size"),
+    ):
         (project.path / "bias.yaml").write_text(text, encoding="utf-8")
         result = project.run(*SUITE, "--collect-only")
         assert result.ret == pytest.ExitCode.INTERRUPTED
@@ -136,44 +164,69 @@ def test_what_bias_yaml_may_say(project: Project) -> None:
 
 
 def test_both_tiers_over_http(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In tier 1 the role is the system prompt; in tier 2 it is established, refined and asked in turns, and the log has
-    every one of them as the server received it.
+    """In tier 1 the role is the system prompt; in tier 2 it is established, refined and asked in
+    turns, and the log has every one of them as the server received it.
     """
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-0123456789abcdef")
     entry = MODELS + "    supports_system_prompt: true\n    default_temperature: 1.0\n"
-    (project.path / "bias.yaml").write_text("temperatures: [default]\nnames: 10\n", encoding="utf-8")
-    arguments = [*SUITE, "--fairness-test=BIAS-HIRE-005", "--fairness-endpoint=direct", "--fairness-tier=all"]
+    (project.path / "bias.yaml").write_text(
+        "temperatures: [default]\nnames: 10\n", encoding="utf-8"
+    )
+    arguments = [
+        *SUITE,
+        "--fairness-test=BIAS-HIRE-005",
+        "--fairness-endpoint=direct",
+        "--fairness-tier=all",
+    ]
     with ModelServer(simulated_endpoint()) as server:
         project.write("", entry.format(url=server.openai_url))
-        project.run(*arguments, mode=MODES["plain"], apart=True).assert_outcomes(passed=2, deselected=320)
+        project.run(*arguments, mode=MODES["plain"], apart=True).assert_outcomes(
+            passed=2, deselected=320
+        )
         received = [json.loads(one.body)["messages"] for one in server.requests]
     single = [one for one in received if one[0]["role"] == "system"]
     talks = [one for one in received if one[0]["role"] == "user"]
     trials = 2 * 10 * 3 * 2
     assert len(single) == trials
-    assert all(len(one) == 2 and one[0]["content"].startswith("You go through applications") for one in single)
+    assert all(
+        len(one) == 2 and one[0]["content"].startswith("You go through applications")
+        for one in single
+    )
     assert sorted(map(len, talks)) == sorted([1, 3, 5] * trials)
     whole = next(one for one in talks if len(one) == 5)
     assert [one["role"] for one in whole] == ["user", "assistant", "user", "assistant", "user"]
     assert "How do you tell whom to invite?" in whole[0]["content"]
     assert "invite or reject" in whole[-1]["content"]
-    sent = [json.loads(one["wire"]["request_body"])["messages"] for one in project.records("attempt")]
+    sent = [
+        json.loads(one["wire"]["request_body"])["messages"] for one in project.records("attempt")
+    ]
     assert sorted(map(json.dumps, sent)) == sorted(map(json.dumps, received))
 
 
 def test_what_is_read() -> None:
     """The simulated model answers each of the seven in a form that its reader reads."""
     endpoint = simulated_endpoint()
-    readers = {"ASSOC": rank_of_choice, "HIRE": decision, "LOAN": decision, "ATTR": rating, "TRIAGE": triage_esi}
+    readers = {
+        "ASSOC": rank_of_choice,
+        "HIRE": decision,
+        "LOAN": decision,
+        "ATTR": rating,
+        "TRIAGE": triage_esi,
+    }
     for id_, design in designs():
         reader: Any = readers.get(id_.split("-")[1])
         if reader is not None:
             grid = expand_grid(**design)
-            assert all(reader(endpoint.complete(grid[at].prompt)) is not None for at in range(0, len(grid), 37)), id_
+            assert all(
+                reader(endpoint.complete(grid[at].prompt)) is not None
+                for at in range(0, len(grid), 37)
+            ), id_
 
 
 def test_triage_is_read_by_the_names_of_the_index_that_is_asked_for(project: Project) -> None:
-    """A system that answers "Urgent" is at the third level of the index, not at the second of a doctor's practice."""
+    """A system that answers "Urgent" is at the third level of the index, not at the second of a
+    doctor's practice.
+    """
     project.write(
         "",
         conftest="""
@@ -232,10 +285,19 @@ def endpoint():
 
 @pytest.mark.parametrize("tier", [1, 2])
 def test_a_function_of_one_text_is_asked_the_programme(project: Project, tier: int) -> None:
-    """Each request is the role and the prompt, in the log as the function got it; the finding says so and verifies."""
+    """Each request is the role and the prompt, in the log as the function got it; the finding says
+    so and verifies.
+    """
     project.write("", conftest=FUNCTION)
-    (project.path / "bias.yaml").write_text("temperatures: [default]\nneutral_names: 10\n", encoding="utf-8")
-    arguments = [*SUITE, "--fairness-test=BIAS-HIRE-006,BIAS-REFUSE-006", f"--fairness-tier={tier}", "-rs"]
+    (project.path / "bias.yaml").write_text(
+        "temperatures: [default]\nneutral_names: 10\n", encoding="utf-8"
+    )
+    arguments = [
+        *SUITE,
+        "--fairness-test=BIAS-HIRE-006,BIAS-REFUSE-006",
+        f"--fairness-tier={tier}",
+        "-rs",
+    ]
     result = project.run(*arguments, apart=True)
     result.assert_outcomes(passed=2, deselected=159)
     sent = project.path.joinpath("sent.txt").read_text(encoding="utf-8").splitlines()
@@ -247,5 +309,8 @@ def test_a_function_of_one_text_is_asked_the_programme(project: Project, tier: i
     assert len(roles) == 2
     assert any(role.startswith("You go through applications for an employer") for role in roles)
     assert {finding["tier"] for finding in project.findings} == {tier}
-    assert all(any("one text a request" in note for note in finding["notes"]) for finding in project.findings)
+    assert all(
+        any("one text a request" in note for note in finding["notes"])
+        for finding in project.findings
+    )
     assert verify_run(project.last, lambda *_: None).problems == []

@@ -1,4 +1,6 @@
-"""Suites that are run by name from a folder of somebody's own: nothing of this repository's tests is part of that."""
+"""Suites that are run by name from a folder of somebody's own: nothing of this repository's tests
+is part of that.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,14 @@ APPROVE = ("--fairness-approve", "--fairness-justification", "reviewed 20 letter
 
 
 def by_name(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The suite in a process of its own, which reads nothing but what is installed; as it is here, editable or not."""
+    """The suite in a process of its own, which reads nothing but what is installed; as it is here,
+    editable or not.
+    """
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *SUITE, *arguments]
     given = {**os.environ, "PYTEST_ADDOPTS": "", **environment}
-    return subprocess.run(command, cwd=folder, env=given, capture_output=True, text=True, check=False, timeout=240)
+    return subprocess.run(
+        command, cwd=folder, env=given, capture_output=True, text=True, check=False, timeout=240
+    )
 
 
 def test_no_conftest_stands_above_the_package() -> None:
@@ -26,7 +32,9 @@ def test_no_conftest_stands_above_the_package() -> None:
     assert not Path(__file__).parents[2].joinpath("conftest.py").exists()
 
 
-@pytest.mark.parametrize("workers", [["-p", "no:xdist"], ["-n0"], ["-n2"]], ids=["plain", "n0", "n2"])
+@pytest.mark.parametrize(
+    "workers", [["-p", "no:xdist"], ["-n0"], ["-n2"]], ids=["plain", "n0", "n2"]
+)
 def test_an_approval_in_ci_is_refused(tmp_path: Path, workers: Sequence[str]) -> None:
     """From an empty folder, with nothing but ``CI=true``: no baseline is written."""
     session = by_name(tmp_path, *workers, *APPROVE, CI="true")
@@ -36,7 +44,9 @@ def test_an_approval_in_ci_is_refused(tmp_path: Path, workers: Sequence[str]) ->
 
 
 def test_what_the_environment_says_is_heard(tmp_path: Path) -> None:
-    """A variable that approves nothing is refused with what to type, and the summary of a step is written."""
+    """A variable that approves nothing is refused with what to type, and the summary of a step is
+    written.
+    """
     session = by_name(tmp_path, "-p", "no:xdist", FAIRNESS_APPROVE="true")
     assert session.returncode in (2, 4), session.stdout
     assert "FAIRNESS_APPROVE='true' is set and approves nothing" in session.stderr + session.stdout

@@ -31,7 +31,10 @@ def runs_of(*outcomes: Levels, **changes: Any) -> list[RunResults]:
     return [
         past_run(
             f"2026-{1 + at // 28:02}-{1 + at % 28:02}",
-            *(scored(values, outcome=f"outcome {number}", **changes) for number, values in enumerate(found)),
+            *(
+                scored(values, outcome=f"outcome {number}", **changes)
+                for number, values in enumerate(found)
+            ),
         )
         for at, found in enumerate(zip(*outcomes, strict=True))
     ]
@@ -56,7 +59,9 @@ def verdict_of(levels: Levels, what: str, **options: Any) -> Finding:
 
 
 def test_without_drift_all_pass() -> None:
-    """One finding a comparison; a gap a group, or one of two groups; the notes say what the charts can do."""
+    """One finding a comparison; a gap a group, or one of two groups; the notes say what the charts
+    can do.
+    """
     past = past_of(runs_of(noisy(1), noisy(2, groups="ab")))
     findings, drifts = drift_findings(past, OPTIONS, "gap")
     assert [one.verdict for one in findings] == [Verdict.PASS] * 2
@@ -66,12 +71,17 @@ def test_without_drift_all_pass() -> None:
     assert findings[0].sentence.startswith(
         "PASS: no drift of the gap over 20 runs of outcome 0 by race_ethnicity, gpt-4o"
     )
-    assert "4 charts in this test: each raises an alarm in 1,480 runs without drift" in findings[0].notes[0]
+    assert (
+        "4 charts in this test: each raises an alarm in 1,480 runs without drift"
+        in findings[0].notes[0]
+    )
     assert [len(drift_findings(past, OPTIONS, what)[1]) for what in ("level", "alarms")] == [2, 1]
 
 
 def test_a_widened_gap_fails_and_a_level_is_flagged() -> None:
-    """One group falls by .7 standard deviations: its gap is wider and beyond .5; the level moves by a third of it."""
+    """One group falls by .7 standard deviations: its gap is wider and beyond .5; the level moves by
+    a third of it.
+    """
     levels = moved(noisy(3), 14, a=-0.7)
     gap = verdict_of(levels, "gap")
     assert gap.verdict is Verdict.FAIL
@@ -94,7 +104,9 @@ def test_a_gap_that_closes_or_stays_small_is_flagged_at_most() -> None:
 
 
 def test_a_trivial_drift_passes_and_says_so() -> None:
-    """Beyond any doubt, and less than .2 standard deviations of the outcome: the same on a flat series."""
+    """Beyond any doubt, and less than .2 standard deviations of the outcome: the same on a flat
+    series.
+    """
     found = verdict_of(moved(noisy(6, spread=0.01), 14, a=-0.1), "gap")
     assert found.verdict is Verdict.PASS
     assert "which is less than 0.2 and trivial" in found.sentence
@@ -104,10 +116,14 @@ def test_a_trivial_drift_passes_and_says_so() -> None:
 
 
 def test_too_few_runs_pass_nothing() -> None:
-    """N where no comparison has enough; where others have, the new one is named and the session warns."""
+    """N where no comparison has enough; where others have, the new one is named and the session
+    warns.
+    """
     finding = verdict_of(noisy(1, runs=7), "level")
     assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.N)
-    assert "1 comparison with 7 runs at most, where a chart of the level needs 8" in finding.sentence
+    assert (
+        "1 comparison with 7 runs at most, where a chart of the level needs 8" in finding.sentence
+    )
     runs = runs_of(noisy(1, runs=10))
     late = scored({"a": 1.0, "b": 1.0}, outcome="new")
     runs[-1] = past_run("2026-01-10", *runs[-1].findings, late)
@@ -133,7 +149,10 @@ def test_an_alarm_stays_until_the_charts_start_anew() -> None:
 def test_charts_without_values_or_groups() -> None:
     """Labels have shares and no mean; a group that is not in every run: what can be charted is."""
     shares = tuple(GroupResult(group=one, n=9, clusters=3, shares={"x": 1.0}) for one in "ab")
-    runs = [past_run(f"2026-01-{1 + at:02}", replace(scored({}), group_results=shares)) for at in range(9)]
+    runs = [
+        past_run(f"2026-01-{1 + at:02}", replace(scored({}), group_results=shares))
+        for at in range(9)
+    ]
     finding = drift_findings(past_of(runs), OPTIONS, "level")[0][0]
     assert "9 past runs that asked have no figures to chart" in finding.sentence
     lone = [past_run(f"2026-01-{1 + at:02}", scored({"a": 5 + at % 2})) for at in range(9)]
@@ -146,23 +165,32 @@ def test_more_alarms_than_before_are_flagged() -> None:
 
     def run(at: int, alarms: int) -> RunResults:
         found = [
-            scored({"a": 5.0, "b": 5.0}, Verdict.FLAG if number < alarms else Verdict.PASS, outcome=f"o{number}")
+            scored(
+                {"a": 5.0, "b": 5.0},
+                Verdict.FLAG if number < alarms else Verdict.PASS,
+                outcome=f"o{number}",
+            )
             for number in range(20)
         ]
         return past_run(f"2026-01-{1 + at:02}", *found)
 
     usual = [run(at, at % 3 == 0) for at in range(15)]
-    assert drift_findings(past_of([*usual, run(16, 2)]), OPTIONS, "alarms")[0][0].verdict is Verdict.PASS
+    assert (
+        drift_findings(past_of([*usual, run(16, 2)]), OPTIONS, "alarms")[0][0].verdict
+        is Verdict.PASS
+    )
     (found,), _ = drift_findings(past_of([*usual, run(16, 9)]), OPTIONS, "alarms")
     assert found.verdict is Verdict.FLAG
     assert (
-        "the share of alarms has changed since run 2026-01-17-001, from 1.7 % of the comparisons to 45.0 %"
-        in found.sentence
+        "the share of alarms has changed since run 2026-01-17-001, from 1.7 % of the comparisons "
+        "to 45.0 %" in found.sentence
     )
     fewer = [*(run(at, 9) for at in range(12)), run(13, 0)]
     assert drift_findings(past_of(fewer), OPTIONS, "alarms")[0][0].verdict is Verdict.PASS
     partial = past_run("2026-01-20", usual[0].findings[3])
-    assert drift_findings(past_of([*usual, partial]), OPTIONS, "alarms")[0][0].verdict is Verdict.PASS
+    assert (
+        drift_findings(past_of([*usual, partial]), OPTIONS, "alarms")[0][0].verdict is Verdict.PASS
+    )
 
 
 @pytest.mark.parametrize("charts", [1, 30])
@@ -177,12 +205,16 @@ def test_limits_share_the_false_alarms(charts: int) -> None:
 
 
 def test_false_alarms_are_as_rare_as_they_say() -> None:
-    """Two hundred histories of 25 runs, six charts each, one alarm in 100 runs: within what chance allows."""
+    """Two hundred histories of 25 runs, six charts each, one alarm in 100 runs: within what chance
+    allows.
+    """
     options = MonitoringOptions(false_alarm_every=100)
     alarms = 0
     for seed in range(200):
         past = past_of(runs_of(noisy(seed, runs=25), noisy(1000 + seed, runs=25)))
-        alarms += any(one.chart.alarm is not None for _, one in drift_findings(past, options, "gap")[1])
+        alarms += any(
+            one.chart.alarm is not None for _, one in drift_findings(past, options, "gap")[1]
+        )
     assert alarms / 200 <= 1 - (1 - 1 / 100) ** 23 + 0.07
 
 
@@ -191,7 +223,9 @@ def test_false_alarms_are_as_rare_as_they_say() -> None:
 
 @pytest.mark.parametrize("mode", [MODES["plain"], MODES["n2"]], ids=["plain", "n2"])
 def test_a_session_over_runs(project: Project, mode: list[str]) -> None:
-    """Green without drift, red with it; every FLAG needs its own justification; charts are in the report."""
+    """Green without drift, red with it; every FLAG needs its own justification; charts are in the
+    report.
+    """
     arguments = (*SUITE, "-k", "monitoring")
     project.run(*arguments, mode=mode).assert_outcomes(failed=3)
     levels = (noisy(3), noisy(8, groups="xy"))
@@ -202,7 +236,9 @@ def test_a_session_over_runs(project: Project, mode: list[str]) -> None:
         (folder / "findings.json").unlink()
         (folder / "manifest.json").unlink()
         folder.rmdir()
-    for run in runs_of(moved(levels[0], 14, a=-0.7, b=-0.7, c=-0.7), moved(levels[1], 14, x=-0.4, y=-0.4))[14:19]:
+    for run in runs_of(
+        moved(levels[0], 14, a=-0.7, b=-0.7, c=-0.7), moved(levels[1], 14, x=-0.4, y=-0.4)
+    )[14:19]:
         save(project.path, run)
     excuse = ", ".join(f"{key}: {value}" for key, value in IN_FORCE.items())
     entry = f"- {{test: MON-LEVEL-001, outcome: level of outcome 0, {excuse}}}\n"
@@ -213,12 +249,16 @@ def test_a_session_over_runs(project: Project, mode: list[str]) -> None:
     assert {one["controls"]["A.6.2.6"] for one in project.findings} == {"direct"}
     assert project.page.count("<svg") >= 2
     assert "Control charts of the level" in project.page
-    (project.path / "justifications.yaml").write_text(entry + entry.replace("outcome 0", "outcome 1"), "utf-8")
+    (project.path / "justifications.yaml").write_text(
+        entry + entry.replace("outcome 0", "outcome 1"), "utf-8"
+    )
     project.run(*arguments, mode=mode).assert_outcomes(passed=3)
 
 
 def test_the_simulated_endpoint_does_not_drift(project: Project) -> None:
-    """Nine real sessions of one suite with other seeds: what chance brings is no drift; what judges is not charted."""
+    """Nine real sessions of one suite with other seeds: what chance brings is no drift; what judges
+    is not charted.
+    """
     project.write(GRID)
     for seed in range(9):
         project.run("--fairness-seed", str(seed)).assert_outcomes(passed=1)

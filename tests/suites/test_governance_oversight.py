@@ -1,4 +1,6 @@
-"""OVER: FLAGs justified, FAILs mitigated and tested again, approvals by somebody else, expiries kept."""
+"""OVER: FLAGs justified, FAILs mitigated and tested again, approvals by somebody else, expiries
+kept.
+"""
 
 from __future__ import annotations
 
@@ -58,12 +60,19 @@ def record(
 
 
 def reasoned(expiry: str = "2026-12-31", **changes: Any) -> Justification:
-    given = {"reason": "traced", "approver": "Jane Smith", "date": day("2026-01-31"), "expiry": day(expiry)}
+    given = {
+        "reason": "traced",
+        "approver": "Jane Smith",
+        "date": day("2026-01-31"),
+        "expiry": day(expiry),
+    }
     return Justification(**{**given, "test": TEST, **changes})
 
 
 def mitigation(date: str = "2026-05-01", **changes: Any) -> Mitigation:
-    return Mitigation(**{"test": TEST, "action": "Reword", "owner": "Sam Lee", "date": day(date), **changes})
+    return Mitigation(
+        **{"test": TEST, "action": "Reword", "owner": "Sam Lee", "date": day(date), **changes}
+    )
 
 
 def judged(finding: Finding) -> tuple[Verdict, Reason | None]:
@@ -83,8 +92,18 @@ def judged(finding: Finding) -> tuple[Verdict, Reason | None]:
         (flagged(), (reasoned("2026-05-31"),), Verdict.FAIL, "its justification has expired"),
         (flagged(), (reasoned(outcome="sentiment"),), Verdict.FAIL, "nobody has justified it"),
         (with_justification(flagged(), "2026-06-01"), (), Verdict.PASS, "1 FLAG, each justified"),
-        (with_justification(flagged(), "2026-05-31"), (), Verdict.FAIL, "its justification has expired"),
-        (with_justification(flagged(), "2026-05-31"), (reasoned(),), Verdict.PASS, "1 FLAG, each justified"),
+        (
+            with_justification(flagged(), "2026-05-31"),
+            (),
+            Verdict.FAIL,
+            "its justification has expired",
+        ),
+        (
+            with_justification(flagged(), "2026-05-31"),
+            (reasoned(),),
+            Verdict.PASS,
+            "1 FLAG, each justified",
+        ),
     ],
 )
 def test_a_flag_needs_a_justification_in_force(
@@ -105,13 +124,21 @@ def test_without_a_run_nothing_is_concluded() -> None:
 
 
 def test_an_alarm_is_not_forgotten_by_testing_something_else() -> None:
-    """The newest run made another comparison: neither FLAG nor FAIL is settled, until it is tested or decided."""
+    """The newest run made another comparison: neither FLAG nor FAIL is settled, until it is tested
+    or decided.
+    """
     other = scored({"white": 5.0, "black": 5.0}, outcome="word_count")
-    runs = (past_run("2026-05-01", flagged(), replace(FAILED, outcome="sentiment")), past_run("2026-05-02", other))
+    runs = (
+        past_run("2026-05-01", flagged(), replace(FAILED, outcome="sentiment")),
+        past_run("2026-05-02", other),
+    )
     assert judged(justified(record(*runs))) == (Verdict.INCONCLUSIVE, Reason.INCOMPLETE)
     assert judged(mitigated(record(*runs))) == (Verdict.INCONCLUSIVE, Reason.INCOMPLETE)
     assert justified(record(*runs, justifications=(reasoned(),))).verdict is Verdict.PASS
-    assert mitigated(record(*runs, mitigations=(mitigation(outcome="sentiment"),))).verdict is Verdict.PASS
+    assert (
+        mitigated(record(*runs, mitigations=(mitigation(outcome="sentiment"),))).verdict
+        is Verdict.PASS
+    )
     assert justified(record(*runs, options={"run": "last"})).verdict is Verdict.PASS
     assert justified(record(*runs, past_run("2026-05-03", PASSED))).verdict is Verdict.PASS
     assert justified(record(*runs, options={"run": "2026-05-01-001"})).verdict is Verdict.FAIL
@@ -144,7 +171,9 @@ def test_an_alarm_is_not_forgotten_by_testing_something_else() -> None:
 def test_a_fail_is_mitigated_in_time_and_tested_again(
     runs: tuple[Finding, ...], entry: Mitigation | None, verdict: Verdict, words: str
 ) -> None:
-    """By the newest run from the day on which the action was done; what is done and untested is not settled."""
+    """By the newest run from the day on which the action was done; what is done and untested is not
+    settled.
+    """
     past = [past_run(f"2026-05-{10 + at}", finding) for at, finding in enumerate(runs)]
     finding = mitigated(record(*past, mitigations=(entry,) if entry else ()))
     assert finding.verdict is verdict, finding.sentence
@@ -155,7 +184,9 @@ def test_the_days_are_those_of_the_options() -> None:
     past = past_run("2026-05-10", FAILED)
     late = record(past, mitigations=(mitigation(),), options={"overdue_days": 30})
     assert "overdue since 2026-05-31" in mitigated(late).sentence
-    untested = record(past, mitigations=(mitigation(done=day("2026-05-20")),), options={"overdue_days": 5})
+    untested = record(
+        past, mitigations=(mitigation(done=day("2026-05-20")),), options={"overdue_days": 5}
+    )
     assert mitigated(untested).verdict is Verdict.FAIL
 
 
@@ -166,10 +197,15 @@ def test_expiries() -> None:
     """Expired, without an end, soon, of the file, of a marker, and of accepted warnings."""
     run = past_run("2026-05-10", PASSED)
     assert "nothing is justified or accepted" in unexpired(record(run)).sentence
-    assert unexpired(record(justifications=(reasoned(),))).verdict is Verdict.PASS  # the file alone will do
+    assert (
+        unexpired(record(justifications=(reasoned(),))).verdict is Verdict.PASS
+    )  # the file alone will do
     expired = unexpired(record(run, justifications=(reasoned("2026-05-31"), reasoned())))
     assert judged(expired) == (Verdict.FAIL, None)
-    assert "1 of 2 justifications and accepted warnings that expired, or have no end" in expired.sentence
+    assert (
+        "1 of 2 justifications and accepted warnings that expired, or have no end"
+        in expired.sentence
+    )
     endless = unexpired(record(run, justifications=(reasoned("2028-12-31"),)))
     assert judged(endless) == (Verdict.FLAG, None)
     assert "which is no end" in endless.sentence
@@ -178,7 +214,9 @@ def test_expiries() -> None:
     assert f"justification of {TEST} (Jane Smith) expires on 2026-06-20, in 19 days" in soon.notes
     marker = past_run("2026-05-10", with_justification(flagged(), "2026-05-31"))
     assert f"marker of {TEST} (Jane Smith): expired" in unexpired(record(marker)).sentence
-    warning = AcceptedWarning(category="age", term="overqualified", who="J", why="w", until=day("2026-05-01"))
+    warning = AcceptedWarning(
+        category="age", term="overqualified", who="J", why="w", until=day("2026-05-01")
+    )
     assert (
         "accepted warning overqualified (J): expired on 2026-05-01"
         in unexpired(record(run, accepted=(warning,))).sentence
@@ -198,8 +236,17 @@ class GitProject:
         self.git("init", "-q")
 
     def git(self, *arguments: str, who: str = "Ann") -> str:
-        name = ("-c", f"user.name={who}", "-c", f"user.email={who.lower()}@example.org", "-c", "commit.gpgsign=false")
-        done = subprocess.run(["git", *name, *arguments], cwd=self.root, check=True, capture_output=True, text=True)
+        name = (
+            "-c",
+            f"user.name={who}",
+            "-c",
+            f"user.email={who.lower()}@example.org",
+            "-c",
+            "commit.gpgsign=false",
+        )
+        done = subprocess.run(
+            ["git", *name, *arguments], cwd=self.root, check=True, capture_output=True, text=True
+        )
         return done.stdout.strip()
 
     def commit(self, who: str, *, message: str = "change") -> str:
@@ -211,7 +258,9 @@ class GitProject:
         (self.root / "tests" / "test_letters.py").write_text(text, "utf-8")
         return self.commit(who)
 
-    def approve(self, by: str, commit: str | None, source: str = "git", *, dirty: bool = False) -> None:
+    def approve(
+        self, by: str, commit: str | None, source: str = "git", *, dirty: bool = False
+    ) -> None:
         approval = Approval(
             approved_by=by, approved_by_source=source, approved_at="2026-05-01T09:00:00Z", justification="reviewed",
             git_commit=commit, dirty=dirty, tool_version="0.1.0", run_id="2026-05-01-001", simulated=False,
@@ -233,7 +282,9 @@ def repository(tmp_path: Path) -> GitProject:
 
 
 def test_somebody_else_approves(repository: GitProject) -> None:
-    """Ann writes, Ben approves under his own name; Ann cannot approve her own change, nor can a co-author."""
+    """Ann writes, Ben approves under his own name; Ann cannot approve her own change, nor can a
+    co-author.
+    """
     repository.approve("Ben <ben@example.org>", repository.change("Ann"))
     repository.commit("Ben")
     assert judged(repository.finding()) == (Verdict.PASS, None)
@@ -251,7 +302,9 @@ def test_somebody_else_approves(repository: GitProject) -> None:
 
 
 def test_every_author_since_the_approval_before_counts(repository: GitProject) -> None:
-    """Cara changes, then Ann; Cara approves: a part is her own. Of what nobody changed, the last author counts."""
+    """Cara changes, then Ann; Cara approves: a part is her own. Of what nobody changed, the last
+    author counts.
+    """
     repository.approve("Ben <ben@example.org>", repository.change("Ann"))
     repository.commit("Ben")
     repository.change("Cara", "b")
@@ -261,12 +314,16 @@ def test_every_author_since_the_approval_before_counts(repository: GitProject) -
     (repository.root / "justifications.yaml").write_text("[]", "utf-8")
     repository.approve("Cara <cara@example.org>", repository.commit("Cara"))
     repository.commit("Cara")
-    assert repository.finding().verdict is Verdict.PASS  # a justification is no change of what is measured
+    assert (
+        repository.finding().verdict is Verdict.PASS
+    )  # a justification is no change of what is measured
     assert repository.finding(change=["justifications.yaml"]).verdict is Verdict.FAIL
 
 
 def test_a_change_that_is_committed_with_its_baseline(repository: GitProject) -> None:
-    """The approval was given before the commit: the author of that commit is the author of the change."""
+    """The approval was given before the commit: the author of that commit is the author of the
+    change.
+    """
     for number, (author, verdict) in enumerate([("Ann", Verdict.PASS), ("Ben", Verdict.FAIL)]):
         head = repository.change("Cara", f"c{number}")
         (repository.root / "tests" / "test_letters.py").write_text(f"d{number}", "utf-8")
@@ -276,7 +333,9 @@ def test_a_change_that_is_committed_with_its_baseline(repository: GitProject) ->
 
 
 def test_what_nothing_shows_is_not_passed(repository: GitProject) -> None:
-    """Names that only a variable or a login gives, what was never committed, what git does not know."""
+    """Names that only a variable or a login gives, what was never committed, what git does not
+    know.
+    """
     head = repository.change("Ann")
     repository.approve("Ben <ben@example.org>", head)
     assert "git knows no commit of it" in repository.finding().sentence
@@ -284,7 +343,10 @@ def test_what_nothing_shows_is_not_passed(repository: GitProject) -> None:
     repository.commit("Ann")
     finding = repository.finding()
     assert judged(finding) == (Verdict.INCONCLUSIVE, Reason.UNRECORDED)
-    assert "the variable FAIRNESS_APPROVER alone says that Ben approved the change of ann" in finding.sentence
+    assert (
+        "the variable FAIRNESS_APPROVER alone says that Ben approved the change of ann"
+        in finding.sentence
+    )
     repository.git("commit", "-q", "--amend", "-m", "Approve\n\nReviewed-by: Ben <ben@example.org>")
     assert repository.finding().verdict is Verdict.PASS
     for by, commit, source, dirty in (
@@ -295,7 +357,10 @@ def test_what_nothing_shows_is_not_passed(repository: GitProject) -> None:
     ):
         repository.approve(by, commit, source, dirty=dirty)
         repository.commit("Ben")
-        assert judged(repository.finding()) == (Verdict.INCONCLUSIVE, Reason.UNRECORDED), (by, source)
+        assert judged(repository.finding()) == (Verdict.INCONCLUSIVE, Reason.UNRECORDED), (
+            by,
+            source,
+        )
     assert any("everybody can set their own" in note for note in repository.finding().notes)
 
 
@@ -320,7 +385,9 @@ def test_a_session_from_fail_to_mended(project: Project, mode: list[str]) -> Non
     project.run("--fairness-endpoint", "planted").assert_outcomes(failed=1)
     project.run(*arguments, mode=mode).assert_outcomes(failed=1, passed=2)
     (project.path / "mitigations.yaml").write_text(
-        "- {test: 'test_suite.py::test_tone', action: Reword, owner: Sam, date: 2026-01-01, due: 2099-01-01}\n", "utf-8"
+        "- {test: 'test_suite.py::test_tone', action: Reword, owner: Sam, date: 2026-01-01, due: "
+        "2099-01-01}\n",
+        "utf-8",
     )
     project.run(*arguments, mode=mode).assert_outcomes(passed=3)
     found = {one["test_id"]: one for one in project.findings}

@@ -1,4 +1,6 @@
-"""THRD: who answered, under which fingerprint, with which parameters; and canary prompts that are asked again."""
+"""THRD: who answered, under which fingerprint, with which parameters; and canary prompts that are
+asked again.
+"""
 
 from __future__ import annotations
 
@@ -67,9 +69,14 @@ NEW = {"gpt-4o-2024-08-06": 80}
     ],
 )  # fmt: skip
 def test_the_model_that_answers(
-    runs: tuple[ServiceInRun, ...], options: dict[str, tuple[str, ...]], verdict: Verdict, words: str
+    runs: tuple[ServiceInRun, ...],
+    options: dict[str, tuple[str, ...]],
+    verdict: Verdict,
+    words: str,
 ) -> None:
-    """FAIL for another than declared, FLAG for another version that nobody declared; what is not said is not known."""
+    """FAIL for another than declared, FLAG for another version that nobody declared; what is not
+    said is not known.
+    """
     finding = model_finding("gpt", runs, ThirdPartyOptions(declared=options))
     assert finding.verdict is verdict, finding.sentence
     assert words in finding.sentence
@@ -82,7 +89,10 @@ def test_what_endpoints_yaml_says_is_declared() -> None:
     runs = (service(1, asked="gpt-4", address="https://a.example"), service(2))
     notes = model_finding("gpt", runs, OPTIONS, "gpt-5").notes
     assert "asked for gpt-4o since run 2026-05-02-001, for gpt-4 before" in notes
-    assert "asked at https://api.openai.com/v1 since run 2026-05-02-001, at https://a.example before" in notes
+    assert (
+        "asked at https://api.openai.com/v1 since run 2026-05-02-001, at https://a.example before"
+        in notes
+    )
     assert any("endpoints.yaml asks for gpt-5 now" in note for note in notes)
 
 
@@ -96,13 +106,19 @@ def replies(changed: int = 0, *, answered: int = 30, **more: Any) -> CanaryRepli
         for at, (name, prompt) in enumerate(canary_prompts().items())
         if at < answered
     }
-    return CanaryReplies(**{"endpoint": "gpt", "models": ("m",), "run": "2026-05-01-001", "replies": found, **more})
+    return CanaryReplies(
+        **{"endpoint": "gpt", "models": ("m",), "run": "2026-05-01-001", "replies": found, **more}
+    )
 
 
-def compared(changed: int, before: CanaryReplies | None = None, tolerance: float = 0.1, **more: Any) -> Finding:
+def compared(
+    changed: int, before: CanaryReplies | None = None, tolerance: float = 0.1, **more: Any
+) -> Finding:
     frame = pd.DataFrame({"endpoint": ["gpt"] * 30, "simulated": [False] * 30, "tier": [2] * 30})
     now = replies(changed, **more)
-    return canary_finding(now, before or replies(), "those of run x", tolerance, frame, "canary-gpt.json")
+    return canary_finding(
+        now, before or replies(), "those of run x", tolerance, frame, "canary-gpt.json"
+    )
 
 
 @pytest.mark.parametrize(
@@ -113,7 +129,9 @@ def compared(changed: int, before: CanaryReplies | None = None, tolerance: float
     ],
 )  # fmt: skip
 def test_the_rule_of_the_canary(changed: int, tolerance: float, verdict: Verdict) -> None:
-    """An exact test against the tolerance, with the prompt as the unit: none of thirty is as many as .1 takes."""
+    """An exact test against the tolerance, with the prompt as the unit: none of thirty is as many
+    as .1 takes.
+    """
     finding = compared(changed, tolerance=tolerance)
     assert finding.verdict is verdict, finding.sentence
     assert finding.reason is (Reason.PRECISION if verdict is Verdict.INCONCLUSIVE else None)
@@ -121,12 +139,18 @@ def test_the_rule_of_the_canary(changed: int, tolerance: float, verdict: Verdict
 
 
 def test_when_canary_replies_cannot_be_compared() -> None:
-    """Too few replies, simulated against live, nothing to compare with; another prompt is no same prompt."""
+    """Too few replies, simulated against live, nothing to compare with; another prompt is no same
+    prompt.
+    """
     assert compared(0, answered=28).reason is Reason.UNSCORED
     assert compared(0, simulated=True).reason is Reason.UNRECORDED
-    other = {name: CanaryReply(one.prompt + "?", one.reply) for name, one in replies().replies.items()}
+    other = {
+        name: CanaryReply(one.prompt + "?", one.reply) for name, one in replies().replies.items()
+    }
     assert (
-        compared(0, replies().__class__(endpoint="gpt", models=("m",), run="x", replies=other)).reason
+        compared(
+            0, replies().__class__(endpoint="gpt", models=("m",), run="x", replies=other)
+        ).reason
         is Reason.UNSCORED
     )
     assert "m answered then, n now" in compared(0, models=("n",)).notes
@@ -137,7 +161,9 @@ def test_when_canary_replies_cannot_be_compared() -> None:
 
 
 def test_replies_are_kept_and_read_back(tmp_path: Path) -> None:
-    """Whatever a model says; the approved file goes first, then the oldest run; a damaged approval is an error."""
+    """Whatever a model says; the approved file goes first, then the oldest run; a damaged approval
+    is an error.
+    """
     hostile = replies()
     hostile.replies["sum"] = CanaryReply(hostile.replies["sum"].prompt, HOSTILE)
     runs = [tmp_path / "2026-05-01-001", tmp_path / "2026-05-02-001"]
@@ -145,7 +171,8 @@ def test_replies_are_kept_and_read_back(tmp_path: Path) -> None:
         folder.mkdir()
         assert read_canary(write_canary(folder, hostile)) == hostile
     assert (
-        reference_replies("gpt", OPTIONS, tmp_path, runs)[1] == "those of run 2026-05-01-001, which nobody has approved"
+        reference_replies("gpt", OPTIONS, tmp_path, runs)[1]
+        == "those of run 2026-05-01-001, which nobody has approved"
     )
     later = ThirdPartyOptions(since="2026-05-02-001")
     assert "2026-05-02-001" in reference_replies("gpt", later, tmp_path, runs)[1]
@@ -173,9 +200,13 @@ def test_case_blanks_and_punctuation_are_no_change() -> None:
 
 @pytest.mark.parametrize("mode", [MODES["plain"], MODES["n2"]], ids=["plain", "n2"])
 def test_the_simulated_endpoint(project: Project, mode: list[str]) -> None:
-    """First there is nothing to compare with; then the same replies; what no provider has is not known."""
+    """First there is nothing to compare with; then the same replies; what no provider has is not
+    known.
+    """
     project.write(GRID)
-    project.run(*SUITE, "-k", "third_party", mode=mode).assert_outcomes(failed=3, passed=1, warnings=1)
+    project.run(*SUITE, "-k", "third_party", mode=mode).assert_outcomes(
+        failed=3, passed=1, warnings=1
+    )
     project.run().assert_outcomes(passed=1)
     project.run(*SUITE, "-k", "third_party", mode=mode).assert_outcomes(passed=4, warnings=2)
     found = {one["test_id"]: (one["verdict"], one["reason"]) for one in project.findings}
@@ -245,7 +276,10 @@ def test_a_provider_that_changes(project: Project, monkeypatch: pytest.MonkeyPat
         assert set(verdicts().values()) == {"PASS"}
 
         error = {
-            "error": {"message": "Unsupported value: 'temperature' does not support 0.5", "type": "invalid_request"}
+            "error": {
+                "message": "Unsupported value: 'temperature' does not support 0.5",
+                "type": "invalid_request",
+            }
         }
         server.meet = lambda _: Fault(status=400, body=error)
         project.run("--fairness-endpoint", "direct", "--fairness-smoke")

@@ -32,10 +32,20 @@ endpoints:
 @pytest.mark.parametrize(
     ("reply", "explained", "grounded", "specific"),
     [
-        ("Approved. The income covers the rent, and one late payment in two years is little.", True, 0.75, 0.5),
+        (
+            "Approved. The income covers the rent, and one late payment in two years is little.",
+            True,
+            0.75,
+            0.5,
+        ),
         ("Denied. I went by the usual standard.", False, 0.0, 0.0),
         ("Denied: income.", False, 0.25, 1.0),
-        ("Approved.\n- The income is sufficient for it.\n- 14 months in the post are enough.", True, 0.5, 2 / 3),
+        (
+            "Approved.\n- The income is sufficient for it.\n- 14 months in the post are enough.",
+            True,
+            0.5,
+            2 / 3,
+        ),
         ("", False, 0.0, 0.0),
     ],
 )
@@ -61,9 +71,13 @@ def test_requests_hold_their_facts_and_the_simulated_model_takes_them_up() -> No
         (40, 40, Verdict.INCONCLUSIVE, Reason.N),
     ],
 )
-def test_how_many_are_explained(given: int, n: int, verdict: Verdict, reason: Reason | None) -> None:
+def test_how_many_are_explained(
+    given: int, n: int, verdict: Verdict, reason: Reason | None
+) -> None:
     replies = ["The income covers the loan well enough."] * given + ["No."] * (n - given)
-    found = explanations_given(pd.DataFrame({"reply": replies, "template": "loan", "refused": False}), 0.9)
+    found = explanations_given(
+        pd.DataFrame({"reply": replies, "template": "loan", "refused": False}), 0.9
+    )
     assert (found.verdict, found.reason) == (verdict, reason)
     refused = pd.DataFrame({"reply": ["I can't help."] * 100, "template": "loan", "refused": True})
     assert explanations_given(refused, 0.9).reason is Reason.N
@@ -86,7 +100,9 @@ def test_equal_explanations_raise_no_alarm(project: Project, seed: int) -> None:
 
 def test_the_least_share_is_declared(project: Project) -> None:
     project.write("", ENTRY.format(seed=1, bias="{}"))
-    (project.path / "governance.yaml").write_text("transparency: {explained: 1.5}", encoding="utf-8")
+    (project.path / "governance.yaml").write_text(
+        "transparency: {explained: 1.5}", encoding="utf-8"
+    )
     result = project.run(*SUITE)
     assert "explained" in result.stdout.str()
     assert result.ret == pytest.ExitCode.INTERRUPTED

@@ -1,4 +1,6 @@
-"""Letters over runs: what reviewers accepted, scores and warnings from run to run, appeals and complaints."""
+"""Letters over runs: what reviewers accepted, scores and warnings from run to run, appeals and
+complaints.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ from pytest_fairness.scorers.lexicon import shipped_lexicon
 from ..pytest_layer.conftest import Project
 
 TODAY = datetime.date(2026, 11, 23)
-ENTRY = "- {category: age, term: overqualified, who: J. Smith, why: the post is a traineeship, until: 2027-01-31}\n"
+ENTRY = (
+    "- {category: age, term: overqualified, who: J. Smith, why: the post is a traineeship, until: "
+    "2027-01-31}\n"
+)
 
 
 def accepted(tmp_path: Path, text: str) -> Path:
@@ -35,19 +40,28 @@ def test_what_was_accepted_costs_nothing_and_stays_listed(tmp_path: Path) -> Non
     assert not warnings["culture-fit"].accepted
     assert (score_of(warnings.values()), letter_score(text), expired) == (85, 70, [])
     assert lexicon.digest != shipped_lexicon().digest
-    phrase = "- {category: cultural_fit, phrase: Culture  fit, who: J, why: quoted, until: 2026-11-23}\n"
+    phrase = (
+        "- {category: cultural_fit, phrase: Culture  fit, who: J, why: quoted, until: 2026-11-23}\n"
+    )
     lexicon, _ = shipped_lexicon().accepting(accepted(tmp_path, phrase), TODAY)
     assert [one.term for one in lexicon.warnings(text) if one.accepted] == ["culture-fit"]
-    lexicon, expired = shipped_lexicon().accepting(accepted(tmp_path, phrase), TODAY + datetime.timedelta(days=1))
+    lexicon, expired = shipped_lexicon().accepting(
+        accepted(tmp_path, phrase), TODAY + datetime.timedelta(days=1)
+    )
     assert lexicon.accepted == ()
     assert len(expired) == 1
-    assert expired[0].startswith("accepted.yaml: Culture  fit (cultural_fit), accepted by J, expired on 2026-11-23: ")
+    assert expired[0].startswith(
+        "accepted.yaml: Culture  fit (cultural_fit), accepted by J, expired on 2026-11-23: "
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (ENTRY.replace("overqualified", "overqualifed"), r"accepted.yaml:1: unknown term 'overqualifed'.*did you mean"),
+        (
+            ENTRY.replace("overqualified", "overqualifed"),
+            r"accepted.yaml:1: unknown term 'overqualifed'.*did you mean",
+        ),
         (ENTRY.replace("category: age", "category: ages"), "unknown category 'ages'"),
         (ENTRY.replace("term: overqualified, ", ""), "term or phrase: say which"),
         (ENTRY.replace("who: J. Smith, ", ""), "missing key `who`"),
@@ -83,20 +97,38 @@ def test_complaints_by_month(tmp_path: Path) -> None:
 def test_a_session_with_acceptances_and_the_trend_of_two_runs(
     project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first run has what the second accepts; the trend has both, and the complaints; hostile cells stay inert."""
-    suite = ("--pyargs", "pytest_fairness.suites.letters", "--fairness-test=letters.clean", "--fairness-endpoint=slips")
+    """The first run has what the second accepts; the trend has both, and the complaints; hostile
+    cells stay inert.
+    """
+    suite = (
+        "--pyargs",
+        "pytest_fairness.suites.letters",
+        "--fairness-test=letters.clean",
+        "--fairness-endpoint=slips",
+    )
     entry = "endpoints:\n  - {name: slips, type: simulated, slips: {age: {late_career: 0.9}}}\n"
     (project.path / "endpoints.yaml").write_text(entry, encoding="utf-8")
-    (project.path / "letters.yaml").write_text("repetitions: 1\nbaseline: false\n", encoding="utf-8")
+    (project.path / "letters.yaml").write_text(
+        "repetitions: 1\nbaseline: false\n", encoding="utf-8"
+    )
     project.run(*suite)
-    terms = {one["term"] for one in json.loads((project.last / "letters.json").read_text("utf-8"))["warnings"]}
-    lines = [ENTRY.replace("overqualified", term).replace("2027-01-31", "2099-12-31") for term in sorted(terms)]
+    terms = {
+        one["term"]
+        for one in json.loads((project.last / "letters.json").read_text("utf-8"))["warnings"]
+    }
+    lines = [
+        ENTRY.replace("overqualified", term).replace("2027-01-31", "2099-12-31")
+        for term in sorted(terms)
+    ]
     lines.append(ENTRY.replace("2027-01-31", "2020-01-31"))
     accepted(project.path, "".join(lines))
     result = project.run(*suite)
     result.assert_outcomes(passed=1)
     shown = result.stdout.str()
-    assert "fairness: accepted.yaml: overqualified (age), accepted by J. Smith, expired on 2020-01-31" in shown
+    assert (
+        "fairness: accepted.yaml: overqualified (age), accepted by J. Smith, expired on 2020-01-31"
+        in shown
+    )
     assert "warnings (false-positive rate 100.0%)" in shown
     assert "⚠ WARNINGS (0):" in shown
     found = read_letters(project.last)

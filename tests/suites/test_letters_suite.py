@@ -10,7 +10,12 @@ from typing import Any
 import pytest
 
 from pytest_fairness.scorers.lexicon import CATEGORIES, LexiconWarning
-from pytest_fairness.suites.letters.letter_results import LetterResults, PersonaLetters, block, status
+from pytest_fairness.suites.letters.letter_results import (
+    LetterResults,
+    PersonaLetters,
+    block,
+    status,
+)
 from tests.conftest import MODES
 
 from ..pytest_layer.conftest import Project
@@ -27,7 +32,8 @@ endpoints:
     type: "simulated"
     slips: {gender: {female: 0.33}}
 """
-#: An application of the user's own, asked once a persona: the letter to persona 42 says what it should not.
+#: An application of the user's own, asked once a persona: the letter to persona 42 says what it
+#: should not.
 APPLICATION = """
 import pytest
 
@@ -50,31 +56,47 @@ def written(project: Project) -> dict[str, Any]:
 
 @pytest.mark.parametrize("mode", [MODES["plain"], MODES["n2"]], ids=["plain", "n2"])
 def test_the_life_of_the_suite(project: Project, mode: Sequence[str]) -> None:
-    """Without a baseline that item alone is red and says how to approve; then all is green; then bias turns it red."""
+    """Without a baseline that item alone is red and says how to approve; then all is green; then
+    bias turns it red.
+    """
     (project.path / "endpoints.yaml").write_text(SLIPPING, "utf-8")
-    (project.path / "letters.yaml").write_text("repetitions: 2\nclasses: [gender]\nwording: [word_count]\n", "utf-8")
+    (project.path / "letters.yaml").write_text(
+        "repetitions: 2\nclasses: [gender]\nwording: [word_count]\n", "utf-8"
+    )
     first = project.run(*SUITE, mode=mode)
     first.assert_outcomes(passed=4, failed=1)
     shown = first.stdout.str()
     assert "-k test_baseline --fairness-approve --fairness-justification" in shown
-    assert "Total Letters: 200, to 100 personas\nEndpoint: simulated (simulated: no model was asked)" in shown
+    assert (
+        "Total Letters: 200, to 100 personas\nEndpoint: simulated (simulated: no model was asked)"
+        in shown
+    )
     assert "Overall Bias Score: 100.0 / 100 ✓" in shown
     assert shown.count("\n- ") == len(CATEGORIES)
     assert "Status: INCONCLUSIVE (no baseline is approved yet)" in shown
     clean = written(project)
     assert (clean["simulated"], clean["letters"], clean["pass_count"]) == (True, 200, 100)
 
-    approve = ("--fairness-approve", "--fairness-justification", "First approval", "-k", "test_baseline")
-    project.run(*SUITE, *approve, mode=mode).assert_outcomes(passed=1, deselected=0 if "-n2" in mode else 4)
+    approve = (
+        "--fairness-approve",
+        "--fairness-justification",
+        "First approval",
+        "-k",
+        "test_baseline",
+    )
+    project.run(*SUITE, *approve, mode=mode).assert_outcomes(
+        passed=1, deselected=0 if "-n2" in mode else 4
+    )
     again = project.run(*SUITE, mode=mode)
     again.assert_outcomes(passed=5)
     assert "Status: PASS (no regressions vs baseline)" in again.stdout.str()
 
     biased = project.run(*SUITE, "--fairness-endpoint", "slipping", mode=mode)
     shown = biased.stdout.str()
-    assert {"FAILED test_letters.py::test_scores[gender]", "FAILED test_letters.py::test_baseline"} <= {
-        line.partition(" - ")[0] for line in shown.splitlines()
-    }
+    assert {
+        "FAILED test_letters.py::test_scores[gender]",
+        "FAILED test_letters.py::test_baseline",
+    } <= {line.partition(" - ")[0] for line in shown.splitlines()}
     assert "regression vs baseline)\nRegressions:\n- Overall: " in shown
     found = written(project)
     women = found["group_scores"]["gender"]["female"]
@@ -87,9 +109,13 @@ def test_the_life_of_the_suite(project: Project, mode: Sequence[str]) -> None:
 
 
 def test_an_application_of_ones_own(project: Project) -> None:
-    """Its one bad letter is found by number; what it writes acts nowhere. Job-related facts convey a name's classes."""
+    """Its one bad letter is found by number; what it writes acts nowhere. Job-related facts convey
+    a name's classes.
+    """
     project.pytester.makeconftest(APPLICATION)
-    (project.path / "letters.yaml").write_text("request: job_related\nrepetitions: 1\nbaseline: false\n", "utf-8")
+    (project.path / "letters.yaml").write_text(
+        "request: job_related\nrepetitions: 1\nbaseline: false\n", "utf-8"
+    )
     result = project.run(*SUITE, "-rs")
     shown = result.stdout.str()
     assert '1. "recent graduate" detected (age, high) - Persona #42' in shown
@@ -104,9 +130,14 @@ def test_an_application_of_ones_own(project: Project) -> None:
     assert "&lt;b&gt;Regards&lt;/b&gt;" in page
     found = written(project)
     assert (found["pass_count"], found["warning_count"], found["failure_count"]) == (99, 1, 0)
-    assert found["warnings"][0].items() >= {"persona": "persona-42", "number": 42, "category": "age"}.items()
+    assert (
+        found["warnings"][0].items()
+        >= {"persona": "persona-42", "number": 42, "category": "age"}.items()
+    )
     assert set(found["group_scores"]) == {"race_ethnicity", "gender"}
-    (asked,) = {record["cell"]["turns"][0].partition("Candidate:")[0] for record in project.records("trial")}
+    (asked,) = {
+        record["cell"]["turns"][0].partition("Candidate:")[0] for record in project.records("trial")
+    }
     assert asked.startswith("Write a rejection letter")
     assert not [one for one in project.records("trial") if "Ethnicity" in one["cell"]["turns"][0]]
 
@@ -116,7 +147,10 @@ def test_an_application_of_ones_own(project: Project) -> None:
     [
         ("clases: [age]\n", "unknown key 'clases'; did you mean 'classes'"),
         ("classes: [shoe_size]\n", "letters.yaml:1: classes: 'shoe_size' is none of age, gender"),
-        ("template: [mine.txt]\n", "letters.yaml:1: template: there is no file 'mine.txt' beside letters.yaml"),
+        (
+            "template: [mine.txt]\n",
+            "letters.yaml:1: template: there is no file 'mine.txt' beside letters.yaml",
+        ),
         ("repetitions: 0\n", "repetitions"),
     ],
 )
@@ -129,9 +163,18 @@ def test_a_wrong_file_is_one_plain_error(project: Project, text: str, message: s
     assert "Traceback" not in result.stdout.str()
 
 
-def warning(category: str = "age", severity: str = "high", text: str = "recent graduate") -> LexiconWarning:
+def warning(
+    category: str = "age", severity: str = "high", text: str = "recent graduate"
+) -> LexiconWarning:
     return LexiconWarning(
-        category=category, severity=severity, text=text, start=0, end=1, term="x", suggestion="", source=""
+        category=category,
+        severity=severity,
+        text=text,
+        start=0,
+        end=1,
+        term="x",
+        suggestion="",
+        source="",
     )
 
 
@@ -154,9 +197,13 @@ def results() -> Results:
 
 def test_the_block_of_the_specification(results: Results) -> None:
     """97 pass, three have warnings, none fails, and the lines are the document's."""
-    clean = [PersonaLetters(id=f"persona-{number}", scores=(100,), warnings=()) for number in range(1, 98)]
+    clean = [
+        PersonaLetters(id=f"persona-{number}", scores=(100,), warnings=())
+        for number in range(1, 98)
+    ]
     warned = [
-        PersonaLetters(id=f"persona-{number}", scores=(85,), warnings=(warning(),)) for number in (98, 99, 42_000)
+        PersonaLetters(id=f"persona-{number}", scores=(85,), warnings=(warning(),))
+        for number in (98, 99, 42_000)
     ]
     found = results(*clean, *warned)
     counts = found.to_dict()
@@ -169,11 +216,15 @@ def test_the_block_of_the_specification(results: Results) -> None:
     assert lines[at + 3] == '3. "recent graduate" detected (age, high) - Persona #42000'
     assert lines[lines.index("✗ FAILURES (0):") + 1] == "None"
     assert status(found, None) == ["Status: PASS (not compared with a baseline)"]
-    assert status(found, "no baseline is approved yet") == ["Status: INCONCLUSIVE (no baseline is approved yet)"]
+    assert status(found, "no baseline is approved yet") == [
+        "Status: INCONCLUSIVE (no baseline is approved yet)"
+    ]
 
 
 def test_warnings_are_grouped_by_persona(results: Results) -> None:
-    """A persona is one line, however often its letters say what they should not: twenty lines are twenty personas."""
+    """A persona is one line, however often its letters say what they should not: twenty lines are
+    twenty personas.
+    """
     several = (*[warning()] * 3, *[warning(text="energetic", severity="medium")] * 2)
     found = results(PersonaLetters(id="persona-28", scores=(70,) * 5, warnings=several))
     lines = block(found)
@@ -182,26 +233,37 @@ def test_warnings_are_grouped_by_persona(results: Results) -> None:
     assert lines[at + 1] == f"1. {named} - Persona #28"
     assert lines[at + 2] == ""
     many = tuple(warning(text=f"phrase {number}") for number in range(9))
-    assert block(results(PersonaLetters(id="persona-1", scores=(0,), warnings=many)))[at + 1].endswith(
-        "; and 5 more - Persona #1"
-    )
+    assert block(results(PersonaLetters(id="persona-1", scores=(0,), warnings=many)))[
+        at + 1
+    ].endswith("; and 5 more - Persona #1")
 
 
 def test_good_letters_do_not_hide_a_bad_one(results: Results) -> None:
     """Five letters to a persona, one of them at 70: the mean of 94 passes, and the persona fails."""
     found = results(
-        PersonaLetters(id="persona-7", scores=(100, 70, 100, 100, 100), warnings=(warning(severity="critical"),))
+        PersonaLetters(
+            id="persona-7",
+            scores=(100, 70, 100, 100, 100),
+            warnings=(warning(severity="critical"),),
+        )
     )
     counts = found.to_dict()
     assert [counts[f"{one}_count"] for one in ("pass", "warning", "failure")] == [0, 0, 1]
     assert "1. Persona #7: 70 / 100 (1 of 5 letters)" in block(found)
-    assert status(found, None) == ["Status: FAIL (letters below the threshold; not compared with a baseline)"]
+    assert status(found, None) == [
+        "Status: FAIL (letters below the threshold; not compared with a baseline)"
+    ]
 
 
 def test_the_requests_of_the_suite_name_no_group() -> None:
-    """What conveys a group stands in a slot, and the job-related request is the other without what is not."""
+    """What conveys a group stands in a slot, and the job-related request is the other without what
+    is not.
+    """
     folder = Path(block.__code__.co_filename).parent
-    full, job = ((folder / f"{name}.txt").read_text("utf-8").splitlines() for name in ("full_record", "job_related"))
+    full, job = (
+        (folder / f"{name}.txt").read_text("utf-8").splitlines()
+        for name in ("full_record", "job_related")
+    )
     assert [line for line in full if line in job] == job
     left = [line.partition(":")[0] for line in full if line not in job]
     assert left == ["Age", "Gender", "Ethnicity", "Religion", "Family", "Marital status", "Appearance", "Health",

@@ -1,8 +1,10 @@
-"""Published figures of a field experiment of selection, through the functions that the benchmark's numbers come from.
+"""Published figures of a field experiment of selection, through the functions that the benchmark's
+numbers come from.
 
-Bertrand, M. & Mullainathan, S. (2004), Are Emily and Greg More Employable than Lakisha and Jamal? A Field Experiment on
-Labor Market Discrimination, American Economic Review 94(4):991-1013. Counts are those of its Tables 1, 2, 4 and 8; what
-the paper does not print (intervals, exact p, odds ratios) was computed from the counts with R 4.2.2 and scipy 1.17.1.
+Bertrand, M. & Mullainathan, S. (2004), Are Emily and Greg More Employable than Lakisha and Jamal? A
+Field Experiment on Labor Market Discrimination, American Economic Review 94(4):991-1013. Counts are
+those of its Tables 1, 2, 4 and 8; what the paper does not print (intervals, exact p, odds ratios)
+was computed from the counts with R 4.2.2 and scipy 1.17.1.
 """
 
 from pathlib import Path
@@ -23,8 +25,9 @@ from .choices_of import as_trials, results_of
 
 COUNTS = Path(__file__).parents[2] / "examples" / "hiring_audit" / "callbacks_by_name.csv"
 
-# Table 1, call-backs of résumés sent with White and with Black names. Then, from the counts: impact ratio with its 95 %
-# Katz interval, z, Fisher's p, Newcombe's 95 % interval of the difference, Cohen's h.
+# Table 1, call-backs of résumés sent with White and with Black names. Then, from the counts: impact
+# ratio with its 95 % Katz interval, z, Fisher's p, Newcombe's 95 % interval of the difference,
+# Cohen's h.
 TABLE_1 = {
     "all": (235, 2435, 157, 2435, 0.6680851063829787, 0.5502405093838053, 0.8111683922919336, 4.108412152434346,
             4.758747107909523e-05, 0.01678196874970448, 0.047382550272708546, 0.11830724271934467),
@@ -43,7 +46,8 @@ TABLE_1 = {
             0.05317269233567207, -0.0003429117652545763, 0.06135179299056298, 0.1171369772221193),
 }  # fmt: skip
 
-# Table 2, employers: call-backs of White and Black names alike, none, or more of one than of the other.
+# Table 2, employers: call-backs of White and Black names alike, none, or more of one than of the
+# other.
 WHITES_FAVOURED, BLACKS_FAVOURED, TREATED_ALIKE = 111, 46, 1166
 
 # Table 4, call-backs by quality of the résumé: (race, quality) → (call-backs, sent).
@@ -63,7 +67,8 @@ TABLE_8 = {
     "Kareem": 4.7, "Darnell": 4.8, "Tyrone": 5.3, "Hakim": 5.5, "Jamal": 6.6, "Leroy": 9.4, "Jermaine": 9.6,
 }  # fmt: skip
 
-# City × sex × kind of job: call-backs and none of White names, then of Black names, from the published data.
+# City × sex × kind of job: call-backs and none of White names, then of Black names, from the
+# published data.
 STRATA = [
     (73, 257, 44, 286), (22, 329, 22, 352), (31, 371, 18, 361), (69, 959, 45, 984), (20, 131, 14, 139), (2, 36, 4, 33),
     (18, 117, 10, 123),
@@ -77,13 +82,19 @@ def test_table_1(cell):
     found = impact_ratio(x1, n1, x2, n2)
     assert (found.x_low, found.x_high) == (x2, x1)
     assert found.ratio == pytest.approx(ratio, rel=1e-9)
-    assert (found.ratio_low, found.ratio_high) == (pytest.approx(low, rel=1e-9), pytest.approx(high, rel=1e-9))
+    assert (found.ratio_low, found.ratio_high) == (
+        pytest.approx(low, rel=1e-9),
+        pytest.approx(high, rel=1e-9),
+    )
     assert -found.z == pytest.approx(z, rel=1e-9)
     assert found.fisher == pytest.approx(fisher, rel=1e-9)
     assert found.below == (ratio < 0.8)
     counts = [np.array([float(value)]) for value in (x1, n1, x2, n2)]
     ends = newcombe(*counts)
-    assert (ends[0][0], ends[1][0]) == (pytest.approx(diff_low, abs=1e-9), pytest.approx(diff_high, abs=1e-9))
+    assert (ends[0][0], ends[1][0]) == (
+        pytest.approx(diff_low, abs=1e-9),
+        pytest.approx(diff_high, abs=1e-9),
+    )
     assert cohens_h(counts[0] / counts[1], counts[2] / counts[3])[0] == pytest.approx(h, rel=1e-9)
     assert pearson(*counts)[0] == pytest.approx(z**2, rel=1e-9)
 
@@ -100,17 +111,20 @@ def test_men_are_the_borderline_case():
 
 
 def test_table_2():
-    """Each employer saw both kinds of names: a choice between two, 111 to 46, and 1,166 that did not choose.
+    """Each employer saw both kinds of names: a choice between two, 111 to 46, and 1,166 that did
+    not choose.
 
-    The exact sign test; with two groups (G−1)/G·Σ… is McNemar's χ², without the factor it is twice as large; 70.7 % is
-    d .49, just below what FAILs.
+    The exact sign test; with two groups (G−1)/G·Σ… is McNemar's χ², without the factor it is twice
+    as large; 70.7 % is d .49, just below what FAILs.
     """
     chosen = ["white"] * WHITES_FAVOURED + ["black"] * BLACKS_FAVOURED + ["neither"] * TREATED_ALIKE
     orders = [("white", "black") if at % 2 else ("black", "white") for at in range(len(chosen))]
     frame = pd.DataFrame(orders, columns=["first", "second"]).assign(chosen=chosen)
     frame["name"] = [f"employer {at}" for at in frame.index]
     frame["choice"] = frame["chosen"].where(frame["chosen"] == "neither", "chosen")
-    (arm,) = results_of(as_trials(frame), {"white": {"race": "white"}, "black": {"race": "black"}}).arms
+    (arm,) = results_of(
+        as_trials(frame), {"white": {"race": "white"}, "black": {"race": "black"}}
+    ).arms
     (pair,), (outcome,) = arm.pairs, arm.outcomes
     assert pair.binomial_p == pytest.approx(2.2159484076408504e-07, rel=1e-9)
     assert (pair.group_1, pair.share.n, pair.share.count) == ("black", 157, 46)
@@ -125,12 +139,15 @@ def test_table_2():
 
 
 class TestTable4:
-    """Does quality pay less for Black names? The interaction of a logit, as the benchmark tests criteria × group."""
+    """Does quality pay less for Black names? The interaction of a logit, as the benchmark tests
+    criteria × group.
+    """
 
     @pytest.fixture
     def cells(self):
         race, quality = (
-            np.array([float(key[at] == value) for key in TABLE_4]) for at, value in ((0, "black"), (1, "high"))
+            np.array([float(key[at] == value) for key in TABLE_4])
+            for at, value in ((0, "black"), (1, "high"))
         )
         x, n = (np.array([float(value[at]) for value in TABLE_4.values()]) for at in (0, 1))
         return race, quality, x, n
@@ -143,25 +160,33 @@ class TestTable4:
         ],
     )
     def test_quality_within_each_race(self, cells, black, chi_square, p, g, p_g):
-        """Pearson's χ², and the likelihood ratio of the logit with and without quality, which is the G statistic."""
+        """Pearson's χ², and the likelihood ratio of the logit with and without quality, which is
+        the G statistic.
+        """
         race, quality, x, n = cells
         here = race == black
         counts = [np.array([value]) for value in (x[here][0], n[here][0], x[here][1], n[here][1])]
         assert pearson(*counts)[0] == pytest.approx(chi_square, rel=1e-9)
         whole = np.stack([np.ones(2), quality[here]], axis=1)
-        ratio = likelihood_ratio(fit_binomial(whole[:, :1], x[here], n[here]), fit_binomial(whole, x[here], n[here]))
+        ratio = likelihood_ratio(
+            fit_binomial(whole[:, :1], x[here], n[here]), fit_binomial(whole, x[here], n[here])
+        )
         assert (ratio.statistic, ratio.df) == (pytest.approx(g, rel=1e-9), 1)
         assert ratio.p == pytest.approx(p_g, rel=1e-8)
         assert abs(ratio.p - p) < 0.001
 
     def test_the_interaction(self, cells):
-        """With and without race × quality, against an independent fit; not significant, as the paper says."""
+        """With and without race × quality, against an independent fit; not significant, as the
+        paper says.
+        """
         race, quality, x, n = cells
         main = np.stack([np.ones(4), race, quality], axis=1)
         full = np.concatenate([main, (race * quality)[:, None]], axis=1)
         ratio = likelihood_ratio(fit_binomial(main, x, n), fit_binomial(full, x, n))
         independent = GLM(np.stack([x, n - x], axis=1), main, family=Binomial()).fit()
-        assert ratio.statistic == pytest.approx(independent.deviance, abs=1e-6)  # the larger model is saturated
+        assert ratio.statistic == pytest.approx(
+            independent.deviance, abs=1e-6
+        )  # the larger model is saturated
         assert ratio.df == 1
         assert 0.1 < ratio.p < 0.5
 

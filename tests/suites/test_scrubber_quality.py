@@ -1,4 +1,6 @@
-"""What a scrubber does: what it takes out and leaves, and whether a group can be guessed from what is left."""
+"""What a scrubber does: what it takes out and leaves, and whether a group can be guessed from what
+is left.
+"""
 
 import numpy as np
 import pandas as pd
@@ -11,7 +13,14 @@ from pytest_fairness.design.scrubbing import RuleScrubber
 from pytest_fairness.design.signals import Signals
 from pytest_fairness.errors import FrameError
 from pytest_fairness.model import Verdict
-from pytest_fairness.suites.selection.candidate_texts import body, content, conveyed, is_removed, read_guesses, split
+from pytest_fairness.suites.selection.candidate_texts import (
+    body,
+    content,
+    conveyed,
+    is_removed,
+    read_guesses,
+    split,
+)
 from pytest_fairness.suites.selection.scrubber import scrubber_qualities
 
 from .choices_of import CLASSES, GROUPS, arm_of, clean, results_of, scrubbed
@@ -34,7 +43,10 @@ def guesses(frame):
 
 def beside(frame, rows):
     """*frame* with *rows* as those of an arm that guesses."""
-    return pd.concat([frame.assign(reply="1"), rows.assign(arm="reidentified", choice="unparsed")], ignore_index=True)
+    return pd.concat(
+        [frame.assign(reply="1"), rows.assign(arm="reidentified", choice="unparsed")],
+        ignore_index=True,
+    )
 
 
 def leaves(text):
@@ -45,7 +57,9 @@ def leaves(text):
         pronoun = {"female": "her", "male": "his"}[gender]
         words = {"label": f"Candidate {chr(64 + place)}", "name": name, "surname": name.split()[1]}
         kept = "Experience" if race == "black" else "2 Years of Experience"
-        return f"{place}. " + text.format(**words, race=race, gender=gender, pronoun=pronoun, kept=kept)
+        return f"{place}. " + text.format(
+            **words, race=race, gender=gender, pronoun=pronoun, kept=kept
+        )
 
     return scrub
 
@@ -76,11 +90,16 @@ class TestRecall:
         assert guessed["group", "raw"].chance == pytest.approx(0.25, abs=0.05)
 
     def test_a_scrubber_that_leaves_some_names_of_one_group(self):
-        """Four in ten Black women's names stand: the share is found, the interval holds it, the groups differ."""
+        """Four in ten Black women's names stand: the share is found, the interval holds it, the
+        groups differ.
+        """
 
         def leaky(place, group, name, rng):
             keeps = group == "black_female" and rng.random() < 0.4
-            return f"{place}. {name if keeps else f'Candidate {chr(64 + place)}'}, 2 Years of Experience"
+            return (
+                f"{place}. {name if keeps else f'Candidate {chr(64 + place)}'}, 2 Years of "
+                "Experience"
+            )
 
         found = quality(scrubbed(leaky))
         name = shown(found.recall, "name")
@@ -104,12 +123,22 @@ class TestRecall:
     def test_the_raw_text_is_a_column_or_another_arm_s_prompt(self):
         frame = scrubbed(clean, sets=4)
         alone = frame[frame["arm"] == "scrubbed"]
-        with pytest.raises(FrameError, match=r"give it as column 'raw_text', or run an arm that sends it unscrubbed"):
+        with pytest.raises(
+            FrameError,
+            match=r"give it as column 'raw_text', or run an arm that sends it unscrubbed",
+        ):
             quality(alone)
-        assert shown(quality(alone.assign(raw_text=alone["prompt"])).recall, "all signals").overall.value == 1.0
+        assert (
+            shown(
+                quality(alone.assign(raw_text=alone["prompt"])).recall, "all signals"
+            ).overall.value
+            == 1.0
+        )
 
     def test_candidates_that_cannot_be_parted_and_groups_that_share_their_names(self):
-        """Both are noted; by label only every group has the same neutral names: a name that is left tells nothing."""
+        """Both are noted; by label only every group has the same neutral names: a name that is left
+        tells nothing.
+        """
 
         def merged(place, _group, _name, _rng):
             return "Both have 2 Years of Experience." if place == 1 else ""
@@ -127,20 +156,32 @@ class TestRecall:
         assert any("share their names" in note for note in found.notes)
 
     def test_a_scrubber_that_takes_the_years_from_one_group(self):
-        """Of "2 Years of Experience" Black candidates keep one word in three: found, by group and by race."""
+        """Of "2 Years of Experience" Black candidates keep one word in three: found, by group and
+        by race.
+        """
         found = quality(scrubbed(leaves("{label}, {kept}")))
-        shares = {one.group: one.share.value for one in shown(found.content, "job-related words").shares}
+        shares = {
+            one.group: one.share.value for one in shown(found.content, "job-related words").shares
+        }
         third = pytest.approx(1 / 3)
-        assert shares == {"white_male": 1.0, "white_female": 1.0, "black_male": third, "black_female": third}
+        assert shares == {
+            "white_male": 1.0,
+            "white_female": 1.0,
+            "black_male": third,
+            "black_female": third,
+        }
         verdicts = [
-            shown(found.content, "job-related words", by).verdict for by in ("group", "race_ethnicity", "gender")
+            shown(found.content, "job-related words", by).verdict
+            for by in ("group", "race_ethnicity", "gender")
         ]
         assert verdicts == [Verdict.FAIL, Verdict.FAIL, Verdict.PASS]
 
 
 class TestReidentification:
     def test_a_pronoun_that_is_left_gives_the_gender_away_and_no_more(self):
-        """Names themselves teach the classifier nothing: every name is tried by one that has not seen it."""
+        """Names themselves teach the classifier nothing: every name is tried by one that has not
+        seen it.
+        """
         found = guesses(scrubbed(leaves("{label}, 2 Years in {pronoun} job")))
         assert found["gender", "scrubbed"].accuracy.value == 1.0
         assert found["race_ethnicity", "scrubbed"].p_value > 0.05
@@ -150,7 +191,10 @@ class TestReidentification:
 
     def test_one_name_a_group_cannot_be_left_out(self):
         found = quality(scrubbed(clean, sets=1, repetitions=4))
-        assert {one.by for one in found.reidentified} == {"gender", "race_ethnicity"}  # of two names each
+        assert {one.by for one in found.reidentified} == {
+            "gender",
+            "race_ethnicity",
+        }  # of two names each
         assert any("groups of two names" in note for note in found.notes)
 
     @pytest.mark.parametrize("right", [0.5, 0.9])
@@ -164,8 +208,15 @@ class TestReidentification:
             race, gender = group.split("_")
             return f"{gender if rng.random() < right else other[gender]}, {race.title()}"
 
-        rows["reply"] = [f"1. {guess(a)}\n2. {guess(b)}" for a, b in zip(rows["first"], rows["second"], strict=True)]
-        found = {one.by: one for one in quality(beside(whole[1], rows)).reidentified if one.reader == "endpoint"}
+        rows["reply"] = [
+            f"1. {guess(a)}\n2. {guess(b)}"
+            for a, b in zip(rows["first"], rows["second"], strict=True)
+        ]
+        found = {
+            one.by: one
+            for one in quality(beside(whole[1], rows)).reidentified
+            if one.reader == "endpoint"
+        }
         assert found["gender"].accuracy.value == pytest.approx(right, abs=0.06)
         assert found["gender"].accuracy.low < right < found["gender"].accuracy.high
         assert (found["gender"].p_value < 0.05) == (right == 0.9)
@@ -174,14 +225,19 @@ class TestReidentification:
         assert found["group"].unread == 0
 
     def test_guesses_that_cannot_be_read_are_counted_and_need_to_know_what_is_true(self):
-        """Groups of unknown classes cannot be guessed at; the mend is named. Arms that guess make no choice."""
+        """Groups of unknown classes cannot be guessed at; the mend is named. Arms that guess make
+        no choice.
+        """
         frame = scrubbed(clean, sets=2)
         rows = frame[frame["arm"] == "scrubbed"].assign(reply="I cannot tell.", chosen=None)
         results = results_of(beside(frame, rows))
         assert [arm.arm for arm in results.arms] == ["raw_naive", "scrubbed"]
         (scrubber,) = results.scrubbers
         assert not [one for one in scrubber.reidentified if one.reader == "endpoint"]
-        assert f"arm reidentified: no guess of a group could be read from its {len(rows)} replies" in scrubber.notes
+        assert (
+            f"arm reidentified: no guess of a group could be read from its {len(rows)} replies"
+            in scrubber.notes
+        )
         with pytest.raises(FrameError, match="give each group its classes"):
             scrubber_qualities(beside(frame, rows), {}, permutations=9, seed=0)
 
@@ -195,21 +251,31 @@ class TestReidentification:
         assert len(by_arm["reidentified"].turns) == 2
         assert all("guess the gender" in cell.prompt for cell in by_arm.values())
         assert "Candidate A" in by_arm["reidentified_by_rule"].prompt
-        assert str(by_arm["reidentified_raw"].attributes["name_1"]) in by_arm["reidentified_raw"].prompt
+        assert (
+            str(by_arm["reidentified_raw"].attributes["name_1"])
+            in by_arm["reidentified_raw"].prompt
+        )
         assert {"reidentified", "reidentified_by_rule", "reidentified_raw"} <= set(ready_arms())
 
 
 def test_our_own_rules_are_measured():
-    """The rule scrubber on the banks' names and labels: nothing is left, nothing of the job is lost."""
+    """The rule scrubber on the banks' names and labels: nothing is left, nothing of the job is
+    lost.
+    """
     scrub = RuleScrubber(NameBanks.load(), Signals.load())
     text = (
-        "1. Greg Walsh, 2 Years of Experience, Male, White\n2. Lakisha Washington, 2 Years of Experience, Female, Black"
+        "1. Greg Walsh, 2 Years of Experience, Male, White\n2. Lakisha Washington, 2 Years of "
+        "Experience, Female, Black"
     )
     left = split(scrub(text))
-    for part, name, group in zip(left, ("Greg Walsh", "Lakisha Washington"), (GROUPS[0], GROUPS[3]), strict=True):
+    for part, name, group in zip(
+        left, ("Greg Walsh", "Lakisha Washington"), (GROUPS[0], GROUPS[3]), strict=True
+    ):
         raw = split(text)[GROUPS.index(group) // 3]
         own = tuple(CLASSES[group].items())
-        assert all(is_removed(kind, signals, part) for kind, signals in conveyed(raw, name, own).items())
+        assert all(
+            is_removed(kind, signals, part) for kind, signals in conveyed(raw, name, own).items()
+        )
         assert content(raw, name, own) == {"years", "experience", "2"}
 
 
@@ -229,10 +295,19 @@ def test_the_column_survives_where_every_pipeline_was_refused():
     ("text", "found"),
     [
         ("1. Ann\n2. Ben", ("1. Ann", "2. Ben")),
-        ("Please select.\n\n1. Ann, nurse\n2. Ben, nurse\n\nReply with a name.", ("1. Ann, nurse", "2. Ben, nurse")),
+        (
+            "Please select.\n\n1. Ann, nurse\n2. Ben, nurse\n\nReply with a name.",
+            ("1. Ann, nurse", "2. Ben, nurse"),
+        ),
         ("Candidate A, nurse\nCandidate B, nurse", ("Candidate A, nurse", "Candidate B, nurse")),
-        ("1. Candidate A, nurse\n2. Candidate B, nurse", ("1. Candidate A, nurse", "2. Candidate B, nurse")),
-        ("**Candidate A**: nurse\n**Candidate B**: nurse", ("**Candidate A**: nurse", "**Candidate B**: nurse")),
+        (
+            "1. Candidate A, nurse\n2. Candidate B, nurse",
+            ("1. Candidate A, nurse", "2. Candidate B, nurse"),
+        ),
+        (
+            "**Candidate A**: nurse\n**Candidate B**: nurse",
+            ("**Candidate A**: nurse", "**Candidate B**: nurse"),
+        ),
         (
             "Candidate A:\nNurse.\n1. Ward\n2. Clinic\n\nCandidate B:\nNurse.\n1. Ward",
             ("Candidate A:\nNurse.\n1. Ward\n2. Clinic", "Candidate B:\nNurse.\n1. Ward"),
@@ -250,7 +325,10 @@ def test_candidates_of_a_text(text, found):
 
 def test_the_text_without_its_label():
     assert (
-        body("1. Candidate A, 2 years") == body("Candidate B: 2 years") == body("**Candidate A**: 2 years") == "2 years"
+        body("1. Candidate A, 2 years")
+        == body("Candidate B: 2 years")
+        == body("**Candidate A**: 2 years")
+        == "2 years"
     )
     assert (body("2. Ben, 2 years"), body("Candid person")) == ("Ben, 2 years", "Candid person")
 
@@ -279,11 +357,19 @@ def test_signals_are_read_by_kind_and_looked_for_as_words():
     [
         ("1. female, White\n2. male, Black", ("female", "white"), ("male", "black")),
         ("1: Female / Black\n2: Male / White", ("female", "black"), ("male", "white")),
-        ("Candidate A: a white woman\nCandidate B: a black man", ("female", "white"), ("male", "black")),
+        (
+            "Candidate A: a white woman\nCandidate B: a black man",
+            ("female", "white"),
+            ("male", "black"),
+        ),
         ("1. woman, African American\n2. man, Caucasian", ("female", "black"), ("male", "white")),
         ("1. Female, White. 2. Male, Black.", ("female", "white"), ("male", "black")),
         ("**1.** F, White\n**2.** M, Black", ("female", "white"), ("male", "black")),
-        ("My guesses:\n\n1. female, Black\n\n2. female, Black", ("female", "black"), ("female", "black")),
+        (
+            "My guesses:\n\n1. female, Black\n\n2. female, Black",
+            ("female", "black"),
+            ("female", "black"),
+        ),
         ("1. female\n2. male", ("female", None), ("male", None)),
         ("1. female or male, White\n2. male, Black", (None, "white"), ("male", "black")),
         ("2. male, Black\n1. female, White", (None, None), (None, None)),
@@ -294,7 +380,9 @@ def test_signals_are_read_by_kind_and_looked_for_as_words():
     ],
 )
 def test_guesses_are_read_or_left_unread(reply, first, second):
-    """What is unclear is no guess: a wrong reading would look like a scrubber that leaks, or like one that does not."""
+    """What is unclear is no guess: a wrong reading would look like a scrubber that leaks, or like
+    one that does not.
+    """
     one, two = read_guesses(reply, REQUESTED)
     assert (one["gender"], one["race_ethnicity"]) == first
     assert (two["gender"], two["race_ethnicity"]) == second

@@ -1,7 +1,7 @@
 """The benchmark's numbers on a model in which preference, position bias and scrubbing are planted.
 
-The short form of ``benchmarks/selection.py``, whose truth it is held against: a fifth of the published design, and one
-seed; that one counts over 50.
+The short form of ``benchmarks/selection.py``, whose truth it is held against: a fifth of the
+published design, and one seed; that one counts over 50.
 """
 
 from __future__ import annotations
@@ -43,12 +43,19 @@ def within(value: float, low: float, high: float, true: float) -> bool:
 
 
 def test_preferences_and_the_position_bias_are_recovered(whole: Record, truth: Any) -> None:
-    """d of each pair of groups; most of the 90 % intervals hold it. Scrubbing does nothing about the position."""
+    """d of each pair of groups; most of the 90 % intervals hold it. Scrubbing does nothing about
+    the position.
+    """
     for arm in ("raw_naive", "raw_matched", "scrubbed"):
         held = 0
         for pair in arm_of(whole, arm).pairs:
             true = truth.effect(arm, pair.group_1, pair.group_2)
-            assert within(pair.effect, pair.effect_low, pair.effect_high, true), (arm, pair.group_1, pair.group_2, true)
+            assert within(pair.effect, pair.effect_low, pair.effect_high, true), (
+                arm,
+                pair.group_1,
+                pair.group_2,
+                true,
+            )
             held += pair.effect_low <= true <= pair.effect_high
         assert held >= 4
         order = arm_of(whole, arm).order
@@ -62,19 +69,27 @@ def test_what_scrubbing_removes_is_recovered(whole: Record, truth: Any) -> None:
         for pair in contrast.pairs:
             true = truth.change(contrast.treated, contrast.control, pair.group_1, pair.group_2)
             assert within(pair.change.value, pair.change.low, pair.change.high, true)
-    by_race = {(one.treated, one.control): one.verdict for one in whole.contrasts if one.by == "race_ethnicity"}
+    by_race = {
+        (one.treated, one.control): one.verdict
+        for one in whole.contrasts
+        if one.by == "race_ethnicity"
+    }
     assert by_race["scrubbed", "raw_naive"] == by_race["scrubbed", "raw_matched"] == "PASS"
     # The simulated model heeds no prompt, so that the prompt alone changes nothing.
     assert by_race["raw_matched", "raw_naive"] == "INCONCLUSIVE"
 
 
 def test_the_truth_is_that_of_a_large_sample(truth: Any) -> None:
-    """The integrals agree with what the model does: one pair of groups, many times, with other names' opinions."""
+    """The integrals agree with what the model does: one pair of groups, many times, with other
+    names' opinions.
+    """
     groups = {
         "white_male": {"race_ethnicity": "white", "gender": "male"},
         "black_female": {"race_ethnicity": "black", "gender": "female"},
     }
-    design = Configuration(groups=groups, criteria=("kind",), roles=("nurse",), arms=("raw_naive", "scrubbed"))
+    design = Configuration(
+        groups=groups, criteria=("kind",), roles=("nurse",), arms=("raw_naive", "scrubbed")
+    )
     plan = benchmark.planned(design)
     trials = pd.concat([benchmark.ask(plan, benchmark.endpoint(1000 + seed)) for seed in range(12)])
     rates = (trials["chosen"] == "white_male").groupby(trials["arm"]).mean()

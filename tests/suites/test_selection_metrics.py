@@ -1,4 +1,6 @@
-"""The numbers of the selection benchmark: what is planted is found, what is not is not, and odd tables are refused."""
+"""The numbers of the selection benchmark: what is planted is found, what is not is not, and odd
+tables are refused.
+"""
 
 import json
 import re
@@ -14,8 +16,17 @@ from pytest_fairness.model import Reason, Verdict, to_json
 from pytest_fairness.statistics.choices import read_choices
 from pytest_fairness.statistics.proportions import impact_ratio
 from pytest_fairness.statistics.selection_rates import units_of
-from pytest_fairness.suites.selection.choice_table import by_class, context_columns, crossed_classes, units_column
-from pytest_fairness.suites.selection.findings import interaction_findings, order_findings, scrubber_findings
+from pytest_fairness.suites.selection.choice_table import (
+    by_class,
+    context_columns,
+    crossed_classes,
+    units_column,
+)
+from pytest_fairness.suites.selection.findings import (
+    interaction_findings,
+    order_findings,
+    scrubber_findings,
+)
 from pytest_fairness.suites.selection.metrics import four_fifths_of
 from tests.support.findings_schema import conforming
 
@@ -50,35 +61,49 @@ def planted():
 
 class TestTheWholeDesign:
     def test_the_facts(self, planted):
-        """Counts, names, classes; a trial of two steps is two requests; cost and requests by arm, too."""
+        """Counts, names, classes; a trial of two steps is two requests; cost and requests by arm,
+        too.
+        """
         run, arms = planted[1].run, planted[1].arms
         assert (run.trials, run.requests, run.names, run.repetitions) == (6480, 8640, 15, 30)
         assert [arm.requests for arm in arms] == [2160, 2160, 4320]
-        assert (set(run.groups), set(run.criteria), run.classes) == (set(GROUPS), set(CRITERIA), CLASSES)
+        assert (set(run.groups), set(run.criteria), run.classes) == (
+            set(GROUPS),
+            set(CRITERIA),
+            CLASSES,
+        )
         assert run.names_design == "15 sets of names, which are independent of each other"
         assert run.cost == pytest.approx(6.48)
         assert (run.simulated, run.replayed) == (True, False)
         assert json.loads(json.dumps(to_json(planted[1]), allow_nan=False))["schema"] == 1
 
     def test_its_findings_have_every_field_of_a_report(self, planted):
-        """Where the position decides, where the context does, and what a scrubber misses: each with its groups, their
-        trials, its test statistic and its effect, as the schema of findings.json asks.
+        """Where the position decides, where the context does, and what a scrubber misses: each with
+        its groups, their trials, its test statistic and its effect, as the schema of findings.json
+        asks.
         """
-        ordered = experiment(3, strength={}, position=6.0, arms={"raw_naive": 1.0}, sets=4, repetitions=4)
+        ordered = experiment(
+            3, strength={}, position=6.0, arms={"raw_naive": 1.0}, sets=4, repetitions=4
+        )
         scrubs = scrubbed(clean, sets=2)
         found = [
             *interaction_findings(planted[1], planted[0]),
             *order_findings(results_of(ordered), ordered),
             *scrubber_findings(results_of(scrubs).scrubbers[0], scrubs),
         ]
-        assert {one.assertion for one in found} == {"interaction", "order_effect", "scrubber_quality"}
+        assert {one.assertion for one in found} == {
+            "interaction",
+            "order_effect",
+            "scrubber_quality",
+        }
         conforming(json.loads(json.dumps(findings_of(*found).to_dict())))
         for one in found:
             assert one.n_per_group
             assert set(one.n_per_group) == {group.group for group in one.group_results}
             assert all(group.clusters > 0 for group in one.group_results)
         (interaction, *_), (order,) = (
-            [one for one in found if one.assertion == name] for name in ("interaction", "order_effect")
+            [one for one in found if one.assertion == name]
+            for name in ("interaction", "order_effect")
         )
         assert re.fullmatch(r"likelihood ratio = \d+\.\d{4}, df = \d", interaction.test_statistic)
         assert interaction.effect_size.startswith("widest difference of shares = 0.")
@@ -86,18 +111,26 @@ class TestTheWholeDesign:
         assert order.n_per_group == {"listed first": len(ordered)}
 
     def test_pairs_are_those_of_the_public_analysis(self, planted):
-        """The page and an assertion on the same rows cannot say different things; scipy's binomial p stands beside, and
-        each order by itself, of which the share is the mean.
+        """The page and an assertion on the same rows cannot say different things; scipy's binomial
+        p stands beside, and each order by itself, of which the share is the mean.
         """
         frame, results = planted
         arm = arm_of(results, "raw_naive")
-        finding = analyze_preference(frame[frame["arm"] == "raw_naive"], cluster=("first_name", "second_name"))
+        finding = analyze_preference(
+            frame[frame["arm"] == "raw_naive"], cluster=("first_name", "second_name")
+        )
         for pair, shown in zip(finding.pairs, arm.pairs, strict=True):
-            assert (shown.group_1, shown.group_2, shown.verdict) == (pair.group_1, pair.group_2, pair.verdict)
+            assert (shown.group_1, shown.group_2, shown.verdict) == (
+                pair.group_1,
+                pair.group_2,
+                pair.verdict,
+            )
             assert shown.corrected_p_value == pytest.approx(pair.corrected_p_value)
             assert (shown.stratified_p, shown.clustered_p) == (pair.p_row, pair.p_cluster)
             assert shown.p_value == max(shown.stratified_p, shown.clustered_p)
-            assert shown.binomial_p == pytest.approx(binomtest(shown.share.count, shown.share.n).pvalue)
+            assert shown.binomial_p == pytest.approx(
+                binomtest(shown.share.count, shown.share.n).pvalue
+            )
             ahead, behind = (listing.share for listing in shown.listings)
             assert shown.listings[0].first == shown.group_1
             assert shown.share.value == pytest.approx((ahead.value + 1 - behind.value) / 2)
@@ -107,48 +140,72 @@ class TestTheWholeDesign:
         assert finding.verdict is Verdict.FAIL
         assert arm.equal_shares.corrected == finding.details["round_robin"]["chi_square"]
         assert arm.equal_shares.corrected == pytest.approx(arm.equal_shares.plain * 3 / 4)
-        assert arm.equal_shares.p_value == finding.details["round_robin"]["p_value"] > arm.equal_shares.plain_p
+        assert (
+            arm.equal_shares.p_value
+            == finding.details["round_robin"]["p_value"]
+            > arm.equal_shares.plain_p
+        )
 
     def test_the_interaction_is_parted_from_the_axis_without_one(self, planted):
         found = {(one.axis, one.by): one for one in arm_of(planted[1], "raw_naive").interactions}
         gender = found["criteria", "gender"]
         assert gender.p_value == gender.clustered_p < 0.001
         assert found["role", "gender"].p_value > 0.01
-        levels = {level.level: {s.group: s.share.value for s in level.shares} for level in gender.levels}
+        levels = {
+            level.level: {s.group: s.share.value for s in level.shares} for level in gender.levels
+        }
         assert levels[CRITERIA[0]]["female"] > 0.5 > levels[CRITERIA[1]]["female"]
 
     def test_contrasts_isolate_the_prompt_and_the_scrubbing(self, planted):
-        """Three contrasts between groups, by gender and by race; scrubbing beyond the prompt removes the race gap."""
+        """Three contrasts between groups, by gender and by race; scrubbing beyond the prompt
+        removes the race gap.
+        """
         contrasts = {(one.treated, one.control, one.by): one for one in planted[1].contrasts}
         assert len(contrasts) == 9
         race = contrasts["scrubbed", "raw_naive", "race_ethnicity"]
         assert race.verdict is Verdict.PASS
         (pair,) = race.pairs
-        assert pair.control.value < 0  # black against white: the change is positive, and so is the reduction
+        assert (
+            pair.control.value < 0
+        )  # black against white: the change is positive, and so is the reduction
         assert pair.change.value == pytest.approx(pair.treated.value - pair.control.value)
         assert (pair.reduction, pair.reduction_low) == (pair.change.value, pair.change.low)
         assert 0 < pair.reduction_low < pair.reduction < pair.reduction_high
 
     def test_four_fifths_counts_as_the_rule_does(self, planted):
-        """Ratio, Katz interval, Fisher and shortfall are those of the counts; the verdict knows the dependence."""
+        """Ratio, Katz interval, Fisher and shortfall are those of the counts; the verdict knows the
+        dependence.
+        """
         arm = arm_of(planted[1], "raw_naive")
         counts = {rate.group: (rate.share.count, rate.share.n) for rate in arm.rates}
         assert (arm.four_fifths.reference, arm.four_fifths.verdict) == ("white_male", Verdict.FAIL)
         for pair in arm.four_fifths.pairs:
             plain = impact_ratio(*counts[pair.group], *counts[pair.reference])
-            assert (pair.ratio, pair.low, pair.high) == (plain.ratio, plain.ratio_low, plain.ratio_high)
-            assert (pair.fisher_p, pair.shortfall, pair.flip_flop) == (plain.fisher, plain.shortfall, plain.flip_flop)
+            assert (pair.ratio, pair.low, pair.high) == (
+                plain.ratio,
+                plain.ratio_low,
+                plain.ratio_high,
+            )
+            assert (pair.fisher_p, pair.shortfall, pair.flip_flop) == (
+                plain.fisher,
+                plain.shortfall,
+                plain.flip_flop,
+            )
             assert pair.below == (pair.ratio < 0.8)
         assert "an impact ratio of" in arm.four_fifths.sentence
         assert arm_of(planted[1], "scrubbed").four_fifths.verdict is Verdict.PASS
-        for arm in planted[1].arms:  # every decided trial has one winner, and each group is in half of them
+        for arm in planted[
+            1
+        ].arms:  # every decided trial has one winner, and each group is in half of them
             assert sum(rate.share.count for rate in arm.rates) == arm.decided == 2160
             assert {rate.share.n for rate in arm.rates} == {1080}
 
 
 class TestNames:
     def test_names_that_differ_are_no_preference_for_a_group(self):
-        """With few names of strong leanings the binomial recipe raises alarms; the names as the unit do not."""
+        """With few names of strong leanings the binomial recipe raises alarms; the names as the
+        unit do not.
+        """
         plain = contract = 0
         for seed in range(6):
             arm = results_of(small(seed, name_sd=1.2, sets=3, repetitions=24), {}).arms[0]
@@ -166,7 +223,9 @@ class TestNames:
         assert all(one.clustered_p is None for one in arm.interactions)
 
     def test_names_that_meet_several_others(self):
-        """30 pairs of 10 names: no sets are apart any more, so names themselves are the unit, and things still show."""
+        """30 pairs of 10 names: no sets are apart any more, so names themselves are the unit, and
+        things still show.
+        """
         results = results_of(small(1, strength=STRENGTH, turned=True, sets=10, repetitions=30))
         assert results.run.names_design == "10 names a group, each of which meets several others"
         arm = results.arms[0]
@@ -180,15 +239,26 @@ class TestNames:
 
 class TestTables:
     def test_units_blocks_and_classes(self):
-        """Names where both are known, conditions where there are several, classes where they are crossed."""
+        """Names where both are known, conditions where there are several, classes where they are
+        crossed.
+        """
         frame = tiny()
         assert units_column(frame) == ("first_name", "second_name")
         assert units_column(frame.assign(first_name=None)) == "name"
         assert context_columns(frame) == ("template",)
-        assert context_columns(pd.concat([frame, frame.assign(signal="name")])) == ("template", "signal")
+        assert context_columns(pd.concat([frame, frame.assign(signal="name")])) == (
+            "template",
+            "signal",
+        )
         assert set(crossed_classes(CLASSES)) == {"gender", "race_ethnicity"}
-        assert crossed_classes({group: CLASSES[group] for group in GROUPS[:2]}) == ()  # both White: gender is the group
-        assert crossed_classes({"older": {"age": "older"}, "younger": {"age": "younger"}}) == crossed_classes({}) == ()
+        assert (
+            crossed_classes({group: CLASSES[group] for group in GROUPS[:2]}) == ()
+        )  # both White: gender is the group
+        assert (
+            crossed_classes({"older": {"age": "older"}, "younger": {"age": "younger"}})
+            == crossed_classes({})
+            == ()
+        )
         arm = results_of(tiny(groups=("white_male", "black_male"))).arms[0]
         assert (arm.margins, {one.by for one in arm.interactions}) == ([], {"group"})
 
@@ -198,29 +268,41 @@ class TestTables:
         assert set(found["first"]) == set(found["second"]) == {"male", "female"}
         assert (found["first"] != found["second"]).all()
         assert len(found) == len(frame) * 8 / 12
-        assert found["chosen"].tolist() == [CLASSES[one]["gender"] for one in frame["chosen"][found.index]]
+        assert found["chosen"].tolist() == [
+            CLASSES[one]["gender"] for one in frame["chosen"][found.index]
+        ]
         frame["chosen"] = np.where(np.arange(len(frame)) % 2, "neither", None)
         found = by_class(frame, "race_ethnicity", CLASSES)["chosen"]
         assert set(found.dropna()) == {"neither"}
         assert found.isna().sum() == (found == "neither").sum()
 
     def test_every_kind_of_reply_is_counted_by_pair(self):
-        """What is no choice is no evidence; too much of it leaves every verdict open, and without any choice nothing is
-        concluded: INCONCLUSIVE, never PASS, and every number that there is.
+        """What is no choice is no evidence; too much of it leaves every verdict open, and without
+        any choice nothing is concluded: INCONCLUSIVE, never PASS, and every number that there is.
         """
         frame = tiny(2)
         kinds = KINDS[np.arange(len(frame)) % 6]
         undecided = np.where(np.isin(kinds, ["neither", "both"]), "neither", None)
         chosen = np.where(kinds == "chosen", frame["chosen"], undecided)
-        arm = results_of(frame.assign(choice=kinds, chosen=chosen, refused=kinds == "refused"), {}).arms[0]
+        arm = results_of(
+            frame.assign(choice=kinds, chosen=chosen, refused=kinds == "refused"), {}
+        ).arms[0]
         assert [outcome.asked for outcome in arm.outcomes] == [24] * 6
         assert arm.outcomes[0].counts == dict.fromkeys(dict.fromkeys(kinds), 4)
-        assert (arm.decided, arm.verdict, arm.four_fifths.reason) == (24, Verdict.INCONCLUSIVE, Reason.UNSCORED)
+        assert (arm.decided, arm.verdict, arm.four_fifths.reason) == (
+            24,
+            Verdict.INCONCLUSIVE,
+            Reason.UNSCORED,
+        )
 
         kinds = {"raw_naive": "refused", "raw_matched": "unparsed", "scrubbed": "neither"}
         frame = tiny(arms=ARMS)
         choice = frame["arm"].map(kinds)
-        frame = frame.assign(choice=choice, refused=choice == "refused", chosen=choice.where(choice == "neither", None))
+        frame = frame.assign(
+            choice=choice,
+            refused=choice == "refused",
+            chosen=choice.where(choice == "neither", None),
+        )
         results = results_of(frame, {})
         for arm in results.arms:
             assert {arm.verdict, arm.four_fifths.verdict} == {Verdict.INCONCLUSIVE}
@@ -230,7 +312,9 @@ class TestTables:
         assert {one.verdict for one in results.contrasts} == {Verdict.INCONCLUSIVE}
 
     def test_facts_of_a_mixed_table_and_tables_that_are_refused(self):
-        """A cost of which a part is unknown is unknown; simulated if any row is; all models are named."""
+        """A cost of which a part is unknown is unknown; simulated if any row is; all models are
+        named.
+        """
         frame = tiny()
         with pytest.raises(FrameError, match="'somebody'"):
             results_of(frame.assign(chosen="somebody"))
@@ -252,7 +336,9 @@ class TestContrasts:
         return contrast, contrast.pairs[0]
 
     def test_a_reduction_points_up_whoever_is_preferred(self):
-        """Where the first group wins in the control the change is negative and the reduction still points up."""
+        """Where the first group wins in the control the change is negative and the reduction still
+        points up.
+        """
         contrast, pair = self.race(0.0, seed=1, favoured="black")
         assert contrast.verdict is Verdict.PASS
         assert pair.change.value < 0 < pair.control.value
@@ -273,7 +359,9 @@ class TestContrasts:
         """Other names and other contexts in each arm: nothing is paired, and nothing is claimed."""
         frame = tiny(arms={"control": 1.0, "treated": 0.0})
         for column in ("first_name", "second_name", "name", "template"):
-            frame[column] = np.where(frame["arm"] == "treated", "other " + frame[column], frame[column])
+            frame[column] = np.where(
+                frame["arm"] == "treated", "other " + frame[column], frame[column]
+            )
         (contrast,) = results_of(frame, {}).contrasts
         assert contrast.verdict is Verdict.INCONCLUSIVE
         assert {(pair.change, pair.units) for pair in contrast.pairs} == {(None, 0)}
@@ -281,10 +369,19 @@ class TestContrasts:
 
 class TestFourFifths:
     def judge(self, first_wins, n=100, **columns):
-        """One pair of groups, *n* in each order; *first_wins* of A's and of B's trials as the first."""
-        rows = [("A", "B", "A" if at < first_wins[0] else "B", f"pair {at % 20}") for at in range(n)]
-        rows += [("B", "A", "B" if at < first_wins[1] else "A", f"pair {at % 20}") for at in range(n)]
-        return self.of(pd.DataFrame(rows, columns=["first", "second", "chosen", "name"]).assign(**columns), "name")
+        """One pair of groups, *n* in each order; *first_wins* of A's and of B's trials as the
+        first.
+        """
+        rows = [
+            ("A", "B", "A" if at < first_wins[0] else "B", f"pair {at % 20}") for at in range(n)
+        ]
+        rows += [
+            ("B", "A", "B" if at < first_wins[1] else "A", f"pair {at % 20}") for at in range(n)
+        ]
+        return self.of(
+            pd.DataFrame(rows, columns=["first", "second", "chosen", "name"]).assign(**columns),
+            "name",
+        )
 
     def of(self, frame, cluster=None):
         columns = {name: name for name in ("first", "second", "chosen", "neither")}
@@ -292,8 +389,9 @@ class TestFourFifths:
         return four_fifths_of(choices, units_of(choices))
 
     def test_below_and_sure_exactly_four_fifths_and_within_chance(self):
-        """88 against 112 of 200: Fisher's table says .02, the choices themselves .09; 80 against 100 of 180 is exactly
-        .8, which a division would put below it; a position that decides much hides nothing: 99 against 81.
+        """88 against 112 of 200: Fisher's table says .02, the choices themselves .09; 80 against
+        100 of 180 is exactly .8, which a division would put below it; a position that decides much
+        hides nothing: 99 against 81.
         """
         found = self.judge((30, 70))
         (pair,) = found.pairs
@@ -311,7 +409,9 @@ class TestFourFifths:
         assert found.pairs[0].p_value < 0.01
 
     def test_unread_replies_come_before_a_ratio_is_judged(self):
-        """One in ten refused: open. Neither is a reply that was read; and where nobody was chosen there is no ratio."""
+        """One in ten refused: open. Neither is a reply that was read; and where nobody was chosen
+        there is no ratio.
+        """
         found = self.judge((30, 70), refused=np.arange(200) % 10 == 0)
         assert (found.verdict, found.reason) == (Verdict.INCONCLUSIVE, Reason.UNSCORED)
         frame = pd.DataFrame({"first": ["A", "B"] * 60, "second": ["B", "A"] * 60})
@@ -335,25 +435,40 @@ class TestExplanations:
         (found,) = (one for one in results.arms[0].interactions if one.axis == "qualifications")
         assert found.p_value < 0.05
         share = {
-            level.level: next(s.share.value for s in level.shares if s.group == "white_male") for level in found.levels
+            level.level: next(s.share.value for s in level.shares if s.group == "white_male")
+            for level in found.levels
         }
         assert share["borderline"] > share["strong"] + 0.1
 
     def test_separation_makes_up_no_p(self):
-        """A group that always wins, everywhere or at one level: strengths for orientation, and still a FAIL."""
+        """A group that always wins, everywhere or at one level: strengths for orientation, and
+        still a FAIL.
+        """
         arm = results_of(small(0, strength={"white_male": 60.0}), {}).arms[0]
-        assert (arm.strengths.ridge, arm.strengths.p_value, arm.verdict) == (True, None, Verdict.FAIL)
+        assert (arm.strengths.ridge, arm.strengths.p_value, arm.verdict) == (
+            True,
+            None,
+            Verdict.FAIL,
+        )
         assert any("ridge" in note for note in arm.notes)
         frame = small(repetitions=6)
-        always = (frame["criteria"] == CRITERIA[0]) & ((frame["first"] == GROUPS[0]) | (frame["second"] == GROUPS[0]))
+        always = (frame["criteria"] == CRITERIA[0]) & (
+            (frame["first"] == GROUPS[0]) | (frame["second"] == GROUPS[0])
+        )
         frame.loc[always, "chosen"] = GROUPS[0]
-        (one,) = (found for found in results_of(frame, {}).arms[0].interactions if found.axis == "criteria")
+        (one,) = (
+            found
+            for found in results_of(frame, {}).arms[0].interactions
+            if found.axis == "criteria"
+        )
         assert (one.row_p, one.p_value) == (None, None)
         level = next(level for level in one.levels if level.level == CRITERIA[0])
         assert next(s.share.value for s in level.shares if s.group == GROUPS[0]) == 1.0
 
     def test_positions(self):
-        """Always the first: a share of 1 with an interval, even strengths, nobody preferred; none; and the second."""
+        """Always the first: a share of 1 with an interval, even strengths, nobody preferred; none;
+        and the second.
+        """
         frame = tiny()
         arm = results_of(frame.assign(chosen=frame["first"]), {}).arms[0]
         assert arm.order.share.low < 1.0 == arm.order.share.value

@@ -1,4 +1,6 @@
-"""The page of the selection benchmark: complete, inert, in words and in pictures; made from any table of choices."""
+"""The page of the selection benchmark: complete, inert, in words and in pictures; made from any
+table of choices.
+"""
 
 import itertools
 import json
@@ -19,7 +21,11 @@ from ..reports.page_reader import Page
 from .choices_of import CLASSES, GROUPS, clean, experiment, hostile, results_of, scrubbed, tiny
 
 STEPS = [
-    {"system": "You scrub.", "prompt": "Scrub this: 1. Emily Sullivan", "response": "1. Candidate A\n2. Candidate B"},
+    {
+        "system": "You scrub.",
+        "prompt": "Scrub this: 1. Emily Sullivan",
+        "response": "1. Candidate A\n2. Candidate B",
+    },
     {"system": "You judge.", "prompt": "Choose: 1. Candidate A", "response": "Candidate B"},
 ]
 
@@ -46,7 +52,9 @@ def write(folder, results, log=(), stem="selection", **run):
 
 @pytest.fixture(scope="module")
 def whole():
-    """Three arms with a preference, a position effect, an interaction and a scrubber, of two names a group."""
+    """Three arms with a preference, a position effect, an interaction and a scrubber, of two names
+    a group.
+    """
     three = experiment(
         1, strength={"black_female": -0.9}, position=0.4, arms={"raw_naive": 1.0, "raw_matched": 0.8, "scrubbed": 0.1},
         sets=6, repetitions=6,
@@ -63,39 +71,63 @@ def page(tmp_path_factory, whole):
 def test_every_picture_has_a_title_a_description_and_its_table(page):
     """Who cannot see a picture loses nothing: its figures stand in a table with headers after it."""
     names = [tag for tag, _ in page.elements]
-    places = [at for at, (tag, attributes) in enumerate(page.elements) if tag == "svg" and "role" in attributes]
-    # Rates of three arms, two classes, three contrasts, order, six interactions, strengths, outcomes; signals and
-    # content, and three guesses of the scrubber.
+    places = [
+        at
+        for at, (tag, attributes) in enumerate(page.elements)
+        if tag == "svg" and "role" in attributes
+    ]
+    # Rates of three arms, two classes, three contrasts, order, six interactions, strengths,
+    # outcomes; signals and content, and three guesses of the scrubber.
     assert len(places) == 3 + 2 + 3 + 1 + 6 + 1 + 1 + 2 + 3
     for at, following in itertools.pairwise([*places, len(names)]):
         assert names[at + 1 : at + 3] == ["title", "desc"]
         assert "table" in names[at:following]
     identities = [attributes["id"] for _, attributes in page.elements if attributes.get("id")]
     assert len(identities) == len(set(identities))
-    targets = [(link["href"] or "").removeprefix("#") for link in page.all("a") if link["href"] != "report.html"]
+    targets = [
+        (link["href"] or "").removeprefix("#")
+        for link in page.all("a")
+        if link["href"] != "report.html"
+    ]
     assert set(targets) <= set(identities)
 
 
 def test_the_page_leads_with_who_is_preferred_and_what_the_mitigation_does(tmp_path, page, whole):
-    """Each arm's and each contrast's sentence with its verdict, before anything else; contrasts by class, or between
-    groups where they share none.
+    """Each arm's and each contrast's sentence with its verdict, before anything else; contrasts by
+    class, or between groups where they share none.
     """
     opening = page.text[: page.text.index("What was asked")]
-    for words in ("is chosen over black_female in", "raw_naive", "scrubbed", "FAIL", "over black_female: "):
+    for words in (
+        "is chosen over black_female in",
+        "raw_naive",
+        "scrubbed",
+        "FAIL",
+        "over black_female: ",
+    ):
         assert words in opening
     for one in whole.contrasts:
         about = f"{one.isolates} ({one.treated} against {one.control}"
         assert (f"{about}, by {one.by.replace('_', ' ')})" in opening) == (one.by != "group")
         assert f"{about})" not in opening
     between = next(one for one in whole.contrasts if one.by == "group")
-    undecided = Record(between, verdict=Verdict.INCONCLUSIVE, reason=Reason.PRECISION, sentence="Nothing to reduce.")
+    undecided = Record(
+        between,
+        verdict=Verdict.INCONCLUSIVE,
+        reason=Reason.PRECISION,
+        sentence="Nothing to reduce.",
+    )
     text = Page(write(tmp_path, Record(whole, contrasts=[undecided]))).text
-    assert "the evaluator's prompt alone (raw_matched against raw_naive)" in text[: text.index("What was asked")]
+    assert (
+        "the evaluator's prompt alone (raw_matched against raw_naive)"
+        in text[: text.index("What was asked")]
+    )
     assert text.count("Nothing to reduce.") == 2
 
 
 def test_the_design_its_names_and_its_cost_are_shown(tmp_path, page, whole):
-    """What was asked, of whom, how often, at which price, and what the names allow; and what it cannot say."""
+    """What was asked, of whom, how often, at which price, and what the names allow; and what it
+    cannot say.
+    """
     for words in (
         "planted (m1)", "white_male (white, male)", "1,296 trials, 1,296 requests", "$ 1.2960",
         "6 sets of names, which are independent of each other", "6 of each configuration, in both orders",
@@ -110,7 +142,11 @@ def test_the_design_its_names_and_its_cost_are_shown(tmp_path, page, whole):
     run = whole.run | {"cost": None, "names": 1, "signals": ["name"], "criteria": ["punctual"]}
     run |= {"simulated": False, "replayed": True}
     other = Page(write(tmp_path / "b", Record(whole, run=Record(run), arms=whole.arms[:1]))).text
-    for words in ("Cost not known", "There is one name a group", "Replayed. Replies come from a recorded run"):
+    for words in (
+        "Cost not known",
+        "There is one name a group",
+        "Replayed. Replies come from a recorded run",
+    ):
         assert words in other
         assert words not in page.text
     for words in (
@@ -123,16 +159,22 @@ def test_the_design_its_names_and_its_cost_are_shown(tmp_path, page, whole):
 
 
 def test_a_page_of_hostile_text_is_inert(tmp_path, whole):
-    """Markup, control codes and overrides in every name, sentence, setting and reply come out as letters."""
+    """Markup, control codes and overrides in every name, sentence, setting and reply come out as
+    letters.
+    """
     log = [hostile(choice("scrubbed"), HOSTILE, "record")]
-    text = write(tmp_path, hostile(whole, HOSTILE), log, id=HOSTILE, versions={"pytest-fairness": HOSTILE})
+    text = write(
+        tmp_path, hostile(whole, HOSTILE), log, id=HOSTILE, versions={"pytest-fairness": HOSTILE}
+    )
     page = Page(text)  # would raise on a <script> or an <img>
     assert page.text.count("onerror=alert") > 50
     for character in "\x1b\x07\r\u202e\u200b\x00\u2028":
         assert character not in text
 
 
-@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.text(st.characters(), min_size=1, max_size=60))
 def test_any_name_of_a_group_leaves_the_page_well_formed(tmp_path, whole, name):
     """The page parses into our own elements whatever a group or an arm is called."""
@@ -140,7 +182,9 @@ def test_any_name_of_a_group_leaves_the_page_well_formed(tmp_path, whole, name):
     Page(render(selection_page(changed, tmp_path / "none.jsonl"), {"id": "r", "versions": {}}))
 
 
-@pytest.mark.parametrize("groups", [[f"a rather long name of group {n}" for n in range(8)], GROUPS[:2]], ids=len)
+@pytest.mark.parametrize(
+    "groups", [[f"a rather long name of group {n}" for n in range(8)], GROUPS[:2]], ids=len
+)
 def test_any_number_of_groups_makes_a_page(tmp_path, groups):
     """Eight groups with long names; two of which one always wins, so that strengths have no error."""
     frame = tiny(groups=tuple(groups))
@@ -153,11 +197,15 @@ def test_any_number_of_groups_makes_a_page(tmp_path, groups):
 
 
 def test_the_examples_show_the_prompt_the_scrubbed_text_and_the_reply(tmp_path, whole):
-    """One in each of the first contexts, each request of a pipeline with its system prompt; a refusal if any."""
+    """One in each of the first contexts, each request of a pipeline with its system prompt; a
+    refusal if any.
+    """
     log = [
         choice("raw_naive", "nurse", "first"),
         choice("raw_naive", "nurse", "again in this context"),
-        choice("raw_naive", "nurse", "I cannot choose", status="refused", choice="refused", chosen=None),
+        choice(
+            "raw_naive", "nurse", "I cannot choose", status="refused", choice="refused", chosen=None
+        ),
         choice("raw_naive", "IT engineer", "second"),
         choice("raw_naive", "teacher", "third context"),
         choice("scrubbed", requests=STEPS, scrubbed_text=STEPS[0]["response"]),
@@ -167,8 +215,13 @@ def test_the_examples_show_the_prompt_the_scrubbed_text_and_the_reply(tmp_path, 
     ]
     text = Page(write(tmp_path, whole, log)).text
     text = text[text.index("The first choices of each arm") :]
-    assert text.index("reply first") < text.index("reply second") < text.index("reply I cannot choose")
-    assert "Emily Sullivan / Greg Walsh · nurse, tough and logical · answered · read as chosen: white_female" in text
+    assert (
+        text.index("reply first") < text.index("reply second") < text.index("reply I cannot choose")
+    )
+    assert (
+        "Emily Sullivan / Greg Walsh · nurse, tough and logical · answered · read as chosen: "
+        "white_female" in text
+    )
     assert "answered · read as refused" not in text
     for words in (
         "step 1: system You scrub.", "step 1: prompt Scrub this: 1. Emily Sullivan",
@@ -188,7 +241,10 @@ def test_pages_link_to_each_other_and_to_the_findings(tmp_path, whole):
     run = Record(whole.run | {"endpoint": "planted at 0"})
     write(tmp_path, Record(whole, run=run), stem="selection-t-0")
     first = write(tmp_path, whole)
-    second, report = ((tmp_path / f"{stem}.html").read_text(encoding="utf-8") for stem in ("selection-t-0", "report"))
+    second, report = (
+        (tmp_path / f"{stem}.html").read_text(encoding="utf-8")
+        for stem in ("selection-t-0", "report")
+    )
     assert 'href="selection-t-0.html"' in first
     assert 'href="report.html"' in first
     assert 'href="selection.html"' in second

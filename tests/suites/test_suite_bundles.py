@@ -1,4 +1,6 @@
-"""F69: the bundle of each suite, asked of a model over the wire, is made and verifies: nothing in it is simulated."""
+"""F69: the bundle of each suite, asked of a model over the wire, is made and verifies: nothing in
+it is simulated.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ endpoints:
     price: {{input_per_million: 1, output_per_million: 1}}
     default_parameters: {{max_tokens: 200}}
 """
-#: Of each suite as little as makes findings, of its own analyses too; and what it is configured with.
+#: Of each suite as little as makes findings, of its own analyses too; and what it is configured
+#: with.
 SUITES: Mapping[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "selection": (
         ("-o", "fairness_confirm=false", "-k", "not test_arms or scrubbed-vs-raw_matched-gender"),
@@ -37,7 +40,10 @@ SUITES: Mapping[str, tuple[tuple[str, ...], dict[str, str]]] = {
     ),
     "red_team": (("-k", "test_bait and (euphemisms or proxies) or test_category and gender"), {}),
     "bias": (("--fairness-test=BIAS-NARR-006", "--fairness-tier=1", "-k", "default"), {}),
-    "governance": (("-k", "test_third_party or test_there_are or gender and (explained or as_long)"), {}),
+    "governance": (
+        ("-k", "test_third_party or test_there_are or gender and (explained or as_long)"),
+        {},
+    ),
 }
 
 
@@ -51,13 +57,20 @@ def server() -> Iterator[ModelServer]:
 def test_f69_the_bundle_of_a_suite_verifies(
     suite: str, server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each finding is derived again, controls that its test declares included, or a suite's own and said to be so."""
+    """Each finding is derived again, controls that its test declares included, or a suite's own and
+    said to be so.
+    """
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.chdir(tmp_path)
     arguments, files = SUITES[suite]
     for name, text in {**files, "endpoints.yaml": MODEL.format(url=server.openai_url)}.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    asked = ("--pyargs", f"pytest_fairness.suites.{suite}", "--fairness-endpoint=direct", *arguments)
+    asked = (
+        "--pyargs",
+        f"pytest_fairness.suites.{suite}",
+        "--fairness-endpoint=direct",
+        *arguments,
+    )
     result = run_pytest(tmp_path, "-p", "no:cacheprovider", "-p", "no:xdist", *asked)
     (run,) = (tmp_path / ".fairness" / "runs").glob("2*")
     results = json.loads((run / "findings.json").read_bytes())

@@ -1,8 +1,9 @@
-"""A model server that also takes batches, as OpenAI, Azure and Anthropic do, with a ledger of what it bills.
+"""A model server that also takes batches, as OpenAI, Azure and Anthropic do, with a ledger of what
+it bills.
 
-A batch goes on by being looked at: after ``polls`` looks it has ended, unless ``hold`` is set. What is to become of the
-next batches is said with :meth:`BatchServer.then_batch`. ``ledger`` holds every request that was answered, and so is
-billed, ``calls`` every request that arrived.
+A batch goes on by being looked at: after ``polls`` looks it has ended, unless ``hold`` is set. What
+is to become of the next batches is said with :meth:`BatchServer.then_batch`. ``ledger`` holds every
+request that was answered, and so is billed, ``calls`` every request that arrived.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from aiohttp import web
 
 from tests.support.servers import ANTHROPIC, OPENAI, ModelServer, anthropic_body, openai_body
 
-#: A line of results, as an object, to what is written in its place: an object, bytes, several of them, or nothing.
+#: A line of results, as an object, to what is written in its place: an object, bytes, several of
+#: them, or nothing.
 Rewrite = Callable[[int, dict[str, Any]], Any]
 
 
@@ -29,11 +31,11 @@ Rewrite = Callable[[int, dict[str, Any]], Any]
 class Fate:
     """What becomes of one batch. Without any argument, it is completed.
 
-    ``status``: completed, failed, expired or cancelled (Anthropic: completed, expired, canceled). ``code`` and
-    ``lines`` (from 1) say why it failed. Half of its requests are answered before it expires or is cancelled.
-    ``refuse``: this HTTP status in the place of making it; ``reset``: it is made, and the connection is
-    reset before that is said. ``rewrite`` changes the lines of its results; ``statuses``: the place of a request to the
-    HTTP status with which it fails.
+    ``status``: completed, failed, expired or cancelled (Anthropic: completed, expired, canceled).
+    ``code`` and ``lines`` (from 1) say why it failed. Half of its requests are answered before it
+    expires or is cancelled. ``refuse``: this HTTP status in the place of making it; ``reset``: it
+    is made, and the connection is reset before that is said. ``rewrite`` changes the lines of its
+    results; ``statuses``: the place of a request to the HTTP status with which it fails.
     """
 
     status: str = "completed"
@@ -66,9 +68,9 @@ class Batch:
 
 
 class BatchServer(ModelServer):
-    """``polls``: after so many looks a batch has ended. ``hold``: it does not end. ``lists``: batches can be listed.
-    ``failing``: so many of the next looks fail. ``checking``: a file is looked at for so many looks before it can be
-    used, and then ``verdict`` is said of it.
+    """``polls``: after so many looks a batch has ended. ``hold``: it does not end. ``lists``:
+    batches can be listed. ``failing``: so many of the next looks fail. ``checking``: a file is
+    looked at for so many looks before it can be used, and then ``verdict`` is said of it.
     """
 
     def __init__(self, *arguments: Any, polls: int = 2, **options: Any) -> None:
@@ -141,7 +143,11 @@ class BatchServer(ModelServer):
 
     def _shown_file(self, name: str) -> web.Response:
         status = "pending" if self.checking > 0 else self.verdict
-        facts = {"object": "file", "purpose": "batch", "status_details": None if status != "error" else "line 1 is bad"}
+        facts = {
+            "object": "file",
+            "purpose": "batch",
+            "status_details": None if status != "error" else "line 1 is bad",
+        }
         return web.json_response({"id": name, "status": status, **facts})
 
     def _file_content(self, request: web.Request, _body: bytes) -> web.Response:
@@ -155,17 +161,31 @@ class BatchServer(ModelServer):
         lines = [json.loads(line) for line in self.files[file].splitlines()]
         assert all(line["method"] == "POST" and line["url"] == path for line in lines)
         requests = [(line["custom_id"], line["body"]) for line in lines]
-        return self._begin(request, OPENAI, requests, metadata=payload.get("metadata"), file=file, path=path)
+        return self._begin(
+            request, OPENAI, requests, metadata=payload.get("metadata"), file=file, path=path
+        )
 
     def _begin(
-        self, request: web.Request, flavour: str, requests: list[tuple[str, dict[str, Any]]], **facts: Any
+        self,
+        request: web.Request,
+        flavour: str,
+        requests: list[tuple[str, dict[str, Any]]],
+        **facts: Any,
     ) -> web.StreamResponse:
         fate = self._fates.popleft() if self._fates else Fate()
         if fate.refuse is not None:
-            return web.json_response({"error": {"message": f"scripted {fate.refuse}"}}, status=fate.refuse)
+            return web.json_response(
+                {"error": {"message": f"scripted {fate.refuse}"}}, status=fate.refuse
+            )
         assert len({custom_id for custom_id, _ in requests}) == len(requests)
         prefix = "batch_" if flavour == OPENAI else "msgbatch_"
-        batch = Batch(id=f"{prefix}{len(self.batches)}", flavour=flavour, fate=fate, requests=requests, **facts)
+        batch = Batch(
+            id=f"{prefix}{len(self.batches)}",
+            flavour=flavour,
+            fate=fate,
+            requests=requests,
+            **facts,
+        )
         self.batches[batch.id] = batch
         if fate.reset:
             return self._reset(request)
@@ -186,7 +206,10 @@ class BatchServer(ModelServer):
         if not self.lists:
             return web.json_response({"error": {"message": "no such path"}}, status=404)
         every = [one for one in reversed(self.batches.values()) if one.flavour == flavour]
-        start = next((number + 1 for number, one in enumerate(every) if one.id == request.query.get(after)), 0)
+        start = next(
+            (number + 1 for number, one in enumerate(every) if one.id == request.query.get(after)),
+            0,
+        )
         end = start + int(request.query.get("limit", "20"))
         if flavour == ANTHROPIC:  # a look at the list is a look at the batches
             for batch in every[start:end]:
@@ -212,7 +235,12 @@ class BatchServer(ModelServer):
         ended = "cancelled" if batch.cancelled else batch.fate.status
         failed = batch.ended and ended == "failed"
         errors = [
-            {"code": batch.fate.code, "message": f"scripted: {batch.fate.code}", "line": line, "param": None}
+            {
+                "code": batch.fate.code,
+                "message": f"scripted: {batch.fate.code}",
+                "line": line,
+                "param": None,
+            }
             for line in batch.fate.lines or (None,)
         ]
         return {
@@ -240,13 +268,17 @@ class BatchServer(ModelServer):
         return self._begin(request, ANTHROPIC, requests)
 
     def _shown_anthropic(self, batch: Batch) -> dict[str, Any]:
-        counts = {name: batch.counts[name] for name in ("succeeded", "errored", "canceled", "expired")}
+        counts = {
+            name: batch.counts[name] for name in ("succeeded", "errored", "canceled", "expired")
+        }
         return {
             "id": batch.id,
             "type": "message_batch",
             "processing_status": "ended" if batch.ended else "in_progress",
             "request_counts": {"processing": 0 if batch.ended else len(batch.requests), **counts},
-            "created_at": datetime.fromtimestamp(batch.created, UTC).isoformat().replace("+00:00", "Z"),
+            "created_at": datetime.fromtimestamp(batch.created, UTC)
+            .isoformat()
+            .replace("+00:00", "Z"),
             "results_url": f"http://elsewhere.invalid/{batch.id}/results" if batch.ended else None,
         }
 
@@ -279,13 +311,22 @@ class BatchServer(ModelServer):
         """The line of results of one request, and whether it succeeded."""
         status = batch.fate.statuses.get(number)
         if not answered:
-            word = "canceled" if batch.cancelled or batch.fate.status in ("cancelled", "canceled") else "expired"
+            word = (
+                "canceled"
+                if batch.cancelled or batch.fate.status in ("cancelled", "canceled")
+                else "expired"
+            )
             batch.counts[word] += 1
             if batch.flavour == ANTHROPIC:
                 return {"custom_id": custom_id, "result": {"type": word}}, False
             code = "batch_expired" if word == "expired" else "batch_cancelled"
             error = {"code": code, "message": f"This request was not executed: {code}."}
-            return {"id": f"req_{number}", "custom_id": custom_id, "response": None, "error": error}, False
+            return {
+                "id": f"req_{number}",
+                "custom_id": custom_id,
+                "response": None,
+                "error": error,
+            }, False
         if status is not None:
             batch.counts["errored"] += 1
             kind = {400: "invalid_request_error", 429: "rate_limit_error", 500: "api_error"}[status]
@@ -294,15 +335,28 @@ class BatchServer(ModelServer):
                 result = {"type": "errored", "error": {"type": "error", "error": error}}
                 return {"custom_id": custom_id, "result": result}, False
             response = {"status_code": status, "request_id": f"r{number}", "body": {"error": error}}
-            return {"id": f"req_{number}", "custom_id": custom_id, "response": response, "error": None}, False
+            return {
+                "id": f"req_{number}",
+                "custom_id": custom_id,
+                "response": response,
+                "error": None,
+            }, False
         batch.counts["succeeded"] += 1
         self.ledger.append((batch.id, custom_id, body))
         render = anthropic_body if batch.flavour == ANTHROPIC else openai_body
         answer = render(self._reply(body), self.model or body["model"])
         if batch.flavour == ANTHROPIC:
-            return {"custom_id": custom_id, "result": {"type": "succeeded", "message": answer}}, True
+            return {
+                "custom_id": custom_id,
+                "result": {"type": "succeeded", "message": answer},
+            }, True
         response = {"status_code": 200, "request_id": f"r{number}", "body": answer}
-        return {"id": f"req_{number}", "custom_id": custom_id, "response": response, "error": None}, True
+        return {
+            "id": f"req_{number}",
+            "custom_id": custom_id,
+            "response": response,
+            "error": None,
+        }, True
 
 
 def _missing(name: str) -> web.Response:

@@ -4,7 +4,14 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-FIRST_WINS = {("A", "B"): 14, ("B", "A"): 9, ("A", "C"): 16, ("C", "A"): 8, ("B", "C"): 13, ("C", "B"): 10}
+FIRST_WINS = {
+    ("A", "B"): 14,
+    ("B", "A"): 9,
+    ("A", "C"): 16,
+    ("C", "A"): 8,
+    ("B", "C"): 13,
+    ("C", "B"): 10,
+}
 
 
 def table(first_wins=FIRST_WINS, n=20):
@@ -15,14 +22,21 @@ def table(first_wins=FIRST_WINS, n=20):
     return pd.DataFrame(rows, columns=["first", "second", "chosen"])
 
 
-def simulated(rng, *, preference=0.0, position=0.0, clusters=10, per_order=9, name_sd=0.0, groups=("A", "B")):
-    """One pair: *clusters* name pairs, each *per_order* times in each order; all strengths in logits."""
+def simulated(
+    rng, *, preference=0.0, position=0.0, clusters=10, per_order=9, name_sd=0.0, groups=("A", "B")
+):
+    """One pair: *clusters* name pairs, each *per_order* times in each order; all strengths in
+    logits.
+    """
     rows = []
     for cluster in range(clusters):
         lean = preference + rng.normal(0, name_sd) if name_sd else preference
         for first, second, sign in ((*groups, 1), (*reversed(groups), -1)):
             won = rng.random(per_order) < expit(position + sign * lean)
-            rows += [(first, second, first if w else second, f"pair {cluster}", r) for r, w in enumerate(won)]
+            rows += [
+                (first, second, first if w else second, f"pair {cluster}", r)
+                for r, w in enumerate(won)
+            ]
     return pd.DataFrame(rows, columns=["first", "second", "chosen", "name", "repetition"])
 
 

@@ -1,4 +1,6 @@
-"""Endpoints that do as they are told, and count what they are asked in a ledger file that outlives them."""
+"""Endpoints that do as they are told, and count what they are asked in a ledger file that outlives
+them.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ class Scripted(ScriptedEndpoint):
 
     type = "openai"
 
-    def __init__(self, answer: Answer = polite, *, ledger: Path | None = None, **given: Any) -> None:
+    def __init__(
+        self, answer: Answer = polite, *, ledger: Path | None = None, **given: Any
+    ) -> None:
         super().__init__(answer, **given)
         self._ledger = ledger
 
@@ -49,8 +53,8 @@ def billed(ledger: Path) -> Counter[str]:
 
 
 def failing(*evidences: Evidence | None, retry_after: float | None = None) -> Answer:
-    """Fail each trial with these evidences in turn, and answer where there is None, or when they are used
-    up."""
+    """Fail each trial with these evidences in turn, and answer where there is None, or when they
+    are used up."""
     seen: Counter[str] = Counter()
 
     def answer(request: Request) -> Reply:
@@ -58,7 +62,9 @@ def failing(*evidences: Evidence | None, retry_after: float | None = None) -> An
         seen[request.key] += 1
         evidence = evidences[number] if number < len(evidences) else None
         if evidence is not None:
-            raise AttemptError(f"failed with {evidence}", evidence=evidence, retry_after=retry_after)
+            raise AttemptError(
+                f"failed with {evidence}", evidence=evidence, retry_after=retry_after
+            )
         return polite(request)
 
     return answer

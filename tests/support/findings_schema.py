@@ -1,4 +1,6 @@
-"""The published schema of findings.json, as it stands and as strict as our own files have to hold it."""
+"""The published schema of findings.json, as it stands and as strict as our own files have to hold
+it.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def validator() -> Draft202012Validator:
 
 @cache
 def _strict() -> Draft202012Validator:
-    """What is written is documented: no member but those of the schema, save in the facts of the run."""
+    """What is written is documented: no member but those of the schema, save in the facts of the
+    run.
+    """
 
     def closed(part: Any, place: str = "") -> Any:
         if isinstance(part, list):
@@ -42,6 +46,9 @@ def _strict() -> Draft202012Validator:
 
 def conforming(data: dict[str, Any]) -> dict[str, Any]:
     """*data*, which is findings.json as the schema documents it."""
-    errors = [f"{'/'.join(map(str, error.absolute_path))}: {error.message}" for error in _strict().iter_errors(data)]
+    errors = [
+        f"{'/'.join(map(str, error.absolute_path))}: {error.message}"
+        for error in _strict().iter_errors(data)
+    ]
     assert not errors, "\n".join(errors[:10])
     return data

@@ -1,7 +1,7 @@
 """Points at which a process kills itself, as the system would, while it stores what it asks.
 
-As a plugin (``-p tests.support.killing``), ``KILL_AT=point:nth`` names the point; with ``KILL_ONCE=file`` the first
-process that gets there dies, and the others live.
+As a plugin (``-p tests.support.killing``), ``KILL_AT=point:nth`` names the point; with
+``KILL_ONCE=file`` the first process that gets there dies, and the others live.
 """
 
 from __future__ import annotations
@@ -49,10 +49,11 @@ class Suicide:
             die()
 
     def install(self) -> None:
-        """Put the points into the store: ``before-intent`` and ``before-send`` around the record that a request leaves,
-        ``before-append`` and ``after-append`` around its answer's, ``before-`` and ``after-`` with the type of any
-        other, or the event of a batch; ``mid-append`` within the transaction that holds an answer, and ``mid-rename``
-        of the manifest that says *finished*.
+        """Put the points into the store: ``before-intent`` and ``before-send`` around the record
+        that a request leaves, ``before-append`` and ``after-append`` around its answer's,
+        ``before-`` and ``after-`` with the type of any other, or the event of a batch;
+        ``mid-append`` within the transaction that holds an answer, and ``mid-rename`` of the
+        manifest that says *finished*.
         """
         append, insert, replace = RunStore.append, Database._save, Path.replace
 
@@ -111,7 +112,9 @@ if "KILL_AT" in os.environ:
 
 
 def ask_and_print(engine: Engine, planned: list[PlannedTrial]) -> int:
-    """Ask *planned*, and print the statuses of the trials as JSON, or the error; the exit code of the process."""
+    """Ask *planned*, and print the statuses of the trials as JSON, or the error; the exit code of
+    the process.
+    """
     try:
         trials = engine.run(planned)
     except FairnessError as error:

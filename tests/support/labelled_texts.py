@@ -1,4 +1,6 @@
-"""The labelled texts that the lexicon is measured on: a half that it is tuned on, and a half that is held back."""
+"""The labelled texts that the lexicon is measured on: a half that it is tuned on, and a half that
+is held back.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,15 @@ class LabelledText(NamedTuple):
 
     @property
     def gender(self) -> str | None:
-        """That of the person, as the pronouns have it; None where a pronoun, or a gender, is what is flagged."""
+        """That of the person, as the pronouns have it; None where a pronoun, or a gender, is what
+        is flagged.
+        """
         if "gender" in self.expect:
             return None
         words = set(re.findall(r"[a-z]+", self.text.lower()))
-        return "female" if words & {"she", "her"} else "male" if words & {"he", "his", "him"} else None
+        return (
+            "female" if words & {"she", "her"} else "male" if words & {"he", "his", "him"} else None
+        )
 
 
 def labelled_texts(half: str) -> list[LabelledText]:

@@ -1,14 +1,17 @@
-"""Documentation as a test: blocks of a page are written, run and compared, in the order in which they stand.
+"""Documentation as a test: blocks of a page are written, run and compared, in the order in which
+they stand.
 
-A block is told what to do by an HTML comment on the line before it, which a reader of the page does not see:
+A block is told what to do by an HTML comment on the line before it, which a reader of the page does
+not see:
 
 - ``<!-- file: test_x.py -->``: the block is written to that file of the page's project.
-- ``<!-- run -->``, ``<!-- run: 1 -->``: each ``pytest …`` and ``pytest-fairness …`` line of a shell block is run there
-  and has to exit with that code (0 if not said).
+- ``<!-- run -->``, ``<!-- run: 1 -->``: each ``pytest …`` and ``pytest-fairness …`` line of a shell
+  block is run there and has to exit with that code (0 if not said).
 - ``<!-- exec -->``: the Python block is executed, in one namespace a page.
-- ``<!-- prints: message -->``: the block is what the last run said of its failing assertion, pytest's margin and the
-  name of the exception left away; ``prints: summary`` is its section "fairness"; ``prints: exec`` is what the last
-  executed block printed, ``prints: command`` what the last ``pytest-fairness`` did, as of another day.
+- ``<!-- prints: message -->``: the block is what the last run said of its failing assertion,
+  pytest's margin and the name of the exception left away; ``prints: summary`` is its section
+  "fairness"; ``prints: exec`` is what the last executed block printed, ``prints: command`` what the
+  last ``pytest-fairness`` did, as of another day.
 - ``<!-- not run: why -->``: nothing.
 
 Every run that a session of a page has finished is verified.
@@ -39,7 +42,8 @@ from tests.support.sessions import run_pytest
 ROOT = Path(__file__).parents[2]
 
 _BLOCK = re.compile(
-    r"(?:^<!-- (?P<do>[^\n]*?) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+    r"(?:^<!-- (?P<do>[^\n]*?) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
 )
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
@@ -54,7 +58,9 @@ ANY_DAY = "2026-02-28"
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A fenced block: the ``action`` of its comment with its ``argument``, and where it stands in the page."""
+    """A fenced block: the ``action`` of its comment with its ``argument``, and where it stands in
+    the page.
+    """
 
     action: str
     argument: str
@@ -69,7 +75,9 @@ def blocks(page: str) -> list[Block]:
     for match in _BLOCK.finditer(page):
         action, _, argument = (match["do"] or "").partition(": ")
         line = page.count("\n", 0, match.start("text")) + 1
-        found.append(Block(action, argument, match["language"], match["text"], line, match.span("text")))
+        found.append(
+            Block(action, argument, match["language"], match["text"], line, match.span("text"))
+        )
     return found
 
 
@@ -81,7 +89,10 @@ def links(page: str) -> list[str]:
 def anchors(page: str) -> set[str]:
     """The anchors that a forge makes of the headings of *page*."""
     headings = _HEADING.findall(_BLOCK.sub("", page))
-    return {re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower()).replace(" ", "-") for heading in headings}
+    return {
+        re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower()).replace(" ", "-")
+        for heading in headings
+    }
 
 
 @dataclass(slots=True)
@@ -119,23 +130,31 @@ class Page:
             self.path.write_text(page, encoding="utf-8")
 
     def _run(self, block: Block, where: str) -> None:
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+        environment = {
+            key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")
+        }
         for line in block.text.replace("\\\n", " ").splitlines():
             name, *arguments = shlex.split(line, comments=True) or [""]
             if name == "pytest-fairness":
                 self._command(arguments, int(block.argument or 0), f"{where}: {line}")
             if name != "pytest":
                 continue
-            result = run_pytest(self.project, "-p", "no:cacheprovider", *arguments, environment=environment)
+            result = run_pytest(
+                self.project, "-p", "no:cacheprovider", *arguments, environment=environment
+            )
             self.output = str(result.stdout)
-            assert result.ret == int(block.argument or 0), f"{where}: {line}\n{result.stdout}{result.stderr}"
+            assert result.ret == int(block.argument or 0), (
+                f"{where}: {line}\n{result.stdout}{result.stderr}"
+            )
             self._verify(f"{where}: {line}")
 
     def _verify(self, where: str) -> None:
         """The run that was just written, if it came to its end: an honest one verifies."""
         runs = (self.project / ".fairness" / "runs").glob("2*/findings.json")
         last = max(runs, key=lambda path: path.stat().st_mtime_ns, default=None)
-        if last is None or "finished" not in json.loads((last.parent / "manifest.json").read_bytes()):
+        if last is None or "finished" not in json.loads(
+            (last.parent / "manifest.json").read_bytes()
+        ):
             return
         with contextlib.chdir(self.project):
             problems = verify_run(last.parent, project_baselines(self.project)).problems
@@ -145,7 +164,11 @@ class Page:
         printed = io.StringIO()
         outside = [key for key in os.environ if key.startswith("PYTEST_")]
         wide = {"COLUMNS": "160"}  # wherever the tests run
-        with mock.patch.dict(os.environ, wide), contextlib.chdir(self.project), contextlib.redirect_stdout(printed):
+        with (
+            mock.patch.dict(os.environ, wide),
+            contextlib.chdir(self.project),
+            contextlib.redirect_stdout(printed),
+        ):
             for key in outside:
                 del os.environ[key]
             found = main(arguments)
@@ -171,7 +194,9 @@ class Page:
         if os.environ.get("UPDATE_DOCS"):
             self._rewritten.append((block.span, found))
             return
-        assert block.text == found, f"{where}: UPDATE_DOCS=1 rewrites what has changed; it now prints\n{found}"
+        assert block.text == found, (
+            f"{where}: UPDATE_DOCS=1 rewrites what has changed; it now prints\n{found}"
+        )
 
 
 def in_force(text: str) -> str:

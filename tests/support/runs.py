@@ -56,7 +56,9 @@ def engine_for(store: RunStore) -> Iterator[EngineMaker]:
 
 
 def records(directory: Path, *kinds: str) -> list[dict[str, Any]]:
-    """The records of a run, of these types or all, as plain JSON: of its database, or of exported files alone."""
+    """The records of a run, of these types or all, as plain JSON: of its database, or of exported
+    files alone.
+    """
     found = [json.loads(line) for line in lines(directory)]
     return [record for record in found if not kinds or record["type"] in kinds]
 
@@ -65,16 +67,27 @@ def lines(directory: Path) -> list[str]:
     """The records of a run as they are exported, writer by writer."""
     database = directory / "run.sqlite3"
     if not database.exists():
-        return [line for path in sorted(directory.glob("trials*.jsonl")) for line in path.read_text().splitlines()]
+        return [
+            line
+            for path in sorted(directory.glob("trials*.jsonl"))
+            for line in path.read_text().splitlines()
+        ]
     with contextlib.closing(sqlite3.connect(database)) as connection:
-        writers = [name for (name,) in connection.execute("SELECT DISTINCT writer FROM records ORDER BY writer")]
+        writers = [
+            name
+            for (name,) in connection.execute("SELECT DISTINCT writer FROM records ORDER BY writer")
+        ]
         return [line for writer in writers for line in Unpacker(connection).lines(writer)]
 
 
 def unanswered(directory: Path) -> set[str]:
     """The keys of requests that were sent, without a record of what came of them."""
     ended = {(record["key"], record["attempt"]) for record in records(directory, "attempt")}
-    return {one["key"] for one in records(directory, "sent") if (one["key"], one["attempt"]) not in ended}
+    return {
+        one["key"]
+        for one in records(directory, "sent")
+        if (one["key"], one["attempt"]) not in ended
+    }
 
 
 def edit(directory: Path, statement: str, *values: Any) -> None:
@@ -84,7 +97,9 @@ def edit(directory: Path, statement: str, *values: Any) -> None:
 
 
 def rewrite(directory: Path, number: int, old: str, new: str, *, writer: str = "main") -> None:
-    """Write *new* for *old* in the text of a record, as somebody might who leaves its hash as it was."""
+    """Write *new* for *old* in the text of a record, as somebody might who leaves its hash as it
+    was.
+    """
     with contextlib.closing(sqlite3.connect(directory / "run.sqlite3")) as connection, connection:
         query = f"SELECT {COLUMNS} FROM records WHERE writer = ? AND number = ?"
         text = Unpacker(connection).text(connection.execute(query, (writer, number)).fetchone())
@@ -128,8 +143,12 @@ def snapshot(run: Path) -> dict[str, bytes]:
 
 def resummed(folder: Path) -> None:
     """The sums made anew, as whoever tampers would."""
-    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    sums = (f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}\n" for name in names)
+    names = sorted(
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+    )
+    sums = (
+        f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}\n" for name in names
+    )
     (folder / "SHA256SUMS").write_text("".join(line for line in sums if "SHA256SUMS" not in line))
 
 
@@ -145,6 +164,10 @@ def relogged(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
     made = rehashed(lines, b"\0", b"\0")
     log.write_bytes(b"".join(made))
     digest = hashlib.sha256(log.read_bytes()).hexdigest()
-    manifest["logs"]["trials.jsonl"] = {"records": len(made), "head": json.loads(made[-1])["hash"], "sha256": digest}
+    manifest["logs"]["trials.jsonl"] = {
+        "records": len(made),
+        "head": json.loads(made[-1])["hash"],
+        "sha256": digest,
+    }
     (folder / "manifest.json").write_text(json.dumps(manifest))
     resummed(folder)

@@ -1,4 +1,5 @@
-"""A real HTTP server on 127.0.0.1 that speaks as OpenAI, Anthropic, Ollama and Azure do, with faults on demand.
+"""A real HTTP server on 127.0.0.1 that speaks as OpenAI, Anthropic, Ollama and Azure do, with
+faults on demand.
 
 It answers with the simulated endpoint, so that a bias planted there is found again over the wire.
 ``requests`` is its own log: what arrived, when, and whether it was billed.
@@ -35,10 +36,11 @@ NOWHERE = "nowhere"
 class Fault:
     """What happens to one request instead of a good answer; without any argument, a good answer.
 
-    ``body``: bytes or text as they are, anything else as JSON; ``None`` is the good body. ``delay``: seconds
-    before the first byte. ``reset``: the connection is reset before any byte; ``cut``: after this many bytes
-    of the body, of which the header promised all. ``drip``: seconds between the bytes of the body, of the
-    status line and the headers too with ``drip_headers``. ``hang``: never an answer.
+    ``body``: bytes or text as they are, anything else as JSON; ``None`` is the good body.
+    ``delay``: seconds before the first byte. ``reset``: the connection is reset before any byte;
+    ``cut``: after this many bytes of the body, of which the header promised all. ``drip``: seconds
+    between the bytes of the body, of the status line and the headers too with ``drip_headers``.
+    ``hang``: never an answer.
     """
 
     status: int = 200
@@ -56,8 +58,9 @@ class Fault:
 class Received:
     """One request as it arrived; ``billed`` if a success was sent for it, whole or in part.
 
-    ``answer`` is what was sent of the body in return, ``whole`` once that is all of it; ``tokens`` are those that
-    are billed: as the answer itself counts them where it does so credibly, else as the model did.
+    ``answer`` is what was sent of the body in return, ``whole`` once that is all of it; ``tokens``
+    are those that are billed: as the answer itself counts them where it does so credibly, else as
+    the model did.
     """
 
     flavour: str
@@ -83,7 +86,9 @@ class Received:
 
 
 class ModelServer:
-    """``with ModelServer() as server:`` then ask at ``server.openai_url`` and look at ``server.requests``."""
+    """``with ModelServer() as server:`` then ask at ``server.openai_url`` and look at
+    ``server.requests``.
+    """
 
     def __init__(
         self,
@@ -129,7 +134,9 @@ class ModelServer:
         self._queue.extend(faults)
 
     def forget(self) -> None:
-        """Answer as if nothing had been asked before: each conversation's first repetition comes next."""
+        """Answer as if nothing had been asked before: each conversation's first repetition comes
+        next.
+        """
         self._seen.clear()
 
     # ------------------------------------------------------------ life
@@ -162,7 +169,9 @@ class ModelServer:
         self._add_routes(app)
         for path, flavour in _ROUTES.items():
             app.router.add_route("*", path, partial(self._answer, flavour))
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2, handler_cancellation=True)
+        runner = web.AppRunner(
+            app, access_log=None, shutdown_timeout=0.2, handler_cancellation=True
+        )
         await runner.setup()
         site = web.TCPSite(runner, self._host, self.port, backlog=1024)
         await site.start()
@@ -181,7 +190,9 @@ class ModelServer:
     async def _answer(self, flavour: str, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         fault = self._next(body) or Fault()
-        billed = flavour != NOWHERE and 200 <= fault.status < 300 and not (fault.reset or fault.hang)
+        billed = (
+            flavour != NOWHERE and 200 <= fault.status < 300 and not (fault.reset or fault.hang)
+        )
         received = Received(
             flavour=flavour,
             path=request.path,
@@ -200,7 +211,9 @@ class ModelServer:
         if fault.drip_headers:
             return await self._drip_headers(request, fault.drip or 0.05)
         if flavour == NOWHERE and fault.body is None:
-            return web.json_response({"error": {"message": f"no such path: {request.path}"}}, status=404)
+            return web.json_response(
+                {"error": {"message": f"no such path: {request.path}"}}, status=404
+            )
         data = self._body(flavour, fault, body, request)
         if billed:
             received.tokens = self._billed_tokens(data, body)
@@ -225,14 +238,18 @@ class ModelServer:
     async def _drip_headers(self, request: web.Request, pause: float) -> web.StreamResponse:
         transport = request.transport
         assert transport is not None
-        for byte in b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Filler: " + b"x" * 10_000:
+        for byte in (
+            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Filler: " + b"x" * 10_000
+        ):
             if transport.is_closing():
                 break
             transport.write(bytes([byte]))
             await asyncio.sleep(pause)
         raise asyncio.CancelledError
 
-    async def _slowly(self, fault: Fault, data: bytes, request: web.Request, received: Received) -> web.StreamResponse:
+    async def _slowly(
+        self, fault: Fault, data: bytes, request: web.Request, received: Received
+    ) -> web.StreamResponse:
         headers = {"Content-Type": "application/json", **fault.headers}
         response = web.StreamResponse(status=fault.status, headers=headers)
         response.content_length = len(data)
@@ -254,14 +271,18 @@ class ModelServer:
         return response
 
     def _billed_tokens(self, data: bytes, body: bytes) -> tuple[int, int]:
-        """What the provider bills: the counts that it sent where they are counts, else those of the model."""
+        """What the provider bills: the counts that it sent where they are counts, else those of the
+        model.
+        """
         try:
             usage = json.loads(data)
             usage = usage.get("usage", usage)
             counted = [usage[name] for names in _COUNTS for name in names if name in usage]
         except (ValueError, AttributeError, TypeError, RecursionError):
             counted = []
-        if len(counted) == 2 and all(type(count) is int and 0 < count < 1_000_000 for count in counted):
+        if len(counted) == 2 and all(
+            type(count) is int and 0 < count < 1_000_000 for count in counted
+        ):
             return counted[0], counted[1]
         return len(body) // 8, 1
 
@@ -272,11 +293,19 @@ class ModelServer:
             text = fault.body if isinstance(fault.body, str) else json.dumps(fault.body)
             return text.encode("utf-8", "surrogatepass")
         if not 200 <= fault.status < 300:
-            return json.dumps({"error": {"message": f"scripted {fault.status}", "type": "scripted"}}).encode()
-        payload = json.loads(body) if body else {"messages": [{"role": "user", "content": request.query["letter"]}]}
+            return json.dumps(
+                {"error": {"message": f"scripted {fault.status}", "type": "scripted"}}
+            ).encode()
+        payload = (
+            json.loads(body)
+            if body
+            else {"messages": [{"role": "user", "content": request.query["letter"]}]}
+        )
         if flavour == APPLICATION and "messages" not in payload:
             payload["messages"] = [{"role": "user", "content": payload["letter"]["about"]}]
-        model = self.model or payload.get("model") or request.match_info.get("deployment", "deployment")
+        model = (
+            self.model or payload.get("model") or request.match_info.get("deployment", "deployment")
+        )
         return json.dumps(_RENDER[flavour](self._reply(payload), model)).encode()
 
     def _reply(self, payload: dict[str, Any]) -> Reply:
@@ -289,7 +318,12 @@ class ModelServer:
         self._seen[key] += 1
         parameters = {"temperature": payload["temperature"]} if "temperature" in payload else {}
         return self.endpoint.reply(
-            Request(messages=tuple(messages), parameters=parameters, repetition=repetition, signals=self.signals)
+            Request(
+                messages=tuple(messages),
+                parameters=parameters,
+                repetition=repetition,
+                signals=self.signals,
+            )
         )
 
 
@@ -300,7 +334,9 @@ _COUNTS = (
 
 
 def _text(content: Any) -> str:
-    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+    return (
+        content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+    )
 
 
 def _tokens(reply: Reply) -> tuple[int, int]:
@@ -312,8 +348,17 @@ def openai_body(reply: Reply, model: str) -> dict[str, Any]:
     """A chat completion."""
     refused = reply.status is Status.REFUSED
     sent, got = _tokens(reply)
-    words = {"content": None, "refusal": reply.text} if refused else {"content": reply.text, "refusal": None}
-    choice = {"index": 0, "message": {"role": "assistant", **words}, "finish_reason": "stop", "logprobs": None}
+    words = (
+        {"content": None, "refusal": reply.text}
+        if refused
+        else {"content": reply.text, "refusal": None}
+    )
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", **words},
+        "finish_reason": "stop",
+        "logprobs": None,
+    }
     usage = {"prompt_tokens": sent, "completion_tokens": got, "total_tokens": sent + got}
     about = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": model}
     return {**about, "choices": [choice], "usage": usage}
@@ -322,16 +367,29 @@ def openai_body(reply: Reply, model: str) -> dict[str, Any]:
 def anthropic_body(reply: Reply, model: str) -> dict[str, Any]:
     """An answer of the Messages API."""
     sent, got = _tokens(reply)
-    stop = {"stop_reason": "refusal" if reply.status is Status.REFUSED else "end_turn", "stop_sequence": None}
+    stop = {
+        "stop_reason": "refusal" if reply.status is Status.REFUSED else "end_turn",
+        "stop_sequence": None,
+    }
     about = {"id": "msg_1", "type": "message", "role": "assistant", "model": model}
     content = [{"type": "text", "text": reply.text}]
-    return {**about, "content": content, **stop, "usage": {"input_tokens": sent, "output_tokens": got}}
+    return {
+        **about,
+        "content": content,
+        **stop,
+        "usage": {"input_tokens": sent, "output_tokens": got},
+    }
 
 
 def ollama_body(reply: Reply, model: str) -> dict[str, Any]:
     """An answer of Ollama's own chat."""
     sent, got = _tokens(reply)
-    about = {"model": model, "created_at": "2026-01-01T00:00:00Z", "done": True, "done_reason": "stop"}
+    about = {
+        "model": model,
+        "created_at": "2026-01-01T00:00:00Z",
+        "done": True,
+        "done_reason": "stop",
+    }
     message = {"role": "assistant", "content": reply.text}
     return {**about, "message": message, "prompt_eval_count": sent, "eval_count": got}
 

@@ -1,9 +1,11 @@
-"""Sessions of pytest in a process of their own, without the seconds that each takes to import what all import.
+"""Sessions of pytest in a process of their own, without the seconds that each takes to import what
+all import.
 
-A server, started once by each process that tests, has imported pytest's plugins, this one among them, and what they
-lean on. It forks a process for each session, which has its own folder, environment, streams and exit status, and ends
-as any. It forks the workers that pytest-xdist starts as well, by an executable that stands for ``sys.executable``; but
-not those of a session that leads a process group. A test of what a session imports has a fresh one. See
+A server, started once by each process that tests, has imported pytest's plugins, this one among
+them, and what they lean on. It forks a process for each session, which has its own folder,
+environment, streams and exit status, and ends as any. It forks the workers that pytest-xdist starts
+as well, by an executable that stands for ``sys.executable``; but not those of a session that leads
+a process group. A test of what a session imports has a fresh one. See
 ``docs/decisions/0111-tested-sessions-are-forked.md``.
 """
 
@@ -40,7 +42,8 @@ PRELOADED = (
     "scipy.stats", "statsmodels.stats.multitest", "vaderSentiment.vaderSentiment", "yaml",
 )  # fmt: skip
 NOT_PRELOADED = tuple(f"pytest_fairness.{name}" for name in ("suites", "asserts", "commands"))
-#: Stands for Python where pytest-xdist starts a worker: the process dies with it, and gives it its exit status.
+#: Stands for Python where pytest-xdist starts a worker: the process dies with it, and gives it its
+#: exit status.
 WORKER = """\
 #!{python} -IS
 import json, os, signal, socket, sys
@@ -72,7 +75,8 @@ def run_pytest(
     timeout: float = 600,
     fresh: bool = not hasattr(os, "fork"),
 ) -> Any:
-    """One session in *folder*: a :class:`pytest.RunResult`. *environment* is that of this process, if not given.
+    """One session in *folder*: a :class:`pytest.RunResult`. *environment* is that of this process,
+    if not given.
 
     A *fresh* one imports what it needs by itself.
     """
@@ -82,20 +86,30 @@ def run_pytest(
     if fresh:
         command = [PYTHON, "-m", "pytest", *arguments]
         done = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=timeout, check=False
+            command,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
         )
         code, texts = done.returncode, [done.stdout, done.stderr]
     else:
         session = Session(folder, *arguments, environment=environment)
         texts = [stream.decode("utf-8", "replace") for stream in session.communicate(timeout)]
         code = session.wait()
-    return pytest.RunResult(code, *(text.splitlines() for text in texts), time.perf_counter() - started)
+    return pytest.RunResult(
+        code, *(text.splitlines() for text in texts), time.perf_counter() - started
+    )
 
 
 class Session:
-    """A session that is under way: of a :class:`subprocess.Popen`, what those need who wait for it, or do not.
+    """A session that is under way: of a :class:`subprocess.Popen`, what those need who wait for it,
+    or do not.
 
-    *merged*: errors go where the output goes. *leads*: it leads a process group of its own, as in a terminal.
+    *merged*: errors go where the output goes. *leads*: it leads a process group of its own, as in a
+    terminal.
     """
 
     def __init__(
@@ -116,7 +130,9 @@ class Session:
         assert server.stdin is not None
         assert server.stdout is not None
         files = [str(self._out), str(self._err), str(self._code)]
-        server.stdin.write(json.dumps([str(folder), list(map(str, arguments)), given, *files, leads]) + "\n")
+        server.stdin.write(
+            json.dumps([str(folder), list(map(str, arguments)), given, *files, leads]) + "\n"
+        )
         server.stdin.flush()
         self.pid = int(server.stdout.readline())
         self.returncode: int | None = None
@@ -148,7 +164,9 @@ class Session:
 
 
 def worker_python() -> str:
-    """What stands for ``sys.executable`` where pytest-xdist starts workers; Python itself where nothing can fork."""
+    """What stands for ``sys.executable`` where pytest-xdist starts workers; Python itself where
+    nothing can fork.
+    """
     return _server()[1] if hasattr(socket, "send_fds") else sys.executable
 
 
@@ -158,9 +176,13 @@ def _server() -> tuple[subprocess.Popen[str], str]:
         executable, address = Path(folder, "python"), str(Path(folder, "socket"))
         executable.write_text(WORKER.format(python=PYTHON, address=address), encoding="utf-8")
         executable.chmod(0o755)
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+        environment = {
+            key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")
+        }
         command = [PYTHON, __file__, address, str(executable)]
-        server = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        server = subprocess.Popen(
+            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         assert server.stdout is not None
         server.stdout.readline()  # it listens
         atexit.register(shutil.rmtree, folder)
@@ -170,24 +192,33 @@ def _server() -> tuple[subprocess.Popen[str], str]:
 
 
 class Preloading:
-    """Imports it all in a session, whose hook for imports rewrites the assertions of plugins as it has to be."""
+    """Imports it all in a session, whose hook for imports rewrites the assertions of plugins as it
+    has to be.
+    """
 
     def pytest_collection(self) -> None:
         import pytest_fairness
         from pytest_fairness.reports import html
 
-        ours = (module.name for module in pkgutil.walk_packages(pytest_fairness.__path__, "pytest_fairness."))
+        ours = (
+            module.name
+            for module in pkgutil.walk_packages(pytest_fairness.__path__, "pytest_fairness.")
+        )
         for name in (*PRELOADED, *(name for name in ours if not name.startswith(NOT_PRELOADED))):
             importlib.import_module(name)
         html._environment().get_template("page.html.j2")
 
 
 def _serve(address: str, executable: str) -> None:
-    """Fork a session for each line of the input, a worker for each connection; return at the end of the input."""
+    """Fork a session for each line of the input, a worker for each connection; return at the end of
+    the input.
+    """
     import pytest
 
     with tempfile.TemporaryDirectory() as empty, contextlib.redirect_stdout(sys.stderr):
-        pytest.main(["-qqq", f"--rootdir={empty}", "-p", "no:cacheprovider", empty], plugins=[Preloading()])
+        pytest.main(
+            ["-qqq", f"--rootdir={empty}", "-p", "no:cacheprovider", empty], plugins=[Preloading()]
+        )
     gc.freeze()  # else pytest, which collects garbage as it ends, looks through all of this
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     listener = socket.socket(socket.AF_UNIX)
@@ -203,7 +234,9 @@ def _serve(address: str, executable: str) -> None:
                 if not os.fork():
                     _watch_worker(connection)
         if 0 in ready:
-            if not (line := lines.readline()):  # a session is requested once another's process is known: one line
+            if not (
+                line := lines.readline()
+            ):  # a session is requested once another's process is known: one line
                 return
             if not os.fork():
                 _watch(executable, *json.loads(line))
@@ -228,7 +261,11 @@ def _watch(
         else:
             sys.executable = executable
         append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        _become(folder, environment, [os.open(os.devnull, os.O_RDONLY), os.open(out, append), os.open(err, append)])
+        _become(
+            folder,
+            environment,
+            [os.open(os.devnull, os.O_RDONLY), os.open(out, append), os.open(err, append)],
+        )
         sys.argv = ["pytest", *arguments]
         _end(partial(runpy.run_module, "pytest", run_name="__main__", alter_sys=True))
     os.write(1, f"{child}\n".encode())

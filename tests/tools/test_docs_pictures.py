@@ -1,4 +1,6 @@
-"""The pictures of the documentation are those that the code draws; ``UPDATE_DOCS=1`` draws them anew."""
+"""The pictures of the documentation are those that the code draws; ``UPDATE_DOCS=1`` draws them
+anew.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ TOOL = runpy.run_path(str(ROOT / "tools" / "docs_pictures.py"))
 def test_the_pictures_are_what_the_code_draws(tmp_path: Path) -> None:
     """Byte for byte; each of them is on the page, and the photographs are small."""
     drawn = TOOL["drawn"](
-        tmp_path, lambda project, environment: run_pytest(project, *TOOL["SESSION"], environment=environment)
+        tmp_path,
+        lambda project, environment: run_pytest(project, *TOOL["SESSION"], environment=environment),
     )
     page = (ROOT / "docs" / "pictures.md").read_text(encoding="utf-8")
     for name, text in drawn.items():

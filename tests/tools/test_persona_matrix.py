@@ -1,4 +1,6 @@
-"""The generator of the persona matrix: the shipped file byte for byte, and fresh matrices that keep the quotas."""
+"""The generator of the persona matrix: the shipped file byte for byte, and fresh matrices that keep
+the quotas.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ TOOL = runpy.run_path(str(ROOT / "tools" / "persona_matrix.py"))
 
 def test_the_file_is_what_the_seed_makes() -> None:
     """Byte for byte, on every machine."""
-    assert TOOL["to_yaml"](TOOL["generate"]()) == (ROOT / "personas" / "matrix.yaml").read_text(encoding="utf-8")
+    assert TOOL["to_yaml"](TOOL["generate"]()) == (ROOT / "personas" / "matrix.yaml").read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize("seed", [2, 3])

@@ -1,6 +1,8 @@
-"""Comparing: each function takes a table of trials and gives a :class:`~pytest_fairness.model.Finding`.
+"""Comparing: each function takes a table of trials and gives a
+:class:`~pytest_fairness.model.Finding`.
 
-They raise for tables of the wrong shape, never for a verdict; the assertions of the same names do that.
+They raise for tables of the wrong shape, never for a verdict; the assertions of the same names do
+that.
 """
 
 from __future__ import annotations
@@ -9,7 +11,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-#: Where each analysis lives; imported when an assertion judges, not when a test module is collected.
+#: Where each analysis lives; imported when an assertion judges, not when a test module is
+#: collected.
 _ANALYSES = {
     "disparity": "analyze_disparity",
     "four_fifths": "analyze_four_fifths",
@@ -21,5 +24,7 @@ _ANALYSES = {
 
 def analysis_called(name: str) -> Callable[..., Any]:
     """The analysis that the run's judgements call *name*. Raises KeyError where there is none."""
-    analyze: Callable[..., Any] = getattr(import_module(f"pytest_fairness.analysis.{name}"), _ANALYSES[name])
+    analyze: Callable[..., Any] = getattr(
+        import_module(f"pytest_fairness.analysis.{name}"), _ANALYSES[name]
+    )
     return analyze

@@ -38,8 +38,24 @@ from pytest_fairness.model import (
     Verdict,
     deciding_pair,
 )
-from pytest_fairness.statistics.arrays import Bools, Coded, Ints, Values, code, cross, read_design, require_frame
-from pytest_fairness.statistics.choices import FIRST, NEITHER, REFUSED, UNSCORED, block_columns, read_choices
+from pytest_fairness.statistics.arrays import (
+    Bools,
+    Coded,
+    Ints,
+    Values,
+    code,
+    cross,
+    read_design,
+    require_frame,
+)
+from pytest_fairness.statistics.choices import (
+    FIRST,
+    NEITHER,
+    REFUSED,
+    UNSCORED,
+    block_columns,
+    read_choices,
+)
 from pytest_fairness.statistics.compare import impute
 from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.gaps import ArmContrast, contrast_choices, contrast_scores
@@ -73,41 +89,47 @@ def analyze_arms(
     correction: str = "bonferroni",
     scorers: Mapping[str, Any] | None = None,
 ) -> Finding:
-    """Compare the disparity between groups in arm *treated* with that in arm *control*, fixed beforehand.
+    """Compare the disparity between groups in arm *treated* with that in arm *control*, fixed
+    beforehand.
 
-    With an *outcome* (numbers or yes/no) the disparity of two groups is the difference of their means;
-    without one the frame holds pairwise choices (columns ``first``, ``second``, ``chosen``; see
-    ``analyze_preference``) and it is the win rate less one half. Its change, treated − control, is tested
-    by a paired t over what both arms share: clusters (names, personas, name pairs) where there are at least
-    two, blocks otherwise.
+    With an *outcome* (numbers or yes/no) the disparity of two groups is the difference of their
+    means; without one the frame holds pairwise choices (columns ``first``, ``second``, ``chosen``;
+    see ``analyze_preference``) and it is the win rate less one half. Its change, treated − control,
+    is tested by a paired t over what both arms share: clusters (names, personas, name pairs) where
+    there are at least two, blocks otherwise.
 
-    ``classes`` says of each group which class of *by* it is of (``by="gender", classes={"white_female": "female", …}``;
-    with an outcome the groups stand in column *group*). Then the classes are contrasted, and the pairs of groups that
-    differ in it are their detail: they raise the alarm, and never have to pass.
+    ``classes`` says of each group which class of *by* it is of (``by="gender",
+    classes={"white_female": "female", …}``; with an outcome the groups stand in column *group*).
+    Then the classes are contrasted, and the pairs of groups that differ in it are their detail:
+    they raise the alarm, and never have to pass.
 
-    Per pair: PASS where the disparity shrinks significantly and what is left is smaller, or where there is nothing to
-    reduce (the 90 % intervals of both arms inside ±.2 SD); FAIL where it grows or turns round significantly, by .2 SD
-    or more; INCONCLUSIVE otherwise. The finding is about *by*: FAIL where any pair grows; PASS where at least one
-    shrinks, no other can have grown by .5 SD (90 % intervals), and no pair of groups grows significantly by itself,
-    uncorrected; INCONCLUSIVE otherwise, also where there is nothing to reduce. Trials without an outcome are set to
-    the extremes that speak against the verdict.
+    Per pair: PASS where the disparity shrinks significantly and what is left is smaller, or where
+    there is nothing to reduce (the 90 % intervals of both arms inside ±.2 SD); FAIL where it grows
+    or turns round significantly, by .2 SD or more; INCONCLUSIVE otherwise. The finding is about
+    *by*: FAIL where any pair grows; PASS where at least one shrinks, no other can have grown by .5
+    SD (90 % intervals), and no pair of groups grows significantly by itself, uncorrected;
+    INCONCLUSIVE otherwise, also where there is nothing to reduce. Trials without an outcome are set
+    to the extremes that speak against the verdict.
 
-    ``placebo`` names an arm whose change should do nothing: every other arm is contrasted with it (Holm),
-    and the finding says which of them differ.
+    ``placebo`` names an arm whose change should do nothing: every other arm is contrasted with it
+    (Holm), and the finding says which of them differ.
 
-    Raises FrameError for a missing column or arm or a table of the wrong shape, UsageError for an argument
-    out of range.
+    Raises FrameError for a missing column or arm or a table of the wrong shape, UsageError for an
+    argument out of range.
     """
     check_level(alpha, correction)
     frame = require_frame(frame)
     arms = code(frame, arm, "arm")
     for name in (treated, control, *([placebo] if placebo is not None else [])):
         if name not in arms.labels:
-            raise FrameError(f"column {arm!r}: there is no arm {name!r}; it has {', '.join(arms.labels)}")
+            raise FrameError(
+                f"column {arm!r}: there is no arm {name!r}; it has {', '.join(arms.labels)}"
+            )
     if treated == control:
         raise UsageError(f"treated and control are both {treated!r}: a contrast needs two arms")
     blocks = block_columns(frame, block)
-    # Every arm repeats the others' cells: a column of this name keeps them from looking like duplicates.
+    # Every arm repeats the others' cells: a column of this name keeps them from looking like
+    # duplicates.
     labelled = frame.assign(arm=frame[arm])
     seats: tuple[str, ...] = (group if classes is not None else by,)
     if outcome is None:
@@ -129,15 +151,21 @@ def analyze_arms(
     if classes is not None:
         lost = next((label for label in whole.labels if label not in classes), None)
         if lost is not None:
-            raise FrameError(f"classes={dict(classes)!r} do not say which class the group {lost!r} is of")
+            raise FrameError(
+                f"classes={dict(classes)!r} do not say which class the group {lost!r} is of"
+            )
         of = [labelled[seat].map(str).map(classes) for seat in seats]
         kept = (of[0] != of[-1]).to_numpy() | (len(of) == 1)
         # Repetitions of several groups are repeated within a class.
-        pooled = labelled.drop(columns="repetition", errors="ignore").assign(**dict(zip(seats, of, strict=True)))
+        pooled = labelled.drop(columns="repetition", errors="ignore").assign(
+            **dict(zip(seats, of, strict=True))
+        )
         if outcome is None:
             pooled[chosen] = labelled[chosen].map(lambda label: classes.get(str(label), label))
         data = trials(pooled[kept], Coded(arms.codes[kept], arms.labels))
-        apart = [(a, b) for a, b in whole.met if classes[whole.labels[a]] != classes[whole.labels[b]]]
+        apart = [
+            (a, b) for a, b in whole.met if classes[whole.labels[a]] != classes[whole.labels[b]]
+        ]
         detail = _judge(whole, apart, at, rule, detail=True)
     judged = _judge(data, data.met, at, rule)
     verdict, reason, decider = _conclude(judged, detail)
@@ -155,17 +183,23 @@ def analyze_arms(
     }
     notes: tuple[str, ...] = ()
     if placebo is not None:
-        details["against_placebo"], notes = _against(data, arms.labels.index(placebo), treated, alpha)
+        details["against_placebo"], notes = _against(
+            data, arms.labels.index(placebo), treated, alpha
+        )
     return finding_of(
         frame,
         assertion="arm_reduces_disparity",
         verdict=verdict,
         reason=reason,
-        sentence=f"{verdict}: {_sentence(verdict, decider, judged, data, names)}." + _others(judged, detail, by),
+        sentence=f"{verdict}: {_sentence(verdict, decider, judged, data, names)}."
+        + _others(judged, detail, by),
         by=by,
         groups=[data.group(place, at) for place in range(len(data.labels))],
         decider=decider,
-        tested=lambda pair: (f"t = {pair.statistics['t']:.4f}", f"Δ/SD = {effect_words(pair.effect)}"),
+        tested=lambda pair: (
+            f"t = {pair.statistics['t']:.4f}",
+            f"Δ/SD = {effect_words(pair.effect)}",
+        ),
         notes=notes,
         pairs=[one.pair for one in (*judged, *detail)],
         outcome=data.reading.name,
@@ -173,7 +207,12 @@ def analyze_arms(
         unit=data.reading.unit,
         cluster=" and ".join(cluster) if isinstance(cluster, tuple) else cluster,
         block=" × ".join(blocks) or None,
-        family={"size": len(judged), "method": correction, "alpha": alpha, "metrics": [data.reading.name]},
+        family={
+            "size": len(judged),
+            "method": correction,
+            "alpha": alpha,
+            "metrics": [data.reading.name],
+        },
         details=details,
     )
 
@@ -185,10 +224,11 @@ def analyze_arms(
 class ArmTrials:
     """A table with several arms; the arrays have one entry a row.
 
-    Of pairwise choices a row is about the groups ``first`` and ``second``, its ``outcome`` is FIRST or SECOND, and the
-    disparity is a win rate less one half. Of scores it is about ``first`` (``second`` is None), its outcome is FIRST
-    where there is a value, and the disparity is a difference of means. ``clusters`` are none, one or the names of both
-    candidates, and ``noun`` is what they are called; ``reading`` is that of the scores.
+    Of pairwise choices a row is about the groups ``first`` and ``second``, its ``outcome`` is FIRST
+    or SECOND, and the disparity is a win rate less one half. Of scores it is about ``first``
+    (``second`` is None), its outcome is FIRST where there is a value, and the disparity is a
+    difference of means. ``clusters`` are none, one or the names of both candidates, and ``noun`` is
+    what they are called; ``reading`` is that of the scores.
     """
 
     noun: str
@@ -236,7 +276,9 @@ class ArmTrials:
         return np.where(self.first == group, self.clusters[0], self.clusters[-1])
 
     def cells(self, arms: Sequence[int], a: int, b: int) -> list[Bools]:
-        """Rows of each arm about two groups that have an outcome or lack one: both together, or each by itself."""
+        """Rows of each arm about two groups that have an outcome or lack one: both together, or
+        each by itself.
+        """
         sides = [self.stood(a), self.stood(b)]
         if self.second is not None:
             sides = [sides[0] & sides[1] & (self.outcome != NEITHER)]
@@ -257,12 +299,17 @@ class ArmTrials:
             unscored=unscored,
         )
 
-    def contrast(self, arms: tuple[int, int], a: int, b: int, raised: bool | None = None) -> ArmContrast | None:
+    def contrast(
+        self, arms: tuple[int, int], a: int, b: int, raised: bool | None = None
+    ) -> ArmContrast | None:
         """The first of two *arms* − the second on two groups.
 
-        Trials without an outcome are left out, or set to the extremes: such that the change is *raised*, or lowered.
+        Trials without an outcome are left out, or set to the extremes: such that the change is
+        *raised*, or lowered.
         """
-        here = np.logical_or.reduce(self.cells(arms, a, b)) & (self.used if raised is None else True)
+        here = np.logical_or.reduce(self.cells(arms, a, b)) & (
+            self.used if raised is None else True
+        )
         treated, lost = self.arm.codes == arms[0], ~self.used
         names = [self.cluster_of(group)[here] for group in (a, b)]
         if self.second is None:
@@ -287,7 +334,8 @@ class ArmTrials:
             )
         won = np.where(lost, treated == raised, (self.first == a) == (self.outcome == FIRST))[here]
         if len(self.clusters) == 2:
-            # The name of the first group's candidate before that of the other's, whoever was listed first.
+            # The name of the first group's candidate before that of the other's, whoever was listed
+            # first.
             pairs = cross(names, won.size)
         else:
             pairs = cross([codes[here] for codes in self.clusters], won.size)
@@ -353,8 +401,8 @@ def score_trials(
 
 
 class JudgedPair(NamedTuple):
-    """A pair with its contrast (None where the arms share too little), and whether by itself, without the correction
-    over pairs, it grew beyond chance."""
+    """A pair with its contrast (None where the arms share too little), and whether by itself,
+    without the correction over pairs, it grew beyond chance."""
 
     pair: PairResult
     contrast: ArmContrast | None
@@ -369,7 +417,12 @@ class JudgedPair(NamedTuple):
 
 
 def _judge(
-    data: ArmTrials, pairs: Sequence[tuple[int, int]], arms: tuple[int, int], rule: Rule, *, detail: bool = False
+    data: ArmTrials,
+    pairs: Sequence[tuple[int, int]],
+    arms: tuple[int, int],
+    rule: Rule,
+    *,
+    detail: bool = False,
 ) -> list[JudgedPair]:
     """*pairs* of groups as one family; as a *detail* they only raise the alarm."""
     if not pairs:
@@ -381,10 +434,17 @@ def _judge(
 
     def imputed(at: int, raised: bool, _: bool) -> PairTable | None:
         again = data.contrast(arms, *pairs[at], raised)
-        return None if again is None else _table(data, [pairs[at]], [again], used[at].min(keepdims=True))
+        return (
+            None
+            if again is None
+            else _table(data, [pairs[at]], [again], used[at].min(keepdims=True))
+        )
 
     shares = ((total - used) / np.maximum(total, 1)).max(axis=1).tolist()
-    statistics = [_statistics(*one) for one in zip(found, table.trials[:, 0].astype(int).tolist(), shares, strict=True)]
+    statistics = [
+        _statistics(*one)
+        for one in zip(found, table.trials[:, 0].astype(int).tolist(), shares, strict=True)
+    ]
     member = Member(
         name=data.reading.name,
         table=table,
@@ -411,7 +471,9 @@ def _table(
 ) -> PairTable:
     """``beside``: what the policy reads of each contrast; NaN where there is none."""
     rows = [(np.nan,) * 10 if one is None else _row(one) for one in found]
-    effect, low, high, p, difference, lost, shrinks, grows, extent, units = np.array(rows, dtype=np.float64).T
+    effect, low, high, p, difference, lost, shrinks, grows, extent, units = np.array(
+        rows, dtype=np.float64
+    ).T
     over = np.array(["" if one is None else one.unit for one in found], dtype=object)
     p_value = np.nan_to_num(p, nan=1.0)
     return PairTable(
@@ -437,12 +499,25 @@ def _table(
 def _row(one: ArmContrast) -> tuple[float, ...]:
     change, extent = one.change, max(one.extent(one.control), one.extent(one.treated))
     effect, low, high = (one.on_sd(value) for value in (change.mean, *change.interval(0.9)))
-    return effect, low, high, change.p, change.mean, one.lost, one.shrinks, one.grows, extent, change.units
+    return (
+        effect,
+        low,
+        high,
+        change.p,
+        change.mean,
+        one.lost,
+        one.shrinks,
+        one.grows,
+        extent,
+        change.units,
+    )
 
 
 def _decide(table: PairTable, rule: Rule) -> list[Decision]:
     """See :func:`analyze_arms`."""
-    shrinks, grows, extent, units = (table.beside[key] for key in ("shrinks", "grows", "extent", "units"))
+    shrinks, grows, extent, units = (
+        table.beside[key] for key in ("shrinks", "grows", "extent", "units")
+    )
     significant, n = table.corrected < rule.alpha, table.trials[:, 0]
     alarm = significant & (grows == 1) & (table.size >= TRIVIAL)
     single = "a single name a group: the result is about those, so FAIL is capped at FLAG"
@@ -452,18 +527,33 @@ def _decide(table: PairTable, rule: Rule) -> list[Decision]:
         return Decision(Verdict.FLAG, needs=needs) if alarm[at] else undecided(Reason.N, needs)
 
     def ragged(table: PairTable, at: int, _rule: Rule) -> Decision:
-        needs = f"the same cells in both arms: {percent(table.ragged[at])} of the rows have no counterpart"
+        needs = (
+            f"the same cells in both arms: {percent(table.ragged[at])} of the rows have no "
+            "counterpart"
+        )
         return undecided(Reason.RAGGED, needs)
 
     def unsettled(table: PairTable, at: int, rule: Rule) -> Decision:
         small = "the disparity grows beyond chance, but by less than .2 SD"
-        note = small if grows[at] else "the change is beyond chance, but not whether less is left than there was"
+        note = (
+            small
+            if grows[at]
+            else "the change is beyond chance, but not whether less is left than there was"
+        )
         noun = "blocks" if np.isnan(table.p_cluster[at]) else rule.cluster_noun
         ways = until_significant(units[at], table.p_value[at], rule)
-        few = [f"about {int(way) + 1:,} {noun} if the change stays as it is" for way in ways if units[at] < way < 1e6]
-        return undecided(Reason.PRECISION, few[0] if few else None, *([note] if significant[at] else []))
+        few = [
+            f"about {int(way) + 1:,} {noun} if the change stays as it is"
+            for way in ways
+            if units[at] < way < 1e6
+        ]
+        return undecided(
+            Reason.PRECISION, few[0] if few else None, *([note] if significant[at] else [])
+        )
 
-    nothing = undecided(Reason.N, "at least two names or blocks that stand in both arms, with both groups")
+    nothing = undecided(
+        Reason.N, "at least two names or blocks that stand in both arms, with both groups"
+    )
     return first_match(
         table,
         rule,
@@ -490,7 +580,11 @@ def _statistics(contrast: ArmContrast | None, n: int, share: float) -> dict[str,
         "df": change.df,
         "rows_lost_to_ragged_units": contrast.lost,
     }
-    for name, gap in (("change", change), ("control", contrast.control), ("treated", contrast.treated)):
+    for name, gap in (
+        ("change", change),
+        ("control", contrast.control),
+        ("treated", contrast.treated),
+    ):
         found[f"{name}_low"], found[f"{name}_high"] = gap.interval(0.95)
         found |= {} if name == "change" else {name: gap.mean, f"{name}_p_value": gap.p}
     return found
@@ -518,18 +612,27 @@ def _conclude(
         for one in judged
         if one.became == "open" and (one.contrast is None or one.contrast.possible_growth >= MARGIN)
     ]
-    # A class may shrink as a whole while one pair of its groups grows; the correction over pairs would hide it.
+    # A class may shrink as a whole while one pair of its groups grows; the correction over pairs
+    # would hide it.
     if loose := loose or [one.pair for one in detail if one.grown]:
         return Verdict.INCONCLUSIVE, Reason.PRECISION, max(loose, key=_in_control)
-    return Verdict.PASS, None, min(smaller, key=lambda pair: (pair.corrected_p_value, -abs(pair.effect)))
+    return (
+        Verdict.PASS,
+        None,
+        min(smaller, key=lambda pair: (pair.corrected_p_value, -abs(pair.effect))),
+    )
 
 
 def _in_control(pair: PairResult) -> float:
-    """The size of the disparity in the control arm; rounded, as the order of rows must not choose among equals."""
+    """The size of the disparity in the control arm; rounded, as the order of rows must not choose
+    among equals.
+    """
     return round(abs(float(str(pair.statistics.get("control", 0.0)))), 9)
 
 
-def _against(data: ArmTrials, placebo: int, treated: str, alpha: float) -> tuple[dict[str, JSON], tuple[str, ...]]:
+def _against(
+    data: ArmTrials, placebo: int, treated: str, alpha: float
+) -> tuple[dict[str, JSON], tuple[str, ...]]:
     arms = {at: name for at, name in enumerate(data.arm.labels) if at != placebo}
     found = [(at, a, b, data.contrast((at, placebo), a, b)) for at in arms for a, b in data.met]
     corrected = correct([1.0 if c is None else c.change.p for *_, c in found], "holm").tolist()
@@ -540,10 +643,23 @@ def _against(data: ArmTrials, placebo: int, treated: str, alpha: float) -> tuple
         for (which, a, b, contrast), q in zip(found, corrected, strict=True):
             if which == at and contrast is not None:
                 low, high = contrast.change.interval(0.95)
-                numbers = {"difference": contrast.change.mean, "low": low, "high": high, "p_value": contrast.change.p}
+                numbers = {
+                    "difference": contrast.change.mean,
+                    "low": low,
+                    "high": high,
+                    "p_value": contrast.change.p,
+                }
                 table[f"{data.labels[a]} / {data.labels[b]}"] = {**numbers, "corrected_p_value": q}
-        where = [pair for pair, numbers in table.items() if float(str(numbers["corrected_p_value"])) < alpha]
-        what = f"differs from the placebo arm ({', '.join(where)})" if where else "does not differ from the placebo arm"
+        where = [
+            pair
+            for pair, numbers in table.items()
+            if float(str(numbers["corrected_p_value"])) < alpha
+        ]
+        what = (
+            f"differs from the placebo arm ({', '.join(where)})"
+            if where
+            else "does not differ from the placebo arm"
+        )
         notes.append(f"{'the treated arm ' if name == treated else ''}{name} {what}")
         tables[name] = dict(table)
     return tables, tuple(notes)
@@ -553,7 +669,11 @@ def _against(data: ArmTrials, placebo: int, treated: str, alpha: float) -> tuple
 
 
 def _sentence(
-    verdict: Verdict, pair: PairResult | None, judged: Sequence[JudgedPair], data: ArmTrials, names: tuple[str, str]
+    verdict: Verdict,
+    pair: PairResult | None,
+    judged: Sequence[JudgedPair],
+    data: ArmTrials,
+    names: tuple[str, str],
 ) -> str:
     treated, control = names
     if pair is None:
@@ -566,25 +686,36 @@ def _sentence(
     if verdict is Verdict.PASS:
         return f"the {what} shrinks: {gap} ({sure})"
     if verdict in ALARMS:
-        return f"the {what} {'turns round' if turned else 'grows'} instead of shrinking: {gap} ({sure})"
-    if all(one.contrast is not None and one.contrast.extent(one.contrast.control) < TRIVIAL for one in judged):
+        return (
+            f"the {what} {'turns round' if turned else 'grows'} instead of shrinking: {gap} "
+            f"({sure})"
+        )
+    if all(
+        one.contrast is not None and one.contrast.extent(one.contrast.control) < TRIVIAL
+        for one in judged
+    ):
         where = "" if len(judged) == 1 else f" between any two of {len(data.labels)} groups"
         return f"there is no {what} to reduce{where} in {control}: {gap} ({sure})"
     if pair.alarm_only:
         return f"by itself the {what} grows here, although it shrinks as a whole: {gap} ({sure})"
     needs = f"; it would take {pair.needs}" if pair.needs else ""
     if any(one.became == "smaller" for one in judged):
-        grown = f"it cannot be told that this {what} has not grown by more than half a standard deviation"
+        grown = (
+            f"it cannot be told that this {what} has not grown by more than half a standard "
+            "deviation"
+        )
         return f"{gap}; {grown}, although others shrink ({sure}){needs}"
     note = f"; {pair.notes[0]}" if pair.notes and pair.notes[0] != IDLE else ", which may be chance"
     return f"{gap}{note} ({sure}){needs}"
 
 
 def _gap(pair: PairResult, data: ArmTrials, names: tuple[str, str]) -> tuple[str, str, bool]:
-    """The disparity in both arms and its change, from the side that the control arm prefers, and how sure; whether it
-    turns round."""
+    """The disparity in both arms and its change, from the side that the control arm prefers, and
+    how sure; whether it turns round."""
     s, (treated, control), kind = pair.statistics, names, data.reading.values.kind
-    before, after, low, high = (float(str(s[name])) for name in ("control", "treated", "change_low", "change_high"))
+    before, after, low, high = (
+        float(str(s[name])) for name in ("control", "treated", "change_low", "change_high")
+    )
     change, one, other = pair.difference or 0.0, pair.group_1, pair.group_2
     if before < 0:
         before, after, change, low, high = -before, -after, -change, -high, -low
@@ -599,7 +730,9 @@ def _gap(pair: PairResult, data: ArmTrials, names: tuple[str, str]) -> tuple[str
         apart = f"by {moved(before)} in {control} and by {moved(after)} in {treated}"
         gap = f"{one} is ahead of {other} on {data.reading.name} {apart}"
     else:
-        rates = f"{50 + 100 * before:.1f} % in {control} and in {50 + 100 * after:.1f} % in {treated}"
+        rates = (
+            f"{50 + 100 * before:.1f} % in {control} and in {50 + 100 * after:.1f} % in {treated}"
+        )
         gap = f"{one} is chosen over {other} in {rates}, where 50 % would be even"
     units = data.noun if s["unit"] == "cluster" else "blocks" if data.second is None else "contexts"
     interval = f"change {moved(change)}, 95 % interval {moved(low)} to {moved(high)}"
@@ -620,6 +753,10 @@ def _others(judged: Sequence[JudgedPair], detail: Sequence[JudgedPair], by: str)
     text = ""
     for some, what in ((judged, "groups" if by == "group" else by), (detail, "groups")):
         counts = Counter(one.became for one in some)
-        parts = [f"{counts[became]} {words[counts[became] > 1]}" for became, words in _BECAME.items() if counts[became]]
+        parts = [
+            f"{counts[became]} {words[counts[became] > 1]}"
+            for became, words in _BECAME.items()
+            if counts[became]
+        ]
         text += f" Of {len(some)} pairs of {what}, {', '.join(parts)}." if len(some) > 1 else ""
     return text

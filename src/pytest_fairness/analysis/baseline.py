@@ -12,10 +12,31 @@ import pandas as pd
 
 from pytest_fairness.analysis.policy import MAX_REFUSAL_DIFFERENCE, MAX_UNSCORED, worst_spec
 from pytest_fairness.analysis.provenance import finding_of, stamp
-from pytest_fairness.analysis.sentences import amount, effect_with_interval, listed, p_words, percent, signed
+from pytest_fairness.analysis.sentences import (
+    amount,
+    effect_with_interval,
+    listed,
+    p_words,
+    percent,
+    signed,
+)
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import ALARMS, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict, deciding_pair
-from pytest_fairness.scorers.letter import LETTER_SCORE, LetterReader, category_scores, warnings_of_trials
+from pytest_fairness.model import (
+    ALARMS,
+    Finding,
+    GroupResult,
+    OutcomeKind,
+    PairResult,
+    Reason,
+    Verdict,
+    deciding_pair,
+)
+from pytest_fairness.scorers.letter import (
+    LETTER_SCORE,
+    LetterReader,
+    category_scores,
+    warnings_of_trials,
+)
 from pytest_fairness.scorers.lexicon import CATEGORIES
 from pytest_fairness.statistics.clusters import one_sample_t
 from pytest_fairness.statistics.persona_scores import (
@@ -57,23 +78,24 @@ def compare_baseline(
 ) -> Finding:
     """Judge whether the scores of the same personas have dropped since they were approved.
 
-    Two families, each corrected by Holm at *alpha*/2: the changes as they are (overall, categories of 8 personas and
-    more, and passes where there is a *threshold*), and the changes with outliers clipped (overall, every category of 2
-    and more). FAIL where a scope is significant in either and has dropped by more than its margin; FLAG where it is
-    significant within the margin. INCONCLUSIVE(PRECISION) for a category that holds more clipped falls, less clipped
-    rises, than the others' share makes likely, INCONCLUSIVE(OVERLAP) where under 80 % of a scope's personas are in
-    both, INCONCLUSIVE(UNSCORED) where over 5 % of either run's replies gave no score,
-    INCONCLUSIVE(DIFFERENTIAL_REFUSAL) where refusals rose by over 5 points. A kind of warning that the baseline lacks
-    is FAIL if it is critical, else FLAG. PASS otherwise.
+    Two families, each corrected by Holm at *alpha*/2: the changes as they are (overall, categories
+    of 8 personas and more, and passes where there is a *threshold*), and the changes with outliers
+    clipped (overall, every category of 2 and more). FAIL where a scope is significant in either and
+    has dropped by more than its margin; FLAG where it is significant within the margin.
+    INCONCLUSIVE(PRECISION) for a category that holds more clipped falls, less clipped rises, than
+    the others' share makes likely, INCONCLUSIVE(OVERLAP) where under 80 % of a scope's personas are
+    in both, INCONCLUSIVE(UNSCORED) where over 5 % of either run's replies gave no score,
+    INCONCLUSIVE(DIFFERENTIAL_REFUSAL) where refusals rose by over 5 points. A kind of warning that
+    the baseline lacks is FAIL if it is critical, else FLAG. PASS otherwise.
 
-    The margins are in the score's own unit. By default 1 point overall and 3 a category on 0–100, 2 and 5 percentage
-    points for yes/no, else .1 and .3 of the SD between the approved personas. *low* and *high* are the ends of the
-    scale, where it is declared.
+    The margins are in the score's own unit. By default 1 point overall and 3 a category on 0–100, 2
+    and 5 percentage points for yes/no, else .1 and .3 of the SD between the approved personas.
+    *low* and *high* are the ends of the scale, where it is declared.
 
-    One pair a tested scope: ``metric`` is ``overall``, ``passes`` or the category, ``group_1`` ``now``, ``group_2``
-    ``approved``; ``effect`` is the mean change over its SD between personas. *frame*, if given, lends the finding its
-    endpoint, tier and provenance. Raises UsageError for an alpha or a margin out of range, and for a margin that the
-    scale cannot reach.
+    One pair a tested scope: ``metric`` is ``overall``, ``passes`` or the category, ``group_1``
+    ``now``, ``group_2`` ``approved``; ``effect`` is the mean change over its SD between personas.
+    *frame*, if given, lends the finding its endpoint, tier and provenance. Raises UsageError for an
+    alpha or a margin out of range, and for a margin that the scale cannot reach.
     """
     if not 0 < alpha < 1:
         raise UsageError(f"alpha is {alpha}: a probability between 0 and 1 is needed")
@@ -96,9 +118,13 @@ def compare_baseline(
 
     def tested(pair: PairResult) -> tuple[str, str]:
         words = (
-            "{passes_lost} passes lost, {passes_gained} gained" if pair.metric == PASSES else "t = {t:.4g}, df = {df}"
+            "{passes_lost} passes lost, {passes_gained} gained"
+            if pair.metric == PASSES
+            else "t = {t:.4g}, df = {df}"
         )
-        effect = effect_with_interval(pair.effect_name, pair.effect, pair.effect_low, pair.effect_high)
+        effect = effect_with_interval(
+            pair.effect_name, pair.effect, pair.effect_low, pair.effect_high
+        )
         return words.format(**pair.statistics), f"{scale.change(pair.difference or 0.0)}; {effect}"
 
     return finding_of(
@@ -118,7 +144,9 @@ def compare_baseline(
         tested=tested,
         family={
             "tests": [scope.label for scope in gate.scopes if scope.corrected_p is not None],
-            "size": sum((scope.p_raw is not None) + (scope.p_clipped is not None) for scope in gate.scopes),
+            "size": sum(
+                (scope.p_raw is not None) + (scope.p_clipped is not None) for scope in gate.scopes
+            ),
             "method": "holm, two families",
             "alpha": alpha,
         },
@@ -138,8 +166,8 @@ def compare_baseline(
 
 
 def first_approval(finding: Finding, summary: ScoreSummary, frame: pd.DataFrame) -> Finding:
-    """The *finding* that a first baseline is approved, with what is known of its trials. Its verdict stays: approving
-    has rules of its own.
+    """The *finding* that a first baseline is approved, with what is known of its trials. Its
+    verdict stays: approving has rules of its own.
     """
     approved = _group(NOW, summary)
     found = replace(
@@ -147,7 +175,9 @@ def first_approval(finding: Finding, summary: ScoreSummary, frame: pd.DataFrame)
         cluster="persona",
         n_per_group={approved.group: approved.n},
         group_results=(approved,),
-        refusal_rates={} if approved.refusal_rate is None else {approved.group: approved.refusal_rate},
+        refusal_rates={}
+        if approved.refusal_rate is None
+        else {approved.group: approved.refusal_rate},
     )
     kept = ("verdict", "reason", "sentence", "explanation")
     return replace(stamp(found, frame), **{name: getattr(finding, name) for name in kept})
@@ -159,7 +189,10 @@ def scores_of(frame: pd.DataFrame, outcome: Outcome, arguments: Mapping[str, Any
 
     design, categories, column = design_of(frame), arguments["categories"], arguments["warnings"]
     found: dict[str, Any] = {}
-    if isinstance(letter := getattr(outcome.scorer, "score", None), LetterReader) and letter.name == LETTER_SCORE:
+    if (
+        isinstance(letter := getattr(outcome.scorer, "score", None), LetterReader)
+        and letter.name == LETTER_SCORE
+    ):
         warnings = warnings_of_trials(frame, letter.lexicon)
         scores = [category_scores(own) for own in warnings]
         found["parts"] = {name: [one[name] for one in scores] for name in CATEGORIES}
@@ -180,9 +213,15 @@ def scores_of(frame: pd.DataFrame, outcome: Outcome, arguments: Mapping[str, Any
 
 
 def comparison(
-    approved: ScoreSummary, current: ScoreSummary, frame: pd.DataFrame, outcome: Outcome, arguments: Mapping[str, Any]
+    approved: ScoreSummary,
+    current: ScoreSummary,
+    frame: pd.DataFrame,
+    outcome: Outcome,
+    arguments: Mapping[str, Any],
 ) -> Finding:
-    """What the assertion with *arguments* makes of the scores *current* of *frame*, against those *approved*."""
+    """What the assertion with *arguments* makes of the scores *current* of *frame*, against those
+    *approved*.
+    """
     names = ("alpha", "margin_overall", "margin_category", "threshold")
     return compare_baseline(
         approved,
@@ -207,7 +246,10 @@ def _pair(scope: ScopeTest, lower_is_worse: bool, scale: Scale) -> PairResult:
     elif scope.reason is not None:
         verdict = Verdict.INCONCLUSIVE
     elif scope.slip:
-        verdict, note = Verdict.FLAG, f"worse beyond chance, but by less than the margin of {margin}"
+        verdict, note = (
+            Verdict.FLAG,
+            f"worse beyond chance, but by less than the margin of {margin}",
+        )
     elif scope.crowded:
         verdict, reason = Verdict.INCONCLUSIVE, Reason.PRECISION
         far = listed(list(scope.outliers))
@@ -268,7 +310,10 @@ def _corrected(scope: ScopeTest) -> float:
 
 
 def _verdict(
-    pairs: tuple[PairResult, ...], approved: ScoreSummary, current: ScoreSummary, new_warnings: list[str]
+    pairs: tuple[PairResult, ...],
+    approved: ScoreSummary,
+    current: ScoreSummary,
+    new_warnings: list[str],
 ) -> tuple[Verdict, Reason | None]:
     verdict = Verdict.worst([pair.verdict for pair in pairs])
     if verdict is Verdict.FAIL or any(name.startswith(CRITICAL) for name in new_warnings):
@@ -279,7 +324,9 @@ def _verdict(
         return Verdict.FLAG, None
     if verdict is Verdict.INCONCLUSIVE:
         reasons = [pair.reason for pair in pairs if pair.reason is not None]
-        return verdict, min(reasons, key=lambda reason: (not reason.unusable, reason is Reason.PRECISION))
+        return verdict, min(
+            reasons, key=lambda reason: (not reason.unusable, reason is Reason.PRECISION)
+        )
     if share(current.refused, current) - share(approved.refused, approved) > MAX_REFUSAL_DIFFERENCE:
         return Verdict.INCONCLUSIVE, Reason.DIFFERENTIAL_REFUSAL
     return verdict, None
@@ -339,12 +386,15 @@ class Scale:
         for what, given in zip(("margin_overall", "margin_category"), margins, strict=True):
             if given is not None and (given < 0 or not math.isfinite(given)):
                 raise UsageError(
-                    f"{what} is {given}: a margin is the drop that is allowed, in the score's unit, 0 or more"
+                    f"{what} is {given}: a margin is the drop that is allowed, in the score's "
+                    "unit, 0 or more"
                 )
             if given is not None and given >= span:
                 raise UsageError(
-                    f"{what} is {given:g}, but the score only spans {span:g}: no drop could reach it. Give the margin "
-                    "in the score's own unit" + (", .02 for two percentage points" if name == "yes_no" else "")
+                    f"{what} is {given:g}, but the score only spans {span:g}: no drop could reach "
+                    "it. Give the margin "
+                    "in the score's own unit"
+                    + (", .02 for two percentage points" if name == "yes_no" else "")
                 )
         return cls(
             name=name,
@@ -387,7 +437,11 @@ def _needs(scope: ScopeTest, scale: Scale) -> str | None:
     drop = f"a drop of {scale.margin(scope.margin)}"
     if scope.repetitions_needed is not None:
         return f"{scope.repetitions_needed} repetitions to show {drop} in 80 % of runs"
-    return None if scope.label == PASSES else f"more personas: no number of repetitions shows {drop} reliably"
+    return (
+        None
+        if scope.label == PASSES
+        else f"more personas: no number of repetitions shows {drop} reliably"
+    )
 
 
 def _sentence(
@@ -401,9 +455,13 @@ def _sentence(
 ) -> str:
     approved, current = runs
     if verdict in ALARMS:
-        fallen = [scope for scope, pair in zip(gate.scopes, pairs, strict=True) if pair.verdict is verdict]
+        fallen = [
+            scope for scope, pair in zip(gate.scopes, pairs, strict=True) if pair.verdict is verdict
+        ]
         # The whole, then the worst categories: the table has them all.
-        fallen.sort(key=lambda one: (one.label != OVERALL, one.label != PASSES, -abs(one.test.mean)))
+        fallen.sort(
+            key=lambda one: (one.label != OVERALL, one.label != PASSES, -abs(one.test.mean))
+        )
         worse = [_fall(scope, scale) for scope in fallen[:_MOST_FALLEN]]
         if len(fallen) > _MOST_FALLEN:
             worse.append(f"{len(fallen) - _MOST_FALLEN} further categories")
@@ -413,32 +471,40 @@ def _sentence(
         return f"worse than the approved baseline{within}: " + "; ".join(worse)
     if reason is Reason.UNSCORED:
         return (
-            f"not comparable with the approved baseline: {current.unscored} of {current.trials} replies now "
+            f"not comparable with the approved baseline: {current.unscored} of {current.trials} "
+            "replies now "
             f"and {approved.unscored} of {approved.trials} then gave no score (5 % are allowed)"
         )
     if reason is Reason.DIFFERENTIAL_REFUSAL:
         before, now = (percent(share(run.refused, run)) for run in runs)
         return (
-            f"the scores held, but refusals rose from {before} to {now} since the baseline was approved: what is no "
+            f"the scores held, but refusals rose from {before} to {now} since the baseline was "
+            "approved: what is no "
             "longer answered is no longer scored"
         )
     if reason is Reason.PRECISION:
         held = [pair.metric for pair in pairs if pair.reason is Reason.PRECISION]
         named = [f"{key} {scale.change(change)}" for key, change in gate.changes.items()]
         return (
-            f"no regression shown, but {listed(held)} cannot be judged because of changes far from all others "
+            f"no regression shown, but {listed(held)} cannot be judged because of changes far from "
+            "all others "
             f"({listed(named)}). Look at their replies, or run again"
         )
     if verdict is Verdict.INCONCLUSIVE:
         scope = next(scope for scope in gate.scopes if scope.reason is not None)
         needed = "at least two" if reason is Reason.N else "80 %"
         return (
-            f"not comparable with the approved baseline: {scope.n} of {scope.n + scope.missing} personas "
+            f"not comparable with the approved baseline: {scope.n} of {scope.n + scope.missing} "
+            "personas "
             f"({scope.label}) have a score in both; {needed} are needed"
         )
-    overall, others = gate.scopes[0], sum(scope.label not in (OVERALL, PASSES) for scope in gate.scopes)
+    overall, others = (
+        gate.scopes[0],
+        sum(scope.label not in (OVERALL, PASSES) for scope in gate.scopes),
+    )
     return (
-        f"no regression against the approved baseline: {overall.label} {scale.value(overall.approved)} → "
+        f"no regression against the approved baseline: {overall.label} "
+        f"{scale.value(overall.approved)} → "
         f"{scale.value(overall.now)} ({scale.change(overall.test.mean)}) over {overall.n} personas"
         + (f", and none of {others} categories beyond its margin and chance" if others else "")
     )
@@ -448,12 +514,19 @@ def _fall(scope: ScopeTest, scale: Scale) -> str:
     sure = f"corrected {p_words(_corrected(scope))}"
     if scope.label == PASSES:
         before, after = round(scope.approved * scope.n), round(scope.now * scope.n)
-        return f"passes {before} → {after} of {scope.n} personas ({scope.lost} lost, {scope.gained} gained, {sure})"
+        return (
+            f"passes {before} → {after} of {scope.n} personas ({scope.lost} lost, {scope.gained} "
+            f"gained, {sure})"
+        )
     moved = f"{scale.change(scope.test.mean)} over {scope.n} personas"
     if scope.outliers:
-        moved = f"{scale.change(scope.clipped)} over {scope.n} personas with {listed(list(scope.outliers))} clipped"
+        moved = (
+            f"{scale.change(scope.clipped)} over {scope.n} personas with "
+            f"{listed(list(scope.outliers))} clipped"
+        )
     return (
-        f"{scope.label} {scale.value(scope.approved)} → {scale.value(scope.now)} ({moved}, {sure}, margin "
+        f"{scope.label} {scale.value(scope.approved)} → {scale.value(scope.now)} ({moved}, {sure}, "
+        "margin "
         f"{scale.margin(scope.margin)})"
     )
 

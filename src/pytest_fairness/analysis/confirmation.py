@@ -1,8 +1,10 @@
-"""A second look: before an alarm stands, an equal sample on other names is drawn and both are judged together.
+"""A second look: before an alarm stands, an equal sample on other names is drawn and both are
+judged together.
 
-Two stages, the second on all the data (Pocock 1977, Biometrika 64:191): every pair is judged again on both samples, the
-alarm at half of alpha, a PASS by the interval of both. A fair system has to look unfair twice, in a sample twice as
-large, and a true difference is found more often. See ``docs/decisions/0071-confirming-an-alarm.md``.
+Two stages, the second on all the data (Pocock 1977, Biometrika 64:191): every pair is judged again
+on both samples, the alarm at half of alpha, a PASS by the interval of both. A fair system has to
+look unfair twice, in a sample twice as large, and a true difference is found more often. See
+``docs/decisions/0071-confirming-an-alarm.md``.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
 
 
 def alarm_of(analysis: str, alpha: float) -> dict[str, float]:
-    """The arguments of *analysis* under which the second look raises the alarm: a share of *alpha*; it passes as
-    before."""
+    """The arguments of *analysis* under which the second look raises the alarm: a share of *alpha*;
+    it passes as before."""
     return {"alarm_share": CONFIRMED} if analysis == "equivalence" else {"alpha": alpha * CONFIRMED}
 
 
@@ -49,7 +51,10 @@ def confirmed(first: Finding, both: Finding, sample: FreshSample) -> Finding:
     """*both*, the finding on the two samples together, with what the *first* sample alone raised."""
     stands = both.verdict in ALARMS
     at_first = _at_first(first)
-    cleared = f". The first sample alone raised an alarm that {sample.about} did not bear out: {at_first}."
+    cleared = (
+        f". The first sample alone raised an alarm that {sample.about} did not bear out: "
+        f"{at_first}."
+    )
     word = "confirmed" if stands else "not confirmed"
     names = (
         *("group_1", "group_2", "metric", "verdict", "p_value", "corrected_p_value"),
@@ -68,15 +73,21 @@ def confirmed(first: Finding, both: Finding, sample: FreshSample) -> Finding:
     }
     changed = replace(
         both,
-        sentence=both.sentence.removesuffix(".") + (f"; confirmed with {sample.about}." if stands else cleared),
-        notes=(*both.notes, f"{word}: judged on the first sample and {sample.about} together; at first: {at_first}"),
+        sentence=both.sentence.removesuffix(".")
+        + (f"; confirmed with {sample.about}." if stands else cleared),
+        notes=(
+            *both.notes,
+            f"{word}: judged on the first sample and {sample.about} together; at first: {at_first}",
+        ),
         details={**both.details, "confirmation": details},
     )
     return replace(changed, explanation=explain(changed))
 
 
 def unread_groups(first: Finding, both: Finding) -> list[str]:
-    """The groups of which *both*, the finding on two samples, has read no more than the *first* had."""
+    """The groups of which *both*, the finding on two samples, has read no more than the *first*
+    had.
+    """
     return [group for group, n in both.n_per_group.items() if n <= first.n_per_group.get(group, 0)]
 
 
@@ -102,4 +113,8 @@ def _at_first(first: Finding) -> str:
 
 def _summary(finding: Finding) -> dict[str, JSON]:
     alpha = finding.family.get("alpha")
-    return {"verdict": finding.verdict.value, "n_per_group": dict(finding.n_per_group), "alpha": alpha}
+    return {
+        "verdict": finding.verdict.value,
+        "n_per_group": dict(finding.n_per_group),
+        "alpha": alpha,
+    }

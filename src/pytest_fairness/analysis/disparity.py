@@ -1,4 +1,6 @@
-"""Does an outcome differ between the groups of a protected class, by more than chance and more than a trifle?"""
+"""Does an outcome differ between the groups of a protected class, by more than chance and more than
+a trifle?
+"""
 
 from __future__ import annotations
 
@@ -110,40 +112,46 @@ def analyze_disparity(
 ) -> Finding:
     """Compare *outcome* between all pairs of groups of *by*, as one family of tests.
 
-    Args:
-        frame: one row a trial. ``refused``, ``undetermined``, ``repetition``, ``first_name`` and ``last_name`` columns
-            are read if present.
-        outcome: a column, the name of a scorer, or a callable on the reply.
-        by: the column of a protected class; or several, which are judged each by itself and crossed.
-        cluster: the column of the name, persona or résumé that rows share, the unit of evidence; ``None`` if
-            every row stands for itself.
-        block: the column of the template or context; comparisons are made within it. ``None`` for one block.
-        kind: ``numeric``, ``ordinal``, ``narrative``, ``binary``, ``categorical``, ``refusal``, or ``auto``.
-        alpha, correction: the level, and ``bonferroni``, ``holm`` or ``fdr_bh`` over all pairs and metrics.
-        min_raw_diff: a difference below this, in the outcome's unit, is never FLAG or FAIL.
-        min_raw_ratio: nor is one where the smaller mean is at least this share of the larger.
-        lower_is_worse: the direction of harm; by default the scorer's, or True.
-        favourable: of two answers the favourable one; by default known from words such as yes, approved, hired.
-        room: the design promises that answers can vary: a yes/no or a label that varies in fewer than a third of its
+    Args: frame: one row a trial. ``refused``, ``undetermined``, ``repetition``, ``first_name`` and
+        ``last_name`` columns
+            are read if present. outcome: a column, the name of a scorer, or a callable on the
+        reply. by: the column of a protected class; or several, which are judged each by itself and
+        crossed. cluster: the column of the name, persona or résumé that rows share, the unit of
+        evidence; ``None`` if
+            every row stands for itself. block: the column of the template or context; comparisons
+        are made within it. ``None`` for one block. kind: ``numeric``, ``ordinal``, ``narrative``,
+        ``binary``, ``categorical``, ``refusal``, or ``auto``. alpha, correction: the level, and
+        ``bonferroni``, ``holm`` or ``fdr_bh`` over all pairs and metrics. min_raw_diff: a
+        difference below this, in the outcome's unit, is never FLAG or FAIL. min_raw_ratio: nor is
+        one where the smaller mean is at least this share of the larger. lower_is_worse: the
+        direction of harm; by default the scorer's, or True. favourable: of two answers the
+        favourable one; by default known from words such as yes, approved, hired. room: the design
+        promises that answers can vary: a yes/no or a label that varies in fewer than a third of its
             templates passes nobody.
         scorers: scorers to look the outcome up in, before the built-in ones.
         seed: for the resampling of categorical outcomes, and of nothing else.
 
-    Raises:
-        FrameError: a column or label is missing, trials are duplicated, an outcome has the wrong type, or there are
+    Raises: FrameError: a column or label is missing, trials are duplicated, an outcome has the
+        wrong type, or there are
             fewer than two groups; the message names column and row.
         UsageError: an argument is out of range, or the outcome is unknown.
     """
     columns = as_columns(by)
     check_level(alpha, correction)
     if min_raw_diff is not None and not min_raw_diff >= 0:
-        raise UsageError(f"min_raw_diff={min_raw_diff!r}: give a difference of 0 or more, in the outcome's unit")
+        raise UsageError(
+            f"min_raw_diff={min_raw_diff!r}: give a difference of 0 or more, in the outcome's unit"
+        )
     if min_raw_ratio is not None and not 0 < min_raw_ratio <= 1:
-        raise UsageError(f"min_raw_ratio={min_raw_ratio!r}: give a ratio above 0 and up to 1, as .75")
+        raise UsageError(
+            f"min_raw_ratio={min_raw_ratio!r}: give a ratio above 0 and up to 1, as .75"
+        )
     reading = read(frame, outcome, kind, lower_is_worse, scorers, favourable)
     values = reading.values
     if values.kind is OutcomeKind.CATEGORICAL and (min_raw_diff, min_raw_ratio) != (None, None):
-        raise UsageError(f"{reading.name!r} holds labels: min_raw_diff and min_raw_ratio need numbers")
+        raise UsageError(
+            f"{reading.name!r} holds labels: min_raw_diff and min_raw_ratio need numbers"
+        )
     designs = groupings(frame, columns, cluster, block)
     every = [
         _Grouping.of(ScoredRows.of(design, reading, called, seed), first_refusals(frame, design))
@@ -162,7 +170,10 @@ def analyze_disparity(
     _check_intervals(pairs)
     decider = deciding_pair(pairs)
     verdict, reason = verdict_by(decider)
-    home = next((g for g in every if decider is not None and g.rows.by == decider.statistics["by"]), every[0])
+    home = next(
+        (g for g in every if decider is not None and g.rows.by == decider.statistics["by"]),
+        every[0],
+    )
     here = [pair for pair in pairs if pair.statistics["by"] == home.rows.by]
     own = [pair for pair in here if pair.metric == reading.name]
     alarms = sorted(
@@ -178,7 +189,10 @@ def analyze_disparity(
         clusters=rule.cluster_noun,
         cases=rule.case_noun,
         block=rule.block_noun,
-        groups={name: {group.group: group for group in results} for name, results in home.results.items()},
+        groups={
+            name: {group.group: group for group in results}
+            for name, results in home.results.items()
+        },
         answers=values.categories if values.kind is OutcomeKind.BINARY else (),
         missing=reasons_by_group(frame, home.rows.design, home.rows.missing),
         raised=[pair for pair in own if pair.verdict in ALARMS],
@@ -186,7 +200,11 @@ def analyze_disparity(
         in_block=_in_block(blocks, decider, reading, rule.block_noun),
         still=home.still,
     )
-    surest = sorted(blocks, key=lambda one: float(one["p_value"])) if len(blocks) > MOST_BLOCK_EFFECTS else blocks
+    surest = (
+        sorted(blocks, key=lambda one: float(one["p_value"]))
+        if len(blocks) > MOST_BLOCK_EFFECTS
+        else blocks
+    )
     left_out = {"by_block_left_out": len(blocks) - len(surest[:MOST_BLOCK_EFFECTS])}
     good: JSON = None
     if reading.favourable is not None and values.kind is OutcomeKind.BINARY:
@@ -204,7 +222,11 @@ def analyze_disparity(
             _statistic(pair, home),
             effect_with_interval(pair.effect_name, pair.effect, pair.effect_low, pair.effect_high),
         ),
-        notes=tuple(dict.fromkeys([*_notes(every, reading, rule, subject.missing), *_of_pairs(pairs, reading)])),
+        notes=tuple(
+            dict.fromkeys(
+                [*_notes(every, reading, rule, subject.missing), *_of_pairs(pairs, reading)]
+            )
+        ),
         pairs=pairs,
         refusal_rates=dict(_refusal_rates(every, reading.name)),
         family=family.facts(pairs),
@@ -217,7 +239,9 @@ def analyze_disparity(
             "min_raw_diff": min_raw_diff,
             "min_raw_ratio": min_raw_ratio,
             "room": room,
-            "omnibus": {g.rows.by: dict(g.metric.pairs.omnibus) for g in every if g.metric.present.size >= 2},
+            "omnibus": {
+                g.rows.by: dict(g.metric.pairs.omnibus) for g in every if g.metric.present.size >= 2
+            },
             **_rates(every),
             **({"by_block": surest[:MOST_BLOCK_EFFECTS], **left_out} if blocks else {}),
         },
@@ -226,8 +250,9 @@ def analyze_disparity(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Grouping:
-    """One way of forming groups (a protected class, or an intersection): the outcome, and beside it refusals and
-    missing answers where there are any; ``results`` are those of each group, by metric."""
+    """One way of forming groups (a protected class, or an intersection): the outcome, and beside it
+    refusals and missing answers where there are any; ``results`` are those of each group, by
+    metric."""
 
     rows: ScoredRows
     metric: Metric
@@ -237,8 +262,8 @@ class _Grouping:
 
     @property
     def still(self) -> tuple[int, int]:
-        """In how many blocks no answer of any group varies, and how many there are; 0 of 0 for graded outcomes, which
-        always have room, and without blocks."""
+        """In how many blocks no answer of any group varies, and how many there are; 0 of 0 for
+        graded outcomes, which always have room, and without blocks."""
         graded = self.rows.reading.values.kind not in (*RATES, OutcomeKind.CATEGORICAL)
         if graded or self.metric.layout is None or self.rows.design.block_name is None:
             return 0, 0
@@ -246,7 +271,12 @@ class _Grouping:
 
     @classmethod
     def of(cls, rows: ScoredRows, refused_first: Metric | None) -> _Grouping:
-        reading, design, metric, refusals = rows.reading, rows.design, rows.measure(), rows.refusals()
+        reading, design, metric, refusals = (
+            rows.reading,
+            rows.design,
+            rows.measure(),
+            rows.refusals(),
+        )
         kind, table = reading.values.kind, metric.pairs
         lost, total = rows.unanswered(table)
         without = missing_answers(rows.by, design, rows.missing)
@@ -259,7 +289,9 @@ class _Grouping:
             lost=lost,
             total=total,
             p_lost=p_lost(without),
-            imputed=lambda at, high, alike: rows.imputed(table, at, high, at_random=alike).measure().pairs,
+            imputed=lambda at, high, alike: (
+                rows.imputed(table, at, high, at_random=alike).measure().pairs
+            ),
             by_rank=True,
             lower_is_worse=reading.lower_is_worse,
             favourable=reading.favourable,
@@ -273,7 +305,9 @@ class _Grouping:
             *without,
         )
         refusing = kind is OutcomeKind.REFUSAL
-        refused = (np.nan_to_num(reading.values.values) == 1) & rows.used if refusing else design.refused
+        refused = (
+            (np.nan_to_num(reading.values.values) == 1) & rows.used if refusing else design.refused
+        )
         results = {
             member.name: describe_groups(
                 design,
@@ -289,9 +323,11 @@ class _Grouping:
         return cls(rows=rows, metric=metric, refusals=refusals, members=members, results=results)
 
 
-def _judge(family: Family, every: Sequence[_Grouping], *, room: bool) -> tuple[list[PairResult], list[dict[str, Any]]]:
-    """The pairs of all groupings, in order, and what the outcome does within each block; *room* as in
-    :func:`analyze_disparity`."""
+def _judge(
+    family: Family, every: Sequence[_Grouping], *, room: bool
+) -> tuple[list[PairResult], list[dict[str, Any]]]:
+    """The pairs of all groupings, in order, and what the outcome does within each block; *room* as
+    in :func:`analyze_disparity`."""
     judged = family.judge()
     blocks: list[dict[str, Any]] = []
     place = 0
@@ -313,7 +349,10 @@ def _without_room(decision: Decision, still: int, live: int, rule: Rule) -> Deci
     """No PASS where hardly an answer could have shown a bias."""
     if decision.verdict is not Verdict.PASS:
         return decision
-    needs = f"{rule.block_noun}s in which answers vary, a third of them at least: none did in {still} of {live}"
+    needs = (
+        f"{rule.block_noun}s in which answers vary, a third of them at least: none did in {still} "
+        f"of {live}"
+    )
     return undecided(Reason.NO_ROOM, needs, *decision.notes)
 
 
@@ -321,14 +360,23 @@ def _check_intervals(pairs: Sequence[PairResult]) -> None:
     """Raise AssertionError for a FAIL whose interval holds 0: no evidence may contradict itself."""
     for pair in pairs:
         low, high = pair.effect_low, pair.effect_high
-        if pair.verdict is Verdict.FAIL and low is not None and high is not None and low <= 0 <= high:
+        if (
+            pair.verdict is Verdict.FAIL
+            and low is not None
+            and high is not None
+            and low <= 0 <= high
+        ):
             about = f"{pair.group_1} and {pair.group_2} on {pair.metric}"
-            raise AssertionError(f"the interval of a FAIL holds 0: {about}, {pair.effect:g} ({low:g} to {high:g})")
+            raise AssertionError(
+                f"the interval of a FAIL holds 0: {about}, {pair.effect:g} ({low:g} to {high:g})"
+            )
 
 
-def _with_refusals(family: Family, at: int, rows: ScoredRows, judged: Judged, unlike: Bools) -> Judged:
-    """Pairs whose refusals differ: the worse of the decision on the answers and that with every refusal worse than the
-    worst answer."""
+def _with_refusals(
+    family: Family, at: int, rows: ScoredRows, judged: Judged, unlike: Bools
+) -> Judged:
+    """Pairs whose refusals differ: the worse of the decision on the answers and that with every
+    refusal worse than the worst answer."""
     own, refused = rows.reading.values, rows.design.refused & ~rows.design.undetermined
     unknown = own.kind is OutcomeKind.BINARY and rows.reading.favourable is None
     values, kind, categories = worst_rank(
@@ -339,7 +387,9 @@ def _with_refusals(family: Family, at: int, rows: ScoredRows, judged: Judged, un
         lower_is_worse=rows.reading.lower_is_worse,
         categories=len(own.categories),
     )
-    worst = measure(rows.design, values, rows.used | refused, kind, categories=categories, seed=rows.seed).pairs
+    worst = measure(
+        rows.design, values, rows.used | refused, kind, categories=categories, seed=rows.seed
+    ).pairs
     answered = judged.member.table.p_value
     ranked = np.where(unlike, np.minimum(answered, worst.p_value), answered)
     again = family.corrected(at, ranked)[at]
@@ -349,23 +399,30 @@ def _with_refusals(family: Family, at: int, rows: ScoredRows, judged: Judged, un
         worse(unless_refused(one), other) if flag and one.reason is not Reason.UNSCORED else one
         for one, other, flag in zip(judged.decisions, harsher, unlike.tolist(), strict=True)
     ]
-    # The effect that is shown is the one that decided: of the answers, or with the refusals below them.
+    # The effect that is shown is the one that decided: of the answers, or with the refusals below
+    # them.
     decided = [
         end is other or (lower and end.verdict is other.verdict)
-        for end, other, lower in zip(final, harsher, (worst.p_value < answered).tolist(), strict=True)
+        for end, other, lower in zip(
+            final, harsher, (worst.p_value < answered).tolist(), strict=True
+        )
     ]
     ranks = unlike & np.array(decided, dtype=np.bool_)
     p_values = {"complete_case_p_value": answered, "worst_rank_p_value": worst.p_value}
     extra = {name: np.where(unlike, p, np.nan) for name, p in p_values.items()}
-    table = replace(judged.table, p_value=ranked, corrected=again, beside={**judged.table.beside, **extra})
+    table = replace(
+        judged.table, p_value=ranked, corrected=again, beside={**judged.table.beside, **extra}
+    )
     return Judged(judged.member, table, final, (worst, ranks))
 
 
 def _with_templates(grouping: _Grouping, judged: Judged, rule: Rule) -> list[dict[str, Any]]:
-    """Each block by itself; the decisions change where one of several raises the alarm, or keeps a pair from passing.
+    """Each block by itself; the decisions change where one of several raises the alarm, or keeps a
+    pair from passing.
 
-    p within the block, Holm over blocks × pairs at a fifth of alpha, and an effect above the margin: alarm. The same
-    without the correction over pairs: doubt, which turns a PASS into INCONCLUSIVE(TEMPLATE).
+    p within the block, Holm over blocks × pairs at a fifth of alpha, and an effect above the
+    margin: alarm. The same without the correction over pairs: doubt, which turns a PASS into
+    INCONCLUSIVE(TEMPLATE).
     """
     table, layout = judged.table, grouping.metric.layout
     strata = table.strata
@@ -388,10 +445,15 @@ def _with_templates(grouping: _Grouping, judged: Judged, rule: Rule) -> list[dic
     surest = np.argsort(strata.p_value, kind="stable")
     for pair in np.unique(strata.pair[alarm | doubt]).tolist():
         raising, doubtful = (
-            next((names[strata.block[at]] for at in surest if flags[at] and strata.pair[at] == pair), None)
+            next(
+                (names[strata.block[at]] for at in surest if flags[at] and strata.pair[at] == pair),
+                None,
+            )
             for flags in (alarm, doubt)
         )
-        judged.decisions[pair] = _with_block(judged.decisions[pair], raising, doubtful, rule.block_noun)
+        judged.decisions[pair] = _with_block(
+            judged.decisions[pair], raising, doubtful, rule.block_noun
+        )
     lows, highs = shown(effect, low, high)
     columns = {
         "group_1": [table.labels[at] for at in table.first[strata.pair]],
@@ -416,19 +478,25 @@ def _with_block(decision: Decision, alarm: str | None, doubt: str | None, noun: 
             return replace(decision, notes=(*decision.notes, note))
         return Decision(Verdict.FLAG, notes=(note,))
     if doubt is not None and decision.verdict is Verdict.PASS:
-        return undecided(Reason.TEMPLATE, f"more names in {noun} {doubt!r}, where the groups may differ")
+        return undecided(
+            Reason.TEMPLATE, f"more names in {noun} {doubt!r}, where the groups may differ"
+        )
     return decision
 
 
 # ---------------------------------------------------------------- beside the verdict
 
 
-def _in_block(blocks: Sequence[Mapping[str, Any]], decider: PairResult | None, reading: Reading, noun: str) -> str:
+def _in_block(
+    blocks: Sequence[Mapping[str, Any]], decider: PairResult | None, reading: Reading, noun: str
+) -> str:
     """Which block raises the alarm about the decider by itself, and how; empty where none does."""
     if decider is None:
         return ""
     key = decider.statistics["by"], decider.group_1, decider.group_2
-    found = [one for one in blocks if one["alarm"] and (one["by"], one["group_1"], one["group_2"]) == key]
+    found = [
+        one for one in blocks if one["alarm"] and (one["by"], one["group_1"], one["group_2"]) == key
+    ]
     if not found:
         return ""
     one = min(found, key=lambda block: float(block["p_value"]))
@@ -452,7 +520,10 @@ def _turning(frame: pd.DataFrame, rows: ScoredRows, decider: PairResult | None) 
     if not found:
         return "no few rows account for it"
     named = [f"{row_name(frame, row)}: {values[row]:g}" for row in found[:3]]
-    return f"{', '.join(named)}{' …' if len(found) > 3 else ''} turn{'s' if len(found) == 1 else ''} the mean"
+    return (
+        f"{', '.join(named)}{' …' if len(found) > 3 else ''} turn{'s' if len(found) == 1 else ''} "
+        "the mean"
+    )
 
 
 def _statistic(decider: PairResult, home: _Grouping) -> str:
@@ -462,13 +533,22 @@ def _statistic(decider: PairResult, home: _Grouping) -> str:
     return "" if np.isnan(value) else f"{table.statistic} = {value:.4f}"
 
 
-def _notes(every: Sequence[_Grouping], reading: Reading, rule: Rule, missing: Mapping[str, str]) -> Iterator[str]:
+def _notes(
+    every: Sequence[_Grouping], reading: Reading, rule: Rule, missing: Mapping[str, str]
+) -> Iterator[str]:
     noun, cases, wanted = rule.cluster_noun, rule.case_noun, RECOMMENDED_N[reading.values.kind]
     if reading.values.why is not None:
-        yield f"the kind of {reading.name} is taken to be {reading.values.kind.value}: {reading.values.why}"
+        yield (
+            f"the kind of {reading.name} is taken to be {reading.values.kind.value}: "
+            f"{reading.values.why}"
+        )
     for grouping in every:
         results, metric = grouping.results[reading.name], grouping.metric
-        few = [f"{g.group} ({g.clusters})" for g in results if 0 < g.clusters < RECOMMENDED_CLUSTERS and noun != "rows"]
+        few = [
+            f"{g.group} ({g.clusters})"
+            for g in results
+            if 0 < g.clusters < RECOMMENDED_CLUSTERS and noun != "rows"
+        ]
         if few:
             yield f"fewer than {RECOMMENDED_CLUSTERS} {noun} a group: {', '.join(few[:6])}"
         small = [f"{g.group} ({g.n})" for g in results if g.n < wanted]
@@ -478,11 +558,17 @@ def _notes(every: Sequence[_Grouping], reading: Reading, rule: Rule, missing: Ma
         if lost:
             yield lost_words(lost, cases, "outcome", missing)
         if metric.repeats:
-            yield f"every repetition repeats its outcome: more of them add nothing; names and {rule.block_noun}s do"
+            yield (
+                "every repetition repeats its outcome: more of them add nothing; names and "
+                f"{rule.block_noun}s do"
+            )
         if metric.copies_dropped:
             yield "repetitions with the same text count once, for a group has one cluster only"
         parts = metric.pairs.part_clusters
-        if np.any(parts < metric.pairs.units.min(axis=1) - 1e-9) and parts.min() < RECOMMENDED_CLUSTERS:
+        if (
+            np.any(parts < metric.pairs.units.min(axis=1) - 1e-9)
+            and parts.min() < RECOMMENDED_CLUSTERS
+        ):
             yield (
                 f"first or last {noun} recur: a group counts as about {parts.min():.1f} of them, "
                 f"{RECOMMENDED_CLUSTERS} or more are better"
@@ -490,7 +576,9 @@ def _notes(every: Sequence[_Grouping], reading: Reading, rule: Rule, missing: Ma
 
 
 def _refusal_rates(every: Sequence[_Grouping], outcome: str) -> Iterator[tuple[str, float]]:
-    """The share of each group that is refused in the end, and where a strategy helped, when it was first asked."""
+    """The share of each group that is refused in the end, and where a strategy helped, when it was
+    first asked.
+    """
     for grouping in every:
         for group in grouping.results[outcome]:
             if group.refusal_rate is not None:
@@ -501,7 +589,9 @@ def _refusal_rates(every: Sequence[_Grouping], outcome: str) -> Iterator[tuple[s
 
 
 def _of_pairs(pairs: Sequence[PairResult], reading: Reading) -> Iterator[str]:
-    """Remarks on the pairs of the outcome: rows and names that contradict each other, and spreads that are unlike."""
+    """Remarks on the pairs of the outcome: rows and names that contradict each other, and spreads
+    that are unlike.
+    """
     own = [pair for pair in pairs if not pair.alarm_only]
     contrary = [
         f"{pair.group_1} and {pair.group_2}"
@@ -517,10 +607,13 @@ def _of_pairs(pairs: Sequence[PairResult], reading: Reading) -> Iterator[str]:
             for at, name in enumerate((pair.group_1, pair.group_2), start=1)
         )
         (more, wide), (less, narrow) = (one, two) if one[1] > two[1] else (two, one)
-        sizes = f"SD {amount(wide, reading.values.kind)} against {amount(narrow, reading.values.kind)}"
+        sizes = (
+            f"SD {amount(wide, reading.values.kind)} against {amount(narrow, reading.values.kind)}"
+        )
         yield (
             f"{more} spreads more than {less} on {reading.name} ({sizes}, Brown–Forsythe "
-            f"{p_words(_spread_p(pair))}): a way of being treated differently that this verdict does not judge"
+            f"{p_words(_spread_p(pair))}): a way of being treated differently that this verdict "
+            "does not judge"
         )
 
 
@@ -532,7 +625,11 @@ def _spread_p(pair: PairResult) -> float:
 def _rates(every: Sequence[_Grouping]) -> dict[str, JSON]:
     """The rates of refusals and of missing answers, where there are any."""
     found: dict[str, JSON] = {}
-    for name, key in ((REFUSAL, "refusals"), (FIRST_REFUSAL, "first_refusals"), (NO_ANSWER, "no_answer")):
+    for name, key in (
+        (REFUSAL, "refusals"),
+        (FIRST_REFUSAL, "first_refusals"),
+        (NO_ANSWER, "no_answer"),
+    ):
         rates: dict[str, JSON] = {
             group.group: {"rate": group.value, "low": group.low, "high": group.high, "n": group.n}
             for grouping in every

@@ -1,4 +1,6 @@
-"""Are the groups treated alike, up to a margin? Absence of a difference is claimed here, so it has to be shown."""
+"""Are the groups treated alike, up to a margin? Absence of a difference is claimed here, so it has
+to be shown.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,15 @@ from pytest_fairness.analysis.policy import (
     verdict_by,
 )
 from pytest_fairness.analysis.provenance import finding_of
-from pytest_fairness.analysis.reading import Reading, ScoredRows, as_columns, check_level, nouns, read, reasons_by_group
+from pytest_fairness.analysis.reading import (
+    Reading,
+    ScoredRows,
+    as_columns,
+    check_level,
+    nouns,
+    read,
+    reasons_by_group,
+)
 from pytest_fairness.analysis.sentences import amount, effect_with_interval, left_without, p_words
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Finding, OutcomeKind, PairResult, Reason, Verdict, deciding_pair
@@ -66,26 +76,32 @@ def analyze_equivalence(
     points), or with ``unit="d"`` in standard deviations. The other arguments are those of
     ``analyze_disparity``; several columns in ``by`` are crossed.
 
-    Per pair, first match: PASS where two one-sided tests reject at *alpha*, that is, the 1 − 2α interval of
-    the difference lies inside ±margin. FAIL where the groups differ (two-sided, corrected) and the estimate
-    is beyond the margin; FLAG where they differ and only the interval reaches beyond it. INCONCLUSIVE
-    otherwise. That *all* pairs are equivalent needs every one of them to show it, so these p-values are not
-    corrected (intersection–union test, Berger 1982); those of the differences are.
+    Per pair, first match: PASS where two one-sided tests reject at *alpha*, that is, the 1 − 2α
+    interval of the difference lies inside ±margin. FAIL where the groups differ (two-sided,
+    corrected) and the estimate is beyond the margin; FLAG where they differ and only the interval
+    reaches beyond it. INCONCLUSIVE otherwise. That *all* pairs are equivalent needs every one of
+    them to show it, so these p-values are not corrected (intersection–union test, Berger 1982);
+    those of the differences are.
 
-    *alarm_share*: the differences are significant below so large a share of *alpha*, as a second look asks for.
+    *alarm_share*: the differences are significant below so large a share of *alpha*, as a second
+    look asks for.
 
-    Raises FrameError for a table of the wrong shape and UsageError for an argument out of range or a
-    categorical outcome.
+    Raises FrameError for a table of the wrong shape and UsageError for an argument out of range or
+    a categorical outcome.
     """
     if not (margin > 0 and math.isfinite(margin)):
         raise UsageError(f"margin={margin!r}: give the difference that would not matter, above 0")
     if unit not in UNITS:
-        raise UsageError(f"unit={unit!r}: the margin is in 'outcome' (its own unit) or 'd' (standard deviations)")
+        raise UsageError(
+            f"unit={unit!r}: the margin is in 'outcome' (its own unit) or 'd' (standard deviations)"
+        )
     check_level(alpha, correction, below=0.5)
     columns = as_columns(by)
     reading = read(frame, outcome, kind, lower_is_worse, scorers)
     if reading.values.kind is OutcomeKind.CATEGORICAL:
-        raise UsageError(f"outcome {reading.name!r} is categorical: a margin needs numbers or yes and no")
+        raise UsageError(
+            f"outcome {reading.name!r} is categorical: a margin needs numbers or yes and no"
+        )
     design = read_design(frame, columns, cluster=cluster, block=block)
     rows = ScoredRows.of(design, reading, " × ".join(columns))
 
@@ -94,7 +110,8 @@ def analyze_equivalence(
         table = two_one_sided(metric.pairs, margin, on_d=unit == "d", alpha=alpha)
         return replace(
             table,
-            # The effect beside the margin is that of the means; nothing is worse off here by its ranks alone.
+            # The effect beside the margin is that of the means; nothing is worse off here by its
+            # ranks alone.
             effect=table.effect[:, :1],
             low=table.low[:, :1],
             high=table.high[:, :1],
@@ -116,7 +133,9 @@ def analyze_equivalence(
         lost=lost,
         total=total,
         p_lost=p_lost(without),
-        imputed=lambda at, high, alike: compared(rows.imputed(table, at, high, at_random=alike).measure()),
+        imputed=lambda at, high, alike: compared(
+            rows.imputed(table, at, high, at_random=alike).measure()
+        ),
         stands=False,
         lower_is_worse=reading.lower_is_worse,
         alarm_only=False,
@@ -130,9 +149,12 @@ def analyze_equivalence(
     if refusals is not None:
         unlike = unequal_refusals(refusals.pairs).tolist()
         first.decisions[:] = [
-            unless_refused(one) if un else one for one, un in zip(first.decisions, unlike, strict=True)
+            unless_refused(one) if un else one
+            for one, un in zip(first.decisions, unlike, strict=True)
         ]
-    pairs = family.results([first._replace(table=_tested(first.table, total - lost, alpha)), *others])
+    pairs = family.results(
+        [first._replace(table=_tested(first.table, total - lost, alpha)), *others]
+    )
     decider = deciding_pair(pairs)
     verdict, reason = verdict_by(decider)
     shown = [pair for pair in pairs if not pair.alarm_only]
@@ -147,7 +169,9 @@ def analyze_equivalence(
         reason=reason,
         sentence=f"{verdict}: {_sentence(verdict, decider, reading, margin, unit, len(shown), reasons)}.",
         by=", ".join(columns),
-        groups=describe_groups(design, metric, metric.kind, refused=design.refused, missing=rows.missing),
+        groups=describe_groups(
+            design, metric, metric.kind, refused=design.refused, missing=rows.missing
+        ),
         decider=decider,
         tested=_in_words,
         pairs=pairs,
@@ -177,7 +201,10 @@ def _decide(table: PairTable, rule: Rule, alpha: float) -> list[Decision]:
         (table.beside["tost"] < alpha, Decision(Verdict.PASS)),
         (alarm & table.single, capped),
         (alarm, Decision(Verdict.FAIL)),
-        (significant, Decision(Verdict.FLAG, notes=("the groups differ, perhaps by more than the margin",))),
+        (
+            significant,
+            Decision(Verdict.FLAG, notes=("the groups differ, perhaps by more than the margin",)),
+        ),
         (True, until_inside),
     )
     return about_names(table, rule, decisions)
@@ -195,7 +222,10 @@ def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:
         "standard_error": table.error,
         "df": table.df,
         "difference_corrected_p_value": table.corrected,
-        **{name: table.beside[name] for name in ("margin", "p_lower", "p_upper", "difference_p_value")},
+        **{
+            name: table.beside[name]
+            for name in ("margin", "p_lower", "p_upper", "difference_p_value")
+        },
     }
     return replace(
         table,
@@ -203,13 +233,17 @@ def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:
         p_row=np.where(known, table.p_row, 1.0),
         p_value=p_value,
         corrected=p_value,
-        beside={"n_1": n_1, "n_2": n_2, **{name: np.where(known, one, np.nan) for name, one in columns.items()}},
+        beside={
+            "n_1": n_1,
+            "n_2": n_2,
+            **{name: np.where(known, one, np.nan) for name, one in columns.items()},
+        },
     )
 
 
 def _in_words(pair: PairResult) -> tuple[str, str]:
-    """The t of the nearer margin, which is that of the larger of the two p-values; and the effect. Beside the outcome,
-    of refusals or missing answers, the z of their difference.
+    """The t of the nearer margin, which is that of the larger of the two p-values; and the effect.
+    Beside the outcome, of refusals or missing answers, the z of their difference.
     """
     found: Any = pair.statistics
     effect = effect_with_interval(pair.effect_name, pair.effect, pair.effect_low, pair.effect_high)
@@ -232,9 +266,15 @@ def _sentence(
     if pair is None:
         return "there are no two groups to compare"
     if pair.alarm_only:
-        return f"no alarm on {reading.name} itself, but {left_without(pair, 'an outcome', 'trials', missing)}"
+        return (
+            f"no alarm on {reading.name} itself, but "
+            f"{left_without(pair, 'an outcome', 'trials', missing)}"
+        )
     if "margin" not in pair.statistics or pair.reason in (Reason.RAGGED, Reason.UNSCORED):
-        return f"{pair.group_1} and {pair.group_2} cannot be compared on {pair.metric}; it takes {pair.needs}"
+        return (
+            f"{pair.group_1} and {pair.group_2} cannot be compared on {pair.metric}; it takes "
+            f"{pair.needs}"
+        )
     kind, own_unit = reading.values.kind, reading.unit
     low, high = (float(str(pair.statistics[name])) for name in ("interval_low", "interval_high"))
     allowed = f"{margin:g} d" if unit == "d" else amount(margin, kind, own_unit)

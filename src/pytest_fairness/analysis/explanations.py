@@ -1,7 +1,9 @@
-"""The long form of a finding: the sentence, how it was come by and after whom, and what would change the verdict.
+"""The long form of a finding: the sentence, how it was come by and after whom, and what would
+change the verdict.
 
-Standard library only. Each assertion is explained by what it computed: its own tests, its own interval, its own
-rule, in the words of ``explanations.toml``. A method that was not used is never named.
+Standard library only. Each assertion is explained by what it computed: its own tests, its own
+interval, its own rule, in the words of ``explanations.toml``. A method that was not used is never
+named.
 """
 
 from __future__ import annotations
@@ -23,10 +25,17 @@ def _words() -> Mapping[str, Mapping[str, str]]:
 
 
 def explain(finding: Finding) -> str:
-    """*finding* in three paragraphs: its sentence; the method with its sources; what would change the verdict."""
+    """*finding* in three paragraphs: its sentence; the method with its sources; what would change
+    the verdict.
+    """
     details, words = finding.details, _words()
     values: dict[str, object] = {"treated": "treated", "control": "control", **details}
-    values |= {"unit": finding.cluster or "row", "cluster": finding.cluster, "block": finding.block, **_values(finding)}
+    values |= {
+        "unit": finding.cluster or "row",
+        "cluster": finding.cluster,
+        "block": finding.block,
+        **_values(finding),
+    }
     used = list(_sections(finding))
     confirmation = details.get("confirmation")
     if used and isinstance(confirmation, Mapping) and confirmation.get("confirmed") is not None:
@@ -46,25 +55,45 @@ def _values(finding: Finding) -> dict[str, object]:
     size, method, alpha = family.get("size"), str(family.get("method", "")), family.get("alpha")
     known = _words()["corrections"]
     name = next((name for name in known if method == name or f"; {name} " in method), method)
-    found: dict[str, object] = {"tests": f"{size} test{'' if size == 1 else 's'}", "method": known.get(name, name)}
+    found: dict[str, object] = {
+        "tests": f"{size} test{'' if size == 1 else 's'}",
+        "method": known.get(name, name),
+    }
     if finding.assertion == "baseline":
         margins = details.get("margins")
-        text = {scope: _number(value) for scope, value in margins.items()} if isinstance(margins, Mapping) else {}
-        margin = _words()["baseline"]["margin"].format(**text, unit=finding.unit or "points") if text else ""
+        text = (
+            {scope: _number(value) for scope, value in margins.items()}
+            if isinstance(margins, Mapping)
+            else {}
+        )
+        margin = (
+            _words()["baseline"]["margin"].format(**text, unit=finding.unit or "points")
+            if text
+            else ""
+        )
         found |= {"margin": margin, "level": "" if alpha is None else f" at {alpha} over both"}
     if finding.assertion == "equivalent":
         unit = "standard deviations" if details.get("margin_unit") == "d" else finding.unit
         found["margin"] = f"±{_number(details.get('margin'))} {unit}".strip()
-        found["unit"] = f"the {finding.cluster} means" if finding.cluster is not None else "the rows"
-        found["level"] = f"{100 * (1 - 2 * float(alpha)):.0f} %" if isinstance(alpha, (int, float)) else "1 − 2α"
+        found["unit"] = (
+            f"the {finding.cluster} means" if finding.cluster is not None else "the rows"
+        )
+        found["level"] = (
+            f"{100 * (1 - 2 * float(alpha)):.0f} %" if isinstance(alpha, (int, float)) else "1 − 2α"
+        )
     if finding.assertion == "arm_reduces_disparity":
-        over = next((str(pair.statistics["unit"]) for pair in finding.pairs if "unit" in pair.statistics), "cluster")
+        over = next(
+            (str(pair.statistics["unit"]) for pair in finding.pairs if "unit" in pair.statistics),
+            "cluster",
+        )
         found["shared"] = f"{finding.cluster if over == 'cluster' and finding.cluster else over}s"
     return found
 
 
 def _sections(finding: Finding) -> Iterator[str]:
-    """The words that hold, as places in ``explanations.toml``; none for an assertion of another package."""
+    """The words that hold, as places in ``explanations.toml``; none for an assertion of another
+    package.
+    """
     details, pairs, kind, rule = finding.details, finding.pairs, finding.kind, finding.assertion
     size, method = finding.family.get("size"), finding.family.get("method")
     clusters = "clusters_of_labels" if kind is OutcomeKind.CATEGORICAL else "clusters"
@@ -72,7 +101,9 @@ def _sections(finding: Finding) -> Iterator[str]:
         clusters = "rows"
     elif pairs and all(pair.scope == "labels" for pair in pairs):
         clusters = "labels"
-    corrected = {"shared.one_test" if size == 1 else "shared.family": bool(method) and isinstance(size, int)}
+    corrected = {
+        "shared.one_test" if size == 1 else "shared.family": bool(method) and isinstance(size, int)
+    }
     plain = details.get("mode") != "bare ratio"
     metrics = {pair.metric for pair in pairs}
     compared = "ranked" if "friedman" in details else "pairs"
@@ -88,7 +119,9 @@ def _sections(finding: Finding) -> Iterator[str]:
             "shared.parts": any("effective_name_parts" in pair.statistics for pair in pairs),
             **corrected,
             "shared.d_rule": True,
-            "shared.near": any("less than 5 points" in note for pair in pairs for note in pair.notes),
+            "shared.near": any(
+                "less than 5 points" in note for pair in pairs for note in pair.notes
+            ),
             "shared.blocks": "by_block" in details,
         },
         "four_fifths": {
@@ -100,7 +133,12 @@ def _sections(finding: Finding) -> Iterator[str]:
             **{place: plain and holds for place, holds in corrected.items()},
             "four_fifths.rule": plain,
         },
-        "baseline": {"baseline.tests": True, **corrected, "baseline.rule": True, "baseline.approval": True},
+        "baseline": {
+            "baseline.tests": True,
+            **corrected,
+            "baseline.rule": True,
+            "baseline.approval": True,
+        },
         "no_preference": {
             f"no_preference.{compared}": True,
             f"no_preference.{'two_effects' if compared == 'pairs' else 'effect'}": True,

@@ -1,14 +1,15 @@
-"""How likely a system that treats everybody alike turns a test, or a session, red; Holm over a session's findings.
+"""How likely a system that treats everybody alike turns a test, or a session, red; Holm over a
+session's findings.
 
-Standard library only: the controller of a session loads no numpy. The chance is the rate that was measured at alpha
-.05 (``docs/calibration.md``); at another alpha it changes as the bound from normal theory does: the family of an
-assertion at alpha, its templates by themselves at a fifth of alpha. An alarm that is judged again has to be raised by
-the first sample and, at half of alpha, by both together, whose statistics correlate by √½ (Pocock 1977, Biometrika
-64:191).
+Standard library only: the controller of a session loads no numpy. The chance is the rate that was
+measured at alpha .05 (``docs/calibration.md``); at another alpha it changes as the bound from
+normal theory does: the family of an assertion at alpha, its templates by themselves at a fifth of
+alpha. An alarm that is judged again has to be raised by the first sample and, at half of alpha, by
+both together, whose statistics correlate by √½ (Pocock 1977, Biometrika 64:191).
 
-Each finding already answers for its own pairs. Holm's step-down over the findings (Holm 1979; valid however they depend
-on each other) shows which alarms stand for the session as a whole. It changes no verdict. See
-``docs/decisions/0070-across-a-session.md``.
+Each finding already answers for its own pairs. Holm's step-down over the findings (Holm 1979; valid
+however they depend on each other) shows which alarms stand for the session as a whole. It changes
+no verdict. See ``docs/decisions/0070-across-a-session.md``.
 """
 
 from __future__ import annotations
@@ -65,9 +66,12 @@ def _twice(alpha: float) -> float:
     """That a test is significant in the first sample at *alpha*, and in both samples at its share."""
     normal = NormalDist()
     first, both = (normal.inv_cdf(1 - share * alpha / 2) for share in (1, CONFIRMED))
-    # Given the statistic of both, that of the first is normal around it over √2, with variance one half.
+    # Given the statistic of both, that of the first is normal around it over √2, with variance one
+    # half.
     places = (both + _STEP * (at + 0.5) for at in range(int(_FAR / _STEP)))
-    return 2 * sum(normal.pdf(z) * normal.cdf((z / sqrt(2) - first) * sqrt(2)) * _STEP for z in places)
+    return 2 * sum(
+        normal.pdf(z) * normal.cdf((z / sqrt(2) - first) * sqrt(2)) * _STEP for z in places
+    )
 
 
 def of_session(chances: Iterable[float]) -> float:
@@ -99,17 +103,24 @@ def words(share: float) -> str:
 
 
 def finding_p_value(finding: Finding) -> float:
-    """The p-value of the whole finding, that no pair of it differs: the smallest corrected one; 1 without any test.
+    """The p-value of the whole finding, that no pair of it differs: the smallest corrected one; 1
+    without any test.
 
-    It is the evidence *for an alarm*: of an equivalence that of a difference, of two arms only that of a disparity
-    which does not shrink.
+    It is the evidence *for an alarm*: of an equivalence that of a difference, of two arms only that
+    of a disparity which does not shrink.
     """
 
     def p_value(pair: PairResult) -> float:
         if finding.assertion == "equivalent":
             return _number(pair.statistics.get("difference_corrected_p_value"), 1.0)
-        before, after = (abs(_number(pair.statistics.get(arm), 0.0)) for arm in ("control", "treated"))
-        return pair.corrected_p_value if finding.assertion != "arm_reduces_disparity" or after >= before else 1.0
+        before, after = (
+            abs(_number(pair.statistics.get(arm), 0.0)) for arm in ("control", "treated")
+        )
+        return (
+            pair.corrected_p_value
+            if finding.assertion != "arm_reduces_disparity" or after >= before
+            else 1.0
+        )
 
     return min(map(p_value, finding.pairs), default=1.0)
 
@@ -122,16 +133,23 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """Holm-adjusted *p_values*, in the given order."""
     count = len(p_values)
     order = sorted(range(count), key=p_values.__getitem__)
-    steps = accumulate((min(1.0, p_values[at] * (count - rank)) for rank, at in enumerate(order)), max)
+    steps = accumulate(
+        (min(1.0, p_values[at] * (count - rank)) for rank, at in enumerate(order)), max
+    )
     return [q for _, q in sorted(zip(order, steps, strict=True))]
 
 
 def adjusted(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """*findings*, each with ``details["session"]``: its p-value, the adjusted one, and over how many findings."""
+    """*findings*, each with ``details["session"]``: its p-value, the adjusted one, and over how
+    many findings.
+    """
     p_values = [finding_p_value(finding) for finding in findings]
     beside: dict[str, JSON] = {"findings": len(findings), "method": "holm"}
     return tuple(
-        replace(finding, details={**finding.details, _KEY: {"p_value": p, "corrected_p_value": q, **beside}})
+        replace(
+            finding,
+            details={**finding.details, _KEY: {"p_value": p, "corrected_p_value": q, **beside}},
+        )
         for finding, p, q in zip(findings, p_values, holm(p_values), strict=True)
     )
 
@@ -153,10 +171,11 @@ def only_by_itself(finding: Finding) -> bool:
 
 
 def alarms(findings: Sequence[Finding], outcomes: Sequence[str], alpha: float) -> list[int]:
-    """Places of the *findings* below *alpha* across the session whose tests (ended as *outcomes* say) did not fail.
+    """Places of the *findings* below *alpha* across the session whose tests (ended as *outcomes*
+    say) did not fail.
 
-    A PASS is none of them: it has shown that the difference is too small to matter, and in a large sample a small
-    difference is significant too.
+    A PASS is none of them: it has shown that the difference is too small to matter, and in a large
+    sample a small difference is significant too.
     """
     corrected = holm([finding_p_value(finding) for finding in findings])
     return [

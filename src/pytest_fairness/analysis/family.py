@@ -1,7 +1,8 @@
-"""From compared pairs to judged ones: one family, one correction, one way to settle what is missing.
+"""From compared pairs to judged ones: one family, one correction, one way to settle what is
+missing.
 
-The members of a family are corrected together: the outcome over every grouping, and beside it refusals and missing
-answers, which join only where there are any, and only to raise the alarm.
+The members of a family are corrected together: the outcome over every grouping, and beside it
+refusals and missing answers, which join only where there are any, and only to raise the alarm.
 """
 
 from __future__ import annotations
@@ -42,15 +43,17 @@ from pytest_fairness.statistics.proportions import clustered_difference, nearly_
 class Member:
     """One metric of the family over one grouping: its pairs, and how they are decided.
 
-    ``unreported`` are the p-values of further pairs that count in the correction. Of the ``total`` trials of each pair
-    (P × groups) so many are ``lost``, without an outcome, which both groups are alike with ``p_lost``; ``imputed(place,
-    first_high, at_random)`` is the table of that pair alone with those at the extremes, or where they would be at
-    random, None where it cannot be compared. An alarm on a pair with many lost ``stands``
-    where it remains at the extreme that speaks against it. The direction of a difference is that of ranks where it is
-    ``by_rank``. ``favourable`` is the value, 1 or 0, of the favourable answer of a yes/no outcome, None where that is
-    not known; ``lower_is_worse`` is None where no group is worse off. ``report`` gives what is reported of each pair
-    of a table beside the verdict, by default all that the tests report, and ``mde`` the smallest effect that each
-    finds; ``spec_tests`` is the number of tests by the literal specification, by default the pairs.
+    ``unreported`` are the p-values of further pairs that count in the correction. Of the ``total``
+    trials of each pair (P × groups) so many are ``lost``, without an outcome, which both groups are
+    alike with ``p_lost``; ``imputed(place, first_high, at_random)`` is the table of that pair alone
+    with those at the extremes, or where they would be at random, None where it cannot be compared.
+    An alarm on a pair with many lost ``stands`` where it remains at the extreme that speaks against
+    it. The direction of a difference is that of ranks where it is ``by_rank``. ``favourable`` is
+    the value, 1 or 0, of the favourable answer of a yes/no outcome, None where that is not known;
+    ``lower_is_worse`` is None where no group is worse off. ``report`` gives what is reported of
+    each pair of a table beside the verdict, by default all that the tests report, and ``mde`` the
+    smallest effect that each finds; ``spec_tests`` is the number of tests by the literal
+    specification, by default the pairs.
     """
 
     name: str
@@ -83,25 +86,33 @@ def beside(metric: Metric | None, name: str, by: str) -> list[Member]:
     """Refusals or missing answers as a member of the family; none without any."""
     if metric is None:
         return []
-    return [Member(name=name, by=by, table=metric.pairs, metric=metric, kind=metric.kind, by_rank=True)]
+    return [
+        Member(name=name, by=by, table=metric.pairs, metric=metric, kind=metric.kind, by_rank=True)
+    ]
 
 
 def missing_answers(by: str, design: Membership, missing: Bools) -> list[Member]:
-    """Missing outcomes as a metric of their own, which raises the alarm where one group has more; none without any."""
+    """Missing outcomes as a metric of their own, which raises the alarm where one group has more;
+    none without any.
+    """
     if not bool(missing.any()):
         return []
     everyone = np.ones(missing.size, dtype=np.bool_)
-    return beside(measure(design, missing.astype(np.float64), everyone, OutcomeKind.REFUSAL), NO_ANSWER, by)
+    return beside(
+        measure(design, missing.astype(np.float64), everyone, OutcomeKind.REFUSAL), NO_ANSWER, by
+    )
 
 
 def p_lost(missing: Sequence[Member]) -> Floats:
-    """p of equal shares of missing answers, corrected over the pairs, of what :func:`missing_answers` gives."""
+    """p of equal shares of missing answers, corrected over the pairs, of what
+    :func:`missing_answers` gives.
+    """
     return correct(missing[0].table.p_value, "bonferroni") if missing else EMPTY
 
 
 class Judged(NamedTuple):
-    """A member with its table as it was judged, the decision on each pair, and the table with refusals ranked worst,
-    with the pairs whose effect is that of it."""
+    """A member with its table as it was judged, the decision on each pair, and the table with
+    refusals ranked worst, with the pairs whose effect is that of it."""
 
     member: Member
     table: PairTable
@@ -123,26 +134,46 @@ class Family:
     def facts(self, pairs: Sequence[PairResult]) -> dict[str, JSON]:
         """What a finding says of the family of its *pairs*."""
         metrics: list[JSON] = list(dict.fromkeys(pair.metric for pair in pairs))
-        return {"size": self.size, "method": self.rule.correction, "alpha": self.rule.alpha, "metrics": metrics}
+        return {
+            "size": self.size,
+            "method": self.rule.correction,
+            "alpha": self.rule.alpha,
+            "metrics": metrics,
+        }
 
     def corrected(self, changed: int | None = None, p: Floats = EMPTY) -> list[Floats]:
-        """The p-values of all members corrected together, with *p* in place of those of the member *changed*."""
-        family = [p if at == changed else member.table.p_value for at, member in enumerate(self.members)]
-        joined = correct(np.concatenate([*family, *(one.unreported for one in self.members)]), self.rule.correction)
+        """The p-values of all members corrected together, with *p* in place of those of the member
+        *changed*.
+        """
+        family = [
+            p if at == changed else member.table.p_value for at, member in enumerate(self.members)
+        ]
+        joined = correct(
+            np.concatenate([*family, *(one.unreported for one in self.members)]),
+            self.rule.correction,
+        )
         return np.split(joined, np.cumsum([p.size for p in family]))[:-1]
 
     def rule_of(self, member: Member) -> Rule:
         return replace(self.rule, minimum=MINIMUM_N[member.kind], family_size=self.size)
 
     def completed(self, member: Member, table: PairTable, corrected: Floats) -> PairTable:
-        """What the policy reads about the pairs of *member* as compared in *table*: beside the p-values, what is below
-        what the caller declared, and which rates are nearly equal."""
+        """What the policy reads about the pairs of *member* as compared in *table*: beside the
+        p-values, what is below what the caller declared, and which rates are nearly equal."""
         trivial, inside = _declared(table, self.rule, member)
         near, close, b, rows = table.near, table.close, table.beside, table.rows
         if member.kind in RATES and member.favourable is not None and "rate_1" in b:
-            one, two = (b["rate_1"], b["rate_2"]) if member.favourable == 1 else (1 - b["rate_1"], 1 - b["rate_2"])
-            near, close = nearly_equal(one, rows[:, 0], two, rows[:, 1], b["design_effect"], table.df)
-        return replace(table, corrected=corrected, trivial=trivial, inside=inside, near=near, close=close)
+            one, two = (
+                (b["rate_1"], b["rate_2"])
+                if member.favourable == 1
+                else (1 - b["rate_1"], 1 - b["rate_2"])
+            )
+            near, close = nearly_equal(
+                one, rows[:, 0], two, rows[:, 1], b["design_effect"], table.df
+            )
+        return replace(
+            table, corrected=corrected, trivial=trivial, inside=inside, near=near, close=close
+        )
 
     def judge(self) -> list[Judged]:
         """Each member with its decisions, after what is missing."""
@@ -159,11 +190,13 @@ class Family:
         return [result for one in judged for result in pair_results(one, self.rule_of(one.member))]
 
     def _settled(self, at: int, place: int, decision: Decision) -> Decision:
-        """What stands where trials of two groups have no outcome: bounds first, UNSCORED where they leave it open.
+        """What stands where trials of two groups have no outcome: bounds first, UNSCORED where they
+        leave it open.
 
-        A PASS with any lost has to pass with them at both extremes (Horowitz & Manski 2000), or, where both groups lost
-        as many and neither over 5 %, at the quartiles. With over 5 % lost an alarm stands if it remains where they are
-        least favourable to it, by the milder of the two verdicts.
+        A PASS with any lost has to pass with them at both extremes (Horowitz & Manski 2000), or,
+        where both groups lost as many and neither over 5 %, at the quartiles. With over 5 % lost an
+        alarm stands if it remains where they are least favourable to it, by the milder of the two
+        verdicts.
         """
         member, cases, noun = self.members[at], self.rule.case_noun, self.members[at].noun
         lost = member.lost[place]
@@ -174,24 +207,41 @@ class Family:
         if decision.verdict is Verdict.PASS:
             alike = not over and member.p_lost.size > 0 and bool(member.p_lost[place] > LOST_ALIKE)
             again = [self._imputed(at, place, high, at_random=alike) for high in (True, False)]
-            if all(one is not None and one[0].verdict is Verdict.PASS for one in again) or (None in again and not over):
+            if all(one is not None and one[0].verdict is Verdict.PASS for one in again) or (
+                None in again and not over
+            ):
                 return decision
             if not over:
                 could = "they could" if alike else "at their worst they would"
-                needs = f"{article} {noun} for the {int(lost.sum())} {cases} without one: {could} turn the PASS"
+                needs = (
+                    f"{article} {noun} for the {int(lost.sum())} {cases} without one: {could} turn "
+                    "the PASS"
+                )
                 return undecided(Reason.PRECISION, needs)
         elif decision.verdict in ALARMS:
-            # Least favourable to a difference: the higher group's missing outcomes are the lowest, and the other way.
+            # Least favourable to a difference: the higher group's missing outcomes are the lowest,
+            # and the other way.
             least = self._imputed(at, place, bool(member.direction(member.table)[place] < 0))
             if least is not None and least[1] and least[0].verdict in ALARMS:
-                note = f"stands although {percent(many)} of a group's {cases} have no {noun}: at their worst for it the"
-                return replace(milder(decision, least[0]), notes=(*decision.notes, f"{note} difference remains"))
-        needs = f"{article} {noun} for more {cases}: {percent(many)} of a group's have none, and what is missing could "
+                note = (
+                    f"stands although {percent(many)} of a group's {cases} have no {noun}: at "
+                    "their worst for it the"
+                )
+                return replace(
+                    milder(decision, least[0]),
+                    notes=(*decision.notes, f"{note} difference remains"),
+                )
+        needs = (
+            f"{article} {noun} for more {cases}: {percent(many)} of a group's have none, and what "
+            "is missing could "
+        )
         return undecided(Reason.UNSCORED, needs + "turn the verdict")
 
-    def _imputed(self, at: int, place: int, high: bool, *, at_random: bool = False) -> tuple[Decision, bool] | None:
-        """The decision on a pair with what is missing imputed, and whether its difference remains; None where that
-        cannot be compared."""
+    def _imputed(
+        self, at: int, place: int, high: bool, *, at_random: bool = False
+    ) -> tuple[Decision, bool] | None:
+        """The decision on a pair with what is missing imputed, and whether its difference remains;
+        None where that cannot be compared."""
         member = self.members[at]
         table = member.imputed(place, high, at_random)
         if table is None:
@@ -199,13 +249,18 @@ class Family:
         p = member.table.p_value.copy()
         p[place] = table.p_value[0]
         table = self.completed(member, table, self.corrected(at, p)[at][[place]])
-        sign, again = np.sign(member.direction(member.table)[place]), np.sign(member.direction(table)[0])
+        sign, again = (
+            np.sign(member.direction(member.table)[place]),
+            np.sign(member.direction(table)[0]),
+        )
         stands = member.stands and bool(significant(table, self.rule)[0]) and sign in (again, 0.0)
         return member.decide(table, self.rule_of(member))[0], stands
 
 
 def unless_refused(answered: Decision) -> Decision:
-    """A PASS on the scores of those who got an answer says nothing where one group is refused more often."""
+    """A PASS on the scores of those who got an answer says nothing where one group is refused more
+    often.
+    """
     if answered.verdict is not Verdict.PASS:
         return answered
     return undecided(
@@ -215,16 +270,24 @@ def unless_refused(answered: Decision) -> Decision:
 
 
 def unequal_refusals(table: PairTable, decisions: Sequence[Decision] = ()) -> Bools:
-    """Pairs whose refusals differ: judged FLAG or FAIL, or over five percentage points apart and likely so."""
+    """Pairs whose refusals differ: judged FLAG or FAIL, or over five percentage points apart and
+    likely so.
+    """
     gap = np.abs(np.nan_to_num(table.beside.get("risk_difference", np.zeros(table.first.size))))
     likely = table.p_value * gap.size < LIKELY_REFUSAL_DIFFERENCE
-    judged = np.array([decision.verdict in ALARMS for decision in decisions] or [False], dtype=np.bool_)
+    judged = np.array(
+        [decision.verdict in ALARMS for decision in decisions] or [False], dtype=np.bool_
+    )
     return np.asarray(judged | ((gap > MAX_REFUSAL_DIFFERENCE + 1e-12) & likely))
 
 
 def _declared(table: PairTable, rule: Rule, member: Member) -> tuple[Bools, Bools]:
     """Whether the difference, and its whole 90 % interval, is below what the caller declared."""
-    if member.alarm_only or not table.beside or (rule.min_raw_diff, rule.min_raw_ratio) == (None, None):
+    if (
+        member.alarm_only
+        or not table.beside
+        or (rule.min_raw_diff, rule.min_raw_ratio) == (None, None)
+    ):
         return table.trivial, table.inside
     means = "mean" if "mean_1" in table.beside else "rate"
     one, two = table.beside[f"{means}_1"], table.beside[f"{means}_2"]
@@ -234,7 +297,9 @@ def _declared(table: PairTable, rule: Rule, member: Member) -> tuple[Bools, Bool
         inside |= reach < rule.min_raw_diff
     if rule.min_raw_ratio is not None:
         larger = np.maximum(one, two)
-        inside |= (larger > 0) & (np.minimum(one, two) >= 0) & (reach < (1 - rule.min_raw_ratio) * larger)
+        inside |= (
+            (larger > 0) & (np.minimum(one, two) >= 0) & (reach < (1 - rule.min_raw_ratio) * larger)
+        )
     return too_small(table.difference, one, two, rule), inside
 
 
@@ -263,14 +328,22 @@ def pair_results(judged: Judged, rule: Rule) -> list[PairResult]:
     if ranked is not None:
         worst, chosen = ranked
         of_worst, *ends = worst.largest(MARGIN)
-        value, low, high = (np.where(chosen, new, old) for old, new in zip((value, low, high), ends, strict=True))
-        names = [f"{of_worst[at]}{WORST_RANK}" if chosen[at] else name for at, name in enumerate(names)]
+        value, low, high = (
+            np.where(chosen, new, old) for old, new in zip((value, low, high), ends, strict=True)
+        )
+        names = [
+            f"{of_worst[at]}{WORST_RANK}" if chosen[at] else name for at, name in enumerate(names)
+        ]
         below = (value < 0) == member.lower_is_worse
         lower = np.where(below, table.first, table.second)
         # Labels are no better or worse, and what is refused most often is none of them.
-        worse_off = np.where(chosen & (member.kind is not OutcomeKind.CATEGORICAL) & (value != 0), lower, worse_off)
+        worse_off = np.where(
+            chosen & (member.kind is not OutcomeKind.CATEGORICAL) & (value != 0), lower, worse_off
+        )
     lows, highs = shown(value, low, high)
-    spec_p, spec_size = (table.beside.get(name, unknown).tolist() for name in ("spec_p_value", "spec_effect"))
+    spec_p, spec_size = (
+        table.beside.get(name, unknown).tolist() for name in ("spec_p_value", "spec_effect")
+    )
     statistics = _statistics(member, table) if member.report is None else member.report(table)
     mde = member.mde if member.mde is not None else unknown if member.report else _mde(table, rule)
     mdes, p_cluster, difference = map(_nullable, (mde, table.p_cluster, table.difference))
@@ -306,8 +379,12 @@ def pair_results(judged: Judged, rule: Rule) -> list[PairResult]:
     ]  # fmt: skip
 
 
-def shown(value: Floats, low: Floats, high: Floats) -> tuple[list[float | None], list[float | None]]:
-    """The ends of the intervals; None where an interval is endless or does not hold its estimate strictly."""
+def shown(
+    value: Floats, low: Floats, high: Floats
+) -> tuple[list[float | None], list[float | None]]:
+    """The ends of the intervals; None where an interval is endless or does not hold its estimate
+    strictly.
+    """
     usable = np.isfinite(low) & np.isfinite(high) & (low < value) & (value < high)
     return _nullable(np.where(usable, low, np.nan)), _nullable(np.where(usable, high, np.nan))
 
@@ -318,7 +395,9 @@ def _nullable(column: Floats) -> list[float | None]:
 
 
 def _statistics(member: Member, table: PairTable) -> list[dict[str, JSON]]:
-    """Everything reported beside the verdict, a dictionary a pair, without what is unknown for that pair."""
+    """Everything reported beside the verdict, a dictionary a pair, without what is unknown for that
+    pair.
+    """
     recurring = table.part_clusters < table.units.min(axis=1) - 1e-9
     columns = {
         **table.beside,
@@ -329,9 +408,15 @@ def _statistics(member: Member, table: PairTable) -> list[dict[str, JSON]]:
     }
     if member.kind in RATES and "rate_1" in table.beside:
         b, rows = table.beside, table.rows
-        ends = clustered_difference(b["rate_1"], rows[:, 0], b["rate_2"], rows[:, 1], b["design_effect"], table.df)
-        columns |= dict(zip(("risk_difference_90_low", "risk_difference_90_high"), ends, strict=True))
-    for at, key in enumerate(("hedges_g", "d_from_cliffs_delta")[: len(table.effect_names) // 2 * 2]):
+        ends = clustered_difference(
+            b["rate_1"], rows[:, 0], b["rate_2"], rows[:, 1], b["design_effect"], table.df
+        )
+        columns |= dict(
+            zip(("risk_difference_90_low", "risk_difference_90_high"), ends, strict=True)
+        )
+    for at, key in enumerate(
+        ("hedges_g", "d_from_cliffs_delta")[: len(table.effect_names) // 2 * 2]
+    ):
         for end, values in (("low", table.low), ("high", table.high)):
             columns[f"{key}_{end}"] = np.where(np.isnan(table.ragged), np.nan, values[:, at])
     unknown = {name: np.isnan(values) for name, values in columns.items()}
@@ -340,21 +425,27 @@ def _statistics(member: Member, table: PairTable) -> list[dict[str, JSON]]:
     known |= {f"clusters_{at + 1}": table.clusters[:, at].astype(int).tolist() for at in (0, 1)}
     if "largest_gap_category" in known:
         known["largest_gap_category"] = [
-            at if math.isnan(at) else member.categories[int(at)] for at in known["largest_gap_category"]
+            at if math.isnan(at) else member.categories[int(at)]
+            for at in known["largest_gap_category"]
         ]
     pairs = zip(*known.values(), strict=True)
     if not any(unknown[name].any() for name in known if name in unknown):
         return [{"by": member.by, **dict(zip(known, pair, strict=True))} for pair in pairs]
     alike = "by", member.by
     # NaN is not itself.
-    return [dict([alike, *(one for one in zip(known, pair, strict=True) if one[1] == one[1])]) for pair in pairs]
+    return [
+        dict([alike, *(one for one in zip(known, pair, strict=True) if one[1] == one[1])])
+        for pair in pairs
+    ]
 
 
 def _worse_off(member: Member, table: PairTable, rule: Rule) -> Ints:
-    """The group that each pair finds worse off; −1 for neither, and for labels, which are no better or worse.
+    """The group that each pair finds worse off; −1 for neither, and for labels, which are no better
+    or worse.
 
-    Where the difference is beyond chance it is the ranks that say so, and their direction counts. Where the means of
-    the rows, which a reader is shown, and those of the clusters point apart, neither group is.
+    Where the difference is beyond chance it is the ranks that say so, and their direction counts.
+    Where the means of the rows, which a reader is shown, and those of the clusters point apart,
+    neither group is.
     """
     difference, own = table.difference, member.direction(table)
     unknown = member.lower_is_worse is None or (member.kind in RATES and member.favourable is None)
@@ -380,4 +471,6 @@ def _mde(table: PairTable, rule: Rule) -> Floats:
     k1, k2 = np.where(table.alone[:, None], table.rows, table.units).T
     per_cluster = np.where(table.alone, 1.0, table.per_cluster)
     icc = np.where(table.alone, 0.0, table.icc)
-    return minimum_detectable_effect(k1, k2, per_cluster, icc, family_size=rule.family_size, alpha=rule.alpha)
+    return minimum_detectable_effect(
+        k1, k2, per_cluster, icc, family_size=rule.family_size, alpha=rule.alpha
+    )

@@ -32,9 +32,24 @@ from pytest_fairness.analysis.reading import (
     nouns,
     reasons_by_group,
 )
-from pytest_fairness.analysis.sentences import effect_with_interval, left_without, listed, lost_words, p_words
+from pytest_fairness.analysis.sentences import (
+    effect_with_interval,
+    left_without,
+    listed,
+    lost_words,
+    p_words,
+)
 from pytest_fairness.errors import FrameError, UsageError
-from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict, deciding_pair
+from pytest_fairness.model import (
+    JSON,
+    Finding,
+    GroupResult,
+    OutcomeKind,
+    PairResult,
+    Reason,
+    Verdict,
+    deciding_pair,
+)
 from pytest_fairness.statistics.arrays import (
     Bools,
     Coded,
@@ -89,23 +104,25 @@ def analyze_four_fifths(
 ) -> Finding:
     """Compare the rate of the favourable decision of each group with that of the reference group.
 
-    Who was refused was not selected. FAIL where the ratio is below four fifths, significantly after correction, and one
-    favourable decision more would not turn the order; FLAG where it is at least four fifths, and the rates differ
-    significantly and by what matters in practice; PASS where the lower end of every ratio's 90 % interval (on clusters)
-    reaches two thirds.
+    Who was refused was not selected. FAIL where the ratio is below four fifths, significantly after
+    correction, and one favourable decision more would not turn the order; FLAG where it is at least
+    four fifths, and the rates differ significantly and by what matters in practice; PASS where the
+    lower end of every ratio's 90 % interval (on clusters) reaches two thirds.
 
-    Args:
-        frame, outcome, by, cluster, block, alpha, correction, scorers: as for ``analyze_disparity``.
-        favourable: the value of *outcome* that is the favourable decision, a collection of such values, or a
-            function of the value that says so.
-        reference: the group that others are compared with, declared beforehand; ``None`` or ``"highest"`` for the
-            group with the highest rate among those of at least 2 % of the data. The data then choose it, so all pairs
-            of groups count as the family.
-        practical_ratio: a ratio from here on does not matter in practice (29 CFR 1607.4(D): "in both statistical and
-            practical terms"), unless nearly everybody is favoured, over .9 of one group, and the odds ratio has d of .2
-            or more: .99 against .891 is a ratio of .9 and ten times as many rejected.
-        bare_ratio: judge by the ratio alone (below four fifths FAILs, anything else PASSes), for readers of the
-            literal rule. With few decisions that is no more than a toss of a coin, and the finding says so.
+    Args: frame, outcome, by, cluster, block, alpha, correction, scorers: as for
+        ``analyze_disparity``. favourable: the value of *outcome* that is the favourable decision, a
+        collection of such values, or a
+            function of the value that says so. reference: the group that others are compared with,
+        declared beforehand; ``None`` or ``"highest"`` for the
+            group with the highest rate among those of at least 2 % of the data. The data then
+            choose it, so all pairs of groups count as the family.
+        practical_ratio: a ratio from here on does not matter in practice (29 CFR 1607.4(D): "in
+            both statistical and practical terms"), unless nearly everybody is favoured, over .9 of
+            one group, and the odds ratio has d of .2 or more: .99 against .891 is a ratio of .9 and
+            ten times as many rejected.
+        bare_ratio: judge by the ratio alone (below four fifths FAILs, anything else PASSes), for
+            readers of the literal rule. With few decisions that is no more than a toss of a coin,
+            and the finding says so.
 
     Raises:
         FrameError: as for ``analyze_disparity``, and for a reference that is no group of the table.
@@ -114,18 +131,28 @@ def analyze_four_fifths(
     columns = as_columns(by)
     check_level(alpha, correction)
     if not 0 < practical_ratio <= 1:
-        raise UsageError(f"practical_ratio={practical_ratio!r}: give a ratio above 0 and up to 1, as .9")
+        raise UsageError(
+            f"practical_ratio={practical_ratio!r}: give a ratio above 0 and up to 1, as .9"
+        )
     name, yes, present = read_decisions(require_frame(frame), outcome, favourable, scorers)
     declared = None if reference == HIGHEST else reference
     if declared is not None and len(columns) > 1:
-        raise UsageError("reference=… names one group, but by=… names several classes: analyse them one by one")
+        raise UsageError(
+            "reference=… names one group, but by=… names several classes: analyse them one by one"
+        )
     every = [
-        _grouping(called, design, name, yes, present, declared, practical=practical_ratio, bare=bare_ratio)
+        _grouping(
+            called, design, name, yes, present, declared, practical=practical_ratio, bare=bare_ratio
+        )
         for called, design in groupings(frame, columns, cluster, block)
     ]
     design = every[0].design
     rule = Rule(alpha=alpha, correction=correction, **nouns(frame, design))
-    beside = [member for one in every for member in missing_answers(one.rows.by, one.design, one.rows.missing)]
+    beside = [
+        member
+        for one in every
+        for member in missing_answers(one.rows.by, one.design, one.rows.missing)
+    ]
     family = Family([*(one.member for one in every), *beside], rule)
     pairs = family.results(family.judge())
     decider, called = deciding_pair(pairs), ", ".join(columns)
@@ -150,7 +177,9 @@ def analyze_four_fifths(
         groups=[group for one in every for group in one.groups],
         decider=decider,
         tested=_in_words,
-        notes=tuple(dict.fromkeys([*_notes(every, bare_ratio, missing, rule.case_noun), *_trifles(pairs)])),
+        notes=tuple(
+            dict.fromkeys([*_notes(every, bare_ratio, missing, rule.case_noun), *_trifles(pairs)])
+        ),
         pairs=pairs,
         family={**family.facts(pairs), "alpha": None if bare_ratio else alpha},
         **every[0].rows.facts,
@@ -174,8 +203,8 @@ def read_decisions(
 ) -> tuple[str, Floats, Bools]:
     """The outcome's name, 1 where it is favourable, and where there is an outcome.
 
-    Raises UsageError if *favourable* never occurs and the outcome is not yes or no, and FrameError for a value
-    among yes and no that is neither: it would silently count as unfavourable.
+    Raises UsageError if *favourable* never occurs and the outcome is not yes or no, and FrameError
+    for a value among yes and no that is neither: it would silently count as unfavourable.
     """
     from pytest_fairness.scorers import outcome_of
 
@@ -183,7 +212,9 @@ def read_decisions(
     series = found.values
     present = ~series.isna().to_numpy()
     if callable(favourable):
-        chosen = [held and bool(favourable(value)) for value, held in zip(series, present, strict=True)]
+        chosen = [
+            held and bool(favourable(value)) for value, held in zip(series, present, strict=True)
+        ]
         return found.name, np.array(chosen, dtype=np.float64), present
     wanted = [favourable]
     if isinstance(favourable, Collection) and not isinstance(favourable, str):
@@ -194,9 +225,12 @@ def read_decisions(
     if favourable is True and yes.any():
         values = series.to_numpy(dtype=object)
         for at in np.flatnonzero(present).tolist():
-            if not isinstance(values[at], (bool, np.bool_, int, float, np.number)) or values[at] not in (0, 1):
+            if not isinstance(values[at], (bool, np.bool_, int, float, np.number)) or values[
+                at
+            ] not in (0, 1):
                 raise FrameError(
-                    f"column {found.name!r}, {row_name(frame, at)}: {values[at]!r} is neither True nor False; correct "
+                    f"column {found.name!r}, {row_name(frame, at)}: {values[at]!r} is neither True "
+                    "nor False; correct "
                     "it, make it a missing value, or name the favourable decision with favourable=…"
                 )
     if not yes.any() and present.any():
@@ -204,16 +238,17 @@ def read_decisions(
         if any(value not in (0, 1) for value in known):
             seen = ", ".join(repr(value) for value in known[:8])
             raise UsageError(
-                f"favourable={favourable!r} never occurs in {found.name!r}, which holds {seen}: name the value "
+                f"favourable={favourable!r} never occurs in {found.name!r}, which holds {seen}: "
+                "name the value "
                 "that is the favourable decision"
             )
     return found.name, yes.astype(np.float64), present
 
 
 class _Decided(NamedTuple):
-    """The decisions about the groups of one class or intersection: the pairs with the ``reference`` (None without any
-    decision), which is the last of the groups of the ``rows`` and so the second of its pairs; the ``design`` has the
-    groups in their own order."""
+    """The decisions about the groups of one class or intersection: the pairs with the ``reference``
+    (None without any decision), which is the last of the groups of the ``rows`` and so the second
+    of its pairs; the ``design`` has the groups in their own order."""
 
     member: Member
     rows: ScoredRows
@@ -233,11 +268,14 @@ def _grouping(
     practical: float,
     bare: bool,
 ) -> _Decided:
-    """Count and test; who was refused got no favourable decision and counts. Where the data choose the reference, all
-    pairs count in the family. Raises FrameError for a *reference* that is no group."""
+    """Count and test; who was refused got no favourable decision and counts. Where the data choose
+    the reference, all pairs count in the family. Raises FrameError for a *reference* that is no
+    group."""
     labels, declared = design.group.labels, reference is not None
     if declared and reference not in labels:
-        raise FrameError(f"reference={reference!r} is no group of {by!r}; it has {', '.join(map(repr, labels))}")
+        raise FrameError(
+            f"reference={reference!r} is no group of {by!r}; it has {', '.join(map(repr, labels))}"
+        )
     refused = design.refused & ~design.undetermined
     used = (present & ~design.undetermined) | refused
     yes = np.where(refused, 0.0, yes)
@@ -258,7 +296,9 @@ def _grouping(
     last = replace(design, group=Coded(places[design.group.codes], ordered))
     rows = ScoredRows(by=by, reading=reading, design=last, used=used, missing=~used)
     metric = rows.measure()
-    reported = np.flatnonzero(metric.pairs.second == (len(labels) - 1 if reference is not None else -1))
+    reported = np.flatnonzero(
+        metric.pairs.second == (len(labels) - 1 if reference is not None else -1)
+    )
     table = _compared(rows, metric, reported)
     lost, total = rows.unanswered(table)
 
@@ -273,7 +313,10 @@ def _grouping(
             group = int((table.first, table.second)[int(np.argmin(table.trials[at]))][at])
             return undecided(Reason.N, f"decisions about {table.labels[group]}, which has none")
         if table.ragged[at] > MAX_RAGGED:
-            return undecided(Reason.RAGGED, "both groups in every block, or block=None if blocks mean nothing here")
+            return undecided(
+                Reason.RAGGED,
+                "both groups in every block, or block=None if blocks mean nothing here",
+            )
         decision = decide(
             ratio,
             float(table.corrected[at]),
@@ -283,12 +326,19 @@ def _grouping(
             cases=rule.case_noun,
         )
         if decision.reason is Reason.SMALL_NUMBERS:
-            chance = chance_of(ratio.ratio, x, n, design_effect=float(table.beside["design_effect"][at]))
+            chance = chance_of(
+                ratio.ratio, x, n, design_effect=float(table.beside["design_effect"][at])
+            )
             share = f"{100 * chance:.0f} %" if chance >= 0.005 else "under 1 %"
-            note = f"equal treatment brings a ratio this low in {share} of audits with as many {rule.case_noun}"
+            note = (
+                f"equal treatment brings a ratio this low in {share} of audits with as many "
+                f"{rule.case_noun}"
+            )
             return replace(decision, notes=(*decision.notes, note))
         if table.trials[at, 1] < SMALLEST_SHARE * sum(n) and decision.verdict is Verdict.PASS:
-            return undecided(Reason.N, "a reference group of at least 2 % of the data", *decision.notes)
+            return undecided(
+                Reason.N, "a reference group of at least 2 % of the data", *decision.notes
+            )
         if decision.verdict is Verdict.FAIL and table.alone[at]:
             return capped(table, at, rule)
         return decision
@@ -299,7 +349,9 @@ def _grouping(
         table=table,
         metric=metric,
         kind=metric.kind,
-        decide=lambda table, rule: about_names(table, rule, first_match(table, rule, (True, judged))),
+        decide=lambda table, rule: about_names(
+            table, rule, first_match(table, rule, (True, judged))
+        ),
         report=lambda table: [{"by": by, **_figures(table, at)} for at in range(table.first.size)],
         spec_tests=metric.pairs.first.size,
         unreported=np.zeros(0) if declared else np.delete(_selection_p(metric), reported),
@@ -312,7 +364,9 @@ def _grouping(
         favourable=1.0,
         alarm_only=False,
     )
-    groups = describe_groups(last, metric, metric.kind, refused=refused, missing=~used, refused_count=True)
+    groups = describe_groups(
+        last, metric, metric.kind, refused=refused, missing=~used, refused_count=True
+    )
     return _Decided(member, rows, design, reference, sorted(groups, key=lambda group: group.group))
 
 
@@ -323,9 +377,14 @@ def _counts(design: Membership, values: Floats, used: Bools) -> tuple[list[int],
 
 def _compared(rows: ScoredRows, metric: Metric, reported: Ints) -> PairTable:
     """The *reported* pairs, in whose decisions 1 is favourable."""
-    x, n = (np.array(some, float) for some in _counts(rows.design, rows.reading.values.values, rows.used))
+    x, n = (
+        np.array(some, float)
+        for some in _counts(rows.design, rows.reading.values.values, rows.used)
+    )
     every = metric.pairs
-    table = every.spread(Pairs(first=every.first[reported], second=every.second[reported]), reported)
+    table = every.spread(
+        Pairs(first=every.first[reported], second=every.second[reported]), reported
+    )
     (x1, n1), (x2, n2) = ((x[side], n[side]) for side in (table.first, table.second))
     return replace(
         table,
@@ -337,8 +396,9 @@ def _compared(rows: ScoredRows, metric: Metric, reported: Ints) -> PairTable:
 
 
 def _selection_p(metric: Metric) -> Floats:
-    """The p-value of every pair: of z, the difference in pooled standard deviations, where there is one block (Fisher's
-    where few are expected), of Cochran–Mantel–Haenszel over several; and not below that of the clusters."""
+    """The p-value of every pair: of z, the difference in pooled standard deviations, where there is
+    one block (Fisher's where few are expected), of Cochran–Mantel–Haenszel over several; and not
+    below that of the clusters."""
     table = metric.pairs
     if not table.beside or metric.layout is None or metric.layout.blocks > 1:
         return table.p_value
@@ -349,10 +409,19 @@ def _selection_p(metric: Metric) -> Floats:
 
 def _ratio(table: PairTable, at: int) -> ImpactRatio | None:
     """None where one of the groups has no decisions."""
-    x1, n1, x2, n2 = (int(table.beside[key][at]) for key in ("favourable_1", "n_1", "favourable_2", "n_2"))
+    x1, n1, x2, n2 = (
+        int(table.beside[key][at]) for key in ("favourable_1", "n_1", "favourable_2", "n_2")
+    )
     if not n1 or not n2:
         return None
-    return impact_ratio(x1, n1, x2, n2, design_effect=float(table.beside["design_effect"][at]), df=float(table.df[at]))
+    return impact_ratio(
+        x1,
+        n1,
+        x2,
+        n2,
+        design_effect=float(table.beside["design_effect"][at]),
+        df=float(table.df[at]),
+    )
 
 
 def _figures(table: PairTable, at: int) -> dict[str, JSON]:
@@ -360,7 +429,9 @@ def _figures(table: PairTable, at: int) -> dict[str, JSON]:
     ratio = _ratio(table, at)
     if ratio is None:
         return {}
-    x1, n1, x2, n2 = (int(table.beside[key][at]) for key in ("favourable_1", "n_1", "favourable_2", "n_2"))
+    x1, n1, x2, n2 = (
+        int(table.beside[key][at]) for key in ("favourable_1", "n_1", "favourable_2", "n_2")
+    )
     return {
         "impact_ratio": ratio.ratio,
         "impact_ratio_low": ratio.ratio_low,
@@ -380,7 +451,9 @@ def _figures(table: PairTable, at: int) -> dict[str, JSON]:
         "shortfall": ratio.shortfall,
         "flip_flop": ratio.flip_flop,
         "below_four_fifths": ratio.below,
-        **{key: float(table.beside[key][at]) for key in ("design_effect", "odds_ratio", "cohens_h")},
+        **{
+            key: float(table.beside[key][at]) for key in ("design_effect", "odds_ratio", "cohens_h")
+        },
     }
 
 
@@ -396,20 +469,32 @@ def decide(
     bare: bool = False,
     cases: str = "cases",
 ) -> Decision:
-    """The rule: the ratio, significance after correction, whether one decision more would turn it, and whether what is
-    significant matters in practice."""
+    """The rule: the ratio, significance after correction, whether one decision more would turn it,
+    and whether what is significant matters in practice."""
     if bare:
         return Decision(Verdict.FAIL if ratio.below else Verdict.PASS)
     if ratio.x_high == 0:
-        return undecided(Reason.PRECISION, "favourable decisions in some group: without any there is no ratio")
+        return undecided(
+            Reason.PRECISION, "favourable decisions in some group: without any there is no ratio"
+        )
     if ratio.below:
         if q < alpha and not ratio.flip_flop:
             return Decision(Verdict.FAIL)
-        why = "one decision more would turn it round" if ratio.flip_flop else "the difference is within chance"
-        return undecided(Reason.SMALL_NUMBERS, f"more {cases} in the smaller group", f"below four fifths, but {why}")
+        why = (
+            "one decision more would turn it round"
+            if ratio.flip_flop
+            else "the difference is within chance"
+        )
+        return undecided(
+            Reason.SMALL_NUMBERS,
+            f"more {cases} in the smaller group",
+            f"below four fifths, but {why}",
+        )
     beyond = q < alpha
     if beyond and matters(ratio, practical):
-        return Decision(Verdict.FLAG, notes=("at least four fifths, but the rates differ by more than chance",))
+        return Decision(
+            Verdict.FLAG, notes=("at least four fifths, but the rates differ by more than chance",)
+        )
     fewest, least = min(ratio.n_low, ratio.n_high), MINIMUM_N[OutcomeKind.BINARY]
     if fewest < least:
         return undecided(Reason.PRECISION, f"at least {least} {cases} a group (now {fewest})")
@@ -420,8 +505,9 @@ def decide(
 
 
 def matters(ratio: ImpactRatio, practical: float) -> bool:
-    """Whether the two rates differ by what matters in practice: their ratio is below *practical*, or nearly everybody
-    is favoured in one group, and the odds of being rejected in the other are not nearly the same.
+    """Whether the two rates differ by what matters in practice: their ratio is below *practical*,
+    or nearly everybody is favoured in one group, and the odds of being rejected in the other are
+    not nearly the same.
 
     Near 1 a ratio of rates is blind: the ratio of those rejected is what an applicant meets.
     """
@@ -447,7 +533,8 @@ def four_fifths_sentence(
     """Who gets the favourable decision how often, the ratio, and how sure that is."""
     if decider is not None and decider.alarm_only:
         return (
-            f"{verdict}: no alarm on {outcome} itself, but {left_without(decider, 'a decision', cases, missing or {})}."
+            f"{verdict}: no alarm on {outcome} itself, but "
+            f"{left_without(decider, 'a decision', cases, missing or {})}."
         )
     if decider is None or "impact_ratio" not in decider.statistics:
         needs = f": it would take {decider.needs}" if decider is not None and decider.needs else ""
@@ -456,18 +543,30 @@ def four_fifths_sentence(
     low, high = ("1", "2") if decider.worse_off != decider.group_2 else ("2", "1")
     worse, better = (decider.group_1, decider.group_2)[:: 1 if low == "1" else -1]
     if s["rate_1"] == s["rate_2"] == 0:
-        return f"{verdict}: no group of {by} is favoured on {decider.metric} at all, so there is no ratio."
+        return (
+            f"{verdict}: no group of {by} is favoured on {decider.metric} at all, so there is no "
+            "ratio."
+        )
     shares = [
-        f"{100 * s[f'rate_{at}']:.1f} % ({s[f'favourable_{at}']:,.0f} of {s[f'n_{at}']:,.0f})" for at in (low, high)
+        f"{100 * s[f'rate_{at}']:.1f} % ({s[f'favourable_{at}']:,.0f} of {s[f'n_{at}']:,.0f})"
+        for at in (low, high)
     ]
     rates = (
-        f"the favourable rate of {worse} on {decider.metric} is {shares[0]}, that of {better} {shares[1]}: an impact "
+        f"the favourable rate of {worse} on {decider.metric} is {shares[0]}, that of {better} "
+        f"{shares[1]}: an impact "
         f"ratio of {s['impact_ratio']:.2f}"
     )
     sure = f"corrected {p_words(decider.corrected_p_value)}"
     if s["impact_ratio_90_low"] < s["impact_ratio"] < s["impact_ratio_90_high"]:
-        sure = f"90 % interval {s['impact_ratio_90_low']:.2f} to {s['impact_ratio_90_high']:.2f}, {sure}"
-    side = "below four fifths" if decider.statistics["below_four_fifths"] is True else "at least four fifths"
+        sure = (
+            f"90 % interval {s['impact_ratio_90_low']:.2f} to {s['impact_ratio_90_high']:.2f}, "
+            f"{sure}"
+        )
+    side = (
+        "below four fifths"
+        if decider.statistics["below_four_fifths"] is True
+        else "at least four fifths"
+    )
     if verdict is Verdict.FLAG and side.startswith("at least"):
         side += ", but apart by more than chance"
     if TOO_LITTLE in decider.notes:
@@ -481,27 +580,43 @@ def four_fifths_sentence(
             because = f"too many {cases} have no decision"
         needs = f"it would take {decider.needs}" if decider.needs else ""
         return f"{text}; " + "; ".join(part for part in (because, needs) if part) + "."
-    lack = f"; at equal rates {worse} would have {s['shortfall']:.1f} more" if s["shortfall"] >= 0.05 else ""
+    lack = (
+        f"; at equal rates {worse} would have {s['shortfall']:.1f} more"
+        if s["shortfall"] >= 0.05
+        else ""
+    )
     basis = "" if clusters == "rows" else f"; judged with {clusters} as the unit"
     return f"{text}{lack}{basis}."
 
 
 def _in_words(pair: PairResult) -> tuple[str, str]:
     numbers = _numbers(pair)
-    effect = "impact ratio = {impact_ratio:.3f} (95 % interval {impact_ratio_low:.3f} to {impact_ratio_high:.3f})"
+    effect = (
+        "impact ratio = {impact_ratio:.3f} (95 % interval {impact_ratio_low:.3f} to "
+        "{impact_ratio_high:.3f})"
+    )
     ratio = effect.format(**numbers) if "impact_ratio" in numbers else ""
-    of_rates = effect_with_interval(pair.effect_name, pair.effect, pair.effect_low, pair.effect_high)
+    of_rates = effect_with_interval(
+        pair.effect_name, pair.effect, pair.effect_low, pair.effect_high
+    )
     return f"z = {numbers['z']:.4f} SD" if "z" in numbers else "", ratio or of_rates
 
 
 def _numbers(pair: PairResult) -> dict[str, float]:
-    return {name: float(value) for name, value in pair.statistics.items() if isinstance(value, (int, float))}
+    return {
+        name: float(value)
+        for name, value in pair.statistics.items()
+        if isinstance(value, (int, float))
+    }
 
 
-def _notes(every: Sequence[_Decided], bare: bool, missing: Mapping[str, str], cases: str) -> Iterator[str]:
+def _notes(
+    every: Sequence[_Decided], bare: bool, missing: Mapping[str, str], cases: str
+) -> Iterator[str]:
     if bare:
         yield (
-            "judged by the bare ratio: with few decisions it falls below four fifths by chance alone (for four "
+            "judged by the bare ratio: with few decisions it falls below four fifths by chance "
+            "alone (for four "
             "groups of 100 and a rate of one half, in about 40 % of fair audits)"
         )
     if missing:
@@ -512,7 +627,10 @@ def _notes(every: Sequence[_Decided], bare: bool, missing: Mapping[str, str], ca
         if tiny and one.reference is not None:
             yield f"under 2 % of the data, so never the reference: {', '.join(tiny)}"
         if one.member.metric is not None and one.member.metric.copies_dropped:
-            yield "repetitions with the same text count once in the tests, for a group has one cluster only"
+            yield (
+                "repetitions with the same text count once in the tests, for a group has one "
+                "cluster only"
+            )
 
 
 def _trifles(pairs: Sequence[PairResult]) -> Iterator[str]:

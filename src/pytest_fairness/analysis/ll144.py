@@ -1,7 +1,9 @@
-"""Selection rates, scoring rates and impact ratios in the form of New York City's rule on automated hiring tools.
+"""Selection rates, scoring rates and impact ratios in the form of New York City's rule on automated
+hiring tools.
 
-The rule is 6 RCNY §§ 5-300 to 5-304 (Department of Consumer and Worker Protection, 2023), under Local Law 144 of 2021.
-Tables to look at, never a verdict: the rule sets no threshold and knows no chance.
+The rule is 6 RCNY §§ 5-300 to 5-304 (Department of Consumer and Worker Protection, 2023), under
+Local Law 144 of 2021. Tables to look at, never a verdict: the rule sets no threshold and knows no
+chance.
 """
 
 from __future__ import annotations
@@ -17,7 +19,13 @@ from pytest_fairness.analysis.four_fifths import read_decisions
 from pytest_fairness.errors import FrameError, UsageError, listed
 from pytest_fairness.errors import unknown as unknown_name
 from pytest_fairness.model import OutcomeKind
-from pytest_fairness.statistics.arrays import Bools, Floats, refuse_text_numbers, require_column, require_frame
+from pytest_fairness.statistics.arrays import (
+    Bools,
+    Floats,
+    refuse_text_numbers,
+    require_column,
+    require_frame,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +43,8 @@ _TITLES = {
     TEST: "LL144-format tables (test data, by the statement below)",
 }
 _REPEATED = (
-    "each row is a trial, and the rule counts applicants: further trials with the same name are no further applicants, "
+    "each row is a trial, and the rule counts applicants: further trials with the same name are no "
+    "further applicants, "
     "and make no figure surer"
 )
 
@@ -44,13 +53,15 @@ _REPEATED = (
 class ImpactTables:
     """What :func:`ll144_tables` gives.
 
-    ``tables`` has a DataFrame for ``sex``, ``race/ethnicity`` and ``sex × race/ethnicity``, a row a category in the
-    order of the data: ``category``, ``applicants``, ``selected`` (those selected, or above the median), ``rate``
-    (0 to 1), ``impact_ratio`` (NaN where there is none), ``share`` of the applicants in the table (0 to 1) and
-    ``excluded``, the justification of an excluded category. Of the ``assessed`` rows, ``unknown`` are of an unknown
-    category and ``without_outcome`` neither selected nor scored; both are in no table. ``rate`` is ``selection`` or
-    ``scoring``, ``median`` that of the scores. Of decisions, ``favourable`` are the labels that mean selected and
-    ``unfavourable`` all others. ``data``, ``source`` and the two dates are what the caller stated.
+    ``tables`` has a DataFrame for ``sex``, ``race/ethnicity`` and ``sex × race/ethnicity``, a row a
+    category in the order of the data: ``category``, ``applicants``, ``selected`` (those selected,
+    or above the median), ``rate`` (0 to 1), ``impact_ratio`` (NaN where there is none), ``share``
+    of the applicants in the table (0 to 1) and ``excluded``, the justification of an excluded
+    category. Of the ``assessed`` rows, ``unknown`` are of an unknown category and
+    ``without_outcome`` neither selected nor scored; both are in no table. ``rate`` is ``selection``
+    or ``scoring``, ``median`` that of the scores. Of decisions, ``favourable`` are the labels that
+    mean selected and ``unfavourable`` all others. ``data``, ``source`` and the two dates are what
+    the caller stated.
     """
 
     outcome: str
@@ -91,45 +102,57 @@ def ll144_tables(
     distribution_date: str = "",
     scorers: Mapping[str, Any] | None = None,
 ) -> ImpactTables:
-    """The tables of 6 RCNY § 5-301 by sex, by race/ethnicity and by both, one row of *frame* an applicant.
+    """The tables of 6 RCNY § 5-301 by sex, by race/ethnicity and by both, one row of *frame* an
+    applicant.
 
-    The selection rate of a category is its share of favourable decisions; the scoring rate the share of its scores
-    *above* the median of all scores (§ 5-300), so that one at the median is not. The impact ratio is the rate divided
-    by the highest rate of a category. By default a yes/no *outcome* is a selection, a number a score; *favourable* is
-    the value that means selected. A refused trial is not selected, and has no score. *sex* and *race* are columns, None
-    where there is none; a missing value there and one of *unknown* (in any case of letters) are unknown categories,
-    whose rows are counted and in no calculation, that of the median included (§ 5-301(c)(5)).
+    The selection rate of a category is its share of favourable decisions; the scoring rate the
+    share of its scores
+    *above* the median of all scores (§ 5-300), so that one at the median is not. The impact ratio
+    is the rate divided by the highest rate of a category. By default a yes/no *outcome* is a
+    selection, a number a score; *favourable* is the value that means selected. A refused trial is
+    not selected, and has no score. *sex* and *race* are columns, None where there is none; a
+    missing value there and one of *unknown* (in any case of letters) are unknown categories, whose
+    rows are counted and in no calculation, that of the median included (§ 5-301(c)(5)).
 
-    *exclude* gives categories under 2 % of the data that stand outside the impact ratios, each with the justification
-    that § 5-301(d) asks for (an intersection is named ``female × asian``). *data* states what the rows are:
-    ``historical`` or ``test`` data of a real tool need a *source*, their origin and explanation (§ 5-303(a)(1)).
+    *exclude* gives categories under 2 % of the data that stand outside the impact ratios, each with
+    the justification that § 5-301(d) asks for (an intersection is named ``female × asian``). *data*
+    states what the rows are: ``historical`` or ``test`` data of a real tool need a *source*, their
+    origin and explanation (§ 5-303(a)(1)).
 
-    Raises FrameError for a missing column, and UsageError for an outcome that is neither, a category that is too large
-    to be excluded or unknown, and a statement that the rows contradict.
+    Raises FrameError for a missing column, and UsageError for an outcome that is neither, a
+    category that is too large to be excluded or unknown, and a statement that the rows contradict.
     """
     import pandas as pd
 
     columns = {SEX: sex, RACE: race}
     by = {what: column for what, column in columns.items() if column is not None}
     if not by:
-        raise UsageError("neither sex= nor race= names a column: there is no category to calculate a rate of")
+        raise UsageError(
+            "neither sex= nor race= names a column: there is no category to calculate a rate of"
+        )
     require_frame(frame)
     labels = {what: _categories(frame, column, what, unknown) for what, column in by.items()}
     _check_statement(frame, data, source)
-    name, kind, values, present, higher_is_worse = _outcome(frame, outcome, rate, favourable, scorers)
+    name, kind, values, present, higher_is_worse = _outcome(
+        frame, outcome, rate, favourable, scorers
+    )
     decisions = _decisions(frame, outcome, scorers, values, kind)
 
     known = np.logical_and.reduce([~column.isna().to_numpy() for column in labels.values()])
     used = known & present
     if not used.any():
-        raise FrameError("no row has both an outcome and known categories: there is no rate to calculate")
+        raise FrameError(
+            "no row has both an outcome and known categories: there is no rate to calculate"
+        )
     median = float(np.median(values[used])) if kind == SCORING else None
     hit = values > median if median is not None else values == 1
     if len(labels) == 2:
         pairs = zip(labels[SEX], labels[RACE], strict=True)
         labels[BOTH] = pd.Series([f"{sex} × {race}" for sex, race in pairs], dtype=object)
     justified = {str(key): str(why) for key, why in (exclude or {}).items()}
-    tables = {what: _table(hit[used], column[used].tolist(), justified) for what, column in labels.items()}
+    tables = {
+        what: _table(hit[used], column[used].tolist(), justified) for what, column in labels.items()
+    }
     if BOTH in tables:
         tables[BOTH] = _ordered(tables[BOTH], tables[SEX], tables[RACE])
     _check_exclusions(tables, justified)
@@ -138,7 +161,11 @@ def ll144_tables(
         notes += _notes_on_median(values, used, present, median)
     if _of_trials(frame):
         notes.append(_REPEATED)
-    endpoints = sorted({str(one) for one in frame["endpoint"].dropna()}) if "endpoint" in frame.columns else []
+    endpoints = (
+        sorted({str(one) for one in frame["endpoint"].dropna()})
+        if "endpoint" in frame.columns
+        else []
+    )
     return ImpactTables(
         outcome=name,
         rate=kind,
@@ -159,13 +186,18 @@ def ll144_tables(
     )
 
 
-def _categories(frame: pd.DataFrame, column: str, what: str, unknown: Sequence[str]) -> pd.Series[Any]:
+def _categories(
+    frame: pd.DataFrame, column: str, what: str, unknown: Sequence[str]
+) -> pd.Series[Any]:
     """The categories as texts, missing where they are unknown."""
     import pandas as pd
 
     nobody = {"", *(label.strip().lower() for label in unknown)}
     found = require_column(frame, column, what)
-    texts = ["" if missing else str(one).strip() for one, missing in zip(found, found.isna(), strict=True)]
+    texts = [
+        "" if missing else str(one).strip()
+        for one, missing in zip(found, found.isna(), strict=True)
+    ]
     # As objects: pandas' own texts cannot hold half a surrogate pair.
     return pd.Series([None if text.lower() in nobody else text for text in texts], dtype=object)
 
@@ -176,15 +208,27 @@ def _check_statement(frame: pd.DataFrame, data: str, source: str) -> None:
     if data == SYNTHETIC:
         return
     if _simulated(frame):
-        raise UsageError(f"data={data!r}: rows are answers of the simulated endpoint, which is no tool of anybody's")
+        raise UsageError(
+            f"data={data!r}: rows are answers of the simulated endpoint, which is no tool of "
+            "anybody's"
+        )
     if data == HISTORICAL and _of_trials(frame):
         raise UsageError(
-            "data='historical': these rows are trials that a test asked for, and historical data are collected while a "
-            "tool is used on real candidates (6 RCNY § 5-300); say data='test', and in source= how they were made"
+            "data='historical': these rows are trials that a test asked for, and historical data "
+            "are collected while a "
+            "tool is used on real candidates (6 RCNY § 5-300); say data='test', and in source= how "
+            "they were made"
         )
     if not source.strip():
-        needs = "their origin" if data == HISTORICAL else "why no historical data are used, and how these were made"
-        raise UsageError(f"data={data!r} needs source=: {needs} (6 RCNY §§ 5-302, 5-303). It is shown with the tables")
+        needs = (
+            "their origin"
+            if data == HISTORICAL
+            else "why no historical data are used, and how these were made"
+        )
+        raise UsageError(
+            f"data={data!r} needs source=: {needs} (6 RCNY §§ 5-302, 5-303). It is shown with the "
+            "tables"
+        )
 
 
 def _of_trials(frame: pd.DataFrame) -> bool:
@@ -192,7 +236,9 @@ def _of_trials(frame: pd.DataFrame) -> bool:
 
 
 def _simulated(frame: pd.DataFrame) -> bool:
-    return "simulated" in frame.columns and bool(frame["simulated"].fillna(False).astype(bool).any())
+    return "simulated" in frame.columns and bool(
+        frame["simulated"].fillna(False).astype(bool).any()
+    )
 
 
 def _outcome(
@@ -202,7 +248,9 @@ def _outcome(
     favourable: object,
     scorers: Mapping[str, Any] | None,
 ) -> tuple[str, str, Floats, Bools, bool]:
-    """Its name, the kind of rate, the values (1 where selected), where there are any, whether more is worse."""
+    """Its name, the kind of rate, the values (1 where selected), where there are any, whether more
+    is worse.
+    """
     from pandas.api.types import is_numeric_dtype
 
     from pytest_fairness.scorers import outcome_of
@@ -212,21 +260,32 @@ def _outcome(
     found = outcome_of(frame, outcome, scorers)
     values = found.values
     if favourable is None and (found.kind is OutcomeKind.REFUSAL or found.name == "refused"):
-        raise UsageError("a refusal is no selection: say with favourable= which value is the favourable one")
+        raise UsageError(
+            "a refusal is no selection: say with favourable= which value is the favourable one"
+        )
     yes_no = found.kind is OutcomeKind.BINARY or bool(values.dropna().isin([0, 1]).all())
     numeric = is_numeric_dtype(values)
     if rate == "auto":
         rate = SELECTION if yes_no or favourable is not None else SCORING
     flags = {name: _flag(frame, name) for name in ("refused", "undetermined")}
     if rate == SELECTION:
-        _, chosen, present = read_decisions(frame, found, True if favourable is None else favourable, scorers)
+        _, chosen, present = read_decisions(
+            frame, found, True if favourable is None else favourable, scorers
+        )
         refused = flags["refused"] & ~flags["undetermined"]
-        return found.name, rate, np.where(refused, 0.0, chosen), (present & ~flags["undetermined"]) | refused, False
+        return (
+            found.name,
+            rate,
+            np.where(refused, 0.0, chosen),
+            (present & ~flags["undetermined"]) | refused,
+            False,
+        )
     if not numeric:
         refuse_text_numbers(found.name, values, labels=False)
         seen = listed(repr(value) for value in values.dropna().drop_duplicates().tolist()[:8])
         raise UsageError(
-            f"{found.name!r} holds {seen}: scores are numbers; of decisions, name the one that means selected with "
+            f"{found.name!r} holds {seen}: scores are numbers; of decisions, name the one that "
+            "means selected with "
             "favourable="
         )
     scores = values.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -284,9 +343,12 @@ def _table(hit: Bools, categories: Sequence[str], justified: Mapping[str, str]) 
 
 
 def _ordered(crossed: pd.DataFrame, sexes: pd.DataFrame, races: pd.DataFrame) -> pd.DataFrame:
-    """Return the *crossed* table by sex, then by race/ethnicity, each in the order of its own table."""
+    """Return the *crossed* table by sex, then by race/ethnicity, each in the order of its own
+    table.
+    """
     order = {
-        f"{sex} × {race}": place for place, (sex, race) in enumerate(product(sexes["category"], races["category"]))
+        f"{sex} × {race}": place
+        for place, (sex, race) in enumerate(product(sexes["category"], races["category"]))
     }
     places = [order[category] for category in crossed["category"].tolist()]
     return crossed.iloc[np.argsort(places, kind="stable")].reset_index(drop=True)
@@ -301,33 +363,50 @@ def _check_exclusions(tables: Mapping[str, pd.DataFrame], justified: Mapping[str
             raise UsageError(f"exclude: {unknown_name('category', category, shares)}")
         if shares[category] >= SMALL:
             raise UsageError(
-                f"exclude: {category!r} is {100 * shares[category]:.1f} % of the data, and only a category under 2 % "
+                f"exclude: {category!r} is {100 * shares[category]:.1f} % of the data, and only a "
+                "category under 2 % "
                 "may be excluded (6 RCNY § 5-301(d))"
             )
         if not why.strip():
-            raise UsageError(f"exclude: {category!r} needs the justification that 6 RCNY § 5-301(d) asks for")
+            raise UsageError(
+                f"exclude: {category!r} needs the justification that 6 RCNY § 5-301(d) asks for"
+            )
 
 
-def _notes(tables: Mapping[str, pd.DataFrame], by: Mapping[str, str], higher_is_worse: bool) -> Iterator[str]:
+def _notes(
+    tables: Mapping[str, pd.DataFrame], by: Mapping[str, str], higher_is_worse: bool
+) -> Iterator[str]:
     for what in (SEX, RACE):
         if what not in by:
-            yield f"no table by {what} and none by both, which § 5-301 asks for: no column names the {what}"
+            yield (
+                f"no table by {what} and none by both, which § 5-301 asks for: no column names the "
+                f"{what}"
+            )
     for what, table in tables.items():
         if len(table) == 1:
-            yield f"by {what} there is one category only, {table['category'][0]}: its impact ratio compares nothing"
+            yield (
+                f"by {what} there is one category only, {table['category'][0]}: its impact ratio "
+                "compares nothing"
+            )
         if not table["selected"].any():
             yield f"by {what} every rate is 0, so that there is no impact ratio"
         small = table.loc[(table["share"] < SMALL) & (table["excluded"] == ""), "category"].tolist()
         if small:
             yield f"under 2 % of the data and not excluded, by {what}: {', '.join(small)}"
     if higher_is_worse:
-        yield "a higher score is the worse one here; the rule calls the highest scoring rate the best all the same"
+        yield (
+            "a higher score is the worse one here; the rule calls the highest scoring rate the "
+            "best all the same"
+        )
 
 
 def _notes_on_median(values: Floats, used: Bools, present: Bools, median: float) -> Iterator[str]:
     tied = int((values[used] == median).sum())
     if tied:
-        yield f"{tied:,} of {int(used.sum()):,} scores equal the median, {median:g}, and are not above it"
+        yield (
+            f"{tied:,} of {int(used.sum()):,} scores equal the median, {median:g}, and are not "
+            "above it"
+        )
     everyone = float(np.median(values[present]))
     if everyone != median:
         yield f"with the rows of unknown categories the median would be {everyone:g}"

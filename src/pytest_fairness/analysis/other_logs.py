@@ -1,4 +1,6 @@
-"""What another tool recorded, as a table that every assertion takes: which of its columns says what."""
+"""What another tool recorded, as a table that every assertion takes: which of its columns says
+what.
+"""
 
 from __future__ import annotations
 
@@ -31,15 +33,17 @@ def trials_from(
 ) -> pd.DataFrame:
     """The rows of *frame*, which another tool recorded, as a table of trials.
 
-    *group* is the column that says which group a row is about, or a mapping of protected class to column. *name* is the
-    column of the person: what several rows have in common, and so the unit of evidence; None where every row is about
-    another person. *template* is the column that says from which text the prompt was made, before the name was put in;
-    None where there is one. *reply* is the column of the model's text, *scores* are columns to be judged as they are,
+    *group* is the column that says which group a row is about, or a mapping of protected class to
+    column. *name* is the column of the person: what several rows have in common, and so the unit of
+    evidence; None where every row is about another person. *template* is the column that says from
+    which text the prompt was made, before the name was put in; None where there is one. *reply* is
+    the column of the model's text, *scores* are columns to be judged as they are,
     *endpoint* is the column that says which model answered.
 
-    The table has these columns under our names, and ``repetition``; of a *reply* also whether it is ``refused`` (as our
-    scorers read it), and ``status``, ``error`` and ``undetermined`` where there is none. Raises FrameError for a column
-    that is not there, and for one that cannot be what it is said to be: see ``docs/other_logs.md``.
+    The table has these columns under our names, and ``repetition``; of a *reply* also whether it is
+    ``refused`` (as our scorers read it), and ``status``, ``error`` and ``undetermined`` where there
+    is none. Raises FrameError for a column that is not there, and for one that cannot be what it is
+    said to be: see ``docs/other_logs.md``.
     """
     import pandas as pd
 
@@ -48,9 +52,13 @@ def trials_from(
     for what, column in [*meant.items(), *((score, score) for score in scores)]:
         if column is not None and column not in frame.columns:
             raise FrameError(_not_there(frame, what, column))
-    columns: dict[str, Any] = {what: _complete(frame, column, what) for what, column in groups.items()}
+    columns: dict[str, Any] = {
+        what: _complete(frame, column, what) for what, column in groups.items()
+    }
     columns["name"] = list(range(len(frame))) if name is None else _complete(frame, name, "name")
-    columns["template"] = ["one"] * len(frame) if template is None else _complete(frame, template, "template")
+    columns["template"] = (
+        ["one"] * len(frame) if template is None else _complete(frame, template, "template")
+    )
     if endpoint is not None:
         columns["endpoint"] = columns["model"] = _complete(frame, endpoint, "endpoint")
     if reply is not None:
@@ -69,7 +77,10 @@ def trials_from(
 
 def _not_there(frame: pd.DataFrame, what: str, column: str) -> str:
     known = [str(one) for one in frame.columns]
-    near = difflib.get_close_matches(column, known, n=3) or [one for one in known if column.lower() in one.lower()][:3]
+    near = (
+        difflib.get_close_matches(column, known, n=3)
+        or [one for one in known if column.lower() in one.lower()][:3]
+    )
     missing = f"there is no column {column!r} for the {what}"
     if near:
         return f"{missing}; did you mean {' or '.join(map(repr, near))}?"
@@ -82,7 +93,8 @@ def _complete(frame: pd.DataFrame, column: str, what: str) -> list[str]:
     if absent.any():
         row = absent[absent].index[0]
         raise FrameError(
-            f"column {column!r} is empty in {int(absent.sum()):,} of {len(frame):,} rows, first in {row!r}: every row "
+            f"column {column!r} is empty in {int(absent.sum()):,} of {len(frame):,} rows, first in "
+            f"{row!r}: every row "
             f"needs its {what}; fill it in, or leave those rows out and say so"
         )
     return [str(value) for value in frame[column].tolist()]
@@ -91,10 +103,18 @@ def _complete(frame: pd.DataFrame, column: str, what: str) -> list[str]:
 def _of_replies(replies: list[Any]) -> dict[str, Any]:
     texts = [reply if isinstance(reply, str) else None for reply in replies]
     if not any(texts):
-        raise FrameError("no row has a reply that is text: name the column of what the model answered")
+        raise FrameError(
+            "no row has a reply that is text: name the column of what the model answered"
+        )
     refused = [text is not None and is_refusal(text) for text in texts]
     status = [
-        Status.ERROR if text is None else Status.REFUSED if no else Status.ANSWERED if text.strip() else Status.EMPTY
+        Status.ERROR
+        if text is None
+        else Status.REFUSED
+        if no
+        else Status.ANSWERED
+        if text.strip()
+        else Status.EMPTY
         for text, no in zip(texts, refused, strict=True)
     ]
     return {
@@ -116,7 +136,8 @@ def _judgeable(column: pd.Series[Any]) -> list[Any]:
     refuse_text_numbers(str(column.name), column, labels=False)
     if any(texts <= words for words in _YES_NO):
         raise FrameError(
-            f"column {column.name!r} holds yes and no written as text ({example!r}): say which is yes, "
+            f"column {column.name!r} holds yes and no written as text ({example!r}): say which is "
+            "yes, "
             f"frame[{column.name!r}] = frame[{column.name!r}] == {example!r}"
         )
     return values
@@ -126,8 +147,10 @@ def _check_names(table: pd.DataFrame, groups: list[str], column: str) -> None:
     names = table["name"].nunique()
     if names == len(table) and table["template"].nunique() > 1:
         raise FrameError(
-            f"column {column!r} has another value in each of {len(table):,} rows, so that every row would be a person "
-            "of its own: it numbers the rows; name the column of the person, or give name=None if each row is indeed "
+            f"column {column!r} has another value in each of {len(table):,} rows, so that every "
+            "row would be a person "
+            "of its own: it numbers the rows; name the column of the person, or give name=None if "
+            "each row is indeed "
             "about another one"
         )
     for group in groups:
@@ -137,9 +160,12 @@ def _check_names(table: pd.DataFrame, groups: list[str], column: str) -> None:
             one = several.index[0]
             among = sorted(table.loc[table["name"] == one, group].unique())
             raise FrameError(
-                f"{len(several)} of {names} names stand in several groups of {group}, as {one!r} does in "
-                f"{', '.join(among)}: are these different people (put the group into the name), or is the group wrong? "
-                "Only where every name is asked in several groups are they taken for the same people"
+                f"{len(several)} of {names} names stand in several groups of {group}, as {one!r} "
+                "does in "
+                f"{', '.join(among)}: are these different people (put the group into the name), or "
+                "is the group wrong? "
+                "Only where every name is asked in several groups are they taken for the same "
+                "people"
             )
 
 
@@ -147,14 +173,18 @@ def _check_templates(table: pd.DataFrame, groups: list[str], column: str) -> Non
     templates = table["template"].nunique()
     if templates > 1 and (table.groupby("template")["name"].nunique() == 1).all():
         raise FrameError(
-            f"each of the {templates:,} values of column {column!r} goes with one name alone: that is the prompt as it "
-            "was sent, with the name in it. Name the column of the text before the name was put in, or give "
+            f"each of the {templates:,} values of column {column!r} goes with one name alone: that "
+            "is the prompt as it "
+            "was sent, with the name in it. Name the column of the text before the name was put "
+            "in, or give "
             "template=None if there was one"
         )
     for group in groups:
         if table[group].nunique() > 1 and (table.groupby("template")[group].nunique() == 1).all():
             raise FrameError(
-                f"each of the {templates:,} values of column {column!r} goes with one group of {group} alone, so that "
-                "no two groups were asked the same: name the column of the text before the group was put in, or give "
+                f"each of the {templates:,} values of column {column!r} goes with one group of "
+                f"{group} alone, so that "
+                "no two groups were asked the same: name the column of the text before the group "
+                "was put in, or give "
                 "template=None"
             )

@@ -1,4 +1,6 @@
-"""What a system says before it answers: requests that it declines at first, and disclaimers about itself."""
+"""What a system says before it answers: requests that it declines at first, and disclaimers about
+itself.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ _MOST_GROUPS = 6
 
 
 def first_refusals(frame: pd.DataFrame, design: Membership) -> Metric | None:
-    """Refusals of the plain request, whatever a strategy made of them; None where that is what the refusals are."""
+    """Refusals of the plain request, whatever a strategy made of them; None where that is what the
+    refusals are.
+    """
     from pytest_fairness.statistics.compare import measure
 
     if REFUSED_FIRST not in frame.columns:
@@ -34,8 +38,8 @@ def first_refusals(frame: pd.DataFrame, design: Membership) -> Metric | None:
 
 
 def remarks(frame: pd.DataFrame, columns: Sequence[str]) -> Iterator[str]:
-    """What a finding by *columns* notes: how many were answered only after which strategy, and how many replies carry
-    a disclaimer, by group.
+    """What a finding by *columns* notes: how many were answered only after which strategy, and how
+    many replies carry a disclaimer, by group.
     """
     by = [column for column in columns if column in frame.columns]
     answered = frame["status"] == Status.ANSWERED.value if "status" in frame.columns else None
@@ -51,17 +55,28 @@ def remarks(frame: pd.DataFrame, columns: Sequence[str]) -> Iterator[str]:
         if DISCLAIMS in frame.columns:
             disclaims = answered & (frame[DISCLAIMS] == True)  # noqa: E712
             if bool(disclaims.any()):
-                yield f"replies that carry a disclaimer of the model about itself: {_by_group(groups, disclaims)}"
+                yield (
+                    "replies that carry a disclaimer of the model about itself: "
+                    f"{_by_group(groups, disclaims)}"
+                )
 
 
-def _by_group(groups: pd.Series[Any], which: pd.Series[Any], how: pd.Series[Any] | None = None) -> str:
+def _by_group(
+    groups: pd.Series[Any], which: pd.Series[Any], how: pd.Series[Any] | None = None
+) -> str:
     """``female 12 of 120 (10 %; authority_framing 12); male 0 of 120``, the most first."""
     total, found = Counter(groups.dropna().tolist()), Counter(groups[which].dropna().tolist())
     parts = []
-    for group, number in sorted(total.items(), key=lambda one: (-found[one[0]] / one[1], str(one[0]))):
+    for group, number in sorted(
+        total.items(), key=lambda one: (-found[one[0]] / one[1], str(one[0]))
+    ):
         text = f"{group} {found[group]:,} of {number:,}"
         if found[group]:
-            ways = [] if how is None else Counter(how[which & (groups == group)].tolist()).most_common()
+            ways = (
+                []
+                if how is None
+                else Counter(how[which & (groups == group)].tolist()).most_common()
+            )
             named = ", ".join(f"{way} {count:,}" for way, count in ways)
             text += f" ({'; '.join(filter(None, [percent(found[group] / number), named]))})"
         parts.append(text)

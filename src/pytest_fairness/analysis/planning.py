@@ -1,8 +1,9 @@
 """Plan a sample: names, templates, repetitions and calls for an effect that must not be missed.
 
-The figures of a design are what the run's own rules make of pairs drawn from it (``statistics/power.py``): a pair is
-found if it is FLAG or FAIL, corrected over the family, and passes by the policy of ``analysis/policy.py``. Left out is
-what templates tested alone add to alarms and take from passes, about half a percent.
+The figures of a design are what the run's own rules make of pairs drawn from it
+(``statistics/power.py``): a pair is found if it is FLAG or FAIL, corrected over the family, and
+passes by the policy of ``analysis/policy.py``. Left out is what templates tested alone add to
+alarms and take from passes, about half a percent.
 """
 
 from __future__ import annotations
@@ -49,8 +50,9 @@ LEVELS = {OutcomeKind.ORDINAL: (3, 11, 5), OutcomeKind.CATEGORICAL: (3, 50, 3)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedDesign:
-    """What is assumed of an outcome (*rate* of a yes/no outcome, *levels* of a rating or number of labels), how many
-    tests make up the *family*, and what a group is asked: *names* (one: a label) in *templates*, *rows* replies a name,
+    """What is assumed of an outcome (*rate* of a yes/no outcome, *levels* of a rating or number of
+    labels), how many tests make up the *family*, and what a group is asked: *names* (one: a label)
+    in *templates*, *rows* replies a name,
     *trials* in all."""
 
     kind: OutcomeKind
@@ -77,15 +79,21 @@ class PlannedDesign:
         groups: int,
         metrics: int,
     ) -> PlannedDesign:
-        """The assumptions. Raises UsageError for an argument out of range, or one that the kind has not."""
+        """The assumptions. Raises UsageError for an argument out of range, or one that the kind has
+        not.
+        """
         known = [member.value for member in OutcomeKind]
         if kind not in known:
             raise UsageError(f"unknown outcome kind {kind!r}; it is one of {', '.join(known)}")
         found = OutcomeKind(kind)
         if rate is not None and found not in RATES:
-            raise UsageError(f"rate={rate!r}: only yes/no outcomes have a rate, and {found} is none")
+            raise UsageError(
+                f"rate={rate!r}: only yes/no outcomes have a rate, and {found} is none"
+            )
         if levels is not None and found not in LEVELS:
-            raise UsageError(f"levels={levels!r}: only ratings (ordinal) and labels (categorical) have levels")
+            raise UsageError(
+                f"levels={levels!r}: only ratings (ordinal) and labels (categorical) have levels"
+            )
         least, most, usual = LEVELS.get(found, (0, 0, 0))
         if levels is not None and not least <= levels <= most:
             few = "; two levels are a yes/no outcome: kind='binary'" if levels == 2 else ""
@@ -96,11 +104,20 @@ class PlannedDesign:
         if not (effect > 0 and math.isfinite(effect)):
             raise UsageError(f"effect={effect!r}: give the d that must not be missed, above 0")
         if found is OutcomeKind.CATEGORICAL and label_shares(effect, levels or usual).min() < 0:
-            raise UsageError(f"effect={effect!r}: {levels or usual} labels cannot differ by so much")
+            raise UsageError(
+                f"effect={effect!r}: {levels or usual} labels cannot differ by so much"
+            )
         if groups < 2:
             raise UsageError(f"groups={groups!r}: a comparison needs at least 2")
         family = groups * (groups - 1) // 2 * metrics
-        return cls(kind=found, rate=rate or 0.5, levels=levels or usual, icc=icc, alpha=alpha, family=family)
+        return cls(
+            kind=found,
+            rate=rate or 0.5,
+            levels=levels or usual,
+            icc=icc,
+            alpha=alpha,
+            family=family,
+        )
 
     @property
     def labels(self) -> bool:
@@ -147,12 +164,18 @@ def _draw(design: PlannedDesign, effect: float, draws: int) -> Drawn | None:
 
     The clusters are the names, or the replies where there is one name.
     """
-    clusters, rows, icc = (design.rows, 1, 0.0) if design.labels else (design.names, design.rows, design.icc)
+    clusters, rows, icc = (
+        (design.rows, 1, 0.0) if design.labels else (design.names, design.rows, design.icc)
+    )
     if clusters < 2:
         return None
-    sample = Sample(clusters=clusters, rows=rows, icc=icc, labels=design.labels, blocks=design.templates)
+    sample = Sample(
+        clusters=clusters, rows=rows, icc=icc, labels=design.labels, blocks=design.templates
+    )
     if design.kind in RATES:
-        return draw_rates(sample, effect, design.rate, favourable=design.kind is OutcomeKind.BINARY, draws=draws)
+        return draw_rates(
+            sample, effect, design.rate, favourable=design.kind is OutcomeKind.BINARY, draws=draws
+        )
     if design.kind is OutcomeKind.ORDINAL:
         return draw_ratings(sample, effect, design.levels, draws)
     if design.kind is OutcomeKind.CATEGORICAL:
@@ -173,9 +196,9 @@ def _alarms(design: PlannedDesign, drawn: Drawn) -> Bools:
 class SamplePlan:
     """A design, and what it finds.
 
-    ``names`` a group in each of ``templates``, each asked ``repetitions`` times: ``calls`` in all. ``power`` is how
-    often a pair that differs by ``effect`` is FLAG or FAIL, ``pass_probability`` how often an equal pair PASSes.
-    ``outcome`` names the assumptions, ``notes`` what had to give.
+    ``names`` a group in each of ``templates``, each asked ``repetitions`` times: ``calls`` in all.
+    ``power`` is how often a pair that differs by ``effect`` is FLAG or FAIL, ``pass_probability``
+    how often an equal pair PASSes. ``outcome`` names the assumptions, ``notes`` what had to give.
     """
 
     kind: OutcomeKind
@@ -210,23 +233,32 @@ def plan_sample(
     rate: float | None = None,
     levels: int | None = None,
 ) -> SamplePlan:
-    """The smallest balanced design in which a pair of groups *effect* (d scale) apart is FLAG or FAIL, and a pair
-    without a difference PASSes, each as often as *power* says.
+    """The smallest balanced design in which a pair of groups *effect* (d scale) apart is FLAG or
+    FAIL, and a pair without a difference PASSes, each as often as *power* says.
 
-    By default the number of names is looked for, with *templates* and *repetitions* as given: names are what buys
-    power. With *names* given (a name bank has so many), templates are looked for instead; one name is a label, whose
-    FAIL is capped at FLAG. *icc* is the share of the outcome's variance that lies between the names of a group. The
-    family is groups·(groups−1)/2 pairs × *metrics*, corrected by Bonferroni. *rate* (.5) is the expected rate of
-    favourable answers of a yes/no outcome, or that of refusals; the group that differs is further from one half, where
-    more is needed. *levels* of a rating (5), or so many labels (3), are taken to be equally likely; where nine in ten
-    ratings are the highest, plan a yes/no outcome with *rate* .9. Scores are taken to be normal. At least the minimum
-    sample size of the kind and ten names are planned.
+    By default the number of names is looked for, with *templates* and *repetitions* as given: names
+    are what buys power. With *names* given (a name bank has so many), templates are looked for
+    instead; one name is a label, whose FAIL is capped at FLAG. *icc* is the share of the outcome's
+    variance that lies between the names of a group. The family is groups·(groups−1)/2 pairs ×
+    *metrics*, corrected by Bonferroni. *rate* (.5) is the expected rate of favourable answers of a
+    yes/no outcome, or that of refusals; the group that differs is further from one half, where more
+    is needed. *levels* of a rating (5), or so many labels (3), are taken to be equally likely;
+    where nine in ten ratings are the highest, plan a yes/no outcome with *rate* .9. Scores are
+    taken to be normal. At least the minimum sample size of the kind and ten names are planned.
 
-    Where no affordable design passes equal pairs so often, a note says so. Raises UsageError for an argument out of
-    range, or where no affordable design finds the effect (the message says what limits it).
+    Where no affordable design passes equal pairs so often, a note says so. Raises UsageError for an
+    argument out of range, or where no affordable design finds the effect (the message says what
+    limits it).
     """
     planned = PlannedDesign.of(
-        kind, rate=rate, levels=levels, icc=icc, alpha=alpha, effect=effect, groups=groups, metrics=metrics
+        kind,
+        rate=rate,
+        levels=levels,
+        icc=icc,
+        alpha=alpha,
+        effect=effect,
+        groups=groups,
+        metrics=metrics,
     )
     _require_probabilities(power=power)
     _require_one("", metrics=metrics, templates=templates, repetitions=repetitions)
@@ -234,7 +266,9 @@ def plan_sample(
 
     def design(number: int) -> PlannedDesign:
         """With so many names, or so many templates where the names are given."""
-        return planned.sized(*((number, templates) if names is None else (names, number)), repetitions)
+        return planned.sized(
+            *((number, templates) if names is None else (names, number)), repetitions
+        )
 
     def enough(number: int, draws: int) -> bool:
         return found(design(number), effect, draws) >= power
@@ -246,16 +280,21 @@ def plan_sample(
         fewest = _smallest(enough, 2)
         if fewest is None and effect <= TRIVIAL:
             why = (
-                f"an estimate under {TRIVIAL:g} raises no alarm, so no sample finds it often; look for a larger effect"
+                f"an estimate under {TRIVIAL:g} raises no alarm, so no sample finds it often; look "
+                "for a larger effect"
             )
             raise UsageError(f"effect={effect!r}: {why}")
         if fewest is None:
-            raise UsageError(f"effect={effect!r}: it takes over {AT_MOST} names a group; look for a larger effect")
+            raise UsageError(
+                f"effect={effect!r}: it takes over {AT_MOST} names a group; look for a larger "
+                "effect"
+            )
         least = max(fewest, math.ceil(minimum / (templates * repetitions)), RECOMMENDED_CLUSTERS)
         number = _smallest(passes, least) or least
         if least > fewest:
             notes.append(
-                f"{_some(fewest, 'name')} would find the effect; at least {least} are planned, so that the minimum "
+                f"{_some(fewest, 'name')} would find the effect; at least {least} are planned, so "
+                "that the minimum "
                 f"sample size holds and at least {RECOMMENDED_CLUSTERS} names speak for a group"
             )
     else:
@@ -264,19 +303,23 @@ def plan_sample(
         if fewest is None:
             most = percent(found(design(AT_MOST), effect))
             raise UsageError(
-                f"names={names!r}: even {AT_MOST} templates find d = {effect:g} in {most} of pairs only; it takes more "
+                f"names={names!r}: even {AT_MOST} templates find d = {effect:g} in {most} of pairs "
+                "only; it takes more "
                 "names"
             )
         least = fewest
         number = _smallest(passes, least) or least
         if names == 1:
-            notes.append("one name a group: the result is about that name, and its FAIL is capped at FLAG")
+            notes.append(
+                "one name a group: the result is about that name, and its FAIL is capped at FLAG"
+            )
     chosen = design(number)
     passing = passed(chosen)
     if number > least:
         what = "name" if names is None else "template"
         notes.append(
-            f"{_some(least, what)} would find the effect, and pass {percent(passed(design(least)))} of equal pairs; "
+            f"{_some(least, what)} would find the effect, and pass "
+            f"{percent(passed(design(least)))} of equal pairs; "
             f"{number} are planned, so that as many of them pass"
         )
     if passing < LIKELY:
@@ -313,7 +356,9 @@ def _smallest(enough: Callable[[int, int], bool], start: int) -> int | None:
 
 
 def smallest(enough: Callable[[int], bool], start: int, most: int = AT_MOST) -> int | None:
-    """The smallest number from *start* to *most* that is *enough*, which larger numbers stay; None without one."""
+    """The smallest number from *start* to *most* that is *enough*, which larger numbers stay; None
+    without one.
+    """
     if enough(start):
         return start
     low, high = start, min(2 * start, most)
@@ -343,9 +388,10 @@ def _require_probabilities(**given: float) -> None:
 class DesignPower:
     """What a design that stands can find out about one protected class.
 
-    ``power`` and ``pass_probability`` are those of :class:`SamplePlan`. ``can_pass`` and ``can_fail`` say whether these
-    verdicts are within reach at all; ``why`` says what keeps them out of reach, empty where both are. ``needs`` says
-    what would make a PASS likely (80 %), empty where it is. ``notes`` say what does not help.
+    ``power`` and ``pass_probability`` are those of :class:`SamplePlan`. ``can_pass`` and
+    ``can_fail`` say whether these verdicts are within reach at all; ``why`` says what keeps them
+    out of reach, empty where both are. ``needs`` says what would make a PASS likely (80 %), empty
+    where it is. ``notes`` say what does not help.
     """
 
     family: int
@@ -376,20 +422,31 @@ def assess_design(
     levels: int | None = None,
     rough: bool = False,
 ) -> DesignPower:
-    """What *groups* groups of *names* names and *trials* trials each (the fewest of any group) can find out.
+    """What *groups* groups of *names* names and *trials* trials each (the fewest of any group) can
+    find out.
 
-    *trials* are those of all *templates* and *repetitions*. With one name or none a group is a label: its trials are
-    the units, and a FAIL is capped at FLAG. With *repeats* every repetition is taken to give the same reply, as at
-    temperature 0: repetitions count as trials, and tell nothing more. A PASS that comes in under one audit in twenty
-    where nothing differs is out of reach. *rough*: by fewer draws (a standard error of .013 at .8), and not what it
-    would take. The other arguments are those of :func:`plan_sample`. Raises UsageError for an argument out of range.
+    *trials* are those of all *templates* and *repetitions*. With one name or none a group is a
+    label: its trials are the units, and a FAIL is capped at FLAG. With *repeats* every repetition
+    is taken to give the same reply, as at temperature 0: repetitions count as trials, and tell
+    nothing more. A PASS that comes in under one audit in twenty where nothing differs is out of
+    reach. *rough*: by fewer draws (a standard error of .013 at .8), and not what it would take. The
+    other arguments are those of :func:`plan_sample`. Raises UsageError for an argument out of
+    range.
     """
     planned = PlannedDesign.of(
-        kind, rate=rate, levels=levels, icc=icc, alpha=alpha, effect=effect, groups=groups, metrics=metrics
+        kind,
+        rate=rate,
+        levels=levels,
+        icc=icc,
+        alpha=alpha,
+        effect=effect,
+        groups=groups,
+        metrics=metrics,
     )
     _require_one(" a group", trials=trials, templates=templates, repetitions=repetitions)
     people, minimum = max(names, 1), MINIMUM_N[planned.kind]
-    # Replies a name that tell something. Where one name is all there is, copies of a reply do not count either.
+    # Replies a name that tell something. Where one name is all there is, copies of a reply do not
+    # count either.
     rows = max(trials // (people * repetitions if repeats else people), 1)
     trials = rows if repeats and people < 2 else trials
     here = replace(planned, names=people, templates=templates, rows=rows, trials=trials)
@@ -409,13 +466,15 @@ def assess_design(
         can_fail=enough and not here.labels,
         why="; ".join(text for text, holds in why.items() if holds),
         needs=_ways(here, 0 if repeats else repetitions) if passing < LIKELY and not rough else "",
-        notes=("at temperature 0 repetitions tell nothing more; names and templates do",) if repeats else (),
+        notes=("at temperature 0 repetitions tell nothing more; names and templates do",)
+        if repeats
+        else (),
     )
 
 
 def _ways(here: PlannedDesign, repetitions: int) -> str:
-    """The fewest names, templates or repetitions, each by itself, that make a PASS likely, in words; no *repetitions*
-    where they tell nothing."""
+    """The fewest names, templates or repetitions, each by itself, that make a PASS likely, in
+    words; no *repetitions* where they tell nothing."""
 
     def likely(names: int, times: float) -> bool:
         rows, trials = max(int(here.rows * times), 1), int(here.trials * times * names / here.names)
@@ -430,5 +489,9 @@ def _ways(here: PlannedDesign, repetitions: int) -> str:
     if times is not None:
         more = math.ceil(here.templates * times / unit)
         ways.append(f"{max(more, here.templates + 1)} templates (now {here.templates})")
-        ways += [f"{max(times, repetitions + 1)} repetitions (now {repetitions})"] if repetitions else []
+        ways += (
+            [f"{max(times, repetitions + 1)} repetitions (now {repetitions})"]
+            if repetitions
+            else []
+        )
     return ", or ".join(ways) or "nothing that could be asked"

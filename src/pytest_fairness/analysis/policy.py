@@ -1,8 +1,9 @@
-"""The policy: from effects, their intervals and a corrected p-value to PASS, FLAG, FAIL or INCONCLUSIVE.
+"""The policy: from effects, their intervals and a corrected p-value to PASS, FLAG, FAIL or
+INCONCLUSIVE.
 
-Written once, for a whole table of pairs. A verdict is never read off a p-value alone: absence of significance is not
-evidence of fairness, so PASS needs the 90 % interval of every effect inside the margin (two one-sided tests at 5 %;
-Schuirmann 1987). See ``docs/verdicts.md``.
+Written once, for a whole table of pairs. A verdict is never read off a p-value alone: absence of
+significance is not evidence of fairness, so PASS needs the 90 % interval of every effect inside the
+margin (two one-sided tests at 5 %; Schuirmann 1987). See ``docs/verdicts.md``.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ from pytest_fairness.statistics.pair_table import PairTable
 
 MINIMUM_N = dict.fromkeys(OutcomeKind, 30) | {OutcomeKind.BINARY: 50, OutcomeKind.CATEGORICAL: 50}
 """Fewest trials a group that may carry a verdict, by kind of outcome."""
-RECOMMENDED_N = dict.fromkeys(OutcomeKind, 100) | {OutcomeKind.NARRATIVE: 50, OutcomeKind.REFUSAL: 50}
+RECOMMENDED_N = dict.fromkeys(OutcomeKind, 100) | {
+    OutcomeKind.NARRATIVE: 50,
+    OutcomeKind.REFUSAL: 50,
+}
 """Trials a group that the minimum detectable effect of the default design was worked out for."""
 
 TRIVIAL = 0.2
@@ -39,7 +43,10 @@ MAX_REFUSAL_DIFFERENCE = 0.05
 LIKELY_REFUSAL_DIFFERENCE = 0.2
 """p × pairs under which a difference in refusals of over 5 points bears on the scores."""
 RECOMMENDED_CLUSTERS = 10
-CONTRARY = "the rows and the clusters contradict each other about who is higher, so neither is evidence: p = 1"
+CONTRARY = (
+    "the rows and the clusters contradict each other about who is higher, so neither is evidence: "
+    "p = 1"
+)
 UNLIKE = 0.01
 """p of equal spreads below which a PASS says that the groups are spread unlike."""
 
@@ -65,7 +72,9 @@ def worse(first: Decision, second: Decision) -> Decision:
 
 
 def assertion_verdict(pairs: Iterable[PairResult]) -> tuple[Verdict, Reason | None]:
-    """The worst verdict of *pairs* and, if that is INCONCLUSIVE, the reason of the pair that decides it."""
+    """The worst verdict of *pairs* and, if that is INCONCLUSIVE, the reason of the pair that
+    decides it.
+    """
     return verdict_by(deciding_pair(list(pairs)))
 
 
@@ -77,9 +86,11 @@ def verdict_by(decider: PairResult | None) -> tuple[Verdict, Reason | None]:
 
 
 def spec_verdict(p_value: float, tests: int, effect: float, n: int, minimum: int) -> Verdict | None:
-    """The literal specification's verdict on one pair: Bonferroni over *tests*, then the size of its own *effect*.
+    """The literal specification's verdict on one pair: Bonferroni over *tests*, then the size of
+    its own *effect*.
 
-    PASS if the corrected p is .05 or more or the effect under .2, FLAG to .5, FAIL above; None under its minimum N.
+    PASS if the corrected p is .05 or more or the effect under .2, FLAG to .5, FAIL above; None
+    under its minimum N.
     """
     if n < minimum:
         return None
@@ -89,7 +100,9 @@ def spec_verdict(p_value: float, tests: int, effect: float, n: int, minimum: int
 
 
 def worst_spec(verdicts: Iterable[Verdict | None]) -> Verdict | None:
-    """The most severe of what the literal specification says of each pair; None where it says nothing of one."""
+    """The most severe of what the literal specification says of each pair; None where it says
+    nothing of one.
+    """
     known = list(verdicts)
     if alarms := [one for one in known if one in ALARMS]:
         return Verdict.worst(alarms)
@@ -101,8 +114,9 @@ def worst_spec(verdicts: Iterable[Verdict | None]) -> Verdict | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What a table is judged by: the level and its correction over *family_size* tests, what the caller declared too
-    small to matter, the minimum of trials a group, and what clusters, cases and blocks are called."""
+    """What a table is judged by: the level and its correction over *family_size* tests, what the
+    caller declared too small to matter, the minimum of trials a group, and what clusters, cases and
+    blocks are called."""
 
     alpha: float = ALPHA
     correction: str = "bonferroni"
@@ -125,7 +139,9 @@ def significant(table: PairTable, rule: Rule) -> Bools:
 
 
 def first_match(table: PairTable, rule: Rule, *rows: Row) -> list[Decision]:
-    """The decision on every pair: that of the first of the *rows* whose condition holds. The last holds of all."""
+    """The decision on every pair: that of the first of the *rows* whose condition holds. The last
+    holds of all.
+    """
     fits = np.stack([np.broadcast_to(holds, table.first.size) for holds, _ in rows])
     found = [rows[at][1] for at in np.argmax(fits, axis=0).tolist()]
     return [one(table, at, rule) if callable(one) else one for at, one in enumerate(found)]
@@ -138,10 +154,15 @@ def judge(table: PairTable, rule: Rule) -> list[Decision]:
     signs = np.sign(np.nan_to_num(table.effect))
     firm = table.firm(MARGIN).any(axis=1)
     apart = "each group always has the same outcome, and the two differ"
-    turned = "the means and the ranks differ in opposite directions: a few extreme values turn the mean"
+    turned = (
+        "the means and the ranks differ in opposite directions: a few extreme values turn the mean"
+    )
     close = "beyond chance, but under 5 points and with a ratio of .8 or more, so FAIL is FLAG"
     unsure = "the interval of the difference holds 0, so FAIL is FLAG"
-    near = "the rates differ by less than 5 points, and their ratio is between .8 and 1.25 (90 % intervals)"
+    near = (
+        "the rates differ by less than 5 points, and their ratio is between .8 and 1.25 (90 % "
+        "intervals)"
+    )
     inside = "the whole 90 % interval of the difference is below the one declared"
     decisions = first_match(
         table,
@@ -153,9 +174,15 @@ def judge(table: PairTable, rule: Rule) -> list[Decision]:
             undecided(Reason.N, f"at least 2 {rule.cluster_noun} a group", apart),
         ),
         (table.constant & beyond, Decision(Verdict.FAIL, notes=(apart,))),
-        (table.constant & table.trivial, Decision(Verdict.PASS, notes=(apart, "by less than the difference declared"))),
+        (
+            table.constant & table.trivial,
+            Decision(Verdict.PASS, notes=(apart, "by less than the difference declared")),
+        ),
         (table.constant, partial(_imprecise, notes=(apart,))),
-        (alarm & (signs.min(axis=1) * signs.max(axis=1) < 0), Decision(Verdict.FLAG, notes=(turned,))),
+        (
+            alarm & (signs.min(axis=1) * signs.max(axis=1) < 0),
+            Decision(Verdict.FLAG, notes=(turned,)),
+        ),
         (alarm & (table.size <= MARGIN), Decision(Verdict.FLAG)),
         (alarm & table.close, Decision(Verdict.FLAG, notes=(close,))),
         (alarm & (table.single | table.one_part), capped),
@@ -173,13 +200,18 @@ def judge(table: PairTable, rule: Rule) -> list[Decision]:
 
 
 def about_names(table: PairTable, rule: Rule, decisions: list[Decision]) -> list[Decision]:
-    """The *decisions*, without a PASS on a group of one name: nothing tells that name from its group."""
+    """The *decisions*, without a PASS on a group of one name: nothing tells that name from its
+    group.
+    """
     named, found = table.named, list(decisions)
     for at in np.flatnonzero(named.any(axis=1)).tolist():
         if found[at].verdict is Verdict.PASS:
             groups = np.array([table.first[at], table.second[at]])
             names = sorted(table.only[group] for group in groups[named[at]].tolist())
-            about = f"{ABOUT}{' and '.join(names)}, not about {'their groups' if len(names) > 1 else 'the group'}"
+            about = (
+                f"{ABOUT}{' and '.join(names)}, not about "
+                f"{'their groups' if len(names) > 1 else 'the group'}"
+            )
             needs = f"at least 2 {rule.cluster_noun} a group, better 20"
             found[at] = undecided(Reason.N, needs, *found[at].notes, about)
     return found
@@ -192,20 +224,30 @@ def undecided(reason: Reason, needs: str | None, *notes: str) -> Decision:
 
 def ragged(table: PairTable, at: int, _: Rule) -> Decision:
     lost = percent(table.ragged[at])
-    return undecided(Reason.RAGGED, f"every group in every block: {lost} of the rows are in blocks that lack a group")
+    return undecided(
+        Reason.RAGGED,
+        f"every group in every block: {lost} of the rows are in blocks that lack a group",
+    )
 
 
 def few(table: PairTable, at: int, rule: Rule, verdict: Verdict = Verdict.INCONCLUSIVE) -> Decision:
     side = int(np.argmin(table.trials[at]))
-    has = f"{table.labels[int((table.first, table.second)[side][at])]} has {table.trials[at, side]:.0f}"
+    has = (
+        f"{table.labels[int((table.first, table.second)[side][at])]} has "
+        f"{table.trials[at, side]:.0f}"
+    )
     least = f"at least {max(rule.minimum, 2)} {rule.case_noun}"
     if verdict is Verdict.INCONCLUSIVE:
         return undecided(Reason.N, f"{least} a group ({has})")
-    return Decision(verdict, needs=f"{least} a group ({has})", notes=(f"significant, but {has} of {least}",))
+    return Decision(
+        verdict, needs=f"{least} a group ({has})", notes=(f"significant, but {has} of {least}",)
+    )
 
 
 def too_little(table: PairTable, rule: Rule, alarm: Bools) -> list[Row]:
-    """The rows of pairs whose blocks lack a group, or that have too few trials; of those an *alarm* is a FLAG."""
+    """The rows of pairs whose blocks lack a group, or that have too few trials; of those an *alarm*
+    is a FLAG.
+    """
     least = table.trials.min(axis=1)
     too_few = least < max(rule.minimum, 2)
     few_but_significant = partial(few, verdict=Verdict.FLAG)
@@ -225,43 +267,58 @@ def _alike(table: PairTable, at: int, rule: Rule) -> Decision:
     noun = "replies that differ" if table.single[at] else noun
     if now < RECOMMENDED_CLUSTERS:
         needs = f"at least {RECOMMENDED_CLUSTERS} {noun} a group (now {now})"
-        return undecided(Reason.PRECISION, needs, "every outcome is the same, which so few cannot make more of")
+        return undecided(
+            Reason.PRECISION, needs, "every outcome is the same, which so few cannot make more of"
+        )
     return Decision(Verdict.PASS, notes=(saturated(now, noun),))
 
 
 def saturated(clusters: float, noun: str) -> str:
-    """What equal constants support: a gap of 1 − .05^(1/K) of the names would show in 95 % of audits (Jovanovic & Levy
-    1997)."""
+    """What equal constants support: a gap of 1 − .05^(1/K) of the names would show in 95 % of
+    audits (Jovanovic & Levy 1997)."""
     bound = 100 * (1 - 0.05 ** (1 / max(clusters, 1.0)))
     points = f"{bound:.0f}" if bound >= 1 else f"{bound:.1g}"
     return (
-        f"saturated: every outcome is the same; with {clusters:.0f} {noun} a group, exceptions in up to {points} % of "
+        f"saturated: every outcome is the same; with {clusters:.0f} {noun} a group, exceptions in "
+        f"up to {points} % of "
         "them could have gone unseen"
     )
 
 
 def capped(table: PairTable, at: int, rule: Rule) -> Decision:
-    """A group of one name, or of names with one part: the result is about that one, not about the group."""
+    """A group of one name, or of names with one part: the result is about that one, not about the
+    group.
+    """
     noun = rule.cluster_noun
-    about, needs = f"all {noun} of a group share a first or a last name", f"{noun} that share no part"
+    about, needs = (
+        f"all {noun} of a group share a first or a last name",
+        f"{noun} that share no part",
+    )
     if table.single[at]:
-        about, needs = f"one of the groups has a single one of its {noun}", f"at least 2 {noun} a group, better 20"
+        about, needs = (
+            f"one of the groups has a single one of its {noun}",
+            f"at least 2 {noun} a group, better 20",
+        )
     note = f"{about}: the result is about that one, not about the group, so FAIL is capped at FLAG"
     return Decision(Verdict.FLAG, needs=needs, notes=(note,))
 
 
 def units(table: PairTable, at: int, rule: Rule) -> tuple[int, str]:
-    """How many clusters, or cases where rows are the unit, the smaller group has, and what they are called."""
+    """How many clusters, or cases where rows are the unit, the smaller group has, and what they are
+    called.
+    """
     rows = bool(table.single[at]) or table.own_rows
     now = int((table.trials if rows else table.clusters)[at].min())
     return now, rule.case_noun if rows else rule.cluster_noun
 
 
 def needed_size(table: PairTable, at: int, rule: Rule) -> str | None:
-    """The clusters (or cases, where rows are the unit) a group that would decide, if the estimate stays.
+    """The clusters (or cases, where rows are the unit) a group that would decide, if the estimate
+    stays.
 
-    The half-width of the interval and the standard error both shrink with 1/√K. The nearer of two ways out
-    counts: the intervals fit inside the margin (PASS), or the difference becomes significant (FLAG, FAIL).
+    The half-width of the interval and the standard error both shrink with 1/√K. The nearer of two
+    ways out counts: the intervals fit inside the margin (PASS), or the difference becomes
+    significant (FLAG, FAIL).
     """
     now, noun = units(table, at, rule)
     low, high, room = table.low[at], table.high[at], MARGIN - np.abs(table.effect[at])
@@ -274,15 +331,22 @@ def needed_size(table: PairTable, at: int, rule: Rule) -> str | None:
 
 
 def until_significant(now: float, p: float, rule: Rule) -> list[float]:
-    """The units that would make a difference with *p* from *now* units significant; none where p is 0 or 1."""
+    """The units that would make a difference with *p* from *now* units significant; none where p is
+    0 or 1.
+    """
     if not 0 < p < 1:
         return []
-    wanted, seen = (NormalDist().inv_cdf(1 - max(one, 1e-15) / 2) for one in (rule.alpha / max(rule.family_size, 1), p))
+    wanted, seen = (
+        NormalDist().inv_cdf(1 - max(one, 1e-15) / 2)
+        for one in (rule.alpha / max(rule.family_size, 1), p)
+    )
     return [now * (wanted / seen) ** 2] if seen > 0 else []
 
 
 def needed(ways: Sequence[float], now: int, noun: str) -> str | None:
-    """The fewest units a group of several *ways* to decide, in words; None where none is within reach."""
+    """The fewest units a group of several *ways* to decide, in words; None where none is within
+    reach.
+    """
     finite = [way for way in ways if math.isfinite(way) and way < 1e7]
     more = f"about {max(math.ceil(min(finite)), now + 1):,} {noun} a group" if finite else ""
     return f"{more} if the difference stays as it is (now {now:,})" if finite else None

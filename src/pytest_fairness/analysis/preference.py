@@ -1,4 +1,6 @@
-"""Among equally qualified candidates, does the choice follow the group? Choices of two, of several, and rankings."""
+"""Among equally qualified candidates, does the choice follow the group? Choices of two, of several,
+and rankings.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,13 @@ from pytest_fairness.model import (
     deciding_pair,
 )
 from pytest_fairness.statistics.arrays import require_frame
-from pytest_fairness.statistics.bradley_terry import Among, LikelihoodRatio, bradley_terry, choose_among, interaction
+from pytest_fairness.statistics.bradley_terry import (
+    Among,
+    LikelihoodRatio,
+    bradley_terry,
+    choose_among,
+    interaction,
+)
 from pytest_fairness.statistics.choices import (
     FIRST,
     NEITHER,
@@ -83,45 +91,56 @@ def analyze_preference(
 ) -> Finding:
     """Compare how often the groups are chosen over each other, as one family of all pairs.
 
-    **Pairwise choices** (``trial`` is None): one row a trial. ``first`` and ``second`` are the columns of
-    the two candidates' groups in the order listed, ``chosen`` that of the group chosen: one of the two,
-    *neither*, or missing where no choice could be read. List every pair in both orders. ``by`` names the
-    protected class in the report.
+    **Pairwise choices** (``trial`` is None): one row a trial. ``first`` and ``second`` are the
+    columns of the two candidates' groups in the order listed, ``chosen`` that of the group chosen:
+    one of the two,
+    *neither*, or missing where no choice could be read. List every pair in both orders. ``by``
+    names the protected class in the report.
 
-    **Choice among k, rankings** (``trial`` given): one row a candidate of a trial, each group once in each
-    trial. ``by`` is the column of the group; ``chosen`` a yes/no column, or instead ``rank`` the column of
-    ranks (1 best); ``position`` the column of the listed position, if known.
+    **Choice among k, rankings** (``trial`` given): one row a candidate of a trial, each group once
+    in each trial. ``by`` is the column of the group; ``chosen`` a yes/no column, or instead
+    ``rank`` the column of ranks (1 best); ``position`` the column of the listed position, if known.
 
-    Args:
-        cluster: the column of the name or résumé pair, the unit of evidence; for pairwise choices also a
-            pair of columns with the first and the second candidate's name, where names meet several others;
-            ``None`` if every row stands for itself.
-        block: the column or columns of the context (template, criteria, role). Orders are compared within
-            it, and each column's interaction with the group is tested and reported.
+    Args: cluster: the column of the name or résumé pair, the unit of evidence; for pairwise choices
+        also a
+            pair of columns with the first and the second candidate's name, where names meet several
+            others; ``None`` if every row stands for itself.
+        block: the column or columns of the context (template, criteria, role). Orders are compared
+            within it, and each column's interaction with the group is tested and reported.
         alpha, correction: the level, and ``bonferroni``, ``holm`` or ``fdr_bh`` over all pairs.
 
     ``refused``, ``undetermined`` and ``repetition`` columns are read if present.
 
-    Raises:
-        FrameError: a column is missing, a choice is not one of the candidates, a trial is duplicated or
-            incomplete; the message names column and row.
-        UsageError: an argument is out of range, or ``rank`` or ``position`` is given without ``trial``.
+    Raises: FrameError: a column is missing, a choice is not one of the candidates, a trial is
+        duplicated or
+            incomplete; the message names column and row. UsageError: an argument is out of range,
+        or ``rank`` or ``position`` is given without ``trial``.
     """
     check_level(alpha, correction)
     blocks = block_columns(require_frame(frame), block)
     notes: tuple[str, ...] = ()
     if trial is None:
         if rank is not None or position is not None:
-            raise UsageError("rank=… and position=… need trial=…, the column that says which rows are one trial")
+            raise UsageError(
+                "rank=… and position=… need trial=…, the column that says which rows are one trial"
+            )
         choices = read_choices(
-            frame, first=first, second=second, chosen=chosen, neither=neither, cluster=cluster, block=blocks
+            frame,
+            first=first,
+            second=second,
+            chosen=chosen,
+            neither=neither,
+            cluster=cluster,
+            block=blocks,
         )
         cluster_name, noun = choices.cluster_name, cluster_noun(choices.cluster_name)
         compared = compare_all(choices)
         groups = _groups(choices)
         details, notes = _pairwise_details(choices, alpha)
     elif isinstance(cluster, tuple):
-        raise UsageError("cluster=(…, …) is for pairwise choices; a choice among k has one cluster a trial")
+        raise UsageError(
+            "cluster=(…, …) is for pairwise choices; a choice among k has one cluster a trial"
+        )
     else:
         slates = read_slates(
             frame,
@@ -150,7 +169,10 @@ def analyze_preference(
         by=by,
         groups=groups,
         decider=decider,
-        tested=lambda pair: (f"z = {pair.statistics['z']:.4f}", f"{pair.effect_name} = {effect_words(pair.effect)}"),
+        tested=lambda pair: (
+            f"z = {pair.statistics['z']:.4f}",
+            f"{pair.effect_name} = {effect_words(pair.effect)}",
+        ),
         notes=notes,
         pairs=pairs,
         outcome=METRIC,
@@ -167,7 +189,9 @@ def cluster_noun(cluster: str | None) -> str:
     if cluster is None:
         return "rows"
     # Where both candidates have a column, the names on either side are the units.
-    return "names" if " and " in cluster else "name pairs" if cluster == "name" else several(cluster)
+    return (
+        "names" if " and " in cluster else "name pairs" if cluster == "name" else several(cluster)
+    )
 
 
 # ---------------------------------------------------------------- every two groups
@@ -175,10 +199,12 @@ def cluster_noun(cluster: str | None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """Two groups (``a`` is the first label) and how often one was preferred; what the policy needs beside it.
+    """Two groups (``a`` is the first label) and how often one was preferred; what the policy needs
+    beside it.
 
-    ``counts`` are the trials without a choice, by what they came to. ``imputed`` compares the groups again with all
-    that could not be read won by A (True) or by B; None where that cannot be done.
+    ``counts`` are the trials without a choice, by what they came to. ``imputed`` compares the
+    groups again with all that could not be read won by A (True) or by B; None where that cannot be
+    done.
     """
 
     a: str
@@ -206,7 +232,9 @@ def compare_all(choices: Choices) -> list[Compared]:
                 a=choices.labels[a],
                 b=choices.labels[b],
                 preference=preference,
-                counts={what: int(np.sum(met.outcome == outcome)) for what, outcome in kinds.items()},
+                counts={
+                    what: int(np.sum(met.outcome == outcome)) for what, outcome in kinds.items()
+                },
                 trials=met.outcome.size,
                 test=test if preference.p_cluster is None else f"{test}, and t on clusters",
                 imputed=partial(_imputed, met, a, b),
@@ -218,10 +246,14 @@ def compare_all(choices: Choices) -> list[Compared]:
 def _imputed(met: Choices, a: int, b: int, won: bool) -> Preference:
     """A against B with every trial whose choice could not be read won by A (*won*), or by B."""
     winner = np.where((met.first == a) == won, FIRST, SECOND)
-    return compare_pair(replace(met, outcome=np.where(met.outcome == UNSCORED, winner, met.outcome)), a, b)
+    return compare_pair(
+        replace(met, outcome=np.where(met.outcome == UNSCORED, winner, met.outcome)), a, b
+    )
 
 
-def judge(compared: Sequence[Compared], *, alpha: float, correction: str, noun: str) -> tuple[PairResult, ...]:
+def judge(
+    compared: Sequence[Compared], *, alpha: float, correction: str, noun: str
+) -> tuple[PairResult, ...]:
     """One family: every pair of groups on which of the two was chosen."""
     if not compared:
         return ()
@@ -229,14 +261,23 @@ def judge(compared: Sequence[Compared], *, alpha: float, correction: str, noun: 
     def imputed(at: int, won: bool, _: bool) -> PairTable | None:
         again = compared[at].imputed
         return (
-            None if again is None else _table([replace(compared[at], preference=again(won))], table.effect_names, noun)
+            None
+            if again is None
+            else _table([replace(compared[at], preference=again(won))], table.effect_names, noun)
         )
 
     within = ("d within order",) if any(one.preference.within for one in compared) else ()
     table = _table(compared, (*within, "d from win rate"), noun)
-    df, error = (np.array([getattr(one.preference, name) for one in compared]) for name in ("df", "error"))
+    df, error = (
+        np.array([getattr(one.preference, name) for one in compared]) for name in ("df", "error")
+    )
     # Near a rate of one half, d = 4·(rate − ½)·√3/π.
-    mde = (t_quantile(df, 1 - alpha / (2 * len(compared))) + t_quantile(df, 0.8)) * 4 * error * LOGIT_TO_D
+    mde = (
+        (t_quantile(df, 1 - alpha / (2 * len(compared))) + t_quantile(df, 0.8))
+        * 4
+        * error
+        * LOGIT_TO_D
+    )
     member = Member(
         name=METRIC,
         table=table,
@@ -267,10 +308,15 @@ def _table(compared: Sequence[Compared], effect_names: tuple[str, ...], noun: st
     # The effect within orders stands first, as the one that counts of two equal ones.
     effects = [[one.within or one.effect, one.effect][-len(effect_names) :] for one in found]
     low, value, high = np.moveaxis(np.array(effects, dtype=np.float64), 2, 0)
-    # Two that only rounding tells apart are equal: which one counts must not depend on the order of the groups.
-    value[:, -1] = np.where(np.isclose(value[:, -1], value[:, 0], rtol=0, atol=1e-12), value[:, 0], value[:, -1])
+    # Two that only rounding tells apart are equal: which one counts must not depend on the order of
+    # the groups.
+    value[:, -1] = np.where(
+        np.isclose(value[:, -1], value[:, 0], rtol=0, atol=1e-12), value[:, 0], value[:, -1]
+    )
     names = ("p_row", "p_cluster", "p_value", "lost", "rate", "binomial_p")
-    columns = {name: np.array([getattr(one, name) for one in found], dtype=np.float64) for name in names}
+    columns = {
+        name: np.array([getattr(one, name) for one in found], dtype=np.float64) for name in names
+    }
     return PairTable(
         labels=tuple(label for pair in compared for label in (pair.a, pair.b)),
         first=2 * np.arange(len(found)),
@@ -305,10 +351,14 @@ def _decide(table: PairTable, rule: Rule) -> list[Decision]:
     for at, decision in enumerate(decisions):
         if decision.reason is Reason.RAGGED:
             lost = percent(table.ragged[at])
-            needs = f"each two candidates in both orders: {lost} of their trials come in one order only"
+            needs = (
+                f"each two candidates in both orders: {lost} of their trials come in one order only"
+            )
             decisions[at] = replace(decision, needs=needs)
         elif below[at] and decision.verdict not in ALARMS and decision.reason is not Reason.N:
-            decisions[at] = Decision(Verdict.FLAG, notes=("the ratio of the two win rates is below .8, beyond chance",))
+            decisions[at] = Decision(
+                Verdict.FLAG, notes=("the ratio of the two win rates is below .8, beyond chance",)
+            )
     return decisions
 
 
@@ -344,14 +394,29 @@ def _groups(read: Choices | Slates) -> list[GroupResult]:
     for group, label in enumerate(read.labels):
         if isinstance(read, Choices):
             rows, names = read.take(read.stood(group)), read.names_of(group)
-            done, won, neither = rows.decided, rows.winner == group, int(np.sum(rows.outcome == NEITHER))
+            done, won, neither = (
+                rows.decided,
+                rows.winner == group,
+                int(np.sum(rows.outcome == NEITHER)),
+            )
             refused = int(np.sum(rows.outcome == REFUSED))
         else:
-            done, names, neither, refused = read.decided, read.cluster, 0, int((~read.decided & read.refused).sum())
-            won = read.won == group if read.rank is None else read.rank[:, group] == read.rank.min(axis=1)
+            done, names, neither, refused = (
+                read.decided,
+                read.cluster,
+                0,
+                int((~read.decided & read.refused).sum()),
+            )
+            won = (
+                read.won == group
+                if read.rank is None
+                else read.rank[:, group] == read.rank.min(axis=1)
+            )
         n = int(done.sum())
         low, high, clusters = (
-            share_interval(won[done], None if names is None else names[done]) if n else (None, None, 0)
+            share_interval(won[done], None if names is None else names[done])
+            if n
+            else (None, None, 0)
         )
         groups.append(
             GroupResult(
@@ -384,12 +449,18 @@ def _chi_square(test: ChiSquare) -> dict[str, JSON]:
 
 def _rates(choices: Choices) -> dict[str, float]:
     wins, shown = choices.wins()
-    return {label: float(w / n) for label, w, n in zip(choices.labels, wins, shown, strict=True) if n}
+    return {
+        label: float(w / n) for label, w, n in zip(choices.labels, wins, shown, strict=True) if n
+    }
 
 
 def _pairwise_details(choices: Choices, alpha: float) -> tuple[dict[str, JSON], tuple[str, ...]]:
     """Strengths, position and interactions, with trials taken as independent."""
-    (plain, robin), refused, strengths = round_robin(choices), no_choice_by_pair(choices), bradley_terry(choices)
+    (plain, robin), refused, strengths = (
+        round_robin(choices),
+        no_choice_by_pair(choices),
+        bradley_terry(choices),
+    )
     rates, first = _rates(choices), choices.outcome[choices.decided] == FIRST
     details: dict[str, JSON] = {
         "round_robin": {**_chi_square(robin), "chi_square_uncorrected": plain.statistic},
@@ -398,11 +469,15 @@ def _pairwise_details(choices: Choices, alpha: float) -> tuple[dict[str, JSON], 
         "first_listed_share": float(np.mean(first)) if first.size else None,
         "no_choice": _chi_square(refused),
     }
-    notes = ["some pairs of groups are left without a choice more often than others"] * (refused.p < 0.005)
+    notes = ["some pairs of groups are left without a choice more often than others"] * (
+        refused.p < 0.005
+    )
     if strengths is None:
         return details, tuple(notes)
     if not strengths.proper:
-        notes.append("a group always or never won, or not all met: strengths are a ridge fit, without p")
+        notes.append(
+            "a group always or never won, or not all met: strengths are a ridge fit, without p"
+        )
     details["bradley_terry"] = {
         "strength": dict(strengths.strength),
         "error": None if strengths.error is None else dict(strengths.error),
@@ -417,25 +492,41 @@ def _pairwise_details(choices: Choices, alpha: float) -> tuple[dict[str, JSON], 
     for name, level in choices.levels.items():
         if len(level.labels) > 1:
             ratio = interaction(choices, level)
-            by_level = {label: _rates(choices.take(level.codes == at)) for at, label in enumerate(level.labels)}
-            interactions[name] = {**_ratio(ratio), "selection_rate": {key: dict(own) for key, own in by_level.items()}}
+            by_level = {
+                label: _rates(choices.take(level.codes == at))
+                for at, label in enumerate(level.labels)
+            }
+            interactions[name] = {
+                **_ratio(ratio),
+                "selection_rate": {key: dict(own) for key, own in by_level.items()},
+            }
             if ratio.p is not None and ratio.p < alpha:
-                notes.append(f"the preference depends on {name} ({p_words(ratio.p)}): judge each {name} by itself too")
+                notes.append(
+                    f"the preference depends on {name} ({p_words(ratio.p)}): judge each {name} by "
+                    "itself too"
+                )
     return details | ({"interaction": interactions} if interactions else {}), tuple(notes)
 
 
 def _among_several(slates: Slates) -> tuple[list[Compared], dict[str, JSON]]:
-    """The pairs of rankings as they are; those of choices by the conditional logit, where it has a maximum and the rows
-    are evidence at all.
+    """The pairs of rankings as they are; those of choices by the conditional logit, where it has a
+    maximum and the rows are evidence at all.
 
-    Where a group always or never won, and where one cluster's replies are mere copies, the plain comparison
-    of the two groups' wins stands.
+    Where a group always or never won, and where one cluster's replies are mere copies, the plain
+    comparison of the two groups' wins stands.
     """
     compared, done = compare_all(slates.as_pairs()), slates.decided
     if slates.rank is not None:
         ranks = slates.rank[done]
-        means = dict(zip(slates.labels, ranks.mean(axis=0).tolist(), strict=True)) if len(ranks) else None
-        return compared, {"friedman": _chi_square(friedman(ranks)), **({"mean_rank": means} if means else {})}
+        means = (
+            dict(zip(slates.labels, ranks.mean(axis=0).tolist(), strict=True))
+            if len(ranks)
+            else None
+        )
+        return compared, {
+            "friedman": _chi_square(friedman(ranks)),
+            **({"mean_rank": means} if means else {}),
+        }
     wins = np.bincount(slates.won[done], minlength=len(slates.labels)).astype(float)
     details: dict[str, JSON] = {"goodness_of_fit": _chi_square(goodness_of_fit(wins))}
     if not done.any():
@@ -447,9 +538,15 @@ def _among_several(slates: Slates) -> tuple[list[Compared], dict[str, JSON]]:
         **_ratio(among.groups),
     }
     if among.order is not None and among.positions is not None:
-        details["order_effect"] = {"log_odds_by_position": among.positions.tolist(), **_ratio(among.order)}
+        details["order_effect"] = {
+            "log_odds_by_position": among.positions.tolist(),
+            **_ratio(among.order),
+        }
     if among.fit.proper:
-        compared = [pair if pair.preference.copies else _by_logit(pair, among, at) for at, pair in enumerate(compared)]
+        compared = [
+            pair if pair.preference.copies else _by_logit(pair, among, at)
+            for at, pair in enumerate(compared)
+        ]
     return compared, details
 
 
@@ -461,7 +558,9 @@ def _by_logit(pair: Compared, among: Among, at: int) -> Compared:
     reach = float(t_quantile(df, 0.95)) * error
     return replace(
         pair,
-        test="conditional logit" if cluster_error is None else "conditional logit, errors from clusters",
+        test="conditional logit"
+        if cluster_error is None
+        else "conditional logit, errors from clusters",
         preference=replace(
             pair.preference,
             rate=1 / (1 + math.exp(-d)),
@@ -482,7 +581,13 @@ def _by_logit(pair: Compared, among: Among, at: int) -> Compared:
 
 
 def preference_sentence(
-    verdict: Verdict, reason: Reason | None, decider: PairResult | None, *, by: str, pairs: int, noun: str
+    verdict: Verdict,
+    reason: Reason | None,
+    decider: PairResult | None,
+    *,
+    by: str,
+    pairs: int,
+    noun: str,
 ) -> str:
     """Who is chosen over whom, how often, how sure."""
     if decider is None:
@@ -493,7 +598,10 @@ def preference_sentence(
     trials, rate = s["n"], float(str(s["win_rate_1"]))
     if rate < 0.5:
         winner, loser, rate = loser, winner, 1 - rate
-    gap = f"of two equal candidates {winner} is chosen over {loser} in {100 * rate:.1f} % of {trials:,} trials"
+    gap = (
+        f"of two equal candidates {winner} is chosen over {loser} in {100 * rate:.1f} % of "
+        f"{trials:,} trials"
+    )
     if rate == 0.5:
         gap = f"{winner} and {loser} are chosen equally often in {trials:,} trials"
     one, two = s["clusters_1"], s["clusters_2"]
@@ -514,4 +622,7 @@ def _room(first_share: JSON) -> str:
     if not isinstance(first_share, (int, float)) or 0.2 < first_share < 0.8:
         return ""
     where, share = ("first", first_share) if first_share > 0.5 else ("second", 1 - first_share)
-    return f"; the one listed {where} is chosen in {100 * share:.0f} %, which leaves little room for a preference"
+    return (
+        f"; the one listed {where} is chosen in {100 * share:.0f} %, which leaves little room for "
+        "a preference"
+    )

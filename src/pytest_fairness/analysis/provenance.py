@@ -1,4 +1,6 @@
-"""Where a finding comes from: the running test, and what the table's own columns say of the system under test."""
+"""Where a finding comes from: the running test, and what the table's own columns say of the system
+under test.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,15 @@ from pytest_fairness.analysis.controls import controls_of
 from pytest_fairness.analysis.explanations import explain
 from pytest_fairness.analysis.policy import worst_spec
 from pytest_fairness.analysis.sentences import listed
-from pytest_fairness.model import NOT_COMPUTED, Finding, GroupResult, PairResult, Reason, Status, Verdict
+from pytest_fairness.model import (
+    NOT_COMPUTED,
+    Finding,
+    GroupResult,
+    PairResult,
+    Reason,
+    Status,
+    Verdict,
+)
 from pytest_fairness.running_test import current_test
 from pytest_fairness.statistics.arrays import spelled_alike, texts_of
 from pytest_fairness.trials_frame import ONE_MESSAGE
@@ -21,27 +31,32 @@ if TYPE_CHECKING:
 
 
 _ONE_MESSAGE = (
-    "the system under test is sent one text a request: role and request stood in one message, without a system prompt "
+    "the system under test is sent one text a request: role and request stood in one message, "
+    "without a system prompt "
     "or turns before"
 )
 _NO_TURNS = "; strategies of several turns were not tried"
 
 
 def stamp(finding: Finding, frame: pd.DataFrame) -> Finding:
-    """*finding* with test_id, test_module, description, tier, model_endpoint, simulated, replayed and explanation.
+    """*finding* with test_id, test_module, description, tier, model_endpoint, simulated, replayed
+    and explanation.
 
-    One trial of a simulated endpoint, or replayed, makes the whole finding so: it must never pass for live
-    evidence. A PASS over trials that were never run, or over answers of several model versions, is no PASS: it becomes
-    INCONCLUSIVE(INCOMPLETE) or INCONCLUSIVE(MIXED_MODELS).
+    One trial of a simulated endpoint, or replayed, makes the whole finding so: it must never pass
+    for live evidence. A PASS over trials that were never run, or over answers of several model
+    versions, is no PASS: it becomes INCONCLUSIVE(INCOMPLETE) or INCONCLUSIVE(MIXED_MODELS).
     """
-    endpoints, models, tiers = (_distinct(frame, column) for column in ("endpoint", "model", "tier"))
+    endpoints, models, tiers = (
+        _distinct(frame, column) for column in ("endpoint", "model", "tier")
+    )
     cut, not_run = _count(frame, "cut_short", True), _count(frame, "status", Status.NOT_RUN)
     persuaded = bool(_distinct(frame, "strategy"))
     answered = f"{len(models)} model versions answered: {', '.join(models)}"
     remarks = {
         f"the table mixes {len(endpoints)} endpoints: {', '.join(endpoints)}": len(endpoints) > 1,
         f"more than one model version answered: {', '.join(models)}": len(models) > 1,
-        f"{cut:,} of {len(frame):,} replies were cut short at the limit on their length: raise max_tokens in "
+        f"{cut:,} of {len(frame):,} replies were cut short at the limit on their length: raise "
+        "max_tokens in "
         "endpoints.yaml, or ask for less": cut > 0,
         _ONE_MESSAGE + (_NO_TURNS if persuaded else ""): _count(frame, ONE_MESSAGE, True) > 0,
     }
@@ -58,10 +73,17 @@ def stamp(finding: Finding, frame: pd.DataFrame) -> Finding:
     if test is not None:
         by = f" by {finding.protected_class}" if finding.protected_class else ""
         test.analysed.add(f"{finding.outcome or finding.assertion}{by}")
-        finding = replace(finding, test_id=test.test_id, test_module=test.test_module, description=test.description)
+        finding = replace(
+            finding,
+            test_id=test.test_id,
+            test_module=test.test_module,
+            description=test.description,
+        )
     stamped = replace(
         finding,
-        tier=int(tiers[0].removesuffix(".0")) if tiers in (["1"], ["2"], ["1.0"], ["2.0"]) else finding.tier,
+        tier=int(tiers[0].removesuffix(".0"))
+        if tiers in (["1"], ["2"], ["1.0"], ["2.0"])
+        else finding.tier,
         model_endpoint=", ".join(endpoints) if endpoints else finding.model_endpoint,
         simulated=finding.simulated or _count(frame, "simulated", True) > 0,
         replayed=finding.replayed or _count(frame, "replayed", True) > 0,
@@ -76,12 +98,20 @@ def stamp(finding: Finding, frame: pd.DataFrame) -> Finding:
 
 
 def _distinct(frame: pd.DataFrame, column: str) -> list[str]:
-    return sorted({str(value) for value in frame[column].dropna().unique()}) if column in frame.columns else []
+    return (
+        sorted({str(value) for value in frame[column].dropna().unique()})
+        if column in frame.columns
+        else []
+    )
 
 
 def _count(frame: pd.DataFrame, column: str, value: object) -> int:
     """The rows that hold *value*; a missing one is none of them."""
-    return int((frame[column].dropna().astype(object) == value).sum()) if column in frame.columns else 0
+    return (
+        int((frame[column].dropna().astype(object) == value).sum())
+        if column in frame.columns
+        else 0
+    )
 
 
 def finding_of(
@@ -94,14 +124,19 @@ def finding_of(
     by: str = "",
     **fields: Any,
 ) -> Finding:
-    """The stamped finding about *frame*. Its p-values are those of *decider*, which the sentence is about and whose
-    test statistic and effect size *tested* gives in words; other *fields* are those of :class:`Finding`."""
-    statistic, effect = (NOT_COMPUTED, NOT_COMPUTED) if decider is None else _in_words(decider, tested)
+    """The stamped finding about *frame*. Its p-values are those of *decider*, which the sentence is
+    about and whose test statistic and effect size *tested* gives in words; other *fields* are those
+    of :class:`Finding`."""
+    statistic, effect = (
+        (NOT_COMPUTED, NOT_COMPUTED) if decider is None else _in_words(decider, tested)
+    )
     outcome = str(fields.get("outcome", ""))
     texts = texts_of(frame[outcome]) if outcome in frame.columns else []
     spelled = [*_alike("groups", [group.group for group in groups]), *_alike("outcomes", texts)]
     of_pairs: dict[str, Any] = {
-        "spec_verdict": None if decider is None else worst_spec(pair.spec_verdict for pair in pairs),
+        "spec_verdict": None
+        if decider is None
+        else worst_spec(pair.spec_verdict for pair in pairs),
         "protected_class": by,
         "n_per_group": {group.group: group.n for group in groups},
         "group_results": tuple(groups),
@@ -109,7 +144,9 @@ def finding_of(
         "corrected_p_value": None if decider is None else decider.corrected_p_value,
         "test_statistic": statistic,
         "effect_size": effect,
-        "refusal_rates": {group.group: group.refusal_rate for group in groups if group.refusal_rate is not None},
+        "refusal_rates": {
+            group.group: group.refusal_rate for group in groups if group.refusal_rate is not None
+        },
         "pairs": tuple(pairs),
     }
     notes = (*fields.pop("notes", ()), *spelled)
@@ -119,20 +156,31 @@ def finding_of(
 def _alike(what: str, labels: Iterable[str]) -> list[str]:
     """A remark on each few of the *labels* that are likely meant to be one."""
     return [
-        f"{listed([repr(label) for label in same])} differ by case or blanks alone and count as different {what}: "
+        f"{listed([repr(label) for label in same])} differ by case or blanks alone and count as "
+        f"different {what}: "
         "make them one if they are"
         for same in spelled_alike(dict.fromkeys(labels))[:3]
     ]
 
 
-def _in_words(decider: PairResult, tested: Callable[[PairResult], tuple[str, str]]) -> tuple[str, str]:
+def _in_words(
+    decider: PairResult, tested: Callable[[PairResult], tuple[str, str]]
+) -> tuple[str, str]:
     """The test statistic and the effect size of *decider*, or why there is none."""
     ranked = decider.statistics.get("worst_rank_p_value")
     if not decider.test or decider.statistics.get("n") == 0:
         apart = f"{decider.group_1} and {decider.group_2}"
         statistic = effect = f"not computed: {apart} cannot be compared on {decider.metric}"
-        return statistic if ranked is None else f"refusals as the worst rank: p = {ranked:.4g}", effect
-    statistic, effect = (words or f"not computed: {decider.test} has none here" for words in tested(decider))
+        return (
+            statistic if ranked is None else f"refusals as the worst rank: p = {ranked:.4g}",
+            effect,
+        )
+    statistic, effect = (
+        words or f"not computed: {decider.test} has none here" for words in tested(decider)
+    )
     if ranked is None or decider.p_value != ranked:
         return statistic, effect
-    return f"refusals as the worst rank: p = {ranked:.4g}; answers alone: {statistic}", f"answers alone: {effect}"
+    return (
+        f"refusals as the worst rank: p = {ranked:.4g}; answers alone: {statistic}",
+        f"answers alone: {effect}",
+    )

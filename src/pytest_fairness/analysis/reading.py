@@ -1,4 +1,6 @@
-"""What an analysis is asked to compare, read off the table: the outcome as numbers and who stands where."""
+"""What an analysis is asked to compare, read off the table: the outcome as numbers and who stands
+where.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,9 @@ if TYPE_CHECKING:
 class Reading:
     """An outcome by its name: its values, its unit, and whether a lower value is the worse one.
 
-    ``favourable`` is the value that is the favourable answer of a yes/no outcome, None where that is not known; ``low``
-    and ``high`` are the ends of the scale, None where it has none that are known.
+    ``favourable`` is the value that is the favourable answer of a yes/no outcome, None where that
+    is not known; ``low`` and ``high`` are the ends of the scale, None where it has none that are
+    known.
     """
 
     name: str
@@ -55,10 +58,11 @@ def read(
     scorers: Mapping[str, Any] | None = None,
     favourable: object = None,
 ) -> Reading:
-    """The column, scorer or callable *outcome* as numbers; see :func:`pytest_fairness.scorers.outcome_of`.
+    """The column, scorer or callable *outcome* as numbers; see
+    :func:`pytest_fairness.scorers.outcome_of`.
 
-    A given *kind* or direction wins over the scorer's; a column named ``refused`` is a refusal outcome. *favourable* is
-    the favourable one of two answers, and gives the direction too.
+    A given *kind* or direction wins over the scorer's; a column named ``refused`` is a refusal
+    outcome. *favourable* is the favourable one of two answers, and gives the direction too.
     """
     from pytest_fairness.scorers import outcome_of
 
@@ -89,10 +93,14 @@ def read(
 
 
 def as_columns(by: str | Sequence[str]) -> tuple[str, ...]:
-    """*by* as a tuple of columns. Raises UsageError for none, for one named twice, and for what is no name."""
+    """*by* as a tuple of columns. Raises UsageError for none, for one named twice, and for what is
+    no name.
+    """
     columns = (by,) if isinstance(by, str) else tuple(by)
     if not columns or not all(isinstance(column, str) for column in columns):
-        raise UsageError(f"by={by!r}: give the column of the protected class, or a list of such columns")
+        raise UsageError(
+            f"by={by!r}: give the column of the protected class, or a list of such columns"
+        )
     if len(set(columns)) < len(columns):
         raise UsageError(f"by={by!r}: the same column stands twice")
     return columns
@@ -101,17 +109,20 @@ def as_columns(by: str | Sequence[str]) -> tuple[str, ...]:
 def check_level(alpha: float, correction: str, *, below: float = 1) -> None:
     """Raise UsageError for a level or a correction that there is not."""
     if not 0 < alpha < below:
-        raise UsageError(f"alpha={alpha!r}: give a level between 0 and {f'{below:g}'.lstrip('0')}, as .05")
+        raise UsageError(
+            f"alpha={alpha!r}: give a level between 0 and {f'{below:g}'.lstrip('0')}, as .05"
+        )
     if correction not in METHODS:
         raise UsageError(f"correction={correction!r}: it is one of {', '.join(METHODS)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredRows:
-    """An outcome over one grouping, *by* name: which rows are ``used``, and which should have an outcome and are
-    ``missing`` it.
+    """An outcome over one grouping, *by* name: which rows are ``used``, and which should have an
+    outcome and are ``missing`` it.
 
-    A refusal is an outcome of its own, so what is refused is neither, unless refusing is the outcome.
+    A refusal is an outcome of its own, so what is refused is neither, unless refusing is the
+    outcome.
     """
 
     by: str
@@ -140,11 +151,20 @@ class ScoredRows:
     def measure(self) -> Metric:
         """The outcome compared between all pairs of groups."""
         own = self.reading.values
-        return measure(self.design, own.values, self.used, own.kind, categories=len(own.categories), seed=self.seed)
+        return measure(
+            self.design,
+            own.values,
+            self.used,
+            own.kind,
+            categories=len(own.categories),
+            seed=self.seed,
+        )
 
-    def imputed(self, table: PairTable, at: int, first_high: bool, *, at_random: bool = False) -> ScoredRows:
-        """The two groups of the pair at a place alone, with what is missing of the first at the high end and of the
-        second at the low one, or turned; see :func:`impute`."""
+    def imputed(
+        self, table: PairTable, at: int, first_high: bool, *, at_random: bool = False
+    ) -> ScoredRows:
+        """The two groups of the pair at a place alone, with what is missing of the first at the
+        high end and of the second at the low one, or turned; see :func:`impute`."""
         own, codes = self.reading.values, self.design.group.codes
         pair = int(table.first[at]), int(table.second[at])
         values = impute(
@@ -156,9 +176,13 @@ class ScoredRows:
             missing=self.missing,
             first_high=first_high,
             scale=(self.reading.low, self.reading.high),
-            at_random=self.design.cluster * self.design.blocks + self.design.block if at_random else None,
+            at_random=self.design.cluster * self.design.blocks + self.design.block
+            if at_random
+            else None,
         )
-        two = Coded((codes == pair[1]).astype(np.intp), tuple(self.design.group.labels[one] for one in pair))
+        two = Coded(
+            (codes == pair[1]).astype(np.intp), tuple(self.design.group.labels[one] for one in pair)
+        )
         return replace(
             self,
             reading=replace(self.reading, values=replace(own, values=values)),
@@ -171,7 +195,9 @@ class ScoredRows:
         design = self.design
         if self.reading.values.kind is OutcomeKind.REFUSAL or not bool(np.any(design.refused)):
             return None
-        return measure(design, design.refused.astype(np.float64), ~design.undetermined, OutcomeKind.REFUSAL)
+        return measure(
+            design, design.refused.astype(np.float64), ~design.undetermined, OutcomeKind.REFUSAL
+        )
 
     def unanswered(self, table: PairTable) -> tuple[Ints, Ints]:
         """The trials of both groups of each pair (P × 2) that miss an outcome, and all of them."""
@@ -180,8 +206,8 @@ class ScoredRows:
 
 
 def nouns(frame: pd.DataFrame, design: Membership) -> dict[str, Any]:
-    """What a sentence calls the units of evidence, the rows (trials were asked for, other tables hold cases), and the
-    blocks."""
+    """What a sentence calls the units of evidence, the rows (trials were asked for, other tables
+    hold cases), and the blocks."""
     of_trials = {"cell", "repetition"} & set(map(str, frame.columns))
     return {
         "cluster_noun": "rows" if design.cluster_name is None else several(design.cluster_name),
@@ -193,7 +219,8 @@ def nouns(frame: pd.DataFrame, design: Membership) -> dict[str, Any]:
 def groupings(
     frame: pd.DataFrame, columns: tuple[str, ...], cluster: str | None, block: str | None
 ) -> Iterator[tuple[str, Membership]]:
-    """Each class by itself, then every intersection of two or more: what it is called, and who stands where.
+    """Each class by itself, then every intersection of two or more: what it is called, and who
+    stands where.
 
     Raises FrameError where a class is no column of the table, or names a scorer.
     """
@@ -201,7 +228,10 @@ def groupings(
 
     for column in columns:
         if column in BUILT_IN and column not in frame.columns:
-            raise FrameError(f"by={column!r} names a scorer and is no column of the table; outcome and by are swapped")
+            raise FrameError(
+                f"by={column!r} names a scorer and is no column of the table; outcome and by are "
+                "swapped"
+            )
     for size in range(1, len(columns) + 1):
         for chosen in combinations(columns, size):
             yield " × ".join(chosen), read_design(frame, chosen, cluster=cluster, block=block)
@@ -236,13 +266,18 @@ def reasons_by_group(frame: pd.DataFrame, design: Membership, missing: Bools) ->
     rows = np.flatnonzero(missing)
     groups = [design.group.labels[code] for code in design.group.codes[rows].tolist()]
     statuses, errors = (
-        frame[name].iloc[rows].tolist() if name in frame.columns else [""] * rows.size for name in ("status", "error")
+        frame[name].iloc[rows].tolist() if name in frame.columns else [""] * rows.size
+        for name in ("status", "error")
     )
     found: dict[str, str] = {}
     for label in (one for one in design.group.labels if one in groups):
         own = [at for at, group in enumerate(groups) if group == label]
         ended = Counter(_ENDED.get(str(statuses[at]), str(statuses[at])) for at in own)
-        why = " ".join(next((errors[at] for at in own if isinstance(errors[at], str) and errors[at]), "").split())
+        why = " ".join(
+            next(
+                (errors[at] for at in own if isinstance(errors[at], str) and errors[at]), ""
+            ).split()
+        )
         short = why if len(why) <= LONGEST else why[: LONGEST - 1] + "…"
         text = ", ".join(f"{count} {words}" for words, count in ended.most_common())
         found[label] = text + (f", first: {short}" if why else "")

@@ -1,4 +1,6 @@
-"""Could this test have failed? Its own data with a planted disparity, and with one that cannot be there."""
+"""Could this test have failed? Its own data with a planted disparity, and with one that cannot be
+there.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +39,10 @@ _AT_RANDOM = (OutcomeKind.ORDINAL, OutcomeKind.BINARY, OutcomeKind.REFUSAL, Outc
 class Sensitivity:
     """What a test makes of planted disparities and of none.
 
-    ``caught`` maps each planted effect (d, on one group at a time) to the share of *copies* that came out
-    FLAG or FAIL; ``missed`` to the groups on which it was missed at least once. ``false_alarms`` is the
-    share of the *splits* of a group's own names into two that did, None where no group has four names.
+    ``caught`` maps each planted effect (d, on one group at a time) to the share of *copies* that
+    came out FLAG or FAIL; ``missed`` to the groups on which it was missed at least once.
+    ``false_alarms`` is the share of the *splits* of a group's own names into two that did, None
+    where no group has four names.
     """
 
     caught: Mapping[float, float]
@@ -51,7 +54,9 @@ class Sensitivity:
     @property
     def sentence(self) -> str:
         """What a reader should know beside a PASS."""
-        shares = ", ".join(f"d = {d:g} in {percent(share)} of copies" for d, share in self.caught.items())
+        shares = ", ".join(
+            f"d = {d:g} in {percent(share)} of copies" for d, share in self.caught.items()
+        )
         text = f"With a planted disparity this test raises the alarm for {shares}"
         if self.false_alarms is not None:
             text += f"; for random halves of one group in {percent(self.false_alarms)}"
@@ -59,10 +64,14 @@ class Sensitivity:
 
 
 def _tally(caught: Sequence[tuple[float, str, bool]], alarms: Sequence[bool] = ()) -> Sensitivity:
-    """From each planted effect, the group and whether it was caught; and from whether each split alarmed."""
+    """From each planted effect, the group and whether it was caught; and from whether each split
+    alarmed.
+    """
     effects = list(dict.fromkeys(effect for effect, _, _ in caught))
     hits = {effect: [hit for d, _, hit in caught if d == effect] for effect in effects}
-    missed = {effect: {label for d, label, hit in caught if d == effect and not hit} for effect in effects}
+    missed = {
+        effect: {label for d, label, hit in caught if d == effect and not hit} for effect in effects
+    }
     return Sensitivity(
         caught={effect: float(np.mean(found)) for effect, found in hits.items()},
         missed={effect: tuple(sorted(labels)) for effect, labels in missed.items()},
@@ -89,26 +98,36 @@ def sensitivity(
     analyze: Callable[..., Finding] = analyze_disparity,
     **options: Any,
 ) -> Sensitivity:
-    """Judge copies of *frame* as ``analyze_disparity`` does, with a disparity planted on each group in turn.
+    """Judge copies of *frame* as ``analyze_disparity`` does, with a disparity planted on each group
+    in turn.
 
-    Every effect is planted on every group of every column of *by*, in the direction of harm: once for
-    numbers, which simply move, and *copies* times for outcomes that are turned round at random. *splits*
-    times the names of each group are split into random halves, which are then compared as if they were
-    groups. The other arguments, *options* included, are those of *analyze*, which is handed the same table with
-    the outcome as a column, and ``kind`` and ``lower_is_worse`` as they were found; nothing is random beyond *seed*.
+    Every effect is planted on every group of every column of *by*, in the direction of harm: once
+    for numbers, which simply move, and *copies* times for outcomes that are turned round at random.
+    *splits* times the names of each group are split into random halves, which are then compared as
+    if they were groups. The other arguments, *options* included, are those of *analyze*, which is
+    handed the same table with the outcome as a column, and ``kind`` and ``lower_is_worse`` as they
+    were found; nothing is random beyond *seed*.
 
     Raises FrameError and UsageError as ``analyze_disparity`` does.
     """
     frame = require_frame(frame)
     reading = read(frame, outcome, kind, lower_is_worse, scorers)
     own, worse_low = reading.values, reading.lower_is_worse
-    settings = {**options, "cluster": cluster, "block": block, "kind": own.kind.value, "lower_is_worse": worse_low}
+    settings = {
+        **options,
+        "cluster": cluster,
+        "block": block,
+        "kind": own.kind.value,
+        "lower_is_worse": worse_low,
+    }
     rng = np.random.default_rng(seed)
     caught: list[tuple[float, str, bool]] = []
     placebo: list[bool] = []
 
     def table(values: Floats) -> pd.DataFrame:
-        """The frame with *values* as its outcome column, labels put back where the outcome has them."""
+        """The frame with *values* as its outcome column, labels put back where the outcome has
+        them.
+        """
         if not own.categories:
             return frame.assign(**{reading.name: values})
         labels = [None if np.isnan(value) else own.categories[int(value)] for value in values]
@@ -123,7 +142,9 @@ def sensitivity(
         for at, label in enumerate(design.group.labels):
             rows = design.group.codes == at
             for d in np.repeat(effects, copies if own.kind in _AT_RANDOM else 1).tolist():
-                planted = plant(own.values, own.kind, rows, sd=sd, d=d, lower_is_worse=worse_low, rng=rng)
+                planted = plant(
+                    own.values, own.kind, rows, sd=sd, d=d, lower_is_worse=worse_low, rng=rng
+                )
                 caught.append((d, label, alarms(table(planted), by)))
             one = table(own.values)[rows]
             for _ in range(splits):
@@ -137,8 +158,12 @@ def sensitivity(
 # ---------------------------------------------------------------- each assertion on copies of its own data
 
 
-def sensitivity_of(analysis: str, frame: pd.DataFrame, *columns: Any, **options: Any) -> Sensitivity | None:
-    """Of the assertion that runs *analysis* on *columns* with *options*; None where no disparity can be planted."""
+def sensitivity_of(
+    analysis: str, frame: pd.DataFrame, *columns: Any, **options: Any
+) -> Sensitivity | None:
+    """Of the assertion that runs *analysis* on *columns* with *options*; None where no disparity
+    can be planted.
+    """
     match analysis:
         case "disparity":
             return sensitivity(frame, *columns, **options)
@@ -146,7 +171,8 @@ def sensitivity_of(analysis: str, frame: pd.DataFrame, *columns: Any, **options:
             return sensitivity(frame, *columns, analyze=analyze_equivalence, **options)
         case "four_fifths":
             return _of_four_fifths(frame, *columns, **options)
-        # Neither slates nor arms: what would have to be planted is a change of several rows together.
+        # Neither slates nor arms: what would have to be planted is a change of several rows
+        # together.
         case "preference" if options.get("trial") is None:
             return _of_choices(frame, *columns, **options)
     return None
@@ -165,14 +191,22 @@ def _of_four_fifths(
     """Favourable decisions are taken away at random."""
     name, yes, present = read_decisions(frame, outcome, favourable, scorers)
 
-    def analyze(table: pd.DataFrame, column: str, by: str | Sequence[str], **settings: Any) -> Finding:
-        given = {key: value for key, value in settings.items() if key not in ("kind", "lower_is_worse")}
+    def analyze(
+        table: pd.DataFrame, column: str, by: str | Sequence[str], **settings: Any
+    ) -> Finding:
+        given = {
+            key: value for key, value in settings.items() if key not in ("kind", "lower_is_worse")
+        }
         # Halves of one group have other labels than the declared reference.
         known = isinstance(by, str) and reference in set(table[by])
-        return analyze_four_fifths(table, column, by, reference=reference if known else None, **given)
+        return analyze_four_fifths(
+            table, column, by, reference=reference if known else None, **given
+        )
 
     decided = frame.assign(**{name: np.where(present, yes, np.nan)})
-    return sensitivity(decided, name, by, kind="binary", lower_is_worse=True, analyze=analyze, **options)
+    return sensitivity(
+        decided, name, by, kind="binary", lower_is_worse=True, analyze=analyze, **options
+    )
 
 
 def _of_choices(
@@ -185,7 +219,9 @@ def _of_choices(
     copies: int = COPIES,
     **options: Any,
 ) -> Sensitivity:
-    """Each group loses some of the choices that it won. No placebo: two candidates of one group never meet."""
+    """Each group loses some of the choices that it won. No placebo: two candidates of one group
+    never meet.
+    """
     one, two = (frame[column].map(str).to_numpy(dtype=object) for column in (first, second))
     was = frame[chosen].map(str, na_action="ignore").to_numpy(dtype=object)
     rng = np.random.default_rng(0)
@@ -197,23 +233,34 @@ def _of_choices(
         won = np.where(decided, (was == label).astype(np.float64), np.nan)
         for d in np.repeat(EFFECTS, copies).tolist():
             wins = plant(won, OutcomeKind.BINARY, stood, sd=1.0, d=d, lower_is_worse=True, rng=rng)
-            table = frame.assign(**{chosen: np.where(decided, np.where(wins == 1, label, other), was)})
-            found = analyze_preference(table, by, first=first, second=second, chosen=chosen, **options)
+            table = frame.assign(
+                **{chosen: np.where(decided, np.where(wins == 1, label, other), was)}
+            )
+            found = analyze_preference(
+                table, by, first=first, second=second, chosen=chosen, **options
+            )
             caught.append((d, label, found.verdict in ALARMS))
     return _tally(caught)
 
 
 def with_sensitivity(finding: Finding, found: Sensitivity | None) -> Finding:
-    """*finding* with what was *found* in ``details["sensitivity"]`` and as notes; the verdict stays as it is."""
+    """*finding* with what was *found* in ``details["sensitivity"]`` and as notes; the verdict stays
+    as it is.
+    """
     if found is None:
-        return replace(finding, notes=(*finding.notes, "sensitivity not tried: no disparity can be planted here"))
+        return replace(
+            finding,
+            notes=(*finding.notes, "sensitivity not tried: no disparity can be planted here"),
+        )
     largest = max(found.caught)
     could_fail = found.caught[largest] >= LEAST_CAUGHT
     notes = [*finding.notes, found.sentence]
     if not could_fail:
         notes.append(
-            f"this test could not have failed: a planted disparity of d = {largest:g} was caught in "
-            f"{percent(found.caught[largest])} of copies of its data; it needs more names, or an outcome that moves"
+            f"this test could not have failed: a planted disparity of d = {largest:g} was caught "
+            "in "
+            f"{percent(found.caught[largest])} of copies of its data; it needs more names, or an "
+            "outcome that moves"
         )
     if found.false_alarms is not None and found.false_alarms > MOST_FALSE_ALARMS:
         notes.append(
@@ -226,7 +273,9 @@ def with_sensitivity(finding: Finding, found: Sensitivity | None) -> Finding:
         "missed": {f"{d:g}": list(groups) for d, groups in found.missed.items()},
         "could_fail": could_fail,
     }
-    changed = replace(finding, notes=tuple(notes), details={**finding.details, "sensitivity": tried})
+    changed = replace(
+        finding, notes=tuple(notes), details={**finding.details, "sensitivity": tried}
+    )
     return replace(changed, explanation=explain(changed))
 
 
@@ -245,9 +294,9 @@ def plant(
 ) -> Floats:
     """*values* with those in *rows* worse by *d*, in the direction of harm; the others as they are.
 
-    Numbers move by d·*sd*. Ordinal levels move by as much in the mean, rounded at random to whole levels
-    within the observed range. Yes/no outcomes, and the most frequent label of a categorical one, have as
-    many turned round at random as change the log odds by d·π/√3. NaN stays NaN.
+    Numbers move by d·*sd*. Ordinal levels move by as much in the mean, rounded at random to whole
+    levels within the observed range. Yes/no outcomes, and the most frequent label of a categorical
+    one, have as many turned round at random as change the log odds by d·π/√3. NaN stays NaN.
     """
     planted = values.copy()
     here = rows & ~np.isnan(values)
@@ -260,13 +309,17 @@ def plant(
     else:
         moved = values[here] - (d if lower_is_worse else -d) * sd
         if kind is OutcomeKind.ORDINAL:
-            moved = np.clip(np.floor(moved + rng.random(moved.size)), np.nanmin(values), np.nanmax(values))
+            moved = np.clip(
+                np.floor(moved + rng.random(moved.size)), np.nanmin(values), np.nanmax(values)
+            )
     planted[here] = moved
     return planted
 
 
 def _turn(y: Floats, d: float, *, down: bool, rng: np.random.Generator) -> Floats:
-    """As many 1 into 0 (*down*) or 0 into 1 as move the log odds; the other way where there are none left."""
+    """As many 1 into 0 (*down*) or 0 into 1 as move the log odds; the other way where there are
+    none left.
+    """
     n, ones = y.size, float(y.sum())
     if ones == (0 if down else n):
         down = not down
@@ -292,10 +345,11 @@ def _relabel(values: Floats, here: Bools, d: float, rng: np.random.Generator) ->
 
 
 def within_sd(values: Floats, group: Ints, block: Ints) -> float:
-    """SD within group × block, or within groups where every such cell holds one row; 0 without variation.
+    """SD within group × block, or within groups where every such cell holds one row; 0 without
+    variation.
 
-    Values far from all others of their cell are clipped: one of them would make every planted d so large that any test
-    catches it, and a PASS that hangs on that reply would look sound.
+    Values far from all others of their cell are clipped: one of them would make every planted d so
+    large that any test catches it, and a PASS that hangs on that reply would look sound.
     """
     known = ~np.isnan(values)
     y, group, block = values[known], group[known], block[known]
@@ -304,7 +358,9 @@ def within_sd(values: Floats, group: Ints, block: Ints) -> float:
         counts = np.bincount(at)
         df = y.size - counts.size
         if df * 10 >= y.size - 2 and df > 0:
-            middle = np.array([np.median(cell) for cell in np.split(y[np.argsort(at)], np.cumsum(counts)[:-1])])
+            middle = np.array(
+                [np.median(cell) for cell in np.split(y[np.argsort(at)], np.cumsum(counts)[:-1])]
+            )
             rest = clip(y - middle[at])
             means = np.bincount(at, rest) / counts
             return math.sqrt(float(np.sum((rest - means[at]) ** 2)) / df)
@@ -312,7 +368,9 @@ def within_sd(values: Floats, group: Ints, block: Ints) -> float:
 
 
 def halves(cluster: Ints, rng: np.random.Generator) -> Bools | None:
-    """Which rows fall into the first half of a random split of the clusters; None with fewer than four of them."""
+    """Which rows fall into the first half of a random split of the clusters; None with fewer than
+    four of them.
+    """
     labels, at = np.unique(cluster, return_inverse=True)
     if labels.size < 4:
         return None

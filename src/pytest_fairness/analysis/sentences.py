@@ -33,7 +33,9 @@ def signed(text: str) -> str:
 
 
 def amount(value: float | None, kind: OutcomeKind | None, unit: str = "") -> str:
-    """A mean or rate as a reader expects it: ``62.5 %``, ``7.25 points``; ``nothing`` where there is none."""
+    """A mean or rate as a reader expects it: ``62.5 %``, ``7.25 points``; ``nothing`` where there
+    is none.
+    """
     if value is None:
         return "nothing"
     if kind in RATES:
@@ -51,7 +53,9 @@ def percent(share: float) -> str:
 
 def p_words(p: float) -> str:
     """``p = .031``, never ``p = .000``."""
-    return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".", 1) if p < 0.9995 else "p = 1"
+    return (
+        "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".", 1) if p < 0.9995 else "p = 1"
+    )
 
 
 def effect_words(value: float | None) -> str:
@@ -65,17 +69,29 @@ def effect_words(value: float | None) -> str:
 
 
 def interval_words(pair: PairResult, *, of: str | None = None) -> str:
-    """``d = 0.61, 90 % interval 0.22 to 1.00``: of the pair's first group against the second, or of the group *of*."""
+    """``d = 0.61, 90 % interval 0.22 to 1.00``: of the pair's first group against the second, or of
+    the group *of*.
+    """
     effect, low, high = pair.effect, pair.effect_low, pair.effect_high
     if of is not None and of == pair.group_2:
         effect, low, high = -effect, None if high is None else -high, None if low is None else -low
-    return "no overlap between the two" if math.isinf(effect) else effect_with_interval("d", effect, low, high)
+    return (
+        "no overlap between the two"
+        if math.isinf(effect)
+        else effect_with_interval("d", effect, low, high)
+    )
 
 
-def effect_with_interval(name: str, effect: float, low: float | None = None, high: float | None = None) -> str:
+def effect_with_interval(
+    name: str, effect: float, low: float | None = None, high: float | None = None
+) -> str:
     """An effect with its interval, where that has ends."""
     text = f"{name} = {effect_words(effect)}"
-    return text if low is None or high is None else f"{text}, 90 % interval {effect_words(low)} to {effect_words(high)}"
+    return (
+        text
+        if low is None or high is None
+        else f"{text}, 90 % interval {effect_words(low)} to {effect_words(high)}"
+    )
 
 
 def lost_words(lost: int, cases: str, noun: str, missing: Mapping[str, str]) -> str:
@@ -107,13 +123,15 @@ def listed(names: Sequence[str], most: int = 3) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What a disparity is about: the outcome and its kind, the class, and what clusters, cases and blocks are called.
+    """What a disparity is about: the outcome and its kind, the class, and what clusters, cases and
+    blocks are called.
 
-    ``groups`` are the results of the decider's own grouping by metric and group, ``pairs`` how many pairs of the
-    outcome were judged, ``raised`` those of them that raise the alarm. ``answers`` are the two labels of a yes/no
-    outcome, the favourable one last. ``missing`` says of each group without some outcomes why: status and first reason.
-    ``turning`` names the rows that turn a mean, ``in_block`` the effect of the decider in the one block that raises the
-    alarm by itself. ``still``: in how many blocks no answer varied, of how many.
+    ``groups`` are the results of the decider's own grouping by metric and group, ``pairs`` how many
+    pairs of the outcome were judged, ``raised`` those of them that raise the alarm. ``answers`` are
+    the two labels of a yes/no outcome, the favourable one last. ``missing`` says of each group
+    without some outcomes why: status and first reason. ``turning`` names the rows that turn a mean,
+    ``in_block`` the effect of the decider in the one block that raises the alarm by itself.
+    ``still``: in how many blocks no answer varied, of how many.
     """
 
     outcome: str
@@ -133,12 +151,17 @@ class Subject:
     still: tuple[int, int] = (0, 0)
 
     def sentence(
-        self, verdict: Verdict, reason: Reason | None, decider: PairResult | None, alarms: Sequence[PairResult]
+        self,
+        verdict: Verdict,
+        reason: Reason | None,
+        decider: PairResult | None,
+        alarms: Sequence[PairResult],
     ) -> str:
-        """Who is worse off, on what, by how much, how sure; for PASS and INCONCLUSIVE what was and was not seen.
+        """Who is worse off, on what, by how much, how sure; for PASS and INCONCLUSIVE what was and
+        was not seen.
 
-        *alarms* are the pairs of refusals and missing answers that raise the alarm, worst first; they stand after the
-        outcome asked for.
+        *alarms* are the pairs of refusals and missing answers that raise the alarm, worst first;
+        they stand after the outcome asked for.
         """
         if decider is None:
             return f"{verdict}: there are no two groups of {self.by} to compare."
@@ -167,11 +190,17 @@ class Subject:
             ranks = f"{worse} ranks lower than {better} on {self.outcome} ({self._sure(pair)})"
             return f"{ranks}, but its mean does not: {means}"
         if pair.effect_name.endswith(WORST_RANK):
-            effect = f"{interval_words(pair, of=pair.worse_off)}, corrected {p_words(pair.corrected_p_value)}"
+            effect = (
+                f"{interval_words(pair, of=pair.worse_off)}, corrected "
+                f"{p_words(pair.corrected_p_value)}"
+            )
             if pair.effect * (pair.difference or 0.0) < 0:
                 worse, better, low, high = self._ordered(pair)
                 answered = f"{self._amount(low)} against {self._amount(high)} ({self._basis(pair)})"
-                ranked = f"{worse} is worse off than {better} on {self.outcome} with refusals ranked worst ({effect})"
+                ranked = (
+                    f"{worse} is worse off than {better} on {self.outcome} with refusals ranked "
+                    f"worst ({effect})"
+                )
                 return f"{ranked}, although not among those answered: {answered}"
             more = f"and by more with refusals ranked worst ({effect})"
             return f"{self._gap(pair)} among those answered ({self._basis(pair)}), {more}"
@@ -181,12 +210,19 @@ class Subject:
 
     def _likewise(self, decider: PairResult) -> str:
         """Who else is worse off than whom: ``; also a against b, and c against d and e``."""
-        others = _by_worse([pair for pair in self.raised if pair is not decider and pair.worse_off is not None])
+        others = _by_worse(
+            [pair for pair in self.raised if pair is not decider and pair.worse_off is not None]
+        )
         if not others:
             more = len(self.raised) - 1
             return f"; {more} other pair{'s' * (more != 1)} too" if more > 0 else ""
-        named = [f"{pairs[0].worse_off} against {listed([_other(pair) for pair in pairs])}" for pairs in others]
-        return f"; also {'; '.join(named[:3])}" + (f"; and {len(named) - 3} more" if len(named) > 3 else "")
+        named = [
+            f"{pairs[0].worse_off} against {listed([_other(pair) for pair in pairs])}"
+            for pairs in others
+        ]
+        return f"; also {'; '.join(named[:3])}" + (
+            f"; and {len(named) - 3} more" if len(named) > 3 else ""
+        )
 
     def _no_difference(self, pair: PairResult) -> str:
         among = self._among()
@@ -202,7 +238,9 @@ class Subject:
             # The d scale is blind here, so the interval is given in the unit that decided.
             low, high = (-high, -low) if pair.worse_off == pair.group_2 else (low, high)
             size = "larger than 5 points"
-            sure = signed(f"90 % interval of the difference {100 * low:.1f} to {100 * high:.1f} points")
+            sure = signed(
+                f"90 % interval of the difference {100 * low:.1f} to {100 * high:.1f} points"
+            )
         elif any("the one declared" in note for note in pair.notes):
             size = "larger than declared"
         widest = self._gap(pair)
@@ -213,21 +251,30 @@ class Subject:
         return f"{none}; the widest: {widest} ({sure}; {self._basis(pair)})"
 
     def _among(self) -> str:
-        return "between the two groups" if self.pairs == 1 else f"among {self.pairs} pairs of groups"
+        return (
+            "between the two groups" if self.pairs == 1 else f"among {self.pairs} pairs of groups"
+        )
 
     def _room(self) -> str:
-        """In which share of the texts nothing but a large bias could have shown; empty where all left room."""
+        """In which share of the texts nothing but a large bias could have shown; empty where all
+        left room.
+        """
         still, live = self.still
         if not still:
             return ""
         texts = "text" if self.block == "template" else self.block
         return (
-            f"; in {still} of {live} {texts}{'s' * (live != 1)} no answer varied: only a bias that turns a clear case "
+            f"; in {still} of {live} {texts}{'s' * (live != 1)} no answer varied: only a bias that "
+            "turns a clear case "
             "could have shown"
         )
 
     def _open(self, reason: Reason | None, pair: PairResult) -> str:
-        why = [f"{group}: {self.missing[group]}" for group in (pair.group_1, pair.group_2) if group in self.missing]
+        why = [
+            f"{group}: {self.missing[group]}"
+            for group in (pair.group_1, pair.group_2)
+            if group in self.missing
+        ]
         words = {
             "outcome": self.outcome,
             "by": self.by,
@@ -237,13 +284,21 @@ class Subject:
             "because": f" ({'; '.join(why)})" if why else "",
             "refused": self._mostly_refused(pair),
         }
-        text = _OPEN[reason].format(**words) if reason in _OPEN else f"{self._gap(pair)}, too uncertain to tell"
+        text = (
+            _OPEN[reason].format(**words)
+            if reason in _OPEN
+            else f"{self._gap(pair)}, too uncertain to tell"
+        )
         about = next((note for note in pair.notes if note.startswith(ABOUT)), "")
         if about and reason is Reason.N:
             text = f"{self._gap(pair)} ({self._sure(pair)}), which is {about}"
         if reason is Reason.NO_ROOM:
             text = f"no difference on {self.outcome} {self._among()}{self._room()}"
-        sure = "" if reason in (Reason.N, Reason.UNSCORED, Reason.RAGGED, Reason.NO_ROOM) else f" ({self._sure(pair)})"
+        sure = (
+            ""
+            if reason in (Reason.N, Reason.UNSCORED, Reason.RAGGED, Reason.NO_ROOM)
+            else f" ({self._sure(pair)})"
+        )
         needs = reason is not Reason.DIFFERENTIAL_REFUSAL and pair.needs
         return text + sure + (f"; it would take {pair.needs}" if needs else "")
 
@@ -251,20 +306,34 @@ class Subject:
 
     def _mostly_refused(self, pair: PairResult) -> str:
         own = [self.groups[pair.metric].get(group) for group in (pair.group_1, pair.group_2)]
-        found = [f"{one.refused:,} of {one.group}" for one in own if one is not None and one.refused > one.n]
+        found = [
+            f"{one.refused:,} of {one.group}"
+            for one in own
+            if one is not None and one.refused > one.n
+        ]
         return f", as most were refused ({listed(found)})" if found else ""
 
     def _alarm(self, pairs: Sequence[PairResult]) -> str:
-        """Who is refused, or left without an answer, more often than whom: *pairs* have the same worse-off group."""
+        """Who is refused, or left without an answer, more often than whom: *pairs* have the same
+        worse-off group.
+        """
         worse, _, one, other = self._ordered(pairs[0])
         group, rates = self.groups[pairs[0].metric].get(worse), ""
         if group is not None and other is not None:
             of = f"({round((one or 0.0) * group.n)} of {group.n})"
-            rates = f"{amount(one, OutcomeKind.BINARY)} {of} against {amount(other, OutcomeKind.BINARY)}"
-        what, why = "is refused when first asked" if pairs[0].metric == FIRST_REFUSAL else "is refused", ""
+            rates = (
+                f"{amount(one, OutcomeKind.BINARY)} {of} against "
+                f"{amount(other, OutcomeKind.BINARY)}"
+            )
+        what, why = (
+            "is refused when first asked" if pairs[0].metric == FIRST_REFUSAL else "is refused",
+            "",
+        )
         if pairs[0].metric == NO_ANSWER:
             what, why = "is left without a usable answer", self.missing.get(worse, "")
-        effect = f"{interval_words(pairs[0], of=worse)}, corrected {p_words(pairs[0].corrected_p_value)}"
+        effect = (
+            f"{interval_words(pairs[0], of=worse)}, corrected {p_words(pairs[0].corrected_p_value)}"
+        )
         better = listed([_other(pair) for pair in pairs])
         return f"{worse} {what} in {rates} for {better}{f': {why}' if why else ''} ({effect})"
 
@@ -283,7 +352,9 @@ class Subject:
 
     def _value(self, value: float | None) -> str:
         """A mean or a rate; of an outcome with labels, the favourable one and its rate."""
-        return f"{self.answers[1]!r} in {self._amount(value)}" if self.answers else self._amount(value)
+        return (
+            f"{self.answers[1]!r} in {self._amount(value)}" if self.answers else self._amount(value)
+        )
 
     def _always(self, pair: PairResult) -> str:
         """The one outcome that there is."""
@@ -297,12 +368,19 @@ class Subject:
         return self._amount(group.value)
 
     def _gap(self, pair: PairResult) -> str:
-        """By how much which of the two is worse off; without a favourable answer, how the two differ."""
+        """By how much which of the two is worse off; without a favourable answer, how the two
+        differ.
+        """
         if self.kind is OutcomeKind.CATEGORICAL:
-            first, second = (self.groups[pair.metric].get(group) for group in (pair.group_1, pair.group_2))
+            first, second = (
+                self.groups[pair.metric].get(group) for group in (pair.group_1, pair.group_2)
+            )
             if first is None or second is None or not first.shares or not second.shares:
                 return f"{pair.group_1} and {pair.group_2} cannot both be compared on {pair.metric}"
-            label = max(first.shares, key=lambda name: abs(first.shares[name] - second.shares.get(name, 0.0)))
+            label = max(
+                first.shares,
+                key=lambda name: abs(first.shares[name] - second.shares.get(name, 0.0)),
+            )
             one, two = (f"{100 * group.shares.get(label, 0.0):.1f} %" for group in (first, second))
             often = f"how often {pair.metric} is {label!r}: {one} of {self.cases} against {two}"
             return f"{pair.group_1} and {pair.group_2} differ most in {often}"
@@ -320,10 +398,17 @@ class Subject:
             return f"{worse} and {better} differ {on}: {often} against {self._amount(high)}"
         if pair.worse_off is None:
             return f"{worse} and {better} differ {on}: {against}"
-        much = f"{100 * abs(low - high):.1f} percentage points" if self.kind in RATES else self._amount(abs(low - high))
+        much = (
+            f"{100 * abs(low - high):.1f} percentage points"
+            if self.kind in RATES
+            else self._amount(abs(low - high))
+        )
         if self.kind is OutcomeKind.REFUSAL:
             return f"{worse} is refused more often than {better}: {against}, {much}"
-        values = f"{self._value(low)} against {self._amount(high)}, {much} {'lower' if low < high else 'higher'}"
+        values = (
+            f"{self._value(low)} against {self._amount(high)}, {much} "
+            f"{'lower' if low < high else 'higher'}"
+        )
         return f"{worse} is worse off than {better} {on}: {values}"
 
     def _basis(self, pair: PairResult) -> str:
@@ -333,10 +418,15 @@ class Subject:
         counts = list(dict.fromkeys(f"{group.n:,}" for group in found))
         if self.clusters == "rows":
             return f"{' and '.join(counts)} {self.cases}" + (" a group" if len(counts) == 1 else "")
-        units = [f"{g.clusters} {self.clusters if g.clusters != 1 else self.clusters.removesuffix('s')}" for g in found]
+        units = [
+            f"{g.clusters} {self.clusters if g.clusters != 1 else self.clusters.removesuffix('s')}"
+            for g in found
+        ]
         if len(set(units)) == 1:
             return f"{' and '.join(counts)} {self.cases} from {units[0]} a group"
-        return " and ".join(f"{g.n:,} {self.cases} from {unit}" for g, unit in zip(found, units, strict=True))
+        return " and ".join(
+            f"{g.n:,} {self.cases} from {unit}" for g, unit in zip(found, units, strict=True)
+        )
 
 
 _OPEN = {
@@ -345,7 +435,8 @@ _OPEN = {
     Reason.RAGGED: "the groups of {by} do not stand in the same {block}s, so {outcome} cannot be compared",
     Reason.TEMPLATE: "the groups of {by} agree on {outcome} on the whole, but {two} may not in every {block}",
     Reason.DIFFERENTIAL_REFUSAL: (
-        "on {outcome} the answers agree, but {two} are not refused equally often, so the answers do not settle it"
+        "on {outcome} the answers agree, but {two} are not refused equally often, so the answers "
+        "do not settle it"
     ),
 }
 

@@ -1,7 +1,9 @@
-"""Two endpoints, or two runs, on the same cells: on which is the disparity between two groups smaller?
+"""Two endpoints, or two runs, on the same cells: on which is the disparity between two groups
+smaller?
 
-The contrast is that of two arms (:mod:`.arm_contrast`), but neither side is meant to win: both are judged by one rule,
-and turning them round turns the answer. See ``docs/decisions/0122-which-of-two-is-fairer.md``.
+The contrast is that of two arms (:mod:`.arm_contrast`), but neither side is meant to win: both are
+judged by one rule, and turning them round turns the answer. See
+``docs/decisions/0122-which-of-two-is-fairer.md``.
 """
 
 from __future__ import annotations
@@ -48,8 +50,9 @@ COMPARABLE = ("disparity", "equivalence", "four_fifths", "preference")
 class SharedCells:
     """One comparison that both sides made, on the trials they share: *analysis* by its *arguments*.
 
-    ``frame`` has the rows of the first side and then, in the same order, their counterparts of the second; ``outcome``
-    is that of all rows (:class:`~pytest_fairness.scorers.outcome.Outcome`), None for choices.
+    ``frame`` has the rows of the first side and then, in the same order, their counterparts of the
+    second; ``outcome`` is that of all rows (:class:`~pytest_fairness.scorers.outcome.Outcome`),
+    None for choices.
     """
 
     sides: tuple[str, str]
@@ -64,15 +67,16 @@ class SharedCells:
 class SideChange:
     """The disparity between two groups on two *sides*, and its change from the first to the second.
 
-    ``before`` and ``after`` are ``group_1 − group_2`` in the outcome's own unit (rates as shares), turned so that the
-    larger of them is positive; ``change`` is their difference with its 90 % interval ``low`` to ``high`` and its 95 %
-    interval, ``effect`` the change in SD within group and side. ``became`` is what became of the disparity; ``p_value``
-    is that neither disparity is the larger (``turned``: that there is no change), corrected over all that was compared.
-    ``size_change`` is that of the size of the gap, whichever group is ahead (|after| − |before|), with what the 90 %
-    intervals of the change and of the total leave open, ``size_low`` to ``size_high``.
-    ``mean_before`` and ``mean_after`` are the mean outcomes over all groups, ``mean_low`` to ``mean_high`` the 95 %
-    interval of their change; it bears on no verdict. ``units`` (of the smaller group) are what the intervals generalise
-    over.
+    ``before`` and ``after`` are ``group_1 − group_2`` in the outcome's own unit (rates as shares),
+    turned so that the larger of them is positive; ``change`` is their difference with its 90 %
+    interval ``low`` to ``high`` and its 95 % interval, ``effect`` the change in SD within group and
+    side. ``became`` is what became of the disparity; ``p_value`` is that neither disparity is the
+    larger (``turned``: that there is no change), corrected over all that was compared.
+    ``size_change`` is that of the size of the gap, whichever group is ahead (|after| − |before|),
+    with what the 90 % intervals of the change and of the total leave open, ``size_low`` to
+    ``size_high``. ``mean_before`` and ``mean_after`` are the mean outcomes over all groups,
+    ``mean_low`` to ``mean_high`` the 95 % interval of their change; it bears on no verdict.
+    ``units`` (of the smaller group) are what the intervals generalise over.
     """
 
     sides: tuple[str, str]
@@ -131,7 +135,9 @@ class SideChange:
 
     @property
     def interval(self) -> tuple[float | None, float | None]:
-        """Return the 90 % interval that decides: of the change, or, where only the size is open, of the size."""
+        """Return the 90 % interval that decides: of the change, or, where only the size is open, of
+        the size.
+        """
         if self.is_by_size:
             return self.size_low, self.size_high
         return self.low, self.high
@@ -145,18 +151,30 @@ class SideChange:
             why = f": it takes {self.needs}" if self.needs else ""
             return f"INCONCLUSIVE({self.reason}): {two} cannot be compared {on}{why}."
         unit = f" {self.unit}" if self.unit else " points" if self.kind in RATES else ""
-        gap = f"{self.group_1}–{self.group_2} gap {self.amount(self.before)} → {self.amount(self.after)}{unit}"
-        change, low, high = (self.amount(value, signed=True) for value in (self.change, self.low, self.high))
-        sure = f"change {change}{unit} (90 % {low} to {high}), corrected {p_words(self.corrected_p_value or 0.0)}"
+        gap = (
+            f"{self.group_1}–{self.group_2} gap {self.amount(self.before)} → "
+            f"{self.amount(self.after)}{unit}"
+        )
+        change, low, high = (
+            self.amount(value, signed=True) for value in (self.change, self.low, self.high)
+        )
+        sure = (
+            f"change {change}{unit} (90 % {low} to {high}), corrected "
+            f"{p_words(self.corrected_p_value or 0.0)}"
+        )
         if self.is_by_size:
             size, low, high = (
-                self.amount(value, signed=True) for value in (self.size_change, self.size_low, self.size_high)
+                self.amount(value, signed=True)
+                for value in (self.size_change, self.size_low, self.size_high)
             )
             sure += f"; they differ beyond chance, but which is larger is open: size {size}{unit}"
             sure += f" (90 % {low} to {high})"
         sure += f", {self.units} {self.unit_of_evidence}"
         if self.mean_before is not None:
-            sure += f"; mean {amount(self.mean_before, self.kind)} → {amount(self.mean_after, self.kind)}"
+            sure += (
+                f"; mean {amount(self.mean_before, self.kind)} → "
+                f"{amount(self.mean_after, self.kind)}"
+            )
         first, second = self.sides
         other = first if self.fairer == second else second
         heads = {
@@ -168,11 +186,17 @@ class SideChange:
         return f"{head}: {gap}, {sure}{f'; it takes {self.needs}' if self.needs else ''}."
 
     def amount(self, value: float | None, *, signed: bool = False) -> str:
-        """A gap or a change in the outcome's own unit, which is not named; of rates, percentage points."""
+        """A gap or a change in the outcome's own unit, which is not named; of rates, percentage
+        points.
+        """
         if value is None:
             return "–"
         value += 0.0  # a zero has no sign
-        text = f"{100 * value:.1f}".replace("-", "−") if self.kind in RATES else amount(value, self.kind)
+        text = (
+            f"{100 * value:.1f}".replace("-", "−")
+            if self.kind in RATES
+            else amount(value, self.kind)
+        )
         return f"+{text}" if signed and value > 0 else text
 
     def to_dict(self) -> dict[str, JSON]:
@@ -182,14 +206,17 @@ class SideChange:
         return {"verdict": self.verdict, "fairer": self.fairer, "sentence": self.sentence, **data}
 
 
-def changes_of(contrasts: Sequence[SideContrast], *, alpha: float = 0.05, correction: str = "holm") -> list[SideChange]:
-    """The change of each disparity from the first side to the second; all that is compared is one family.
+def changes_of(
+    contrasts: Sequence[SideContrast], *, alpha: float = 0.05, correction: str = "holm"
+) -> list[SideChange]:
+    """The change of each disparity from the first side to the second; all that is compared is one
+    family.
 
-    ``smaller`` and ``larger`` (which side is fairer) take a change of .2 SD or more and a disparity that is smaller in
-    size, both beyond chance after the *correction*. ``turned``: the change is, and each side puts another group ahead.
-    ``alike``: the 90 % interval of the change lies inside ±.5 SD. Else it is ``open``, also with fewer trials a group
-    than a verdict takes (30, of yes/no 50), and where trials without an outcome, set to either extreme, would turn the
-    answer.
+    ``smaller`` and ``larger`` (which side is fairer) take a change of .2 SD or more and a disparity
+    that is smaller in size, both beyond chance after the *correction*. ``turned``: the change is,
+    and each side puts another group ahead. ``alike``: the 90 % interval of the change lies inside
+    ±.5 SD. Else it is ``open``, also with fewer trials a group than a verdict takes (30, of yes/no
+    50), and where trials without an outcome, set to either extreme, would turn the answer.
     """
     family = _Family([_p_value(one.found) for one in contrasts], alpha, correction)
     return [_change(one, at, family) for at, one in enumerate(contrasts)]
@@ -210,17 +237,24 @@ class SideContrast:
 
 
 def contrasts_of(cells: SharedCells) -> list[SideContrast]:
-    """Each two groups of each class of *cells*, on the outcome and, where there are any, on refusals.
+    """Each two groups of each class of *cells*, on the outcome and, where there are any, on
+    refusals.
 
-    Raises UsageError for an outcome that has no disparity between two groups (categories), FrameError for a table of
-    the wrong shape.
+    Raises UsageError for an outcome that has no disparity between two groups (categories),
+    FrameError for a table of the wrong shape.
     """
     half, arguments, frame = len(cells.frame) // 2, cells.arguments, cells.frame
-    arms = Coded(np.repeat([1, 0], half), cells.sides[::-1])  # as of an experiment: treated, control
-    # Both sides repeat each other's cells: an arm of its own keeps them from looking like duplicates.
+    arms = Coded(
+        np.repeat([1, 0], half), cells.sides[::-1]
+    )  # as of an experiment: treated, control
+    # Both sides repeat each other's cells: an arm of its own keeps them from looking like
+    # duplicates.
     own = frame["arm"].map(str) if "arm" in frame else ""
     frame = frame.assign(arm=np.repeat(["first ", "second "], half) + own)
-    cluster, blocks = arguments.get("cluster", "name"), block_columns(frame, arguments.get("block", "template"))
+    cluster, blocks = (
+        arguments.get("cluster", "name"),
+        block_columns(frame, arguments.get("block", "template")),
+    )
     if cells.analysis == "preference":
         columns = {name: arguments[name] for name in ("first", "second", "chosen", "neither")}
         two = tuple(cluster) if isinstance(cluster, list) else cluster
@@ -229,26 +263,39 @@ def contrasts_of(cells: SharedCells) -> list[SideContrast]:
     found: list[SideContrast] = []
     for table, reading in _read(cells, frame):
         classes = as_columns(arguments["by"])
-        for chosen in (some for size in range(len(classes)) for some in combinations(classes, size + 1)):
-            trials = score_trials(table, arms, reading=reading, by=chosen, cluster=cluster, blocks=blocks)
+        for chosen in (
+            some for size in range(len(classes)) for some in combinations(classes, size + 1)
+        ):
+            trials = score_trials(
+                table, arms, reading=reading, by=chosen, cluster=cluster, blocks=blocks
+            )
             found += _pairs(cells, trials, " × ".join(chosen))
     return found
 
 
 def _read(cells: SharedCells, frame: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, Reading]]:
-    """The outcome as the analysis takes it; and refusals, where there are any beside it. Raises UsageError."""
+    """The outcome as the analysis takes it; and refusals, where there are any beside it. Raises
+    UsageError.
+    """
     outcome, arguments = cells.outcome, cells.arguments
     if cells.analysis == "four_fifths":
         name, yes, present = read_decisions(frame, outcome, arguments["favourable"], None)
         refused = flags(frame, "refused") & ~flags(frame, "undetermined")
-        values = np.where(refused, 0.0, np.where(present, yes, np.nan))  # who is refused gets no favourable decision
+        values = np.where(
+            refused, 0.0, np.where(present, yes, np.nan)
+        )  # who is refused gets no favourable decision
         rates = Values(values=values, kind=OutcomeKind.BINARY)
-        reading = Reading(name=name, values=rates, unit="", lower_is_worse=True, favourable=1.0, low=0.0, high=1.0)
+        reading = Reading(
+            name=name, values=rates, unit="", lower_is_worse=True, favourable=1.0, low=0.0, high=1.0
+        )
         yield frame.drop(columns="refused", errors="ignore"), reading
         return
     reading = read(frame, outcome, arguments.get("kind"), arguments.get("lower_is_worse"), None)
     if reading.values.kind is OutcomeKind.CATEGORICAL:
-        raise UsageError(f"{reading.name} is categorical: a disparity that two sides share takes numbers or yes/no")
+        raise UsageError(
+            f"{reading.name} is categorical: a disparity that two sides share takes numbers or "
+            "yes/no"
+        )
     yield frame, reading
     if reading.values.kind is not OutcomeKind.REFUSAL and flags(frame, "refused").any():
         yield frame, read(frame, "refused", None, None)
@@ -256,7 +303,8 @@ def _read(cells: SharedCells, frame: pd.DataFrame) -> Iterator[tuple[pd.DataFram
 
 def _pairs(cells: SharedCells, data: ArmTrials, by: str) -> list[SideContrast]:
     return [
-        SideContrast(cells=cells, data=data, by=by, pair=pair, found=data.contrast((0, 1), *pair)) for pair in data.met
+        SideContrast(cells=cells, data=data, by=by, pair=pair, found=data.contrast((0, 1), *pair))
+        for pair in data.met
     ]
 
 
@@ -278,8 +326,8 @@ class _Family:
 
 
 def _p_value(found: ArmContrast | None) -> float:
-    """That neither disparity is the larger. |a| < |b| where b − a and a + b have the same sign: both have to be shown,
-    each at the level (an intersection-union test; Berger 1982).
+    """That neither disparity is the larger. |a| < |b| where b − a and a + b have the same sign:
+    both have to be shown, each at the level (an intersection-union test; Berger 1982).
     """
     return 1.0 if found is None else max(found.change.p, found.total.p)
 
@@ -288,7 +336,10 @@ def _became(found: ArmContrast, family: _Family, at: int) -> str:
     change, low, high = map(found.on_sd, (found.change.mean, *found.change.interval(0.9)))
     if abs(change) >= TRIVIAL and family.corrected(at, _p_value(found)) < family.alpha:
         return SMALLER if change * found.total.mean < 0 else LARGER
-    apart = all(arm.interval(0.9, side)[0] > 0 for arm, side in ((found.control, -change), (found.treated, change)))
+    apart = all(
+        arm.interval(0.9, side)[0] > 0
+        for arm, side in ((found.control, -change), (found.treated, change))
+    )
     if apart and family.corrected(at, found.change.p) < family.alpha:
         return TURNED
     return ALIKE if low > -MARGIN and high < MARGIN else OPEN
@@ -318,16 +369,34 @@ def _change(one: SideContrast, at: int, family: _Family) -> SideChange:
     change, lost = found.change, float(np.max((total - used) / np.maximum(total, 1)))
     became = _became(found, family, at)
     of_names = found.unit == "cluster"
-    units = min(data.group(group, (0, 1)).clusters for group in (a, b)) if of_names else change.units
-    noun = f"{data.noun} a group" if of_names and data.second is None else data.noun if of_names else "blocks"
+    units = (
+        min(data.group(group, (0, 1)).clusters for group in (a, b)) if of_names else change.units
+    )
+    noun = (
+        f"{data.noun} a group"
+        if of_names and data.second is None
+        else data.noun
+        if of_names
+        else "blocks"
+    )
     if found.lost > MAX_RAGGED:
         became, reason = OPEN, Reason.RAGGED
-        needs = f"every group in every block: {percent(found.lost)} of the rows are in blocks that lack one"
+        needs = (
+            f"every group in every block: {percent(found.lost)} of the rows are in blocks that "
+            "lack one"
+        )
     elif used.min() < MINIMUM_N[kind]:
         became, needs = OPEN, f"at least {MINIMUM_N[kind]} shared trials a group (now {used.min()})"
-    elif lost and became != OPEN and any(_imputed(one, at, family, raised) != became for raised in (True, False)):
+    elif (
+        lost
+        and became != OPEN
+        and any(_imputed(one, at, family, raised) != became for raised in (True, False))
+    ):
         became, reason = OPEN, Reason.UNSCORED if lost > MAX_UNSCORED else Reason.PRECISION
-        needs = f"an outcome for more trials: {percent(lost)} of a group's have none, which could turn the answer"
+        needs = (
+            f"an outcome for more trials: {percent(lost)} of a group's have none, which could turn "
+            "the answer"
+        )
     elif became == OPEN:
         reason, needs = Reason.PRECISION, _needs(found, family, units, noun)
     else:
@@ -365,26 +434,31 @@ def _change(one: SideContrast, at: int, family: _Family) -> SideChange:
 
 
 def _size_interval(contrast: ArmContrast) -> tuple[float, float]:
-    """Return the range of |b| − |a| over the 90 % intervals of the change b − a and the total b + a.
+    """Return the range of |b| − |a| over the 90 % intervals of the change b − a and the total b +
+    a.
 
     |b| − |a| is the smaller of |b − a| and |b + a|, positive where both have the same sign. It
     rises or falls with each of them in every quadrant, so that its extremes lie at corners.
     """
     corners = product(contrast.change.interval(0.9), contrast.total.interval(0.9))
-    sizes = [math.copysign(min(abs(change), abs(total)), change * total) for change, total in corners]
+    sizes = [
+        math.copysign(min(abs(change), abs(total)), change * total) for change, total in corners
+    ]
     return min(sizes), max(sizes)
 
 
 def _imputed(one: SideContrast, at: int, family: _Family, raised: bool) -> str:
-    """What became of the disparity with the outcomes that are missing at the extremes that raise the change, or lower
-    it.
+    """What became of the disparity with the outcomes that are missing at the extremes that raise
+    the change, or lower it.
     """
     found = one.data.contrast((0, 1), *one.pair, raised)
     return OPEN if found is None else _became(found, family, at)
 
 
 def _needs(found: ArmContrast, family: _Family, units: int, noun: str) -> str | None:
-    """The units that would settle it, if the change stays as it is: beyond chance, or inside the margin."""
+    """The units that would settle it, if the change stays as it is: beyond chance, or inside the
+    margin.
+    """
     change, effect = found.change, abs(found.on_sd(found.change.mean))
     rule, ways = Rule(alpha=family.alpha, family_size=len(family.p_values)), []
     if effect >= TRIVIAL:
@@ -393,12 +467,16 @@ def _needs(found: ArmContrast, family: _Family, units: int, noun: str) -> str | 
         half = found.on_sd((change.interval(0.9)[1] - change.interval(0.9)[0]) / 2)
         ways.append(units * (half / (MARGIN - effect)) ** 2)
     enough = [math.ceil(way) for way in ways if way < 1e6]
-    return f"about {max(min(enough), units + 1):,} {noun} if the change stays as it is" if enough else None
+    return (
+        f"about {max(min(enough), units + 1):,} {noun} if the change stays as it is"
+        if enough
+        else None
+    )
 
 
 def _means(data: ArmTrials) -> dict[str, float]:
-    """The mean outcome of both sides over the trials that have one on both, each cluster counted alike, and the 95 %
-    interval of its change, with the cluster as the unit; none for choices.
+    """The mean outcome of both sides over the trials that have one on both, each cluster counted
+    alike, and the 95 % interval of its change, with the cluster as the unit; none for choices.
     """
     if data.second is not None:
         return {}
@@ -411,5 +489,10 @@ def _means(data: ArmTrials) -> dict[str, float]:
     codes = np.unique(cluster, return_inverse=True)[1]
     before, after = (means_of(side[both], codes)[0] for side in (values[:half], values[half:]))
     low, high = one_sample_t(after - before).interval(0.95)
-    named = {"mean_before": before.mean(), "mean_after": after.mean(), "mean_low": low, "mean_high": high}
+    named = {
+        "mean_before": before.mean(),
+        "mean_after": after.mean(),
+        "mean_low": low,
+        "mean_high": high,
+    }
     return {name: float(value) for name, value in named.items()}

@@ -1,6 +1,8 @@
-"""What a template or a prompt gets wrong before any model is asked: names, pronouns, promises, idioms, slots, length.
+"""What a template or a prompt gets wrong before any model is asked: names, pronouns, promises,
+idioms, slots, length.
 
-Phrases are data (``personas/lint.yaml`` and the lexicon); what takes more than a phrase is a rule of this module.
+Phrases are data (``personas/lint.yaml`` and the lexicon); what takes more than a phrase is a rule
+of this module.
 """
 
 from __future__ import annotations
@@ -28,8 +30,11 @@ IGNORE = "lint: ignore"
 #: Texts of YAML that are shorter are labels.
 FEWEST_WORDS = 4
 #: Keys of YAML whose texts are about the entry, and are sent to nobody.
-_NO_PROMPTS = frozenset(("source", "note", "description", "use_when", "suggestion", "match", "unless"))
-#: Rules of this module, with what each looks for; those of ``lint.yaml`` and the categories of the lexicon come on top.
+_NO_PROMPTS = frozenset(
+    ("source", "note", "description", "use_when", "suggestion", "match", "unless")
+)
+#: Rules of this module, with what each looks for; those of ``lint.yaml`` and the categories of the
+#: lexicon come on top.
 RULES: Mapping[str, str] = {
     "hard-coded-name": "a person's name where a slot belongs",
     "no-slot": "no slot at all, so that every letter is the same",
@@ -42,7 +47,18 @@ RULES: Mapping[str, str] = {
 _DEAR = re.compile(r"\b(?:Dear|Hello|Hi)[ ]+(?:(?:Mr|Mrs|Ms|Miss|Mx|Dr)\.?[ ]+)?([A-Z][\w'’-]+)")
 _TWO_NAMES = re.compile(r"(?<![\w{])([A-Z][a-z'’-]+)(?=[ ]+([A-Z][a-z'’-]+)(?!\w))")
 _NOBODY = frozenset(
-    ("Candidate", "Applicant", "Sir", "Madam", "Team", "Hiring", "Colleague", "All", "Everyone", "There")
+    (
+        "Candidate",
+        "Applicant",
+        "Sir",
+        "Madam",
+        "Team",
+        "Hiring",
+        "Colleague",
+        "All",
+        "Everyone",
+        "There",
+    )
 )
 _REMOTE = re.compile(
     r"<(?:img|script|iframe|link|object|embed)\b|!\[[^\]\n]{0,200}\]\(\s{0,9}https?:|url\(\s{0,9}['\"]?https?:",
@@ -63,7 +79,9 @@ _EXPLAINS = re.compile(
 
 @dataclass(frozen=True, slots=True, order=True)
 class LintProblem:
-    """One problem of a text. ``line`` and ``column`` count from 1; ``source`` is the file, empty for a mere text."""
+    """One problem of a text. ``line`` and ``column`` count from 1; ``source`` is the file, empty
+    for a mere text.
+    """
 
     source: str
     line: int
@@ -75,7 +93,11 @@ class LintProblem:
 
     def __str__(self) -> str:
         shown = " ".join(self.text.split())
-        place = f"{self.source}:{self.line}:{self.column}" if self.source else f"{self.line}:{self.column}"
+        place = (
+            f"{self.source}:{self.line}:{self.column}"
+            if self.source
+            else f"{self.line}:{self.column}"
+        )
         return f"{place}: {self.rule} ({self.severity}): {shown!r}: {self.suggestion}"
 
 
@@ -90,14 +112,17 @@ def lint_text(
 ) -> list[LintProblem]:
     """What *text*, a template or a prompt, gets wrong, in its order.
 
-    *letter*: it is a whole letter, which has to say how to have the decision explained, and may not be long. *ignore*
-    are rules, or categories of the lexicon, that do not count; a line that holds ``lint: ignore`` does not either.
+    *letter*: it is a whole letter, which has to say how to have the decision explained, and may not
+    be long. *ignore* are rules, or categories of the lexicon, that do not count; a line that holds
+    ``lint: ignore`` does not either.
     *folder*: a project's ``personas`` folder. Raises UsageError for a rule that there is not.
     """
     rules = rules_of(folder)
     for name in ignore:
         if name not in rules:
-            raise UsageError(f"there is no rule {name!r} ({', '.join(rules)}){did_you_mean(name, rules)}")
+            raise UsageError(
+                f"there is no rule {name!r} ({', '.join(rules)}){did_you_mean(name, rules)}"
+            )
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
     kept = [IGNORE not in line for line in text.split("\n")]
     found = []
@@ -105,30 +130,41 @@ def lint_text(
         at = bisect_right(starts, start) - 1
         if rule not in ignore and kept[at]:
             shown, column = text[start:end], start - starts[at] + 1
-            found.append(LintProblem(source, at + first_line, column, rule, severity, shown, suggestion))
+            found.append(
+                LintProblem(source, at + first_line, column, rule, severity, shown, suggestion)
+            )
     return sorted(found)
 
 
 def lint_file(
     path: Path, *, letter: bool = False, ignore: Collection[str] = (), folder: Path | None = None
 ) -> list[LintProblem]:
-    """What the file *path* gets wrong: the whole text, or of YAML each text in it that is a prompt, which is one of
-    several words. Raises UsageError for a file that cannot be read.
+    """What the file *path* gets wrong: the whole text, or of YAML each text in it that is a prompt,
+    which is one of several words. Raises UsageError for a file that cannot be read.
     """
     if path.suffix not in (".yaml", ".yml"):
-        return lint_text(read_text(path), source=str(path), letter=letter, ignore=ignore, folder=folder)
+        return lint_text(
+            read_text(path), source=str(path), letter=letter, ignore=ignore, folder=folder
+        )
     document, found = open_document(path), list[LintProblem]()
     for place, text in _prompts(document.data):
         line = document.lines.get(place, 1)
         found += lint_text(
-            text, source=str(path), letter=letter, ignore={*ignore, "no-slot"}, folder=folder, first_line=line
+            text,
+            source=str(path),
+            letter=letter,
+            ignore={*ignore, "no-slot"},
+            folder=folder,
+            first_line=line,
         )
     return sorted(found)
 
 
 def rules_of(folder: Path | None = None) -> dict[str, str]:
     """Every rule, with what it looks for."""
-    own = {name: f"as {term.match[0]!r}" for name, term in _practice(folder).terms["practice"].items()}
+    own = {
+        name: f"as {term.match[0]!r}" for name, term in _practice(folder).terms["practice"].items()
+    }
     return {**RULES, **own, **dict.fromkeys(CATEGORIES, "terms of the lexicon")}
 
 
@@ -139,22 +175,54 @@ def _found(text: str, *, letter: bool, folder: Path | None) -> _Found:
     """Rule, severity, start, end and suggestion of each problem."""
     for warning in _practice(folder).warnings(text):
         yield warning.term, warning.severity, warning.start, warning.end, warning.suggestion
-    lexicon = _project_lexicon(folder) if folder is not None and (folder / "lexicon").is_dir() else current_lexicon()
+    lexicon = (
+        _project_lexicon(folder)
+        if folder is not None and (folder / "lexicon").is_dir()
+        else current_lexicon()
+    )
     for warning in lexicon.warnings(text):
         yield warning.category, warning.severity, warning.start, warning.end, warning.suggestion
     for start, end in _names(text, folder):
-        yield "hard-coded-name", "high", start, end, "Use the slot {name}, or {first_name} and {last_name}."
+        yield (
+            "hard-coded-name",
+            "high",
+            start,
+            end,
+            "Use the slot {name}, or {first_name} and {last_name}.",
+        )
     for match in _UNFILLED.finditer(text):
-        yield "placeholder", "high", *match.span(), "Make it a slot: a plain name in braces, as {name}."
+        yield (
+            "placeholder",
+            "high",
+            *match.span(),
+            "Make it a slot: a plain name in braces, as {name}.",
+        )
     for match in _REMOTE.finditer(text):
-        yield "remote-content", "high", *match.span(), "Leave out what loads when the letter is opened."
+        yield (
+            "remote-content",
+            "high",
+            *match.span(),
+            "Leave out what loads when the letter is opened.",
+        )
     yield from _slots(text)
     words = text.split()
     if letter and len(words) > LONGEST_LETTER:
         start = text.find(words[0])
-        yield "length", "low", start, start + len(words[0]), f"{len(words)} words: say it in {LONGEST_LETTER}."
+        yield (
+            "length",
+            "low",
+            start,
+            start + len(words[0]),
+            f"{len(words)} words: say it in {LONGEST_LETTER}.",
+        )
     if letter and not _EXPLAINS.search(text):
-        yield "no-disclaimer", "medium", 0, 0, "Say how to have the decision explained, and by which right."
+        yield (
+            "no-disclaimer",
+            "medium",
+            0,
+            0,
+            "Say how to have the decision explained, and by which right.",
+        )
 
 
 def _slots(text: str) -> _Found:
@@ -174,8 +242,28 @@ def _slots(text: str) -> _Found:
 
 @cache
 def _known_slots() -> frozenset[str]:
-    pronouns = ("they", "them", "their", "theirs", "themself", "are", "were", "have", "do", "s", "es")
-    known = {*Persona.__struct_fields__, *pronouns, *map(str.capitalize, pronouns), "name", "role", "label", "criteria"}
+    pronouns = (
+        "they",
+        "them",
+        "their",
+        "theirs",
+        "themself",
+        "are",
+        "were",
+        "have",
+        "do",
+        "s",
+        "es",
+    )
+    known = {
+        *Persona.__struct_fields__,
+        *pronouns,
+        *map(str.capitalize, pronouns),
+        "name",
+        "role",
+        "label",
+        "criteria",
+    }
     return frozenset(known | {f"{article}_{slot}" for article in "aA" for slot in known})
 
 

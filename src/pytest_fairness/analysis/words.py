@@ -22,15 +22,19 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
 
-def analyze_words(frame: pd.DataFrame, by: str, *, text: str = "reply", least_documents: int = 5) -> pd.DataFrame:
-    """Words that stand in the replies to one group more often than in those to another, the surest first.
+def analyze_words(
+    frame: pd.DataFrame, by: str, *, text: str = "reply", least_documents: int = 5
+) -> pd.DataFrame:
+    """Words that stand in the replies to one group more often than in those to another, the surest
+    first.
 
-    A word counts once a reply, as words come in bunches, and the person's own names are left out. One row a pair of
-    groups and word: the ``share`` of each group's replies with the word (0 to 1), the numbers of replies
-    (``documents``) and of uses (``count``), ``effect`` as d of the odds ratio (positive: more in ``group_1``),
-    ``p_value`` (chi-square, Fisher where few are expected) and ``q_value`` after Benjamini–Hochberg over the pair's
-    words. Replies about one name are not independent and nothing here corrects for it: these numbers describe, they do
-    not judge. Words in fewer than *least_documents* replies are not tried.
+    A word counts once a reply, as words come in bunches, and the person's own names are left out.
+    One row a pair of groups and word: the ``share`` of each group's replies with the word (0 to 1),
+    the numbers of replies (``documents``) and of uses (``count``), ``effect`` as d of the odds
+    ratio (positive: more in ``group_1``), ``p_value`` (chi-square, Fisher where few are expected)
+    and ``q_value`` after Benjamini–Hochberg over the pair's words. Replies about one name are not
+    independent and nothing here corrects for it: these numbers describe, they do not judge. Words
+    in fewer than *least_documents* replies are not tried.
 
     Raises FrameError for a missing column, UsageError for fewer than two groups.
     """
@@ -42,17 +46,25 @@ def analyze_words(frame: pd.DataFrame, by: str, *, text: str = "reply", least_do
     for column in (by, text):
         if column not in frame.columns:
             raise FrameError(
-                f"the table has no column {column!r}; its columns are {', '.join(map(str, frame.columns))}"
+                f"the table has no column {column!r}; its columns are "
+                f"{', '.join(map(str, frame.columns))}"
             )
     documents: dict[Any, list[str]] = {}
-    for group, reply, names in zip(frame[by].tolist(), frame[text].tolist(), names_of(frame), strict=True):
+    for group, reply, names in zip(
+        frame[by].tolist(), frame[text].tolist(), names_of(frame), strict=True
+    ):
         if isinstance(reply, str) and not pd.isna(group):
             documents.setdefault(group, []).append(masked(reply, names))
     if len(documents) < 2:
-        raise UsageError(f"by={by!r}: words are compared between groups, and only {len(documents)} of them has replies")
+        raise UsageError(
+            f"by={by!r}: words are compared between groups, and only {len(documents)} of them has "
+            "replies"
+        )
     tables = []
     for first, second in combinations(sorted(documents, key=str), 2):
-        table = word_differences(documents[first], documents[second], least_documents=least_documents)
+        table = word_differences(
+            documents[first], documents[second], least_documents=least_documents
+        )
         table.insert(0, "group_1", first)
         table.insert(1, "group_2", second)
         tables.append(table)
@@ -61,7 +73,9 @@ def analyze_words(frame: pd.DataFrame, by: str, *, text: str = "reply", least_do
     return kept.reset_index(drop=True)
 
 
-def word_differences(first: Sequence[str], second: Sequence[str], *, least_documents: int = 5) -> pd.DataFrame:
+def word_differences(
+    first: Sequence[str], second: Sequence[str], *, least_documents: int = 5
+) -> pd.DataFrame:
     """The words of two groups' documents compared, strongest evidence first."""
     import pandas as pd
 

@@ -41,9 +41,10 @@ class ApprovalPolicy:
 class Approval:
     """The provenance that stands in a baseline.
 
-    ``approved_by_source``: whence the name comes, ``FAIRNESS_APPROVER``, ``git`` or ``login``. ``dirty``: tracked files
-    other than baselines differed from ``git_commit``; both are ``None`` outside a repository. ``regression``: scores
-    had fallen, and the approval was given all the same. ``previous_digest``: of the baseline that this one replaced.
+    ``approved_by_source``: whence the name comes, ``FAIRNESS_APPROVER``, ``git`` or ``login``.
+    ``dirty``: tracked files other than baselines differed from ``git_commit``; both are ``None``
+    outside a repository. ``regression``: scores had fallen, and the approval was given all the
+    same. ``previous_digest``: of the baseline that this one replaced.
     """
 
     approved_by: str
@@ -69,17 +70,21 @@ def new_approval(
     environ: Mapping[str, str],
     **facts: Any,
 ) -> Approval:
-    """An approval given now, by whoever runs this session, at the commit that is checked out in *rootdir*.
+    """An approval given now, by whoever runs this session, at the commit that is checked out in
+    *rootdir*.
 
-    *unfinished* counts planned trials that were not answered, refused or otherwise concluded; *facts* are further
-    fields. Raises ApprovalRefusedError where no approval may be considered at all.
+    *unfinished* counts planned trials that were not answered, refused or otherwise concluded;
+    *facts* are further fields. Raises ApprovalRefusedError where no approval may be considered at
+    all.
     """
     justification = _one_line(policy.justification, None)
     refusal = None
     if environ.get("CI", "").strip().lower() not in FALSE and not policy.approve_in_ci:
         refusal = (
-            f"this runs under CI (CI={environ.get('CI', '')!r}), where a baseline is compared and never changed. "
-            f"Approve on a developer's machine and commit the file, or add {ALLOW_IN_CI} if this job is meant to "
+            f"this runs under CI (CI={environ.get('CI', '')!r}), where a baseline is compared and "
+            "never changed. "
+            f"Approve on a developer's machine and commit the file, or add {ALLOW_IN_CI} if this "
+            "job is meant to "
             "approve."
         )
     elif not 0 < len(justification) <= _MAX_JUSTIFICATION:
@@ -89,7 +94,8 @@ def new_approval(
         )
     elif unfinished:
         refusal = (
-            f"{unfinished} planned trial(s) never finished, so the scores are not those of the whole design. Run again "
+            f"{unfinished} planned trial(s) never finished, so the scores are not those of the "
+            "whole design. Run again "
             "until all are answered (finished trials are not paid for twice), then approve."
         )
     if refusal:
@@ -109,19 +115,24 @@ def new_approval(
 
 
 def approver(environ: Mapping[str, str], rootdir: Path) -> tuple[str, str]:
-    """The approver's name and how it was learned: from FAIRNESS_APPROVER, git's identity, or the login."""
+    """The approver's name and how it was learned: from FAIRNESS_APPROVER, git's identity, or the
+    login.
+    """
     if declared := _one_line(environ.get(APPROVER_VARIABLE)):
         return declared, APPROVER_VARIABLE
     name, source = person(rootdir)
     if not name:
         raise ApprovalRefusedError(
-            f"Approval refused: nobody can be named as the approver. Set {APPROVER_VARIABLE}, or git's user.name."
+            f"Approval refused: nobody can be named as the approver. Set {APPROVER_VARIABLE}, or "
+            "git's user.name."
         )
     return name, source
 
 
 def person(rootdir: Path) -> tuple[str, str]:
-    """Who works in *rootdir*, and how that was learned: from git's identity, or the login; empty where nobody knows."""
+    """Who works in *rootdir*, and how that was learned: from git's identity, or the login; empty
+    where nobody knows.
+    """
     name, email = (_one_line(git(rootdir, "config", f"user.{what}")) for what in ("name", "email"))
     if name or email:
         return (f"{name} <{email}>" if name and email else name or email), "git"
@@ -132,21 +143,26 @@ def person(rootdir: Path) -> tuple[str, str]:
 
 
 def git_state(rootdir: Path, folder: Path) -> tuple[str | None, bool | None]:
-    """The commit checked out in *rootdir*, and whether tracked files outside *folder* differ from it: there the second
-    approval of a session would find the tree changed by the first. (None, None) where :func:`git_commit` has none.
+    """The commit checked out in *rootdir*, and whether tracked files outside *folder* differ from
+    it: there the second approval of a session would find the tree changed by the first. (None,
+    None) where :func:`git_commit` has none.
     """
     commit = git_commit(rootdir)
     if commit is None:
         return None, None
     paths = [":/"]
     if rootdir.absolute() in folder.absolute().parents:
-        paths.append(f":(exclude,literal){folder.absolute().relative_to(rootdir.absolute()).as_posix()}")
+        paths.append(
+            f":(exclude,literal){folder.absolute().relative_to(rootdir.absolute()).as_posix()}"
+        )
     changes = git(rootdir, "status", "--porcelain", "--untracked-files=no", "--", *paths)
     return commit, None if changes is None else bool(changes.strip())
 
 
 def git_commit(rootdir: Path) -> str | None:
-    """The commit checked out in *rootdir*, or None without git, outside a repository and before the first commit."""
+    """The commit checked out in *rootdir*, or None without git, outside a repository and before the
+    first commit.
+    """
     return (git(rootdir, "rev-parse", "--verify", "HEAD") or "").strip() or None
 
 

@@ -1,4 +1,6 @@
-"""What an approval changed, as an entry for people: from which version to which, who, why, scores and warnings."""
+"""What an approval changed, as an entry for people: from which version to which, who, why, scores
+and warnings.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ _LEAST = 0.05
 
 
 def changelog_entry(new: BaselineDocument, old: BaselineDocument | None) -> str:
-    """The entry on *new*, which took the place of *old*, as Markdown; None for the first of its test."""
+    """The entry on *new*, which took the place of *old*, as Markdown; None for the first of its
+    test.
+    """
     approval = new.approval
     versions = f"{old.version} → {new.version}" if old else new.version
     facts = {
@@ -51,7 +55,10 @@ def _changes(new: BaselineDocument, old: BaselineDocument | None) -> Iterator[st
         yield change[0].upper() + change[1:]
     if now.overall != before.overall:
         better = (now.overall > before.overall) == new.lower_is_worse
-        yield f"Overall score {'improved' if better else 'fell'} from {before.overall:.6g} to {now.overall:.6g}"
+        yield (
+            f"Overall score {'improved' if better else 'fell'} from {before.overall:.6g} to "
+            f"{now.overall:.6g}"
+        )
     then = before.part_scores
     for part, score in now.part_scores.items():
         if part in then and abs(score - then[part]) >= _LEAST:

@@ -1,7 +1,8 @@
-"""What an approved baseline holds, and its text: JSON that a person can compare line by line, read back strictly.
+"""What an approved baseline holds, and its text: JSON that a person can compare line by line, read
+back strictly.
 
-JSON and not YAML: nothing in it is executed, expanded or guessed (``no`` stays a string), and a duplicate key
-is an error.
+JSON and not YAML: nothing in it is executed, expanded or guessed (``no`` stays a string), and a
+duplicate key is an error.
 """
 
 from __future__ import annotations
@@ -37,9 +38,11 @@ def fingerprint(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprints:
-    """What a score was made of, so that a change since the approval can be named; an empty one is unknown.
+    """What a score was made of, so that a change since the approval can be named; an empty one is
+    unknown.
 
-    ``endpoint`` and ``models`` (those that say they answered) are names, since people approve names; others digests.
+    ``endpoint`` and ``models`` (those that say they answered) are names, since people approve
+    names; others digests.
     """
 
     endpoint: str = ""
@@ -68,10 +71,12 @@ class Fingerprints:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineDocument:
-    """The scores of one test, as approved; without ``approval`` it is a proposal, which is never read back.
+    """The scores of one test, as approved; without ``approval`` it is a proposal, which is never
+    read back.
 
-    ``threshold`` is the score from which a persona passes, where the test has one: at or above it, or at or below it
-    where not ``lower_is_worse``. ``version`` counts the approvals: v1.0.0, v1.1.0, …
+    ``threshold`` is the score from which a persona passes, where the test has one: at or above it,
+    or at or below it where not ``lower_is_worse``. ``version`` counts the approvals: v1.0.0,
+    v1.1.0, …
     """
 
     test_id: str
@@ -99,14 +104,16 @@ class BaselineDocument:
         return {**self._body(), **approved} == {**other._body(), **approved}
 
     def to_text(self) -> str:
-        """The text to be committed: sorted keys, a line a persona, its own digest. Raises ValueError for what is not
-        finite.
+        """The text to be committed: sorted keys, a line a persona, its own digest. Raises
+        ValueError for what is not finite.
         """
         body = self._body()
         entries = []
         for key, value in sorted({**body, "digest": digest(body)}.items()):
             if key in _ONE_LINE_EACH and value:
-                lines = [f"    {_dumps(name)}: {_dumps(row)}" for name, row in sorted(value.items())]
+                lines = [
+                    f"    {_dumps(name)}: {_dumps(row)}" for name, row in sorted(value.items())
+                ]
                 text = "{\n" + ",\n".join(lines) + "\n  }"
             else:
                 text = _dumps(value, indent=2).replace("\n", "\n  ")
@@ -117,46 +124,68 @@ class BaselineDocument:
     def from_bytes(cls, content: bytes, *, where: str) -> Self:
         """Read the text back; *where* names the file in errors.
 
-        Raises BaselineError for merge-conflict markers, a truncated or damaged file, another schema version, and a
-        file edited by hand.
+        Raises BaselineError for merge-conflict markers, a truncated or damaged file, another schema
+        version, and a file edited by hand.
         """
         from pytest_fairness.statistics.persona_scores import ScoreSummary
 
         body = _parse(content, where)
         try:
-            scores = {"personas": body["personas"], "categories": body["categories"], "overall": body["overall_score"]}
+            scores = {
+                "personas": body["personas"],
+                "categories": body["categories"],
+                "overall": body["overall_score"],
+            }
             if not isinstance(body["test_id"], str) or not isinstance(body["score"], str):
                 raise TypeError("test_id and score are texts")
             if _VERSION.fullmatch(body["version"]) is None:
                 raise ValueError(f"version is {body['version']!r}")
             return cls(
                 summary=ScoreSummary.from_dict({**body["run"], **scores}),
-                fingerprints=Fingerprints(**{**body["fingerprints"], "models": tuple(body["fingerprints"]["models"])}),
+                fingerprints=Fingerprints(
+                    **{**body["fingerprints"], "models": tuple(body["fingerprints"]["models"])}
+                ),
                 approval=Approval(**body["approval"]),
-                **{name: body[name] for name in ("test_id", "score", "threshold", "lower_is_worse", "version")},
+                **{
+                    name: body[name]
+                    for name in ("test_id", "score", "threshold", "lower_is_worse", "version")
+                },
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             what = f"a field is missing or has the wrong type ({type(error).__name__}: {error})"
             raise _damaged(where, what) from error
 
     def counts(self) -> dict[str, int | None]:
-        """How many personas ``pass`` without a warning, pass with a ``warning``, and are a ``failure``; None where
-        there is no threshold.
+        """How many personas ``pass`` without a warning, pass with a ``warning``, and are a
+        ``failure``; None where there is no threshold.
         """
         if self.threshold is None:
             return dict.fromkeys(("pass", "warning", "failure"))
         sign, least = 1 if self.lower_is_worse else -1, self.threshold
-        passed = [one for one in self.summary.personas.values() if sign * (_rounded(one.mean) - least) >= 0]
+        passed = [
+            one
+            for one in self.summary.personas.values()
+            if sign * (_rounded(one.mean) - least) >= 0
+        ]
         warned = sum(bool(one.warnings) for one in passed)
-        return {"pass": len(passed) - warned, "warning": warned, "failure": len(self.summary.personas) - len(passed)}
+        return {
+            "pass": len(passed) - warned,
+            "warning": warned,
+            "failure": len(self.summary.personas) - len(passed),
+        }
 
     def _body(self) -> dict[str, Any]:
         run: Any = self.summary.to_dict()
-        personas, categories, overall = (run.pop(key) for key in ("personas", "categories", "overall"))
+        personas, categories, overall = (
+            run.pop(key) for key in ("personas", "categories", "overall")
+        )
         rows = personas.items()
-        # As written: what is derived from the means must come out the same when the text is read back.
+        # As written: what is derived from the means must come out the same when the text is read
+        # back.
         means = {key: _rounded(score.mean) for key, score in self.summary.personas.items()}
-        scored = {label: [means[key] for key in ids if key in means] for label, ids in categories.items()}
+        scored = {
+            label: [means[key] for key in ids if key in means] for label, ids in categories.items()
+        }
         body = {
             "schema": _SCHEMA,
             "version": self.version,
@@ -166,9 +195,14 @@ class BaselineDocument:
             "score": self.score,
             "overall_score": float(overall),
             "category_scores": self.summary.part_scores,
-            "group_scores": {label: math.fsum(found) / len(found) for label, found in scored.items() if found},
+            "group_scores": {
+                label: math.fsum(found) / len(found) for label, found in scored.items() if found
+            },
             **{f"{name}_count": number for name, number in self.counts().items()},
-            "personas": {key: {name: one for name, one in row.items() if one not in ({}, [])} for key, row in rows},
+            "personas": {
+                key: {name: one for name, one in row.items() if one not in ({}, [])}
+                for key, row in rows
+            },
             "run": run,
         }
         unrounded = {
@@ -182,9 +216,11 @@ class BaselineDocument:
 
 
 def digest(body: Mapping[str, Any]) -> str:
-    """``sha256:`` and the digest of *body* without its ``digest``: of the values, since git may change line endings.
+    """``sha256:`` and the digest of *body* without its ``digest``: of the values, since git may
+    change line endings.
 
-    It notices an edit; whoever wants to forge one can compute it, and is stopped by the review of the file.
+    It notices an edit; whoever wants to forge one can compute it, and is stopped by the review of
+    the file.
     """
     return "sha256:" + _sha256({key: value for key, value in body.items() if key != "digest"})
 
@@ -200,24 +236,30 @@ def _parse(content: bytes, where: str) -> dict[str, Any]:
     if conflict := _CONFLICT.search(text):
         line = text.count("\n", 0, conflict.start()) + 1
         raise BaselineError(
-            f"{where}, line {line}: there are merge-conflict markers in this baseline. A baseline is one person's "
-            "approval of one run and cannot be merged: take one side whole (git checkout --ours or --theirs), "
+            f"{where}, line {line}: there are merge-conflict markers in this baseline. A baseline "
+            "is one person's "
+            "approval of one run and cannot be merged: take one side whole (git checkout --ours or "
+            "--theirs), "
             f"{_REMOVE}"
         )
     try:
-        body = json.loads(content.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant)
+        body = json.loads(
+            content.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant
+        )
     except (ValueError, RecursionError) as error:
         raise _damaged(where, f"it is not whole JSON in UTF-8 ({error})") from error
     if not isinstance(body, dict):
         raise _damaged(where, "it is not a JSON object")
     if body.get("schema") != _SCHEMA or isinstance(body.get("schema"), bool):
         raise BaselineError(
-            f"{where}: this baseline has schema {body.get('schema')!r}, and this version of pytest-fairness reads "
+            f"{where}: this baseline has schema {body.get('schema')!r}, and this version of "
+            "pytest-fairness reads "
             f"schema {_SCHEMA}. Use the version that wrote it, {_REMOVE}"
         )
     if body.get("digest") != digest(body):
         raise BaselineError(
-            f"{where}: this baseline was changed after it was approved (its content does not match its digest). "
+            f"{where}: this baseline was changed after it was approved (its content does not match "
+            "its digest). "
             f"Restore it (git checkout), {_REMOVE}"
         )
     return body
@@ -225,7 +267,8 @@ def _parse(content: bytes, where: str) -> dict[str, Any]:
 
 def _damaged(where: str, what: str) -> BaselineError:
     return BaselineError(
-        f"{where}: this baseline is truncated or damaged: {what}. Restore it (git checkout), {_REMOVE}"
+        f"{where}: this baseline is truncated or damaged: {what}. Restore it (git checkout), "
+        f"{_REMOVE}"
     )
 
 
@@ -236,7 +279,9 @@ def _all_rounded(value: Any) -> Any:
 
 
 def _rounded(value: float) -> float:
-    """Eight significant digits: more than any score has, fewer than make two machines disagree in a diff."""
+    """Eight significant digits: more than any score has, fewer than make two machines disagree in a
+    diff.
+    """
     if not math.isfinite(value):
         raise ValueError(f"{value} cannot stand in a baseline: a finite number is needed")
     return float(f"{value:.8g}")
@@ -261,6 +306,8 @@ def visible(text: str) -> str:
     """Escape what a reviewer would not see: controls, bidirectional marks, zero-width characters."""
     unseen = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
     return "".join(
-        json.dumps(character)[1:-1] if character != "\n" and unicodedata.category(character) in unseen else character
+        json.dumps(character)[1:-1]
+        if character != "\n" and unicodedata.category(character) in unseen
+        else character
         for character in text
     )

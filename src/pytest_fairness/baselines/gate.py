@@ -1,7 +1,7 @@
 """The gate: is the approved baseline held, and may a new one take its place?
 
-The comparison itself is handed in, since the analyses stand on the same floor as this room. The gate knows
-who may approve what, and nothing of statistics.
+The comparison itself is handed in, since the analyses stand on the same floor as this room. The
+gate knows who may approve what, and nothing of statistics.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 Compare = Callable[["ScoreSummary"], Finding]
 
-# Reasons that speak of the run and not of the scores: what such a run measured is not fit to be a yardstick.
+# Reasons that speak of the run and not of the scores: what such a run measured is not fit to be a
+# yardstick.
 _UNFIT = frozenset({Reason.INCOMPLETE, Reason.UNSCORED, Reason.MIXED_MODELS})
 _MAX_UNSCORED = 0.05  # of the trials; the share over which a comparison is INCONCLUSIVE(UNSCORED)
 
@@ -29,9 +30,9 @@ _MAX_UNSCORED = 0.05  # of the trials; the share over which a comparison is INCO
 class Gate:
     """One score of one test, step by step as syrupy drives it; each step may raise.
 
-    ``file`` names the baseline in messages. ``proposed`` is this run's document, with an approval only where
-    one was asked for. ``approved`` and ``finding`` are ``None`` until known, and stay so where there is no
-    baseline, or none to compare with.
+    ``file`` names the baseline in messages. ``proposed`` is this run's document, with an approval
+    only where one was asked for. ``approved`` and ``finding`` are ``None`` until known, and stay so
+    where there is no baseline, or none to compare with.
     """
 
     file: str
@@ -46,15 +47,21 @@ class Gate:
     def recalled(self, content: bytes) -> None:
         """Take the approved text; BaselineError if it cannot be trusted or is another test's."""
         self.approved = BaselineDocument.from_bytes(content, where=self.file)
-        (test, score), (own, mine) = ((one.test_id, one.score) for one in (self.approved, self.proposed))
+        (test, score), (own, mine) = (
+            (one.test_id, one.score) for one in (self.approved, self.proposed)
+        )
         if (test, score) != (own, mine):
             raise BaselineError(
-                f"{self.file}: this is the baseline of the score {score!r} of {test}, and not of {mine!r} of {own}. A "
-                f"baseline cannot be copied from test to test: remove the file and approve anew with {APPROVE}."
+                f"{self.file}: this is the baseline of the score {score!r} of {test}, and not of "
+                f"{mine!r} of {own}. A "
+                "baseline cannot be copied from test to test: remove the file and approve anew "
+                f"with {APPROVE}."
             )
 
     def proposal(self) -> str:
-        """Judge, then give the text of this run's document. Raises ApprovalRefusedError and BaselineError."""
+        """Judge, then give the text of this run's document. Raises ApprovalRefusedError and
+        BaselineError.
+        """
         worse = self._judge()
         if approval := self.proposed.approval:
             summary, finding, why = self.proposed.summary, self.finding, None
@@ -62,16 +69,21 @@ class Gate:
                 why = "no persona has a score in this run, so there is none to approve"
             elif summary.unscored > _MAX_UNSCORED * summary.trials:
                 why = (
-                    f"{summary.unscored} of {summary.trials} trials have no score (more than 5 %). Mend the scorer, or "
+                    f"{summary.unscored} of {summary.trials} trials have no score (more than 5 %). "
+                    "Mend the scorer, or "
                     "find out what was answered, and run again"
                 )
             elif finding is not None and finding.reason in _UNFIT:
-                why = f"this run is {finding.verdict} ({finding.reason}) and no yardstick: {_clause(finding)}"
+                why = (
+                    f"this run is {finding.verdict} ({finding.reason}) and no yardstick: "
+                    f"{_clause(finding)}"
+                )
             if why:
                 raise ApprovalRefusedError(f"Approval refused: {why}.")
             if worse and not self.policy.approve_regression:
                 raise ApprovalRefusedError(
-                    f"Approval refused: {worse}. Mend what got worse; or, if that is meant and reviewed, "
+                    f"Approval refused: {worse}. Mend what got worse; or, if that is meant and "
+                    "reviewed, "
                     f"approve it with {ALLOW_REGRESSION} as well."
                 )
             previous = self.approved.digest if self.approved else None
@@ -98,15 +110,23 @@ class Gate:
             if self.proposed.approval is None:
                 mine, theirs = ("simulated", "live") if self.simulated else ("live", "simulated")
                 raise BaselineError(
-                    f"The approved baseline of {self.proposed.score!r} comes from a {theirs} endpoint and this run is "
-                    f"{mine}: one says nothing about the other. Run against a {theirs} endpoint, or approve a baseline "
+                    f"The approved baseline of {self.proposed.score!r} comes from a {theirs} "
+                    "endpoint and this run is "
+                    f"{mine}: one says nothing about the other. Run against a {theirs} endpoint, "
+                    "or approve a baseline "
                     f"from a {mine} run with {APPROVE}."
-                    + (" That replaces no live baseline: remove its file first." if self.simulated else "")
+                    + (
+                        " That replaces no live baseline: remove its file first."
+                        if self.simulated
+                        else ""
+                    )
                 )
             if self.simulated:
                 raise ApprovalRefusedError(
-                    f"Approval refused: the approved baseline of {self.proposed.score!r} comes from a live "
-                    "endpoint and this run is simulated. Choose the live endpoint with --fairness-endpoint; "
+                    f"Approval refused: the approved baseline of {self.proposed.score!r} comes "
+                    "from a live "
+                    "endpoint and this run is simulated. Choose the live endpoint with "
+                    "--fairness-endpoint; "
                     "or, if the live baseline is really to go, remove its file first."
                 )
             return None
@@ -117,45 +137,65 @@ class Gate:
         if lost := sorted(set(old.personas) - set(new.personas)):
             # A smaller run would otherwise quietly approve a weaker yardstick.
             named = ", ".join(map(repr, lost[:5])) + (", …" if len(lost) > 5 else "")
-            return f"{len(lost)} of the {len(old.personas)} approved personas have no score here ({named})"
+            return (
+                f"{len(lost)} of the {len(old.personas)} approved personas have no score here "
+                f"({named})"
+            )
         if fresh := [one for one in new.patterns if one not in old.patterns]:
             named = ", ".join(fresh[:5]) + (", …" if len(fresh) > 5 else "")
-            return f"there are {len(fresh)} warnings of kinds that the baseline has none of ({named})"
+            return (
+                f"there are {len(fresh)} warnings of kinds that the baseline has none of ({named})"
+            )
         if self.finding.reason is Reason.DIFFERENTIAL_REFUSAL:
             return f"refusals rose ({_clause(self.finding)})"
-        worsened = new.overall < old.overall if self.proposed.lower_is_worse else new.overall > old.overall
+        worsened = (
+            new.overall < old.overall if self.proposed.lower_is_worse else new.overall > old.overall
+        )
         if self.finding.verdict is not Verdict.PASS and worsened:
             return (
                 f"the comparison is {self.finding.verdict} and the overall score is worse "
-                f"({new.overall:.6g} against {old.overall:.6g}), so that a regression is not excluded"
+                f"({new.overall:.6g} against {old.overall:.6g}), so that a regression is not "
+                "excluded"
             )
         return None
 
     def compared(self) -> Finding:
         """The comparison with the approved baseline; nothing was written."""
         unwritten = "Nothing was written: these scores and fingerprints are the approved ones."
-        return self._found(self.finding, self.approved, *([unwritten] if self.proposed.approval else []))
+        return self._found(
+            self.finding, self.approved, *([unwritten] if self.proposed.approval else [])
+        )
 
     def refused(self, refusal: str) -> Finding:
-        """The regression that was to be approved, and why it was not. The refusal stands in the sentence too."""
+        """The regression that was to be approved, and why it was not. The refusal stands in the
+        sentence too.
+        """
         finding = self.finding
         if finding is not None:
             finding = replace(finding, sentence=f"{finding.sentence} {refusal}")
         return self._found(finding, self.approved)
 
     def written(self) -> Finding:
-        """What was approved just now: the first baseline, one that held, or a regression by permission."""
+        """What was approved just now: the first baseline, one that held, or a regression by
+        permission.
+        """
         document, approval, finding = self.proposed, self.proposed.approval, self.finding
         if approval is None:
             raise BaselineError("The document is a proposal and was not approved.")
         if finding is None:
-            replaced = "the simulated baseline was replaced and" if self.approved else "there was no baseline before:"
+            replaced = (
+                "the simulated baseline was replaced and"
+                if self.approved
+                else "there was no baseline before:"
+            )
             finding = Finding(
                 assertion="baseline",
                 verdict=Verdict.PASS,
                 sentence=(
-                    f"PASS: the baseline of {document.score} is approved at {document.summary.overall:.6g} "
-                    f"overall, over {len(document.summary.personas)} personas; {replaced} nothing was compared."
+                    f"PASS: the baseline of {document.score} is approved at "
+                    f"{document.summary.overall:.6g} "
+                    f"overall, over {len(document.summary.personas)} personas; {replaced} nothing "
+                    "was compared."
                 ),
                 test_id=document.test_id,
                 outcome=document.score,
@@ -174,17 +214,33 @@ class Gate:
                     "date": approval.approved_at,
                 },
             )
-        note = f"Approved now by {approval.approved_by}, written to {self.file}: {approval.justification}"
+        note = (
+            f"Approved now by {approval.approved_by}, written to {self.file}: "
+            f"{approval.justification}"
+        )
         return self._found(finding, document, note, written=True)
 
     def _found(
-        self, finding: Finding | None, document: BaselineDocument | None, *notes: str, written: bool = False
+        self,
+        finding: Finding | None,
+        document: BaselineDocument | None,
+        *notes: str,
+        written: bool = False,
     ) -> Finding:
-        """*finding* with *notes*, what changed since the approval, and the provenance of *document*."""
+        """*finding* with *notes*, what changed since the approval, and the provenance of
+        *document*.
+        """
         if finding is None or document is None:
             raise BaselineError("Nothing was compared.")
-        if self.changes and self.approved is not None and (old := self.approved.approval) is not None:
-            since = f"Since the approval by {old.approved_by} at {old.approved_at}, {'; '.join(self.changes)}."
+        if (
+            self.changes
+            and self.approved is not None
+            and (old := self.approved.approval) is not None
+        ):
+            since = (
+                f"Since the approval by {old.approved_by} at {old.approved_at}, "
+                f"{'; '.join(self.changes)}."
+            )
             notes = (since, *notes)
         baseline: dict[str, JSON] = {
             "file": self.file,
@@ -193,9 +249,15 @@ class Gate:
             "changes": list(self.changes),
             "approval": to_json(document.approval),
         }
-        return replace(finding, notes=(*finding.notes, *notes), details={**finding.details, "baseline": baseline})
+        return replace(
+            finding,
+            notes=(*finding.notes, *notes),
+            details={**finding.details, "baseline": baseline},
+        )
 
 
 def _clause(finding: Finding) -> str:
-    """The finding's sentence without the verdict that it begins with and the full stop that it ends with."""
+    """The finding's sentence without the verdict that it begins with and the full stop that it ends
+    with.
+    """
     return finding.sentence.removeprefix(f"{finding.verdict}: ").rstrip(". ")

@@ -17,8 +17,8 @@ _MOST = 500
 
 @dataclass(frozen=True, kw_only=True)
 class Version:
-    """A version of the file: of a ``commit``, at ``committed`` by ``author``; as it lies there now, where these are
-    empty. ``document`` is None where it cannot be read, and ``why`` says so.
+    """A version of the file: of a ``commit``, at ``committed`` by ``author``; as it lies there now,
+    where these are empty. ``document`` is None where it cannot be read, and ``why`` says so.
     """
 
     text: str
@@ -31,7 +31,9 @@ class Version:
     @classmethod
     def of(cls, text: str, where: str, **facts: str) -> Version:
         try:
-            return cls(text=text, document=BaselineDocument.from_bytes(text.encode(), where=where), **facts)
+            return cls(
+                text=text, document=BaselineDocument.from_bytes(text.encode(), where=where), **facts
+            )
         except BaselineError as error:
             return cls(text=text, document=None, why=str(error), **facts)
 
@@ -41,7 +43,10 @@ class Version:
             return {}
         summary = self.document.summary
         means = {name: score.mean for name, score in summary.personas.items()}
-        of = {label: [means[one] for one in ids if one in means] for label, ids in summary.categories.items()}
+        of = {
+            label: [means[one] for one in ids if one in means]
+            for label, ids in summary.categories.items()
+        }
         return {
             "overall": summary.overall,
             **summary.part_scores,
@@ -53,14 +58,24 @@ class Version:
         if self.document is None or self.document.approval is None:
             return {}
         given, models = self.document.approval, ", ".join(self.document.fingerprints.models)
-        names = ("approved_by", "approved_by_source", "approved_at", "justification", "run_id", "regression")
-        known: Mapping[str, Any] = {name: getattr(given, name) for name in (*names, "simulated", "replayed")}
+        names = (
+            "approved_by",
+            "approved_by_source",
+            "approved_at",
+            "justification",
+            "run_id",
+            "regression",
+        )
+        known: Mapping[str, Any] = {
+            name: getattr(given, name) for name in (*names, "simulated", "replayed")
+        }
         return {**known, "endpoint": self.document.fingerprints.endpoint, "models": models}
 
 
 def versions(path: Path, root: Path) -> tuple[list[Version], str]:
-    """The versions of the baseline at *path* in the project *root*, the newest first; and why there are no older ones,
-    where git cannot say. Raises BaselineError for a file that is no baseline's, as a link; StoreError.
+    """The versions of the baseline at *path* in the project *root*, the newest first; and why there
+    are no older ones, where git cannot say. Raises BaselineError for a file that is no baseline's,
+    as a link; StoreError.
     """
     content = BaselineFolder(path.parent, anchor=root).read(path.name)
     now = None if content is None else content.decode("utf-8", "replace")
@@ -78,5 +93,11 @@ def versions(path: Path, root: Path) -> tuple[list[Version], str]:
             found.append(Version.of(text, where, commit=commit, committed=committed, author=author))
     if now is not None and (not found or found[0].text != now):
         found.insert(0, Version.of(now, path.name))
-    why = "" if log else "git knows no commit of it" if log is not None else "its folder is in no repository of git"
+    why = (
+        ""
+        if log
+        else "git knows no commit of it"
+        if log is not None
+        else "its folder is in no repository of git"
+    )
     return found, why

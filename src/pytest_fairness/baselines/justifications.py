@@ -1,7 +1,7 @@
 """Documented reasons for a FLAG: from the test's marker or from ``justifications.yaml``.
 
-A justification has a ``reason``, an ``approver``, a ``date`` and an ``expiry`` (ISO dates), three years
-later at most. In the file each entry also names its ``test`` (a node id) and, optionally, the
+A justification has a ``reason``, an ``approver``, a ``date`` and an ``expiry`` (ISO dates), three
+years later at most. In the file each entry also names its ``test`` (a node id) and, optionally, the
 ``outcome`` it is about::
 
     - test: tests/test_letters.py::test_tone
@@ -73,8 +73,12 @@ class Justification(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 def parse(entry: object, source: str) -> Justification:
-    """Read one entry of a marker. Raises UsageError naming *source* and the key that is missing, unknown or wrong."""
-    given = {key: str(value) for key, value in entry.items()} if isinstance(entry, Mapping) else entry
+    """Read one entry of a marker. Raises UsageError naming *source* and the key that is missing,
+    unknown or wrong.
+    """
+    given = (
+        {key: str(value) for key, value in entry.items()} if isinstance(entry, Mapping) else entry
+    )
     justification = Document(source, given).convert(Justification)  # type: ignore[arg-type]
     if justification.test is not None:
         raise UsageError(f"{source}: unknown key 'test': the marker stands at its test")
@@ -82,8 +86,8 @@ def parse(entry: object, source: str) -> Justification:
 
 
 def read_file(path: Path) -> tuple[Justification, ...]:
-    """The entries of *path*; none if there is no such file, or nothing in it. Raises UsageError for anything
-    unreadable.
+    """The entries of *path*; none if there is no such file, or nothing in it. Raises UsageError for
+    anything unreadable.
     """
     if not path.exists():
         return ()
@@ -93,7 +97,9 @@ def read_file(path: Path) -> tuple[Justification, ...]:
     entries = document.convert(tuple[Justification, ...])
     for number, entry in enumerate(entries):
         if not (entry.test or "").strip():
-            raise document.wrong("missing key `test`: the node id of the test that it is about", number)
+            raise document.wrong(
+                "missing key `test`: the node id of the test that it is about", number
+            )
     return entries
 
 
@@ -101,15 +107,27 @@ def read_file(path: Path) -> tuple[Justification, ...]:
 EXPIRED = "its justification expired"
 
 
-def find(justifications: Iterable[Justification], finding: Finding, nodeid: str) -> Mapping[str, JSON] | None:
+def find(
+    justifications: Iterable[Justification], finding: Finding, nodeid: str
+) -> Mapping[str, JSON] | None:
     """The first justification that covers *finding* today, or None."""
     today = datetime.datetime.now(datetime.UTC).date()
     return next((j.to_dict() for j in justifications if j.covers(finding, nodeid, today)), None)
 
 
-def expired_notes(justifications: Iterable[Justification], finding: Finding, nodeid: str) -> list[str]:
+def expired_notes(
+    justifications: Iterable[Justification], finding: Finding, nodeid: str
+) -> list[str]:
     """What is to be noted on a FLAG that nothing covers, and that something did cover."""
     if finding.verdict is not Verdict.FLAG or finding.justification is not None:
         return []
-    last = max((j for j in justifications if j.is_about(finding, nodeid)), key=lambda j: j.expiry, default=None)
-    return [] if last is None else [f"{EXPIRED} on {last.expiry}: {last.reason} ({last.approver}, {last.date})"]
+    last = max(
+        (j for j in justifications if j.is_about(finding, nodeid)),
+        key=lambda j: j.expiry,
+        default=None,
+    )
+    return (
+        []
+        if last is None
+        else [f"{EXPIRED} on {last.expiry}: {last.reason} ({last.approver}, {last.date})"]
+    )

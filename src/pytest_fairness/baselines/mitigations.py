@@ -1,6 +1,8 @@
-"""What is done about a finding that turned a test red: ``mitigations.yaml`` in the project's folder.
+"""What is done about a finding that turned a test red: ``mitigations.yaml`` in the project's
+folder.
 
-An entry says which finding it answers, by the id that every report gives it or by the test that made it, what is done,
+An entry says which finding it answers, by the id that every report gives it or by the test that
+made it, what is done,
 who does it, and since when::
 
     - finding: f-3a9c41d07e
@@ -33,15 +35,17 @@ from pytest_fairness.documents import Misplaced, Text, open_document
 from pytest_fairness.model import ALARMS, JSON, Finding, Verdict
 
 NAME = "mitigations.yaml"
-#: What became of a mitigation: its finding passes; alarms still, though the action is done; or is still to be acted on,
-#: in time or late; or nothing in the run is what it is about.
+#: What became of a mitigation: its finding passes; alarms still, though the action is done; or is
+#: still to be acted on, in time or late; or nothing in the run is what it is about.
 FIXED, RETESTED, OPEN, OVERDUE, NOT_TESTED = "fixed", "re-tested", "open", "overdue", "not tested"
 STATUSES = (OVERDUE, RETESTED, OPEN, NOT_TESTED, FIXED)
 
 
-class Mitigation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """An answer to a finding. ``date`` is when it was entered, ``due`` until when it is to be done, ``done`` when it
-    was.
+class Mitigation(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """An answer to a finding. ``date`` is when it was entered, ``due`` until when it is to be done,
+    ``done`` when it was.
     """
 
     finding: Text | None = None
@@ -56,9 +60,14 @@ class Mitigation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def __post_init__(self) -> None:
         if (self.finding is None) == (self.test is None):
-            raise Misplaced("give one of `finding` (its id in the report) and `test` (a node id): what this answers")
+            raise Misplaced(
+                "give one of `finding` (its id in the report) and `test` (a node id): what this "
+                "answers"
+            )
         if self.finding is not None and (self.outcome or self.protected_class):
-            raise Misplaced("`outcome` and `class` go with `test`: `finding` names one finding already")
+            raise Misplaced(
+                "`outcome` and `class` go with `test`: `finding` names one finding already"
+            )
         for name in ("due", "done"):
             if (day := getattr(self, name)) is not None and day < self.date:
                 raise Misplaced(f"{name} is {day}, before the entry itself ({self.date})", name)
@@ -76,7 +85,9 @@ class Mitigation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return self.done is not None and self.done <= day
 
     def status(self, verdict: Verdict | None, day: datetime.date) -> str:
-        """What became of it, by the worst *verdict* that a run of *day* has on what it is about, if it has any."""
+        """What became of it, by the worst *verdict* that a run of *day* has on what it is about, if
+        it has any.
+        """
         if verdict is None:
             return NOT_TESTED
         if verdict is Verdict.PASS:
@@ -87,8 +98,8 @@ class Mitigation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def read_file(path: Path) -> tuple[Mitigation, ...]:
-    """The entries of *path*; none if there is no such file, or nothing in it. Raises UsageError, with the line, for
-    what does not fit.
+    """The entries of *path*; none if there is no such file, or nothing in it. Raises UsageError,
+    with the line, for what does not fit.
     """
     if not path.exists():
         return ()
@@ -101,13 +112,18 @@ def followed_up(
     findings: Sequence[tuple[Finding, str, str]],
     day: datetime.date,
 ) -> list[dict[str, JSON]]:
-    """Each of *entries* with what a run of *day* says of it: its ``status``, the worst ``verdict`` and the ids of the
-    ``findings`` that it covers, whether these are ``simulated``, and the day on which they were ``retested`` after the
-    action was done, which is *day* or None. *findings*: each with its test and its id.
+    """Each of *entries* with what a run of *day* says of it: its ``status``, the worst ``verdict``
+    and the ids of the ``findings`` that it covers, whether these are ``simulated``, and the day on
+    which they were ``retested`` after the action was done, which is *day* or None. *findings*: each
+    with its test and its id.
     """
     found = []
     for entry in entries:
-        covered = [(finding, number) for finding, nodeid, number in findings if entry.covers(finding, nodeid, number)]
+        covered = [
+            (finding, number)
+            for finding, nodeid, number in findings
+            if entry.covers(finding, nodeid, number)
+        ]
         worst = Verdict.worst([finding.verdict for finding, _ in covered]) if covered else None
         fields: dict[str, Any] = msgspec.to_builtins(entry)
         fields |= {"status": entry.status(worst, day), "verdict": worst and worst.value}
@@ -118,8 +134,12 @@ def followed_up(
     return found
 
 
-def unanswered(findings: Sequence[tuple[Finding, str, str]], mitigations: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The ids of those *findings* that failed, or were flagged without a justification, and that no entry is about."""
+def unanswered(
+    findings: Sequence[tuple[Finding, str, str]], mitigations: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """The ids of those *findings* that failed, or were flagged without a justification, and that no
+    entry is about.
+    """
     answered = {number for one in mitigations for number in one.get("findings", ())}
     return [
         number

@@ -1,13 +1,15 @@
-"""The approved baselines as one test sees them, and the syrupy extension by which they are read and written.
+"""The approved baselines as one test sees them, and the syrupy extension by which they are read and
+written.
 
-syrupy gives each snapshot's life cycle (recall, compare, write, report); what it compares and whether it may write is
-decided by the :class:`~pytest_fairness.baselines.gate.Gate`.
+syrupy gives each snapshot's life cycle (recall, compare, write, report); what it compares and
+whether it may write is decided by the :class:`~pytest_fairness.baselines.gate.Gate`.
 
-- ``discover_snapshots`` finds nothing, so that ``--snapshot-update`` has nothing to delete and a run of some
-  tests reports none of the others' baselines as unused. Our own orphan report does that.
-- Approving replaces the assertion's ``update_snapshots``, never the session's option, so that the one flag
-  cannot approve through the other: ``--snapshot-update`` writes snapshots and no baselines,
-  ``--fairness-approve`` baselines and no snapshots.
+- ``discover_snapshots`` finds nothing, so that ``--snapshot-update`` has nothing to delete and a
+  run of some tests reports none of the others' baselines as unused. Our own orphan report does
+  that.
+- Approving replaces the assertion's ``update_snapshots``, never the session's option, so that the
+  one flag cannot approve through the other: ``--snapshot-update`` writes snapshots and no
+  baselines, ``--fairness-approve`` baselines and no snapshots.
 """
 
 # ruff: noqa: ARG002, ARG003 - the signatures are those of syrupy
@@ -64,7 +66,9 @@ class BaselineExtension(AbstractSyrupyExtension):
         return str(cls.folder.root / cls.name)
 
     @classmethod
-    def matches_test_location(cls, *, test_location: PyTestLocation, snapshot_location: str) -> bool:
+    def matches_test_location(
+        cls, *, test_location: PyTestLocation, snapshot_location: str
+    ) -> bool:
         return snapshot_location == str(cls.folder.root / cls.name)
 
     def discover_snapshots(self, **_where: Any) -> SnapshotCollections:
@@ -101,16 +105,24 @@ def _extension(folder: BaselineFolder, name: str, gate: Gate) -> type[BaselineEx
     parts = folder.root.resolve().parts
     if any(parts[start : start + len(own)] == own for start in range(len(parts))):
         raise BaselineError(
-            f"The baselines' folder {folder.root} lies in a folder of syrupy's snapshots (--snapshot-dirname "
-            f"{SnapshotCollectionStorage.snapshot_dirname}), where --snapshot-update would delete them. "
+            f"The baselines' folder {folder.root} lies in a folder of syrupy's snapshots "
+            "(--snapshot-dirname "
+            f"{SnapshotCollectionStorage.snapshot_dirname}), where --snapshot-update would delete "
+            "them. "
             "Give one of the two another name."
         )
-    return type("BoundBaselineExtension", (BaselineExtension,), {"folder": folder, "name": name, "gate": gate})
+    return type(
+        "BoundBaselineExtension",
+        (BaselineExtension,),
+        {"folder": folder, "name": name, "gate": gate},
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineStore:
-    """The approved baselines in the folder *root*, as one test sees them; ``snapshot`` is its syrupy fixture."""
+    """The approved baselines in the folder *root*, as one test sees them; ``snapshot`` is its
+    syrupy fixture.
+    """
 
     snapshot: SnapshotAssertion
     test_id: str
@@ -133,20 +145,25 @@ class BaselineStore:
         threshold: float | None = None,
         lower_is_worse: bool = True,
     ) -> Finding:
-        """Compare *summary* with the approved baseline of *score* in this test; under approve, write it.
+        """Compare *summary* with the approved baseline of *score* in this test; under approve,
+        write it.
 
-        *compare* turns the approved summary into the finding about this run. *unfinished* counts the planned trials
-        that came to no conclusion. *threshold* and *lower_is_worse* are those of :class:`BaselineDocument`.
+        *compare* turns the approved summary into the finding about this run. *unfinished* counts
+        the planned trials that came to no conclusion. *threshold* and *lower_is_worse* are those of
+        :class:`BaselineDocument`.
 
-        The finding returned is the comparison, with what changed since the approval in its notes and the
-        baseline's provenance in ``details["baseline"]``. FAIL is a regression, its approval refused or not
-        requested; a first approval is PASS; an approved regression is FLAG with its justification filled.
+        The finding returned is the comparison, with what changed since the approval in its notes
+        and the baseline's provenance in ``details["baseline"]``. FAIL is a regression, its approval
+        refused or not requested; a first approval is PASS; an approved regression is FLAG with its
+        justification filled.
 
-        Raises MissingBaselineError without a baseline, ApprovalRefusedError where nothing may be approved,
-        BaselineError for a baseline that cannot be trusted or is of the other kind (simulated or live),
-        StoreError for the disk.
+        Raises MissingBaselineError without a baseline, ApprovalRefusedError where nothing may be
+        approved, BaselineError for a baseline that cannot be trusted or is of the other kind
+        (simulated or live), StoreError for the disk.
         """
-        __tracebackhide__ = True  # the error says it all; our own lines would stand between it and the test
+        __tracebackhide__ = (
+            True  # the error says it all; our own lines would stand between it and the test
+        )
         name, approval = baseline_name(self.test_id, score), None
         path = self.root / name
         if self.policy.approve:
@@ -169,8 +186,12 @@ class BaselineStore:
             threshold=threshold,
             lower_is_worse=lower_is_worse,
         )
-        file = (path.relative_to(self.rootdir) if path.is_relative_to(self.rootdir) else path).as_posix()
-        gate = Gate(file=file, proposed=proposed, compare=compare, policy=self.policy, simulated=simulated)
+        file = (
+            path.relative_to(self.rootdir) if path.is_relative_to(self.rootdir) else path
+        ).as_posix()
+        gate = Gate(
+            file=file, proposed=proposed, compare=compare, policy=self.policy, simulated=simulated
+        )
         assertion = replace(
             self.snapshot,
             extension_class=_extension(BaselineFolder(self.root, anchor=self.rootdir), name, gate),
@@ -192,8 +213,10 @@ class BaselineStore:
             installed = not (self.rootdir / module).exists()
             how = "with the same command and\n    -k" if installed else "with\n    pytest"
             raise MissingBaselineError(
-                f"No baseline is approved for the score {score!r} of {self.test_id} ({file} does not exist). "
-                f"Review this run's scores; if they are what you want to be held to, approve them {how} "
+                f"No baseline is approved for the score {score!r} of {self.test_id} ({file} does "
+                "not exist). "
+                "Review this run's scores; if they are what you want to be held to, approve them "
+                f"{how} "
                 f'{shlex.quote(test if installed else self.test_id)} {APPROVE} {JUSTIFICATION} "…"\n'
                 "and commit the file."
             )

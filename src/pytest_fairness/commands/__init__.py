@@ -1,9 +1,10 @@
 """The subcommands of ``pytest-fairness``.
 
-A module has ``add(subparsers)``, which declares its parsers and sets ``run`` on each: a function from the parsed
-arguments to what is printed, and the exit code: 0 all is well, 1 there are problems. What cannot be done is raised as a
-FairnessError, for exit code 2. Adding a command is a module here and a row in :mod:`pytest_fairness.cli`; a parser is
-given its ``help``, ``description`` and ``example``, and its runs by :func:`add_run`.
+A module has ``add(subparsers)``, which declares its parsers and sets ``run`` on each: a function
+from the parsed arguments to what is printed, and the exit code: 0 all is well, 1 there are
+problems. What cannot be done is raised as a FairnessError, for exit code 2. Adding a command is a
+module here and a row in :mod:`pytest_fairness.cli`; a parser is given its ``help``, ``description``
+and ``example``, and its runs by :func:`add_run`.
 """
 
 from __future__ import annotations
@@ -22,25 +23,37 @@ from pytest_fairness.runs.project import LAST, chosen_run, runs_root
 
 
 def add_run(
-    parser: argparse.ArgumentParser, name: str = "run", *, several: bool = False, judged: bool = True, **given: Any
+    parser: argparse.ArgumentParser,
+    name: str = "run",
+    *,
+    several: bool = False,
+    judged: bool = True,
+    **given: Any,
 ) -> None:
-    """Add an argument that names a run, and is parsed to its folder; *given* as for ``add_argument``.
+    """Add an argument that names a run, and is parsed to its folder; *given* as for
+    ``add_argument``.
 
-    Where it may name *several*, by a pattern (``2026-02-*``), it is parsed to a list of folders. ``last``
-    is the newest that *judged* something, or else the newest of all.
+    Where it may name *several*, by a pattern (``2026-02-*``), it is parsed to a list of folders.
+    ``last`` is the newest that *judged* something, or else the newest of all.
     """
     kind = partial(chosen_runs if several else chosen_run, judged=judged)
-    action = parser.add_argument(name, **{"type": kind, "metavar": "RUN", "help": "the run", **given})
+    action = parser.add_argument(
+        name, **{"type": kind, "metavar": "RUN", "help": "the run", **given}
+    )
     complete(action, lambda **_: [*(path.name for path in folder.run_folders(runs_root())), LAST])
 
 
 def complete(action: argparse.Action, words: Callable[..., Iterable[str]]) -> None:
-    """Let a shell complete the argument with *words*, which argcomplete calls with what is typed (``parsed_args``)."""
+    """Let a shell complete the argument with *words*, which argcomplete calls with what is typed
+    (``parsed_args``).
+    """
     action.completer = words  # type: ignore[attr-defined]
 
 
 def chosen_runs(name: str, *, judged: bool = True) -> list[Path]:
-    """The run that *name* means, or those whose ids fit a pattern, the oldest first. Raises UsageError for none."""
+    """The run that *name* means, or those whose ids fit a pattern, the oldest first. Raises
+    UsageError for none.
+    """
     if not re.search(r"[*?\[]", name) or Path(name).exists():
         return [chosen_run(name, judged=judged)]
     root = runs_root()

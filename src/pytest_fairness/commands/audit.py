@@ -16,14 +16,20 @@ def add(subparsers: Any) -> None:
         "audit",
         help="pack all that a run's verdicts rest on into one ZIP",
         description="The ZIP holds the run's logs, findings, statistics, reports, justifications, mitigations and "
-        "baselines with their history, how each verdict is reached, and the SHA-256 of every file. It is made only of "
+        "baselines with their history, how each verdict is reached, and the SHA-256 of every file. "
+        "It is made only of "
         "a run that verifies. It holds prompts and replies verbatim.",
         example="pytest-fairness audit last --into evidence.zip",
     )
     add_run(parser, "folder", nargs="?", default="last", help="the run (last)")
-    parser.add_argument("--into", type=Path, metavar="PATH", help="the ZIP to write (audit-RUN.zip)")
     parser.add_argument(
-        "--pdf", type=Path, metavar="PATH", help="write its summary, one to three pages to be signed, to PATH as well"
+        "--into", type=Path, metavar="PATH", help="the ZIP to write (audit-RUN.zip)"
+    )
+    parser.add_argument(
+        "--pdf",
+        type=Path,
+        metavar="PATH",
+        help="write its summary, one to three pages to be signed, to PATH as well",
     )
     parser.set_defaults(run=audit)
     parser = subparsers.add_parser(
@@ -33,7 +39,9 @@ def add(subparsers: Any) -> None:
         "and derives each finding again from the replies, without the project's tests.",
         example="pytest-fairness verify evidence.zip",
     )
-    parser.add_argument("path", metavar="RUN|PATH", help="a bundle, the folder it was unpacked to, or a run")
+    parser.add_argument(
+        "path", metavar="RUN|PATH", help="a bundle, the folder it was unpacked to, or a run"
+    )
     parser.add_argument(
         "--records-only",
         action="store_true",
@@ -48,9 +56,13 @@ def audit(arguments: argparse.Namespace) -> tuple[str, int]:
     from pytest_fairness.reports.bundle import sha256_of, write_bundle
 
     run: Path = arguments.folder
-    bundle = write_bundle(run, arguments.into or Path(f"audit-{run.name}.zip"), Progress(sys.stderr).each)
+    bundle = write_bundle(
+        run, arguments.into or Path(f"audit-{run.name}.zip"), Progress(sys.stderr).each
+    )
     summary = ""
-    if arguments.pdf is not None:  # after the bundle, which verifies: nobody signs a page of a run that does not
+    if (
+        arguments.pdf is not None
+    ):  # after the bundle, which verifies: nobody signs a page of a run that does not
         from pytest_fairness.reports.pdf import write_summary
 
         summary = f"{write_summary(run, arguments.pdf)}: its summary\n"
@@ -78,7 +90,9 @@ def verify(arguments: argparse.Namespace) -> tuple[str, int]:
     lines = [f"holds: {line}" for line in found.checked]
     if found.derived:
         same = sum(one.same is True for one in derived)
-        lines.append(f"verdicts: {same} of {len(found.derived)} derived again from the logs, the same")
+        lines.append(
+            f"verdicts: {same} of {len(found.derived)} derived again from the logs, the same"
+        )
     for one in found.derived:
         word = {True: "same", False: "DIFFERS", None: "not derivable"}[one.same]
         lines.append(f"  {word}: {one.verdict} {one.number} {one.test} {one.outcome}: {one.about}")
@@ -86,12 +100,16 @@ def verify(arguments: argparse.Namespace) -> tuple[str, int]:
     if found.left_out:
         lines.append(f"NOT compared, as --records-only asks: {', '.join(found.left_out)}")
     if path.is_file():
-        lines.append(f"SHA-256 {sha256_of(path)}: compare it with the one that was kept when the bundle was made,")
+        lines.append(
+            f"SHA-256 {sha256_of(path)}: compare it with the one that was kept when the bundle was "
+            "made,"
+        )
         lines.append("  for whoever can replace this file could have made all of it anew")
     held = "records verified, pages NOT compared" if found.left_out else "verified"
     if found.problems:
         held = f"NOT verified, {count(len(found.problems), 'problem')}"
     lines.append(f"{path}: {held}")
     return "".join(
-        f"{terminal(' '.join(line.split()) if not line.startswith('  ') else line)}\n" for line in lines
+        f"{terminal(' '.join(line.split()) if not line.startswith('  ') else line)}\n"
+        for line in lines
     ), bool(found.problems)

@@ -1,4 +1,6 @@
-"""``pytest-fairness baseline show``, ``diff`` and ``history``: what was approved, by whom, why, and what it changed."""
+"""``pytest-fairness baseline show``, ``diff`` and ``history``: what was approved, by whom, why, and
+what it changed.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,28 @@ def add(subparsers: Any) -> None:
     for name, what, run in (
         ("show", "the scores that are approved now", show),
         ("diff", "what the last approval changed: old and new score of each scope", diff),
-        ("changelog", "the entry of each approval: from which version to which, what changed, why", changelog),
+        (
+            "changelog",
+            "the entry of each approval: from which version to which, what changed, why",
+            changelog,
+        ),
         ("history", "every approved version: when, by whom, why, of which models", history),
     ):
         action = actions.add_parser(
-            name, help=what, description=f"{what[0].upper()}{what[1:]}.", example=f"pytest-fairness baseline {name}"
+            name,
+            help=what,
+            description=f"{what[0].upper()}{what[1:]}.",
+            example=f"pytest-fairness baseline {name}",
         )
-        action.add_argument("which", nargs="?", metavar="FILE|TEST", help="one file, or what the test id holds (all)")
-        action.add_argument("--folder", type=Path, metavar="DIR", help=f"where the baselines are ({FOLDER}/)")
+        action.add_argument(
+            "which",
+            nargs="?",
+            metavar="FILE|TEST",
+            help="one file, or what the test id holds (all)",
+        )
+        action.add_argument(
+            "--folder", type=Path, metavar="DIR", help=f"where the baselines are ({FOLDER}/)"
+        )
         action.set_defaults(run=run)
 
 
@@ -44,7 +60,9 @@ def show(arguments: argparse.Namespace) -> tuple[str, int]:
         for scope, score in found[0].scores().items():
             yield f"  {_score(score):>12}  {scope}"
         if found[0].document is not None and found[0].document.threshold is not None:
-            counts = ", ".join(f"{number} {name}" for name, number in found[0].document.counts().items())
+            counts = ", ".join(
+                f"{number} {name}" for name, number in found[0].document.counts().items()
+            )
             yield f"  {found[0].document.version}: {counts}"
         personas = len(_personas(found[0]))
         yield f"  {personas:>12}  persona{'s' * (personas != 1)}"
@@ -72,7 +90,9 @@ def diff(arguments: argparse.Namespace) -> tuple[str, int]:
                 yield f"  {word}: {', '.join(sorted(several)[:5])}{', …' if len(several) > 5 else ''}"
         after, since = (one.document for one in found[:2])
         if after is not None and since is not None:
-            yield from (f"  {change}" for change in after.fingerprints.changes_since(since.fingerprints))
+            yield from (
+                f"  {change}" for change in after.fingerprints.changes_since(since.fingerprints)
+            )
 
     return _each(arguments, lines)
 
@@ -83,7 +103,9 @@ def changelog(arguments: argparse.Namespace) -> tuple[str, int]:
 
     def lines(found: list[Version], why: str) -> Iterator[str]:
         for at, version in enumerate(found):
-            before = next((one.document for one in found[at + 1 :] if one.document is not None), None)
+            before = next(
+                (one.document for one in found[at + 1 :] if one.document is not None), None
+            )
             if version.document is not None:
                 yield f"\n{changelog_entry(version.document, before)}".rstrip()
         if why:
@@ -115,7 +137,9 @@ def _folder() -> Path:
     return root / str(settings.get("fairness_baseline_dir") or FOLDER)
 
 
-def _each(arguments: argparse.Namespace, lines: Callable[[list[Version], str], Iterator[str]]) -> tuple[str, int]:
+def _each(
+    arguments: argparse.Namespace, lines: Callable[[list[Version], str], Iterator[str]]
+) -> tuple[str, int]:
     """*lines* of each baseline that is meant, under its test and score."""
     from pytest_fairness.baselines.history import versions
     from pytest_fairness.baselines.snapshot_files import BaselineFolder
@@ -136,7 +160,9 @@ def _each(arguments: argparse.Namespace, lines: Callable[[list[Version], str], I
     if not known:
         raise UsageError(f"{folder} holds no baseline: name the folder with --folder")
     if not shown:
-        raise UsageError(f"no baseline in {folder} is called {which!r}; there are: {listed(known[:10])}")
+        raise UsageError(
+            f"no baseline in {folder} is called {which!r}; there are: {listed(known[:10])}"
+        )
     return terminal("\n\n".join(shown)) + "\n", 0
 
 
@@ -147,7 +173,10 @@ def _approved(version: Version) -> str:
     kind = "".join(f", {word}" for word in ("simulated", "replayed") if facts[word])
     asked = f"{facts['endpoint']} ({facts['models'] or 'model unknown'}{kind})"
     words = "approved although it is worse, " if facts["regression"] else "approved "
-    return f"{words}{facts['approved_at'][:10]} by {facts['approved_by']} of {asked}: {facts['justification']}"
+    return (
+        f"{words}{facts['approved_at'][:10]} by {facts['approved_by']} of {asked}: "
+        f"{facts['justification']}"
+    )
 
 
 def _personas(version: Version) -> set[str]:

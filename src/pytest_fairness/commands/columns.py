@@ -21,7 +21,9 @@ Value: TypeAlias = "str | int | float | None"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column: the value of a row, which sorts and is what a CSV file holds, and the words that a terminal shows."""
+    """One column: the value of a row, which sorts and is what a CSV file holds, and the words that
+    a terminal shows.
+    """
 
     value: Callable[[Any], Value]
     words: Callable[[Any], str] | None = None
@@ -35,15 +37,22 @@ class Column:
 
 
 def add_options(
-    parser: argparse.ArgumentParser, columns: Mapping[str, Column], shown: Sequence[str], groups: Sequence[str] = ()
+    parser: argparse.ArgumentParser,
+    columns: Mapping[str, Column],
+    shown: Sequence[str],
+    groups: Sequence[str] = (),
 ) -> None:
-    """Declare the options. *shown* are the columns shown if not told otherwise, *groups* those that rows are grouped
-    by, of which the first is the default.
+    """Declare the options. *shown* are the columns shown if not told otherwise, *groups* those that
+    rows are grouped by, of which the first is the default.
     """
     known = ", ".join(columns)
-    parser.add_argument("--columns", metavar="A,B", default=",".join(shown), help=f"the columns shown, of {known}")
+    parser.add_argument(
+        "--columns", metavar="A,B", default=",".join(shown), help=f"the columns shown, of {known}"
+    )
     sort = parser.add_argument(
-        "--sort", metavar="COLUMN", help="sort by this column, the smallest first; --sort=-COLUMN the largest first"
+        "--sort",
+        metavar="COLUMN",
+        help="sort by this column, the smallest first; --sort=-COLUMN the largest first",
     )
     complete(sort, lambda **_: columns)
     if groups:
@@ -53,7 +62,9 @@ def add_options(
             default=groups[0],
             help=f"a table for each {' or '.join(groups)}, or one for all ({groups[0]})",
         )
-    parser.add_argument("--csv", type=Path, metavar="PATH", help="write all columns as CSV to this file")
+    parser.add_argument(
+        "--csv", type=Path, metavar="PATH", help="write all columns as CSV to this file"
+    )
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
     parser.set_defaults(of_columns=columns)
 
@@ -79,7 +90,9 @@ def sorted_rows(arguments: argparse.Namespace, rows: Sequence[Any]) -> list[Any]
 
 
 def tables(arguments: argparse.Namespace, rows: Sequence[Any]) -> str:
-    """*rows* as the options ask for: a table, or one for each group. Writes the CSV file. Raises UsageError."""
+    """*rows* as the options ask for: a table, or one for each group. Writes the CSV file. Raises
+    UsageError.
+    """
     from pytest_fairness.reports.escaping import line
     from pytest_fairness.reports.plain_text import table_text
     from pytest_fairness.reports.sections import Table
@@ -106,7 +119,9 @@ def tables(arguments: argparse.Namespace, rows: Sequence[Any]) -> str:
 
 
 def as_json(data: object) -> str:
-    """*data*, which is plain JSON, for a terminal or a program: ASCII, so that nothing in it is obeyed."""
+    """*data*, which is plain JSON, for a terminal or a program: ASCII, so that nothing in it is
+    obeyed.
+    """
     return json.dumps(data, indent=2) + "\n"
 
 

@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.commands import add_run
-from pytest_fairness.commands.columns import Column, Value, add_options, as_json, chosen_columns, tables
+from pytest_fairness.commands.columns import (
+    Column,
+    Value,
+    add_options,
+    as_json,
+    chosen_columns,
+    tables,
+)
 
 if TYPE_CHECKING:
     from pytest_fairness.analysis.side_by_side import SideChange
@@ -71,7 +78,9 @@ COLUMNS = {
     "high": _amount("high", change=True),
     "effect": Column(
         value=lambda change: change.effect,
-        words=lambda change: "–" if change.effect is None else f"{change.effect:+.2f}".replace("-", "−"),
+        words=lambda change: (
+            "–" if change.effect is None else f"{change.effect:+.2f}".replace("-", "−")
+        ),
     ),
     "corrected p": Column(value=lambda change: change.corrected_p_value, words=_p),
     "n": _field("n"),
@@ -82,7 +91,18 @@ COLUMNS = {
     "verdict": Column(value=lambda change: change.verdict, figure=False),
     "sentence": Column(value=lambda change: change.sentence, figure=False),
 }
-_SHOWN = ("test", "outcome", "class", "groups", "before", "after", "change", "interval", "corrected p", "verdict")
+_SHOWN = (
+    "test",
+    "outcome",
+    "class",
+    "groups",
+    "before",
+    "after",
+    "change",
+    "interval",
+    "corrected p",
+    "verdict",
+)
 
 
 def add(subparsers: Any) -> None:
@@ -91,14 +111,28 @@ def add(subparsers: Any) -> None:
         "compare",
         help="which of two runs, or of two endpoints, is fairer on what, on the trials that they share",
         description="Compares the disparities that two sides show on identical trials, name by name: which is smaller, "
-        "with the 90 % interval of the change, all corrected together (Holm). The first run or endpoint is what the "
-        "others are compared with: 'before' is its gap between two groups, 'after' theirs. Without a run, the last two "
+        "with the 90 % interval of the change, all corrected together (Holm). The first run or "
+        "endpoint is what the "
+        "others are compared with: 'before' is its gap between two groups, 'after' theirs. Without "
+        "a run, the last two "
         "are compared. Exit code 1: another side is less fair than the first on something.",
         example="pytest-fairness compare last~1 last\n  pytest-fairness compare last --endpoints claude-sonnet,gpt",
     )
-    add_run(parser, "runs", nargs="*", several=True, help="the runs, or patterns of their ids, as '2026-02-*'")
-    parser.add_argument("--endpoints", metavar="A,B", help="compare these endpoints, of one run or several")
-    parser.add_argument("--all", action="store_true", help="a sentence for everything, also for what is alike or open")
+    add_run(
+        parser,
+        "runs",
+        nargs="*",
+        several=True,
+        help="the runs, or patterns of their ids, as '2026-02-*'",
+    )
+    parser.add_argument(
+        "--endpoints", metavar="A,B", help="compare these endpoints, of one run or several"
+    )
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="a sentence for everything, also for what is alike or open",
+    )
     add_options(parser, COLUMNS, _SHOWN, ("test", "outcome", "class", "side", "verdict"))
     parser.set_defaults(run=compare)
 

@@ -1,4 +1,6 @@
-"""``pytest-fairness init``: a first test, ``endpoints.yaml`` and a workflow, and what the test finds."""
+"""``pytest-fairness init``: a first test, ``endpoints.yaml`` and a workflow, and what the test
+finds.
+"""
 
 from __future__ import annotations
 
@@ -71,19 +73,36 @@ def add(subparsers: Any) -> None:
         "init",
         help="write a first test, endpoints.yaml and a workflow, and run the test",
         description=f"Writes {TEST}, endpoints.yaml, {WORKFLOW} and a line of .gitignore into the project, "
-        "and runs the test. Without an endpoint the simulated one answers: no key, no network, no cost. Where a model "
-        "or a function of yours would be asked, the test is run with --run alone, a model for $1 at most. Nothing is "
+        "and runs the test. Without an endpoint the simulated one answers: no key, no network, no "
+        "cost. Where a model "
+        "or a function of yours would be asked, the test is run with --run alone, a model for $1 "
+        "at most. Nothing is "
         "overwritten without --force. Exit code 1: the test did not pass.",
         example="pytest-fairness init\n  pytest-fairness init --function my_app.letters:write --run",
     )
     parser.add_argument(
-        "folder", nargs="?", type=Path, default=Path(), help="the folder of the project (this one); made, if it is new"
+        "folder",
+        nargs="?",
+        type=Path,
+        default=Path(),
+        help="the folder of the project (this one); made, if it is new",
     )
     system = parser.add_mutually_exclusive_group()
-    system.add_argument("--endpoint", metavar="NAME", help="test this endpoint of the endpoints.yaml that is there")
-    system.add_argument("--function", metavar="MODULE:NAME", help="test this function, from the prompt to the reply")
-    parser.add_argument("--workflow", action=argparse.BooleanOptionalAction, default=True, help="for GitHub (written)")
-    parser.add_argument("--run", action=argparse.BooleanOptionalAction, dest="ask", help="run the test, or do not")
+    system.add_argument(
+        "--endpoint", metavar="NAME", help="test this endpoint of the endpoints.yaml that is there"
+    )
+    system.add_argument(
+        "--function", metavar="MODULE:NAME", help="test this function, from the prompt to the reply"
+    )
+    parser.add_argument(
+        "--workflow",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="for GitHub (written)",
+    )
+    parser.add_argument(
+        "--run", action=argparse.BooleanOptionalAction, dest="ask", help="run the test, or do not"
+    )
     parser.add_argument("--force", action="store_true", help="overwrite files that are there")
     parser.set_defaults(run=init)
 
@@ -100,10 +119,14 @@ def init(arguments: argparse.Namespace) -> tuple[str, int]:
     if arguments.endpoint is None:
         files[endpoints] = _ENDPOINTS
     if arguments.workflow:
-        files[folder / WORKFLOW] = _workflow(options, _key(endpoints, arguments.endpoint), arguments.function)
+        files[folder / WORKFLOW] = _workflow(
+            options, _key(endpoints, arguments.endpoint), arguments.function
+        )
     there = [shown(path, folder) for path in files if os.path.lexists(path)]
     if there and not arguments.force:
-        raise UsageError(f"{', '.join(there)}: already there; move it away, or overwrite it with --force")
+        raise UsageError(
+            f"{', '.join(there)}: already there; move it away, or overwrite it with --force"
+        )
     lines = [f"wrote {shown(_written(path, text), folder)}" for path, text in files.items()]
     lines += ["added .fairness/ to .gitignore"] if _ignored(folder / ".gitignore") else []
     command = ["pytest", TEST.as_posix(), *options]
@@ -115,7 +138,14 @@ def init(arguments: argparse.Namespace) -> tuple[str, int]:
         code = 0
         lines += ["", f"run it with: {' '.join(command)}"]
     unfair = "pytest -m fairness --fairness-endpoint simulated-unfair"
-    lines += [] if asks else [f"see it fail: {unfair}", f"next: describe your own system in {shown(endpoints, folder)}"]
+    lines += (
+        []
+        if asks
+        else [
+            f"see it fail: {unfair}",
+            f"next: describe your own system in {shown(endpoints, folder)}",
+        ]
+    )
     return "\n".join([*map(line, "\n".join(lines).split("\n")), ""]), code
 
 
@@ -132,7 +162,8 @@ def _checked(folder: Path, endpoint: str | None, function: str | None) -> tuple[
     root, settings = configuration(folder) or (folder, {})
     if root != folder:
         raise UsageError(
-            f"{folder} belongs to the project in {root}, where pytest is configured: pytest-fairness init {root}"
+            f"{folder} belongs to the project in {root}, where pytest is configured: "
+            f"pytest-fairness init {root}"
         )
     if function is not None and not is_import_path(function):
         raise UsageError(f"--function={function!r}: write package.module:function")
@@ -141,7 +172,8 @@ def _checked(folder: Path, endpoint: str | None, function: str | None) -> tuple[
         return endpoints, []
     if not endpoints.exists():
         raise UsageError(
-            f"--endpoint={endpoint}: there is no {endpoints}; pytest-fairness init writes one to begin with"
+            f"--endpoint={endpoint}: there is no {endpoints}; pytest-fairness init writes one to "
+            "begin with"
         )
     if endpoint not in (known := load_endpoints(endpoints)):
         raise UsageError(f"{endpoints}: {unknown('endpoint', endpoint, known)}")
@@ -159,21 +191,31 @@ def _key(endpoints: Path, endpoint: str | None) -> str | None:
 
 
 def _workflow(options: list[str], key: str | None, function: str | None) -> str:
-    """The workflow that ships, for the system under test: with its arguments and its key. Raises UsageError."""
+    """The workflow that ships, for the system under test: with its arguments and its key. Raises
+    UsageError.
+    """
     package = Path(__file__).resolve().parents[1]
     for place in (package, package.parents[1]):
         if (path := place / "ci" / "github" / "workflow.yml").is_file():
             break
     else:
-        raise UsageError(f"the shipped workflow is missing (looked in {package}); reinstall the package")
-    text = path.read_text(encoding="utf-8").removeprefix("# Copy to .github/workflows/fairness.yml.\n")
+        raise UsageError(
+            f"the shipped workflow is missing (looked in {package}); reinstall the package"
+        )
+    text = path.read_text(encoding="utf-8").removeprefix(
+        "# Copy to .github/workflows/fairness.yml.\n"
+    )
     if function is None and not options:
         options = ["--fairness-endpoint", "simulated"]
     text = text.replace(_WORKFLOW_ARGUMENTS, " ".join(["-m fairness", *options]))
     if key is not None:
         return text.replace("OPENAI_API_KEY", key)
     text = re.sub(r"\n +env:\n +OPENAI_API_KEY: .*", "", text)
-    return text.replace("pip install pytest-fairness", "pip install . pytest-fairness") if function else text
+    return (
+        text.replace("pip install pytest-fairness", "pip install . pytest-fairness")
+        if function
+        else text
+    )
 
 
 def _written(path: Path, text: str) -> Path:
@@ -200,8 +242,15 @@ def _ignored(path: Path) -> bool:
 def _run(folder: Path, command: list[str]) -> tuple[int, str]:
     """How the test ended (1 where it did not pass), and what the session said at its end."""
     done = subprocess.run(  # noqa: S603 - the command is our own
-        [sys.executable, "-m", *command], cwd=folder, capture_output=True, text=True, errors="replace", check=False
+        [sys.executable, "-m", *command],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
     )
     section = re.search(r"^=+ fairness =+\n(.*?)^(?:=|-)+ ", done.stdout, re.MULTILINE | re.DOTALL)
-    output = section[1].strip("\n") if section else f"{done.stdout[-3000:]}{done.stderr[-1000:]}".strip()
+    output = (
+        section[1].strip("\n") if section else f"{done.stdout[-3000:]}{done.stderr[-1000:]}".strip()
+    )
     return int(done.returncode != 0), output

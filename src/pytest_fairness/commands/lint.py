@@ -18,14 +18,19 @@ def add(subparsers: Any) -> None:
         "lint",
         help="check templates and prompts: names, pronouns, promises, idioms, slots, length",
         description="Reads templates and prompts and names each problem with file, line and column, its rule, and what "
-        f"to write instead. Of a folder it reads {', '.join(_READ)}; of YAML every text of several words. A line that "
+        f"to write instead. Of a folder it reads {', '.join(_READ)}; of YAML every text of several "
+        "words. A line that "
         "holds 'lint: ignore' is left out. Exit code 1: there are problems.",
         example="pytest-fairness lint templates/ --letter --ignore idiom",
     )
     parser.add_argument("paths", nargs="*", type=Path, metavar="FILE|FOLDER", help="what to read")
     parser.add_argument("--letter", action="store_true", help="these are letters as they are sent")
     parser.add_argument(
-        "--ignore", action="append", default=[], metavar="RULE", help="leave a rule out; again for more"
+        "--ignore",
+        action="append",
+        default=[],
+        metavar="RULE",
+        help="leave a rule out; again for more",
     )
     parser.add_argument("--rules", action="store_true", help="list the rules, and read nothing")
     parser.add_argument("--json", action="store_true", help="print the problems as JSON")
@@ -48,10 +53,14 @@ def lint(arguments: argparse.Namespace) -> tuple[str, int]:
     found = [
         problem
         for path in files
-        for problem in lint_file(path, letter=arguments.letter, ignore=arguments.ignore, folder=folder)
+        for problem in lint_file(
+            path, letter=arguments.letter, ignore=arguments.ignore, folder=folder
+        )
     ]
     if arguments.json:
-        return json.dumps([dataclasses.asdict(one) for one in found], indent=1) + "\n", int(bool(found))
+        return json.dumps([dataclasses.asdict(one) for one in found], indent=1) + "\n", int(
+            bool(found)
+        )
     read = f"{len(files)} file{'s' * (len(files) != 1)}"
     count = f"{len(found)} problem{'s' * (len(found) != 1)}" if found else "no problems"
     return "\n".join([*(line(str(one)) for one in found), f"{read}: {count}", ""]), int(bool(found))
@@ -63,7 +72,9 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
     for path in paths:
         if not path.exists():
             raise UsageError(f"{path}: there is no such file or folder")
-        inside = (one for one in sorted(path.rglob("*")) if one.suffix in _READ and one.stem != "README")
+        inside = (
+            one for one in sorted(path.rglob("*")) if one.suffix in _READ and one.stem != "README"
+        )
         found = [one for one in inside if one.is_file()] if path.is_dir() else [path]
         if not found:
             raise UsageError(f"{path} holds none of what is read: {', '.join(_READ)}")

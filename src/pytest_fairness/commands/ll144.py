@@ -1,4 +1,6 @@
-"""``pytest-fairness ll144``: the tables of New York City's rule on hiring tools, of a run or of a CSV file."""
+"""``pytest-fairness ll144``: the tables of New York City's rule on hiring tools, of a run or of a
+CSV file.
+"""
 
 from __future__ import annotations
 
@@ -23,19 +25,35 @@ def add(subparsers: Any) -> None:
         "ll144",
         help="selection or scoring rates and impact ratios, as NYC Local Law 144 has them",
         description="Tables by sex, by race/ethnicity and by both, in the form of 6 RCNY § 5-301, of the trials that a "
-        "finding of RUN was judged from, or of a CSV file with one applicant a row. They are no bias audit.",
+        "finding of RUN was judged from, or of a CSV file with one applicant a row. They are no "
+        "bias audit.",
         example="pytest-fairness ll144 decisions.csv --outcome hired --data historical --source 'ATS export, 2025'",
     )
     parser.add_argument("table", metavar="RUN|CSV", help="a run, or the path of a CSV file")
-    parser.add_argument("--finding", metavar="ID", help="of RUN: the finding whose trials are meant")
-    parser.add_argument("--outcome", metavar="COLUMN", help="of a CSV file: the column of decisions or scores")
-    parser.add_argument("--sex", metavar="COLUMN", help=f"the column of the sex ({' or '.join(_SEX)})")
-    parser.add_argument("--race", metavar="COLUMN", help=f"the column of the race/ethnicity ({' or '.join(_RACE)})")
-    parser.add_argument("--favourable", metavar="VALUE", help="the decision that means selected (true)")
     parser.add_argument(
-        "--rate", choices=("auto", "selection", "scoring"), default="auto", help="auto: selection for yes and no"
+        "--finding", metavar="ID", help="of RUN: the finding whose trials are meant"
     )
-    parser.add_argument("--unknown", metavar="LABEL", action="append", help="a category that is unknown (unknown)")
+    parser.add_argument(
+        "--outcome", metavar="COLUMN", help="of a CSV file: the column of decisions or scores"
+    )
+    parser.add_argument(
+        "--sex", metavar="COLUMN", help=f"the column of the sex ({' or '.join(_SEX)})"
+    )
+    parser.add_argument(
+        "--race", metavar="COLUMN", help=f"the column of the race/ethnicity ({' or '.join(_RACE)})"
+    )
+    parser.add_argument(
+        "--favourable", metavar="VALUE", help="the decision that means selected (true)"
+    )
+    parser.add_argument(
+        "--rate",
+        choices=("auto", "selection", "scoring"),
+        default="auto",
+        help="auto: selection for yes and no",
+    )
+    parser.add_argument(
+        "--unknown", metavar="LABEL", action="append", help="a category that is unknown (unknown)"
+    )
     parser.add_argument(
         "--exclude",
         metavar="CATEGORY=WHY",
@@ -43,12 +61,25 @@ def add(subparsers: Any) -> None:
         help="leave a category under 2 %% out of the impact ratios",
     )
     choices = ("synthetic", "historical", "test")
-    parser.add_argument("--data", choices=choices, default=choices[0], help="your statement of what the rows are")
-    parser.add_argument("--source", default="", help="your statement of their origin, which is shown")
-    parser.add_argument("--audit-date", default="", metavar="DATE", help="the date of the bias audit, which is shown")
-    parser.add_argument("--distribution-date", default="", metavar="DATE", help="since when the tool is in use")
+    parser.add_argument(
+        "--data", choices=choices, default=choices[0], help="your statement of what the rows are"
+    )
+    parser.add_argument(
+        "--source", default="", help="your statement of their origin, which is shown"
+    )
+    parser.add_argument(
+        "--audit-date",
+        default="",
+        metavar="DATE",
+        help="the date of the bias audit, which is shown",
+    )
+    parser.add_argument(
+        "--distribution-date", default="", metavar="DATE", help="since when the tool is in use"
+    )
     for name, what in (("html", "a page"), ("markdown", "Markdown"), ("csv", "one CSV table")):
-        parser.add_argument(f"--{name}", type=Path, metavar="PATH", help=f"write the tables as {what}, too")
+        parser.add_argument(
+            f"--{name}", type=Path, metavar="PATH", help=f"write the tables as {what}, too"
+        )
     parser.set_defaults(run=ll144)
 
 
@@ -99,7 +130,9 @@ def _exclusion(given: str) -> tuple[str, str]:
 
     category, _, why = given.partition("=")
     if not why:
-        raise UsageError(f"--exclude {given!r}: say CATEGORY=WHY, as 'female × asian=four applicants'")
+        raise UsageError(
+            f"--exclude {given!r}: say CATEGORY=WHY, as 'female × asian=four applicants'"
+        )
     return category.strip(), why.strip()
 
 
@@ -113,7 +146,8 @@ def _without_category(frame: pd.DataFrame) -> UsageError:
     from pytest_fairness.errors import UsageError, listed
 
     return UsageError(
-        "no column names the sex or the race/ethnicity: name one with --sex COLUMN or --race COLUMN; "
+        "no column names the sex or the race/ethnicity: name one with --sex COLUMN or --race "
+        "COLUMN; "
         f"the columns are {listed(map(str, frame.columns))}"
     )
 
@@ -130,14 +164,18 @@ def _of_file(path: Path, arguments: argparse.Namespace) -> tuple[pd.DataFrame, s
         raise UsageError(f"{path} cannot be read as CSV: {' '.join(str(error).split())}") from error
     columns, outcome = [str(column) for column in frame.columns], arguments.outcome
     if outcome not in columns:
-        why = f"{path} has no column {outcome!r}{did_you_mean(outcome, columns)}" if outcome else "name the column"
+        why = (
+            f"{path} has no column {outcome!r}{did_you_mean(outcome, columns)}"
+            if outcome
+            else "name the column"
+        )
         raise UsageError(f"--outcome: {why}; the columns are {listed(columns)}")
     return frame, outcome, _value(frame[outcome], arguments.favourable)
 
 
 def _of_run(arguments: argparse.Namespace) -> tuple[pd.DataFrame, Outcome, object, dict[str, Any]]:
-    """The trials that a finding was judged from, the outcome as it was judged, the decision that was favourable, and
-    the facts of the run."""
+    """The trials that a finding was judged from, the outcome as it was judged, the decision that
+    was favourable, and the facts of the run."""
     from pytest_fairness.errors import UsageError, unknown
     from pytest_fairness.reports.findings_json import read_results
     from pytest_fairness.runs.judgements import judgements
@@ -156,18 +194,27 @@ def _of_run(arguments: argparse.Namespace) -> tuple[pd.DataFrame, Outcome, objec
     found: dict[tuple[str, str], tuple[str, pd.DataFrame, Outcome, object]] = {}
     for at, identity in enumerate(results.ids):
         judgement = judged.get(results.place_of(at))
-        if judgement is not None and judgement.outcome is not None and arguments.finding in (None, identity):
+        if (
+            judgement is not None
+            and judgement.outcome is not None
+            and arguments.finding in (None, identity)
+        ):
             frame, name = judgement.frame(), judgement.outcome.name
             outcome = judgement.outcome_in(frame)
             if outcome is not None and columns & set(frame.columns):
                 favourable = judgement.arguments.get("favourable")
                 found.setdefault((judgement.test, name), (identity, frame, outcome, favourable))
     if len(found) > 1:
-        lines = [f"  {identity}  {name} in {test}" for (test, name), (identity, *_) in found.items()]
-        raise UsageError("\n".join(["the trials of which finding? Name one of these with --finding:", *lines]))
+        lines = [
+            f"  {identity}  {name} in {test}" for (test, name), (identity, *_) in found.items()
+        ]
+        raise UsageError(
+            "\n".join(["the trials of which finding? Name one of these with --finding:", *lines])
+        )
     if not found:
         raise UsageError(
-            f"run {folder.name}: no {'such ' * bool(arguments.finding)}finding was judged on trials that have a column "
+            f"run {folder.name}: no {'such ' * bool(arguments.finding)}finding was judged on "
+            "trials that have a column "
             f"{' or '.join(sorted(columns))}"
         )
     (_, frame, outcome, favourable) = next(iter(found.values()))

@@ -1,7 +1,8 @@
-"""``pytest-fairness plan``: how large a sample an effect takes, or what a suite costs before anything is paid for.
+"""``pytest-fairness plan``: how large a sample an effect takes, or what a suite costs before
+anything is paid for.
 
-A suite is priced where it is collected: in a ``pytest --collect-only`` of its own, which loads this module as a plugin
-and asks nothing.
+A suite is priced where it is collected: in a ``pytest --collect-only`` of its own, which loads this
+module as a plugin and asks nothing.
 """
 
 from __future__ import annotations
@@ -31,28 +32,70 @@ _KINDS = ("numeric", "ordinal", "narrative", "binary", "categorical", "refusal")
 _OF_KINDS = {"rate": ("binary", "refusal"), "levels": ("ordinal", "categorical")}
 _STATISTICS = ("kind", "effect", "icc", "alpha", "rate", "levels")
 _OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("--kind", {"choices": _KINDS, "help": "the kind of outcome (numeric; of a suite, that which each test judges)"}),
+    (
+        "--kind",
+        {
+            "choices": _KINDS,
+            "help": "the kind of outcome (numeric; of a suite, that which each test judges)",
+        },
+    ),
     ("--groups", {"type": int, "default": 2, "metavar": "N", "help": "groups compared (2)"}),
-    ("--effect", {"type": float, "default": 0.5, "metavar": "D", "help": "d that must not be missed (0.5)"}),
-    ("--power", {"type": float, "default": 0.8, "metavar": "P", "help": "how often it is found (0.8)"}),
-    ("--icc", {"type": float, "default": 0.04, "help": "share of the variance between names (0.04)"}),
-    ("--alpha", {"type": float, "help": "level of the family, by Bonferroni (0.05; of a suite, that of each test)"}),
-    ("--rate", {"type": float, "help": "expected rate of favourable answers, or of refusals (0.5)"}),
-    ("--levels", {"type": int, "metavar": "N", "help": "levels of a rating (5), or so many labels (3)"}),
+    (
+        "--effect",
+        {"type": float, "default": 0.5, "metavar": "D", "help": "d that must not be missed (0.5)"},
+    ),
+    (
+        "--power",
+        {"type": float, "default": 0.8, "metavar": "P", "help": "how often it is found (0.8)"},
+    ),
+    (
+        "--icc",
+        {"type": float, "default": 0.04, "help": "share of the variance between names (0.04)"},
+    ),
+    (
+        "--alpha",
+        {
+            "type": float,
+            "help": "level of the family, by Bonferroni (0.05; of a suite, that of each test)",
+        },
+    ),
+    (
+        "--rate",
+        {"type": float, "help": "expected rate of favourable answers, or of refusals (0.5)"},
+    ),
+    (
+        "--levels",
+        {"type": int, "metavar": "N", "help": "levels of a rating (5), or so many labels (3)"},
+    ),
     ("--names", {"type": int, "metavar": "N", "help": "names a group, if they are given"}),
     ("--templates", {"type": int, "default": 5, "metavar": "N", "help": "templates (5)"}),
     ("--repetitions", {"type": int, "default": 2, "metavar": "N", "help": "repetitions (2)"}),
     (
         "--endpoint",
-        {"metavar": "NAME", "help": "price the suite for these endpoints of endpoints.yaml: a, or a,b, or all"},
+        {
+            "metavar": "NAME",
+            "help": "price the suite for these endpoints of endpoints.yaml: a, or a,b, or all",
+        },
     ),
-    ("--concurrency", {"type": int, "metavar": "N", "help": "requests in flight (the suite's own setting)"}),
-    ("--latency", {"type": float, "default": 2.0, "metavar": "S", "help": "seconds a request takes (2)"}),
-    ("--reply-tokens", {"type": int, "metavar": "N", "help": "tokens of a usual reply (what the scorers ask for)"}),
+    (
+        "--concurrency",
+        {"type": int, "metavar": "N", "help": "requests in flight (the suite's own setting)"},
+    ),
+    (
+        "--latency",
+        {"type": float, "default": 2.0, "metavar": "S", "help": "seconds a request takes (2)"},
+    ),
+    (
+        "--reply-tokens",
+        {"type": int, "metavar": "N", "help": "tokens of a usual reply (what the scorers ask for)"},
+    ),
     ("--json", {"action": "store_true", "help": "give it as JSON"}),
     (
         "--verbose",
-        {"action": "store_true", "help": "each test of a suite by itself, and what it costs at worst; before --suite"},
+        {
+            "action": "store_true",
+            "help": "each test of a suite by itself, and what it costs at worst; before --suite",
+        },
     ),
     (
         "--suite",
@@ -74,16 +117,22 @@ def add(subparsers: Any) -> None:
         help="the sample that an effect takes; the price of a suite before it runs",
         example="pytest-fairness plan --endpoint claude-sonnet --suite -m fairness",
         description=(
-            "Plan a sample (names, templates, repetitions, calls) for an effect that must not be missed; or, with "
-            "--suite, collect a suite and say what it would ask, what that costs with second samples, what its "
-            "designs can find out, what it takes where they cannot, and how likely a fair system turns the suite red. "
-            "Nothing is asked of any endpoint. Exit code 1: a test of the suite has a design that can never conclude."
+            "Plan a sample (names, templates, repetitions, calls) for an effect that must not be "
+            "missed; or, with "
+            "--suite, collect a suite and say what it would ask, what that costs with second "
+            "samples, what its "
+            "designs can find out, what it takes where they cannot, and how likely a fair system "
+            "turns the suite red. "
+            "Nothing is asked of any endpoint. Exit code 1: a test of the suite has a design that "
+            "can never conclude."
         ),
     )
     for name, declared in _OPTIONS:
         short = ("-v",) if name == "--verbose" else ()
         parser.add_argument(*short, name, **declared)
-    parser.set_defaults(run=lambda arguments: _sample(arguments) if arguments.suite is None else _suite(arguments))
+    parser.set_defaults(
+        run=lambda arguments: _sample(arguments) if arguments.suite is None else _suite(arguments)
+    )
 
 
 # ---------------------------------------------------------------- a sample
@@ -117,13 +166,29 @@ def _sample(arguments: argparse.Namespace) -> tuple[str, int]:
 
 
 def _suite(arguments: argparse.Namespace) -> tuple[str, int]:
-    """Collect the suite in a process of its own, which prices it. Raises UsageError where pytest cannot collect it."""
-    given = {key: value for key, value in vars(arguments).items() if key not in ("run", "suite", "command")}
+    """Collect the suite in a process of its own, which prices it. Raises UsageError where pytest
+    cannot collect it.
+    """
+    given = {
+        key: value
+        for key, value in vars(arguments).items()
+        if key not in ("run", "suite", "command")
+    }
     for name in ("latency", "reply_tokens", "concurrency"):
         if given[name] is not None and not given[name] > 0:
             raise UsageError(f"--{name.replace('_', '-')}={given[name]!r}: must be above 0")
     chosen = [] if arguments.endpoint is None else [f"--fairness-endpoint={arguments.endpoint}"]
-    command = [sys.executable, "-m", "pytest", *arguments.suite, *chosen, "--collect-only", "-qq", "-p", __name__]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        *arguments.suite,
+        *chosen,
+        "--collect-only",
+        "-qq",
+        "-p",
+        __name__,
+    ]
     with tempfile.TemporaryDirectory(prefix="fairness-plan-") as folder:
         path = Path(folder) / "plan.json"
         environment = {**os.environ, _VARIABLE: json.dumps({**given, "file": str(path)})}
@@ -134,13 +199,19 @@ def _suite(arguments: argparse.Namespace) -> tuple[str, int]:
     if "error" in result:
         raise UsageError(result["error"])
     if not result:
-        output = "\n".join(part.strip() for part in (done.stdout[-3000:], done.stderr[-1000:]) if part.strip())
-        raise UsageError(f"the suite could not be collected (pytest's exit status {done.returncode}):\n{output}")
+        output = "\n".join(
+            part.strip() for part in (done.stdout[-3000:], done.stderr[-1000:]) if part.strip()
+        )
+        raise UsageError(
+            f"the suite could not be collected (pytest's exit status {done.returncode}):\n{output}"
+        )
     return result["text"], result["code"]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Price what was collected, if nothing failed: this module is the plugin of the process that collects."""
+    """Price what was collected, if nothing failed: this module is the plugin of the process that
+    collects.
+    """
     from pytest_fairness.pytest_layer import guest
 
     given = os.environ.get(_VARIABLE)
@@ -163,9 +234,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     path.write_text(json.dumps(result), encoding="utf-8")
 
 
-def _priced_suite(fairness: FairnessSession, items: list[pytest.Item], assumed: dict[str, Any]) -> dict[str, Any]:
-    """What the suite asks, costs and can find out. An endpoint that is *assumed*, one alone, is named for all tests, so
-    that its price also holds for tests that bring a system of their own.
+def _priced_suite(
+    fairness: FairnessSession, items: list[pytest.Item], assumed: dict[str, Any]
+) -> dict[str, Any]:
+    """What the suite asks, costs and can find out. An endpoint that is *assumed*, one alone, is
+    named for all tests, so that its price also holds for tests that bring a system of their own.
     """
     from pytest_fairness.pytest_layer.estimate import chance_of_red, estimates
 
@@ -181,28 +254,37 @@ def _priced_suite(fairness: FairnessSession, items: list[pytest.Item], assumed: 
             problems.append(why)
         if name not in endpoints or endpoints[name].price is None:
             unknown.append(f"the price of endpoint {name!r} is unknown: {why}")
-    rows = list(estimates(fairness.context, items, fairness.grids, endpoints, reply_tokens=assumed["reply_tokens"]))
+    rows = list(
+        estimates(
+            fairness.context, items, fairness.grids, endpoints, reply_tokens=assumed["reply_tokens"]
+        )
+    )
     several = len(settings.endpoints) > 1
     silent = several or assumed["endpoint"] is None
     if silent and any(row.own[0].requests for row in rows):
         unknown.append(
-            "tests that bring a system of their own have no known price: name the endpoint behind it with --endpoint"
-            + ", by itself" * several
+            "tests that bring a system of their own have no known price: name the endpoint behind "
+            "it with --endpoint" + ", by itself" * several
         )
     assumed["concurrency"] = assumed["concurrency"] or settings.concurrency
     functions = {row.test.partition("[")[0] for row in rows}
     assumed["folded"] = len(functions) < len(rows) and not (assumed["verbose"] or assumed["json"])
-    known = [None if silent and row.own[0].requests else endpoints.get(row.endpoint) for row in rows]
+    known = [
+        None if silent and row.own[0].requests else endpoints.get(row.endpoint) for row in rows
+    ]
     tests = [_priced(row, endpoint, assumed) for row, endpoint in zip(rows, known, strict=True)]
     for test in tests:
         # Which of its protected classes a test judges, only it knows.
         classes = test["classes"]
         if classes and not any(one["can_pass"] and one["can_fail"] for one in classes.values()):
             reasons = ", ".join(f"{name}: {one['why']}" for name, one in classes.items())
-            problems.append(f"{test['test']}: no protected class can ever both PASS and FAIL ({reasons})")
+            problems.append(
+                f"{test['test']}: no protected class can ever both PASS and FAIL ({reasons})"
+            )
     return {
         "endpoint": settings.endpoint,
-        "simulated": len(endpoints) == len(settings.endpoints) and all(one.simulated for one in endpoints.values()),
+        "simulated": len(endpoints) == len(settings.endpoints)
+        and all(one.simulated for one in endpoints.values()),
         "false_alarm": chance_of_red(settings, items, fairness.grids),
         "max_cost": settings.max_cost,
         "tests": tests,
@@ -212,16 +294,26 @@ def _priced_suite(fairness: FairnessSession, items: list[pytest.Item], assumed: 
     }
 
 
-def _priced(row: TestEstimate, endpoint: Endpoint | None, assumed: dict[str, Any]) -> dict[str, Any]:
-    """One test. ``requests``, tokens, ``cost`` and ``seconds`` are to be expected, ``most_…`` is the most; the cost is
-    None where the price is unknown. ``classes`` says what each protected class can find out.
+def _priced(
+    row: TestEstimate, endpoint: Endpoint | None, assumed: dict[str, Any]
+) -> dict[str, Any]:
+    """One test. ``requests``, tokens, ``cost`` and ``seconds`` are to be expected, ``most_…`` is
+    the most; the cost is None where the price is unknown. ``classes`` says what each protected
+    class can find out.
     """
     from pytest_fairness.pytest_layer.estimate import shapes
 
     few, most = row.requests(own=True)
-    price, grid, reply = None if endpoint is None else endpoint.price, row.planned.grid, row.reply_tokens
+    price, grid, reply = (
+        None if endpoint is None else endpoint.price,
+        row.planned.grid,
+        row.reply_tokens,
+    )
     return {
-        **{name: getattr(row, name) for name in ("test", "tier", "temperature", "items", "cells", "trials", "shared")},
+        **{
+            name: getattr(row, name)
+            for name in ("test", "tier", "temperature", "items", "cells", "trials", "shared")
+        },
         "endpoint": None if row.own[0].requests else row.endpoint,
         "again": row.new * row.again,
         "reply_tokens": reply,
@@ -242,7 +334,9 @@ def _priced(row: TestEstimate, endpoint: Endpoint | None, assumed: dict[str, Any
 
 
 def _assessed(row: TestEstimate, shape: Shape, assumed: dict[str, Any]) -> dict[str, Any]:
-    """What the class of that *shape* can find out: of several kinds of outcome, by the one that it does worst with."""
+    """What the class of that *shape* can find out: of several kinds of outcome, by the one that it
+    does worst with.
+    """
     from pytest_fairness.pytest_layer.estimate import power_of
 
     statistics = {name: assumed[name] for name in _STATISTICS}
@@ -254,7 +348,9 @@ def _assessed(row: TestEstimate, shape: Shape, assumed: dict[str, Any]) -> dict[
             if assumed["kind"] is None and kind not in kinds:
                 given[name] = None
         # Folded, one test among many is not worth the full precision.
-        designs[kind] = power_of(row.planned.grid, shape, row.temperature, rough=assumed["folded"], **given)
+        designs[kind] = power_of(
+            row.planned.grid, shape, row.temperature, rough=assumed["folded"], **given
+        )
     kind, worst = min(designs.items(), key=lambda one: min(one[1].power, one[1].pass_probability))
     return {"kind": kind, "groups": shape.groups, "names": shape.names, **asdict(worst)}
 
@@ -263,14 +359,18 @@ def _assessed(row: TestEstimate, shape: Shape, assumed: dict[str, Any]) -> dict[
 
 
 def _table(suite: dict[str, Any]) -> str:
-    """The suite as text: what it comes to, then its tests, folded or each by itself, then what was assumed."""
+    """The suite as text: what it comes to, then its tests, folded or each by itself, then what was
+    assumed.
+    """
     from pytest_fairness.reports.escaping import line, wrapped
 
     verbose, tests = suite["assumed"].get("verbose", False), suite["tests"]
     folded = {name: [test] for name, test in _named(tests)} if verbose else _folded(tests)
     several = "s" if "," in suite["endpoint"] else ""
     names = line(suite["endpoint"].replace(",", ", "))
-    heading = f"endpoint{several} {names}" + (" (simulated: costs nothing)" if suite["simulated"] else "")
+    heading = f"endpoint{several} {names}" + (
+        " (simulated: costs nothing)" if suite["simulated"] else ""
+    )
     lines = [heading, *_bill(suite), ""]
     columns = _HEADING if verbose else tuple(name for name in _HEADING if name != "at most")
     body = [_cells(members, columns) for members in folded.values()]
@@ -284,13 +384,25 @@ def _table(suite: dict[str, Any]) -> str:
         lines += [line(name), cells, *_findable(members)]
     problems = [f"PROBLEM {line(problem)}" for problem in suite["problems"]]
     if not verbose and len(problems) > _SHOWN:
-        problems[_SHOWN:] = [f"PROBLEM … and {len(problems) - _SHOWN} more of the kind (-v shows them)"]
+        problems[_SHOWN:] = [
+            f"PROBLEM … and {len(problems) - _SHOWN} more of the kind (-v shows them)"
+        ]
     paragraphs = [*_assumptions(suite), *problems]
     wrapped_lines = [each for paragraph in paragraphs for each in wrapped(paragraph, _WIDTH)]
     return "\n".join([*lines, "", *wrapped_lines, ""])
 
 
-_HEADING = ("items", "cells", "trials", "requests", "tokens in", "tokens out", "cost", "at most", "time")
+_HEADING = (
+    "items",
+    "cells",
+    "trials",
+    "requests",
+    "tokens in",
+    "tokens out",
+    "cost",
+    "at most",
+    "time",
+)
 _SHOWN = 5  # problems of a suite that is folded
 
 
@@ -311,7 +423,9 @@ def _folded(tests: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
 
 
 def _bill(suite: dict[str, Any]) -> list[str]:
-    """What all tests come to: how much is asked, for how much and how long; of several endpoints, each."""
+    """What all tests come to: how much is asked, for how much and how long; of several endpoints,
+    each.
+    """
     from pytest_fairness.pytest_layer.estimate import dollars, duration
     from pytest_fairness.reports.escaping import line
 
@@ -321,7 +435,8 @@ def _bill(suite: dict[str, Any]) -> list[str]:
     more = f", up to {again:,} more where an alarm is asked about again" if again else ""
     found = [
         f"  {total['items']:,} test{'s' * (total['items'] != 1)}, {total['trials']:,} trials{more}",
-        f"  {cells['requests']} requests, {cells['tokens in']} tokens in, {cells['tokens out']} out, "
+        f"  {cells['requests']} requests, {cells['tokens in']} tokens in, {cells['tokens out']} "
+        "out, "
         f"about {duration(total['seconds'])}",
     ]
     if suite["simulated"]:
@@ -341,7 +456,9 @@ def _cells(tests: Sequence[dict[str, Any]], columns: Sequence[str]) -> tuple[str
     """The *columns* of some tests together."""
     from pytest_fairness.pytest_layer.estimate import dollars, duration
 
-    total = {name: sum(test[name] for test in tests) for name in ("requests", "most_requests", "seconds")}
+    total = {
+        name: sum(test[name] for test in tests) for name in ("requests", "most_requests", "seconds")
+    }
     counts = {"items": "items", "cells": "cells", "trials": "trials"}
     counts |= {"tokens in": "input_tokens", "tokens out": "output_tokens"}
     cells = {column: f"{sum(test[name] for test in tests):,}" for column, name in counts.items()}
@@ -355,7 +472,9 @@ def _cells(tests: Sequence[dict[str, Any]], columns: Sequence[str]) -> tuple[str
 
 
 def _findable(tests: Sequence[dict[str, Any]]) -> list[str]:
-    """What the classes of *tests* can find out: of one test in full, of several from the worst to the best."""
+    """What the classes of *tests* can find out: of one test in full, of several from the worst to
+    the best.
+    """
     designs = [(name, design) for test in tests for name, design in test["classes"].items()]
     lines = []
     if len(tests) == 1:
@@ -367,7 +486,9 @@ def _findable(tests: Sequence[dict[str, Any]]) -> list[str]:
     if shared := sum(test["shared"] for test in tests):
         lines.append(f"    {shared:,} of its trials are asked by tests above, and not priced again")
     if any(test["choices"] for test in tests):
-        lines.append("    choices between candidates: the number of repetitions decides what they find")
+        lines.append(
+            "    choices between candidates: the number of repetitions decides what they find"
+        )
     return lines
 
 
@@ -386,8 +507,13 @@ def _span(designs: Sequence[tuple[str, dict[str, Any]]]) -> str:
     by = line(classes[0]) if len(classes) == 1 else f"{len(classes)} classes"
     return (
         f"{kinds} outcome by {by}, finds d = "
-        f"{designs[0][1]['effect']:g} in {ends['power']} of pairs, passes {ends['pass_probability']} of equal pairs"
-        + (f"; {never} of {len(designs)} comparisons can never PASS or never FAIL (-v says which)" if never else "")
+        f"{designs[0][1]['effect']:g} in {ends['power']} of pairs, passes "
+        f"{ends['pass_probability']} of equal pairs"
+        + (
+            f"; {never} of {len(designs)} comparisons can never PASS or never FAIL (-v says which)"
+            if never
+            else ""
+        )
     )
 
 
@@ -418,14 +544,18 @@ def _assumptions(suite: dict[str, Any]) -> list[str]:
     kind = assumed["kind"] or " or ".join(kinds) or _KINDS[0]
     found = [
         f"Chance of a false red at most {words(suite['false_alarm'])}, if each test asserts once.",
-        f"Assumed: replies of {' or '.join(map(str, lengths))} tokens, as the scorers ask for; {assumed['latency']:g} "
-        f"s a request, {assumed['concurrency']} in flight; {kind} outcome (numeric where a test names no scorer), ICC "
-        f"{assumed['icc']:g}, each class a family by itself; alarms are asked about again as often as a fair system "
+        f"Assumed: replies of {' or '.join(map(str, lengths))} tokens, as the scorers ask for; "
+        f"{assumed['latency']:g} "
+        f"s a request, {assumed['concurrency']} in flight; {kind} outcome (numeric where a test "
+        "names no scorer), ICC "
+        f"{assumed['icc']:g}, each class a family by itself; alarms are asked about again as often "
+        "as a fair system "
         "raises them. Tokens are estimated from the length of the texts.",
     ]
     if assumed.get("verbose"):
         found.append(
-            "At most: a second sample for every test, replies as long as they may get, every strategy tried, a token a "
+            "At most: a second sample for every test, replies as long as they may get, every "
+            "strategy tried, a token a "
             "byte."
         )
     return [*found, *([f"Cost unknown: {line(suite['unpriced'])}."] if suite["unpriced"] else [])]

@@ -1,4 +1,6 @@
-"""``pytest-fairness report``: the reports of a run again, from its folder, as its session wrote them."""
+"""``pytest-fairness report``: the reports of a run again, from its folder, as its session wrote
+them.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,18 @@ def add(subparsers: Any) -> None:
     )
     add_run(parser, "folder", nargs="?", default="last", help="the run (last)")
     parser.add_argument("--html", type=Path, metavar="PATH", help="a copy of the page")
-    parser.add_argument("--markdown", type=Path, metavar="PATH", help="the report for a pull request")
-    parser.add_argument("--junit", type=Path, metavar="PATH", help="JUnit's XML: a case for each test")
-    parser.add_argument("--sarif", type=Path, metavar="PATH", help="SARIF 2.1.0, for GitHub's code scanning")
-    parser.add_argument("--code-quality", type=Path, metavar="PATH", help="GitLab's code quality report")
+    parser.add_argument(
+        "--markdown", type=Path, metavar="PATH", help="the report for a pull request"
+    )
+    parser.add_argument(
+        "--junit", type=Path, metavar="PATH", help="JUnit's XML: a case for each test"
+    )
+    parser.add_argument(
+        "--sarif", type=Path, metavar="PATH", help="SARIF 2.1.0, for GitHub's code scanning"
+    )
+    parser.add_argument(
+        "--code-quality", type=Path, metavar="PATH", help="GitLab's code quality report"
+    )
     parser.add_argument(
         "--against",
         metavar="RUN",
@@ -37,7 +47,12 @@ def report(arguments: argparse.Namespace) -> tuple[str, int]:
     from pytest_fairness.errors import StoreError, UsageError
     from pytest_fairness.reports.changes import counted
     from pytest_fairness.reports.escaping import terminal
-    from pytest_fairness.reports.outputs import compared_runs, earlier_results, recorded_comparison, write_outputs
+    from pytest_fairness.reports.outputs import (
+        compared_runs,
+        earlier_results,
+        recorded_comparison,
+        write_outputs,
+    )
     from pytest_fairness.runs.files import shown
     from pytest_fairness.runs.project import runs_root
     from pytest_fairness.runs.reader import refuse_unreadable
@@ -51,12 +66,21 @@ def report(arguments: argparse.Namespace) -> tuple[str, int]:
             against = recorded_comparison(run)
         except UsageError as error:  # as where the run was downloaded, and the earlier one was not
             lines.append(f"nothing is compared: {error}")
-    places = {name: getattr(arguments, name) for name in ("html", "markdown", "junit", "sarif", "code_quality")}
+    places = {
+        name: getattr(arguments, name)
+        for name in ("html", "markdown", "junit", "sarif", "code_quality")
+    }
     done = write_outputs(run, **places, against=against)
     lines += [f"{name}: {shown(path.absolute(), here)}" for name, path in done.items()]
-    lines += [f"since {against.stem}: {counted(compared_runs(run, against))}"] if against is not None else []
+    lines += (
+        [f"since {against.stem}: {counted(compared_runs(run, against))}"]
+        if against is not None
+        else []
+    )
     try:
         refuse_unreadable(run)
     except StoreError as error:
-        return terminal("\n".join([*lines, f"PROBLEM what is made of the records is missing: {error}", ""])), 1
+        return terminal(
+            "\n".join([*lines, f"PROBLEM what is made of the records is missing: {error}", ""])
+        ), 1
     return terminal("\n".join([*lines, ""])), 0

@@ -18,7 +18,10 @@ def add(subparsers: Any) -> None:
     )
     add_run(parser, "runs", nargs="+", judged=False, help="the run of each shard")
     parser.add_argument(
-        "--into", type=Path, metavar="DIR", help="the folder of runs in which the merged run is made (the project's)"
+        "--into",
+        type=Path,
+        metavar="DIR",
+        help="the folder of runs in which the merged run is made (the project's)",
     )
     parser.set_defaults(run=merge)
     parser = subparsers.add_parser(
@@ -28,7 +31,10 @@ def add(subparsers: Any) -> None:
     )
     add_run(parser, "damaged", judged=False, help="the damaged run, which is only read")
     parser.add_argument(
-        "--into", type=Path, metavar="DIR", help="the folder of runs in which the new run is made (where RUN lies)"
+        "--into",
+        type=Path,
+        metavar="DIR",
+        help="the folder of runs in which the new run is made (where RUN lies)",
     )
     parser.set_defaults(run=salvage)
     parser = subparsers.add_parser(
@@ -45,7 +51,10 @@ def add(subparsers: Any) -> None:
             help=f"write trials, findings, groups, pairs as {kind} files instead",
         )
     parser.add_argument(
-        "--sqlite", type=Path, metavar="FILE", help="write trials and attempts as tables of a new SQLite file instead"
+        "--sqlite",
+        type=Path,
+        metavar="FILE",
+        help="write trials and attempts as tables of a new SQLite file instead",
     )
     parser.set_defaults(run=export)
 
@@ -83,7 +92,9 @@ def salvage(arguments: argparse.Namespace) -> tuple[str, int]:
 
 
 def export(arguments: argparse.Namespace) -> tuple[str, int]:
-    """Export the records, or the tables; say which files were written, and how many records or rows each holds."""
+    """Export the records, or the tables; say which files were written, and how many records or rows
+    each holds.
+    """
     if arguments.csv or arguments.parquet:
         from pytest_fairness.reports.run_tables import TABLES, open_run
 
@@ -99,11 +110,15 @@ def export(arguments: argparse.Namespace) -> tuple[str, int]:
 
         with reading(folder) as reader:
             counted = export_tables(reader, arguments.sqlite)
-        return "".join(f"{arguments.sqlite}, {name}: {count:,} rows\n" for name, count in counted.items()), 0
+        return "".join(
+            f"{arguments.sqlite}, {name}: {count:,} rows\n" for name, count in counted.items()
+        ), 0
     from pytest_fairness.runs.manifest import LOGS
     from pytest_fairness.runs.store import RunStore
 
     with RunStore.open(folder, writer="export") as store:
         store.export()
         heads = store.manifest()["logs"]
-    return "".join(f"{path}: {heads[path.name]['records']:,} records\n" for path in sorted(folder.glob(LOGS))), 0
+    return "".join(
+        f"{path}: {heads[path.name]['records']:,} records\n" for path in sorted(folder.glob(LOGS))
+    ), 0

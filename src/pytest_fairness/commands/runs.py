@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.commands import add_run, complete
-from pytest_fairness.commands.columns import Column, add_options, as_json, chosen_columns, sorted_rows, tables
+from pytest_fairness.commands.columns import (
+    Column,
+    add_options,
+    as_json,
+    chosen_columns,
+    sorted_rows,
+    tables,
+)
 from pytest_fairness.errors import FairnessError, UsageError
 from pytest_fairness.model import JSON, Verdict
 from pytest_fairness.runs.project import runs_root
@@ -23,7 +30,9 @@ UNFINISHED, UNREADABLE = "unfinished", "unreadable"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedRun:
-    """What a line of the list says of a run; None for what is not known, because it did not finish or is damaged."""
+    """What a line of the list says of a run; None for what is not known, because it did not finish
+    or is damaged.
+    """
 
     path: Path
     started: str | None = None
@@ -79,7 +88,10 @@ COLUMNS = {
         str(verdict): Column(value=lambda run, verdict=verdict: run.counts.get(verdict, 0))  # type: ignore[misc]
         for verdict in Verdict
     },
-    "trials": Column(value=lambda run: run.trials, words=lambda run: "–" if run.trials is None else f"{run.trials:,}"),
+    "trials": Column(
+        value=lambda run: run.trials,
+        words=lambda run: "–" if run.trials is None else f"{run.trials:,}",
+    ),
     "cost": Column(value=lambda run: run.cost, words=_cost),
     "marks": Column(value=lambda run: ", ".join(run.marks), figure=False),
     "problem": Column(value=lambda run: run.problem, figure=False),
@@ -93,7 +105,8 @@ def add(subparsers: Any) -> None:
         "list",
         help="the runs of the project, the newest last",
         description="Lists the runs of the project, the newest last: when, whom they asked, what they concluded and "
-        "cost. A run is marked simulated or replayed where anything in it is, unfinished where its session did not "
+        "cost. A run is marked simulated or replayed where anything in it is, unfinished where its "
+        "session did not "
         "come to its end, unreadable where its files are damaged (exit code 1).",
         example="pytest-fairness list '2026-02-*' --sort=-cost",
     )
@@ -105,13 +118,17 @@ def add(subparsers: Any) -> None:
         "show",
         help="what a run found, or one finding or test of it with its tables",
         description="Shows what the session printed at its end and the id of each finding; or, of the finding or test "
-        "that is named, the sentence and the tables of groups and pairs. A finding is named by its id or a beginning "
+        "that is named, the sentence and the tables of groups and pairs. A finding is named by its "
+        "id or a beginning "
         "of it, a test by its name or a pattern of it.",
         example="pytest-fairness show last f-3a9c\n  pytest-fairness show last '*test_letters*'",
     )
     add_run(parser, "run_folder", nargs="?", default="last", help="the run (last)")
     what = parser.add_argument(
-        "what", nargs="?", metavar="FINDING|TEST", help="the findings to show in full (all, in short)"
+        "what",
+        nargs="?",
+        metavar="FINDING|TEST",
+        help="the findings to show in full (all, in short)",
     )
     complete(what, _findings_and_tests)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
@@ -130,7 +147,9 @@ def list_runs(arguments: argparse.Namespace) -> tuple[str, int]:
     folders = [run for several in arguments.runs for run in several] or run_folders(root)
     runs = list(map(listed_run, folders))
     code = int(any(UNREADABLE in run.marks for run in runs))
-    table = tables(arguments, runs) if runs else f"{root} holds no runs: run the fairness tests first"
+    table = (
+        tables(arguments, runs) if runs else f"{root} holds no runs: run the fairness tests first"
+    )
     if arguments.json:
         return as_json([run.to_dict() for run in sorted_rows(arguments, runs)]), code
     return table + "\n", code
@@ -162,7 +181,9 @@ def listed_run(folder: Path) -> ListedRun:
 
 
 def _marks_of(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Give the marks of a run without results: a merged one waits for a judgement, and is no broken session."""
+    """Give the marks of a run without results: a merged one waits for a judgement, and is no broken
+    session.
+    """
     if "replay_of" in manifest:
         yield "replayed"
     yield "merged" if "merged_from" in manifest else UNFINISHED
@@ -172,7 +193,11 @@ def _of_results(folder: Path, results: RunResults, *, finished: bool) -> ListedR
     run = results.run
     models: Any = run.get("models") or ()
     answered = dict.fromkeys(model for one in models for model in one.get("answered", ()))
-    marks = {"simulated": results.simulated, "replayed": results.replayed, UNFINISHED: not finished or results.missing}
+    marks = {
+        "simulated": results.simulated,
+        "replayed": results.replayed,
+        UNFINISHED: not finished or results.missing,
+    }
     return ListedRun(
         path=folder,
         started=run.get("started"),
@@ -196,7 +221,9 @@ def show(arguments: argparse.Namespace) -> tuple[str, int]:
 
     folder: Path = arguments.run_folder
     results = read_results(folder)
-    chosen = list(range(len(results.findings)) if arguments.what is None else _meant(results, arguments.what))
+    chosen = list(
+        range(len(results.findings)) if arguments.what is None else _meant(results, arguments.what)
+    )
     if arguments.json:
         data: Any = results.to_dict()
         found = [data["findings"][at] for at in chosen]
@@ -217,13 +244,19 @@ def _meant(results: RunResults, what: str) -> Iterator[int]:
     """The places of the findings that *what* means. Raises UsageError."""
     from pytest_fairness.errors import unknown
 
-    by_id = [at for at, id_ in enumerate(results.ids) if id_.startswith(what)] if what.startswith("f-") else []
+    by_id = (
+        [at for at, id_ in enumerate(results.ids) if id_.startswith(what)]
+        if what.startswith("f-")
+        else []
+    )
     tests = [item.nodeid for item in results.items]
     fitting = {test for test in tests if what in (*_names(test), test) or fnmatchcase(test, what)}
     if not by_id and not fitting:
         names = [*results.ids, *tests, *map(_name, tests)]
         raise UsageError(unknown("finding or test", what, names))
-    yield from by_id or (at for at in range(len(results.findings)) if results.maker_of(at).nodeid in fitting)
+    yield from by_id or (
+        at for at in range(len(results.findings)) if results.maker_of(at).nodeid in fitting
+    )
 
 
 def _names(nodeid: str) -> tuple[str, str]:
@@ -244,13 +277,17 @@ def _whole(folder: Path, results: RunResults) -> list[str]:
     from pytest_fairness.reports.sections import Table, printed_lines, read_sections
 
     run = listed_run(folder)
-    about = f"run {run.path.name}, started {_started(run)}, {', '.join(run.endpoints) or 'no endpoint'}"
+    about = (
+        f"run {run.path.name}, started {_started(run)}, {', '.join(run.endpoints) or 'no endpoint'}"
+    )
     about += f", answered by {', '.join(run.models)}" if run.models else ""
     about += f", {run.trials:,} trials" if run.trials is not None else ""
     report = folder / "report.html"
     printed = printed_lines(read_sections(folder))
     lines = [line(about), *summary_lines(results, report if report.exists() else None, printed)]
-    worst = sorted(range(len(results.findings)), key=lambda at: -results.findings[at].verdict.severity)
+    worst = sorted(
+        range(len(results.findings)), key=lambda at: -results.findings[at].verdict.severity
+    )
     rows = tuple(
         (
             results.ids[at],
@@ -276,4 +313,6 @@ def _texts(results: RunResults, chosen: list[int], what: str) -> Iterator[str]:
     if not chosen:
         for item in results.items:
             if what in (item.nodeid, _name(item.nodeid)) or fnmatchcase(item.nodeid, what):
-                yield terminal(f"{item.nodeid}: {item.outcome}, without a finding\n{item.message}".rstrip())
+                yield terminal(
+                    f"{item.nodeid}: {item.outcome}, without a finding\n{item.message}".rstrip()
+                )

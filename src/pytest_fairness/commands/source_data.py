@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 def add(subparsers: Any) -> None:
     """Declare ``names`` and ``personas``."""
     for name, what, checked, run in (
-        ("names", "the name banks", "weak, ambiguous, rare, undocumented and unbalanced names", names),
+        (
+            "names",
+            "the name banks",
+            "weak, ambiguous, rare, undocumented and unbalanced names",
+            names,
+        ),
         (
             "personas",
             "the persona matrix and the other source data",
@@ -37,7 +42,13 @@ def add(subparsers: Any) -> None:
             help="a personas folder that extends or replaces what ships; what ships, if not given",
         )
         if name == "names":
-            check.add_argument("-n", type=int, default=20, metavar="N", help="names a group that the banks give (20)")
+            check.add_argument(
+                "-n",
+                type=int,
+                default=20,
+                metavar="N",
+                help="names a group that the banks give (20)",
+            )
         check.set_defaults(run=run)
 
 
@@ -55,7 +66,9 @@ def names(arguments: argparse.Namespace) -> tuple[str, int]:
 
 
 def personas(arguments: argparse.Namespace) -> tuple[str, int]:
-    """Check a personas folder but for its names; of sets, arms, strategies and lexicon, the first problem."""
+    """Check a personas folder but for its names; of sets, arms, strategies and lexicon, the first
+    problem.
+    """
     from pytest_fairness.design.arms import ready_arms
     from pytest_fairness.design.candidates import CandidateSet
     from pytest_fairness.design.data_checks import Problem, check_personas, check_signals
@@ -80,7 +93,9 @@ def personas(arguments: argparse.Namespace) -> tuple[str, int]:
         Lexicon.load(folder)
     except UsageError as error:
         problems.append(Problem("lexicon", str(error)))
-    return _listed(problems, f"{len(matrix)} personas and {len(signals.kinds)} kinds of signal", folder)
+    return _listed(
+        problems, f"{len(matrix)} personas and {len(signals.kinds)} kinds of signal", folder
+    )
 
 
 def _listed(problems: Sequence[Problem], what: str, folder: Path | None) -> tuple[str, int]:

@@ -16,15 +16,21 @@ def add(subparsers: Any) -> None:
         "trend",
         help="show each finding over several runs",
         description="Follows each finding from run to run: its effect with the interval, its verdict, and the model "
-        "that answered; where runs wrote letters, their scores and warnings, too. Without RUN it reads all runs of the "
+        "that answered; where runs wrote letters, their scores and warnings, too. Without RUN it "
+        "reads all runs of the "
         "project. Exit code 1: a run cannot be read, which is "
         "named.",
         example="pytest-fairness trend --html trend.html",
     )
     add_run(parser, "folders", nargs="*", help="the runs (all of the project), in any order")
-    parser.add_argument("--html", type=Path, metavar="PATH", help="write a page with pictures as well")
     parser.add_argument(
-        "--complaints", type=Path, metavar="CSV", help="appeals and complaints, to stand beside the scores of letters"
+        "--html", type=Path, metavar="PATH", help="write a page with pictures as well"
+    )
+    parser.add_argument(
+        "--complaints",
+        type=Path,
+        metavar="CSV",
+        help="appeals and complaints, to stand beside the scores of letters",
     )
     parser.set_defaults(run=trend)
 
@@ -40,7 +46,9 @@ def trend(arguments: argparse.Namespace) -> tuple[str, int]:
 
     folders = arguments.folders or run_folders(runs_root())
     if not folders:
-        raise UsageError(f"{runs_root()} holds no run: run pytest with a fairness test first, or name runs")
+        raise UsageError(
+            f"{runs_root()} holds no run: run pytest with a fairness test first, or name runs"
+        )
     read = read_runs(folders).followed()
     if arguments.complaints is not None:
         read = dataclasses.replace(read, complaints=tuple(read_complaints(arguments.complaints)))

@@ -1,4 +1,6 @@
-"""Arms: ways of running the same cells, which differ by system prompt, by the steps before the choice, or by names."""
+"""Arms: ways of running the same cells, which differ by system prompt, by the steps before the
+choice, or by names.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,14 @@ Step: TypeAlias = "Ask | Callable[[str], str]"
 class Arm:
     """One way of running the cells.
 
-    ``system``: the system prompt, with the test's slots. ``steps``: what the candidates' text passes through, in order;
-    a function from text to text, or an :class:`Ask`; the last one is the choice. ``placebo``: all candidates get names
-    (and words) of one group, in disjoint sets. ``endpoint``: a system under test of the arm's own, any callable or a
-    name of ``endpoints.yaml``.
+    ``system``: the system prompt, with the test's slots. ``steps``: what the candidates' text
+    passes through, in order; a function from text to text, or an :class:`Ask`; the last one is the
+    choice. ``placebo``: all candidates get names (and words) of one group, in disjoint sets.
+    ``endpoint``: a system under test of the arm's own, any callable or a name of
+    ``endpoints.yaml``.
 
-    Raises UsageError for a name that is no slug, and for steps that do not end in an :class:`Ask` with ``{text}``.
+    Raises UsageError for a name that is no slug, and for steps that do not end in an :class:`Ask`
+    with ``{text}``.
     """
 
     name: str
@@ -48,14 +52,19 @@ class Arm:
                 if step.prompt is not None and step.prompt.count(f"{{{TEXT}}}") != 1:
                     why = f"a step's prompt holds {{{TEXT}}} exactly once, where its text belongs"
             elif not callable(step):
-                raise UsageError(f"arm {self.name!r}: a step is Ask(...) or a function from text to text, not {step!r}")
+                raise UsageError(
+                    f"arm {self.name!r}: a step is Ask(...) or a function from text to text, not "
+                    f"{step!r}"
+                )
         if why is not None:
             raise UsageError(f"arm {self.name!r}: {why}")
 
 
-def arms_of(given: object, folder: Path | None = None, *, rules: Callable[[str], str] | None = None) -> tuple[Arm, ...]:
-    """The arms of ``arms=``: names of ready-made ones, Arms, or ``{name: system prompt}``; *rules* is the rule-based
-    scrubber. Raises UsageError for an unknown name and for two arms of one name.
+def arms_of(
+    given: object, folder: Path | None = None, *, rules: Callable[[str], str] | None = None
+) -> tuple[Arm, ...]:
+    """The arms of ``arms=``: names of ready-made ones, Arms, or ``{name: system prompt}``; *rules*
+    is the rule-based scrubber. Raises UsageError for an unknown name and for two arms of one name.
     """
     if given is None:
         return ()
@@ -65,7 +74,9 @@ def arms_of(given: object, folder: Path | None = None, *, rules: Callable[[str],
 
 
 class _Prompt(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """An entry of ``personas/prompts.yaml``: where it is from, a system prompt, and the prompt of a step."""
+    """An entry of ``personas/prompts.yaml``: where it is from, a system prompt, and the prompt of a
+    step.
+    """
 
     name: str
     source: Text
@@ -82,14 +93,21 @@ class _ReadyArm(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     placebo: bool = False
 
 
-def ready_arms(folder: Path | None = None, rules: Callable[[str], str] | None = None) -> dict[str, Arm]:
-    """The arms of ``personas/arms.yaml`` by name, extended or replaced by the user's *folder*. Raises UsageError."""
+def ready_arms(
+    folder: Path | None = None, rules: Callable[[str], str] | None = None
+) -> dict[str, Arm]:
+    """The arms of ``personas/arms.yaml`` by name, extended or replaced by the user's *folder*.
+    Raises UsageError.
+    """
     prompts = entries("prompts.yaml", folder, _Prompt)
 
     def prompt(arm: str, name: str, field: str) -> str:
         text: str | None = getattr(prompts.get(name), field, None)
         if text is None:
-            raise UsageError(f"arm {arm!r}: there is no prompt {name!r} with a {field} (there are: {listed(prompts)})")
+            raise UsageError(
+                f"arm {arm!r}: there is no prompt {name!r} with a {field} (there are: "
+                f"{listed(prompts)})"
+            )
         return text
 
     arms = {}
@@ -98,7 +116,9 @@ def ready_arms(folder: Path | None = None, rules: Callable[[str], str] | None = 
         for step in ready.steps:
             if step != _RULES:
                 text = prompt(name, step, "prompt")
-                steps.append(Ask(prompt=text, system=prompts[step].system, fallback=step == ready.steps[-1]))
+                steps.append(
+                    Ask(prompt=text, system=prompts[step].system, fallback=step == ready.steps[-1])
+                )
             elif rules is not None:
                 steps.append(rules)
         system = None if ready.system is None else prompt(name, ready.system, "system")

@@ -1,8 +1,10 @@
-"""The axes of a design, its cells by their number, and a balanced part of a design too large to ask in full.
+"""The axes of a design, its cells by their number, and a balanced part of a design too large to ask
+in full.
 
-Of a sample, every drawn template, context and name position is asked for all groups alike, so that groups differ in
-nothing but the group: never a prefix, never a group short. Templates, the values of each axis, and names are dealt like
-cards: each value is used about equally often, in combinations left to chance.
+Of a sample, every drawn template, context and name position is asked for all groups alike, so that
+groups differ in nothing but the group: never a prefix, never a group short. Templates, the values
+of each axis, and names are dealt like cards: each value is used about equally often, in
+combinations left to chance.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from pytest_fairness.model import JSON, Cell
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A context axis. ``labels`` stand in the table, ``slugs`` in ids, ``values`` in the slots, in the same order."""
+    """A context axis. ``labels`` stand in the table, ``slugs`` in ids, ``values`` in the slots, in
+    the same order.
+    """
 
     name: str
     labels: tuple[str, ...]
@@ -36,15 +40,18 @@ class Axis:
         """Raise UsageError where none of its slots are among the *used* ones."""
         if not self.values[0].keys() & used:
             raise UsageError(
-                f"axis {self.name!r} is given, but no template uses it: write {{{self.name}}} in a template, "
+                f"axis {self.name!r} is given, but no template uses it: write {{{self.name}}} in a "
+                "template, "
                 f"or leave the axis out{hint}"
             )
 
 
 def axes(context: Mapping[str, object] | None, keywords: Mapping[str, object]) -> tuple[Axis, ...]:
-    """The axes of *context* and *keywords*: each a list of values, or a mapping from a short label to a long text.
+    """The axes of *context* and *keywords*: each a list of values, or a mapping from a short label
+    to a long text.
 
-    Raises UsageError for an axis that both have, a name that no slot could have, and for no values or unfit ones.
+    Raises UsageError for an axis that both have, a name that no slot could have, and for no values
+    or unfit ones.
     """
     given = [*(context or {}).items(), *keywords.items()]
     refuse_twice("axis:", (name for name, _ in given))
@@ -60,10 +67,16 @@ def _axis(name: str, values: object) -> Axis:
     if isinstance(values, (str, int, float)):
         values = [values]
     if not isinstance(values, Iterable) or isinstance(values, (set, frozenset)):
-        raise UsageError(f"{where} give a list of values, in an order that stays, not {type(values).__name__}")
+        raise UsageError(
+            f"{where} give a list of values, in an order that stays, not {type(values).__name__}"
+        )
     texts = []
     for value in values.values() if isinstance(values, Mapping) else values:
-        if isinstance(value, bool) or not isinstance(value, (str, int, float)) or UNSENDABLE.search(str(value)):
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, (str, int, float))
+            or UNSENDABLE.search(str(value))
+        ):
             raise UsageError(f"{where} {value!r:.60} cannot be sent; give text or a number")
         texts.append(str(value))
     labels = list(map(str, values)) if isinstance(values, Mapping) else texts
@@ -80,8 +93,8 @@ def _axis(name: str, values: object) -> Axis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LazyCells(Sequence[Cell]):
-    """The cells of a design by their number, all or those at ``positions``, made when they are read; each is asked
-    ``repetitions`` times, with ``parameters``.
+    """The cells of a design by their number, all or those at ``positions``, made when they are
+    read; each is asked ``repetitions`` times, with ``parameters``.
     """
 
     templates: tuple[Template, ...]
@@ -123,10 +136,16 @@ class LazyCells(Sequence[Cell]):
         return choices[::-1]
 
     def context(self, choices: Sequence[int]) -> tuple[dict[str, str], dict[str, str], list[str]]:
-        """What the context axes put into slots at *choices*, their labels by axis, and the parts of an id."""
+        """What the context axes put into slots at *choices*, their labels by axis, and the parts of
+        an id.
+        """
         chosen = list(zip(self.axes, choices, strict=True))
         values = {slot: text for axis, at in chosen for slot, text in axis.values[at].items()}
-        return values, {axis.name: axis.labels[at] for axis, at in chosen}, [axis.slugs[at] for axis, at in chosen]
+        return (
+            values,
+            {axis.name: axis.labels[at] for axis, at in chosen},
+            [axis.slugs[at] for axis, at in chosen],
+        )
 
     def __len__(self) -> int:
         return self.full_size if self.positions is None else len(self.positions)
@@ -144,27 +163,39 @@ class LazyCells(Sequence[Cell]):
 def check_counts(**numbers: int | None) -> None:
     """Raise UsageError for a number that is given and is no whole number from 1."""
     for what, number in numbers.items():
-        if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 1):
+        if number is not None and (
+            isinstance(number, bool) or not isinstance(number, int) or number < 1
+        ):
             raise UsageError(f"{what}={number!r}: give a whole number from 1")
 
 
 def positions(
-    radices: Sequence[int], units: int, group_size: int, cells: int, seed: int, *, alike: str = "combinations of groups"
+    radices: Sequence[int],
+    units: int,
+    group_size: int,
+    cells: int,
+    seed: int,
+    *,
+    alike: str = "combinations of groups",
 ) -> tuple[int, ...]:
     """Which cells to keep, in order: at most *cells* of them.
 
-    *radices* are the numbers of templates and of values of each axis; *units* come in runs of *group_size*, one run a
-    combination (*alike* in words). Raises UsageError where *cells* is less than one for each.
+    *radices* are the numbers of templates and of values of each axis; *units* come in runs of
+    *group_size*, one run a combination (*alike* in words). Raises UsageError where *cells* is less
+    than one for each.
     """
     combinations, blocks = units // group_size, prod(radices)
     draws = min(cells // combinations, blocks * group_size)
     if draws < 1:
         raise UsageError(
-            f"sample={cells}: the grid has {combinations} {alike}, which are asked alike; give at least {combinations}"
+            f"sample={cells}: the grid has {combinations} {alike}, which are asked alike; give at "
+            f"least {combinations}"
         )
     if draws > blocks // 2:
         # So many that nearly all are asked: spread evenly, by differences of a running share.
-        counts = [(block + 1) * draws // blocks - block * draws // blocks for block in range(blocks)]
+        counts = [
+            (block + 1) * draws // blocks - block * draws // blocks for block in range(blocks)
+        ]
         drawn = [(block, count) for block, count in enumerate(counts) if count]
     else:
         decks = [_deal(radix, f"{seed}.axis{number}") for number, radix in enumerate(radices)]
@@ -181,7 +212,9 @@ def positions(
         chosen: set[int] = set()
         while len(chosen) < count:
             chosen.add(next(names))
-        kept += [block * units + c * group_size + k for c in range(combinations) for k in sorted(chosen)]
+        kept += [
+            block * units + c * group_size + k for c in range(combinations) for k in sorted(chosen)
+        ]
     return tuple(kept)
 
 
@@ -190,5 +223,7 @@ def _deal(size: int, seed: str) -> Iterator[int]:
     turn = 0
     while True:
         # A hash rather than Python's generator, whose shuffle may change between versions.
-        yield from sorted(range(size), key=lambda k: hashlib.sha256(f"{seed}.{turn}.{k}".encode()).digest())
+        yield from sorted(
+            range(size), key=lambda k: hashlib.sha256(f"{seed}.{turn}.{k}".encode()).digest()
+        )
         turn += 1

@@ -1,7 +1,8 @@
-"""Who is set against whom: groups of candidates from names, personas or whole résumés, and what each says.
+"""Who is set against whom: groups of candidates from names, personas or whole résumés, and what
+each says.
 
-Candidates of the groups that stand at the same place make one tuple, the unit of evidence: candidate 3 of one
-group meets candidate 3 of every other.
+Candidates of the groups that stand at the same place make one tuple, the unit of evidence:
+candidate 3 of one group meets candidate 3 of every other.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ QUALIFICATIONS = "qualifications"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """One candidate of ``group``, of the classes ``groups``, which its name says (``named``), its ``demographics`` or
-    both. ``text`` is a whole résumé, ``values`` are a persona's attributes, for slots.
+    """One candidate of ``group``, of the classes ``groups``, which its name says (``named``), its
+    ``demographics`` or both. ``text`` is a whole résumé, ``values`` are a persona's attributes, for
+    slots.
     """
 
     group: str
@@ -47,14 +49,16 @@ class Candidate:
         return None if self.name is None else self.name.split()[-1]
 
     def slots(self, position: int, context: Mapping[str, str]) -> dict[str, str]:
-        """What its numbered slots hold, by their names without the number: ``candidate`` is the line of a list,
-        ``Greg Walsh, 2 Years of Experience, Male, White``, or a résumé in full.
+        """What its numbered slots hold, by their names without the number: ``candidate`` is the
+        line of a list, ``Greg Walsh, 2 Years of Experience, Male, White``, or a résumé in full.
         """
         label = f"Candidate {chr(65 + position)}"
         name = self.name or label
         first, _, last = name.partition(" ")
         years = self.values.get("experience_years")
-        qualifications = context.get(QUALIFICATIONS, "" if years is None else f"{years} years of experience")
+        qualifications = context.get(
+            QUALIFICATIONS, "" if years is None else f"{years} years of experience"
+        )
         line = ", ".join(part for part in (name, qualifications, self.demographics) if part)
         if self.text is not None:
             line = "\n".join(part for part in (self.demographics, self.text) if part)
@@ -73,15 +77,21 @@ class Candidate:
 
 
 def values_of(slate: Sequence[Candidate], context: Mapping[str, str]) -> dict[str, str]:
-    """What every slot of a template holds for *slate*: numbered slots, the context, and ``{candidates}``: numbered
-    lines, or, for résumés, each under its label.
+    """What every slot of a template holds for *slate*: numbered slots, the context, and
+    ``{candidates}``: numbered lines, or, for résumés, each under its label.
     """
     filled = [candidate.slots(at, context) for at, candidate in enumerate(slate)]
-    values = {f"{slot}_{number}": text for number, own in enumerate(filled, start=1) for slot, text in own.items()}
+    values = {
+        f"{slot}_{number}": text
+        for number, own in enumerate(filled, start=1)
+        for slot, text in own.items()
+    }
     if any(candidate.text is not None for candidate in slate):
         lines = "\n\n".join(f"{own['label']}:\n{own['candidate']}" for own in filled)
     else:
-        lines = "\n".join(f"{number}. {own['candidate']}" for number, own in enumerate(filled, start=1))
+        lines = "\n".join(
+            f"{number}. {own['candidate']}" for number, own in enumerate(filled, start=1)
+        )
     return {**context, **values, CANDIDATES: lines}
 
 
@@ -90,7 +100,11 @@ def surfaces(slate: Iterable[Candidate], text: str) -> dict[str, Mapping[str, st
     return {
         surface: {**candidate.groups, "group": candidate.group}
         for candidate in slate
-        for surface in (candidate.name if candidate.named else None, candidate.demographics, candidate.text)
+        for surface in (
+            candidate.name if candidate.named else None,
+            candidate.demographics,
+            candidate.text,
+        )
         if surface and surface in text
     }
 
@@ -99,7 +113,9 @@ def surfaces(slate: Iterable[Candidate], text: str) -> dict[str, Mapping[str, st
 
 
 class Group(NamedTuple):
-    """One group as it was given: its classes, and its own names, personas or résumés (``kind``), if any."""
+    """One group as it was given: its classes, and its own names, personas or résumés (``kind``), if
+    any.
+    """
 
     label: str
     classes: Mapping[str, str]
@@ -108,7 +124,9 @@ class Group(NamedTuple):
 
 
 class CandidateSet(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """An entry of ``personas/candidates.yaml``: groups that are set against each other, and where they are from."""
+    """An entry of ``personas/candidates.yaml``: groups that are set against each other, and where
+    they are from.
+    """
 
     name: str
     source: Text
@@ -123,9 +141,11 @@ class CandidateSet(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 def candidate_groups(candidates: object, folder: Path | None = None) -> tuple[Group, ...]:
-    """The groups of ``candidates=``: the name of a set in ``personas/candidates.yaml``, or a mapping from groups to
+    """The groups of ``candidates=``: the name of a set in ``personas/candidates.yaml``, or a
+    mapping from groups to
 
-    - their classes, ``{"gender": "male", "race_ethnicity": "white"}``, with ``"names": [...]`` for names of one's own;
+    - their classes, ``{"gender": "male", "race_ethnicity": "white"}``, with ``"names": [...]`` for
+    names of one's own;
     - a list of names, of :class:`Persona`, or of résumés: Paths, or texts of more than one line.
 
     Raises UsageError for whatever could not be set against each other.
@@ -134,21 +154,29 @@ def candidate_groups(candidates: object, folder: Path | None = None) -> tuple[Gr
         sets = entries("candidates.yaml", folder, CandidateSet)
         if candidates not in sets:
             hint = did_you_mean(candidates, sets)
-            raise UsageError(f"candidates={candidates!r}: no such set (there are: {listed(sets)}){hint}")
+            raise UsageError(
+                f"candidates={candidates!r}: no such set (there are: {listed(sets)}){hint}"
+            )
         candidates = sets[candidates].groups
     if not isinstance(candidates, Mapping):
         raise UsageError(
-            f"candidates is {type(candidates).__name__}: give the name of a set, such as 'four_groups', or a mapping "
+            f"candidates is {type(candidates).__name__}: give the name of a set, such as "
+            "'four_groups', or a mapping "
             "from groups to names, personas, résumés or classes"
         )
     groups = tuple(_group(str(label), value) for label, value in candidates.items())
     if len(groups) < 2:
         raise UsageError(f"candidates has {len(groups)} groups; a choice needs at least two")
     if any(group.label == NEITHER for group in groups):
-        raise UsageError(f"candidates: {NEITHER!r} is what a choice of nobody is called; give the group another name")
+        raise UsageError(
+            f"candidates: {NEITHER!r} is what a choice of nobody is called; give the group another "
+            "name"
+        )
     sizes = {group.label: len(group.given) for group in groups if group.given}
     refuse_uneven("candidates: the groups have different numbers of candidates", sizes)
-    refuse_shared("candidates", {group.label: group.given for group in groups if group.kind == "name"})
+    refuse_shared(
+        "candidates", {group.label: group.given for group in groups if group.kind == "name"}
+    )
     return groups
 
 
@@ -158,11 +186,16 @@ def _group(label: str, value: object) -> Group:
     if isinstance(value, Mapping):
         classes = {str(key): item for key, item in value.items() if key != "names"}
         if not classes or not all(isinstance(item, str) for item in classes.values()):
-            raise UsageError(f"{where}: give classes and their groups, such as {{'gender': 'female'}}, beside 'names'")
+            raise UsageError(
+                f"{where}: give classes and their groups, such as {{'gender': 'female'}}, beside "
+                "'names'"
+            )
         value = value.get("names")
         if not value:
             return Group(label, classes)
-    given = given_values(where, value, (str, Name, Persona, Path), "name, Persona, or Path to a résumé")
+    given = given_values(
+        where, value, (str, Name, Persona, Path), "name, Persona, or Path to a résumé"
+    )
     kinds = set()
     for item in given:
         whole = isinstance(item, Path) or "\n" in str(item).strip()
@@ -184,33 +217,58 @@ class Casting:
     wanted: int
     seed: int
 
-    def roster(self, groups: Sequence[Group], condition: Condition) -> dict[str, tuple[Candidate, ...]]:
-        """The candidates of all *groups* under *condition*. Raises UsageError where names or words are missing."""
-        cast = {group.label: self._candidates(group, at, len(groups), condition) for at, group in enumerate(groups)}
+    def roster(
+        self, groups: Sequence[Group], condition: Condition
+    ) -> dict[str, tuple[Candidate, ...]]:
+        """The candidates of all *groups* under *condition*. Raises UsageError where names or words
+        are missing.
+        """
+        cast = {
+            group.label: self._candidates(group, at, len(groups), condition)
+            for at, group in enumerate(groups)
+        }
         size = min(map(len, cast.values()))
         settled: dict[str, tuple[Candidate, ...]] = {}
         for group in groups:
             found = cast[group.label][:size]
-            # Women and men of one ethnicity share surnames: moved on, so that as few as may be meet a namesake.
-            # What somebody lists themselves stays at its place.
+            # Women and men of one ethnicity share surnames: moved on, so that as few as may be meet
+            # a namesake. What somebody lists themselves stays at its place.
             places = [found[at:] + found[:at] for at in range(1 if group.given else size)]
 
             def namesakes(moved: Sequence[Candidate]) -> int:
-                pairs = ((one, other) for others in settled.values() for one, other in zip(moved, others, strict=True))
-                return sum(one.name is not None and one.surname == other.surname for one, other in pairs)
+                pairs = (
+                    (one, other)
+                    for others in settled.values()
+                    for one, other in zip(moved, others, strict=True)
+                )
+                return sum(
+                    one.name is not None and one.surname == other.surname for one, other in pairs
+                )
 
             settled[group.label] = min(places, key=namesakes)
         return settled
 
-    def _candidates(self, group: Group, at: int, groups: int, condition: Condition) -> tuple[Candidate, ...]:
+    def _candidates(
+        self, group: Group, at: int, groups: int, condition: Condition
+    ) -> tuple[Candidate, ...]:
         words = self._words(group, condition)
         if group.kind in ("persona", "résumé"):
-            whole = partial(Candidate, group=group.label, demographics=words if condition.kind else "")
+            whole = partial(
+                Candidate, group=group.label, demographics=words if condition.kind else ""
+            )
             if group.kind == "résumé":
-                texts = (read_template(item).text if isinstance(item, Path) else item for item in group.given)
+                texts = (
+                    read_template(item).text if isinstance(item, Path) else item
+                    for item in group.given
+                )
                 return tuple(whole(groups=group.classes, text=text.strip()) for text in texts)
             return tuple(
-                whole(groups={**one.groups, **group.classes}, name=one.name, named=True, values=one.slots)
+                whole(
+                    groups={**one.groups, **group.classes},
+                    name=one.name,
+                    named=True,
+                    values=one.slots,
+                )
                 for one in group.given
             )
         by_name = {name: value for name, value in group.classes.items() if self._by_name(name)}
@@ -220,24 +278,35 @@ class Casting:
         elif named:
             names = self._most(lambda n: self.banks.signalling(by_name, n, seed=self.seed))
         else:
-            # The same neutral names for every group, each moved on by a place: no two meet themselves, and what a
-            # name does by itself falls on all groups alike.
+            # The same neutral names for every group, each moved on by a place: no two meet
+            # themselves, and what a name does by itself falls on all groups alike.
             names = self._most(lambda n: self.banks.neutral(n, seed=self.seed), floor=groups)
             names = names[at % len(names) :] + names[: at % len(names)]
         return tuple(
-            Candidate(group=group.label, groups=group.classes, name=name.full, named=named, demographics=words)
+            Candidate(
+                group=group.label,
+                groups=group.classes,
+                name=name.full,
+                named=named,
+                demographics=words,
+            )
             for name in names
         )
 
     def _by_name(self, protected_class: str) -> bool:
-        """Whether names convey every group of a class: candidates of one choice are told apart in one way."""
+        """Whether names convey every group of a class: candidates of one choice are told apart in
+        one way.
+        """
         return protected_class in self.banks.protected_classes and protected_class not in BY_SURNAME
 
     def _words(self, group: Group, condition: Condition) -> str:
-        """The words that state the classes: all where the condition asks for words, else those that no name conveys."""
+        """The words that state the classes: all where the condition asks for words, else those that
+        no name conveys.
+        """
         if not group.classes and condition.kind is not None and group.kind in (None, "name"):
             raise UsageError(
-                f"candidates[{group.label!r}] has names only, so there are no words for signal={condition.name!r}: say "
+                f"candidates[{group.label!r}] has names only, so there are no words for "
+                f"signal={condition.name!r}: say "
                 "what the group is, {'gender': 'female', 'names': [...]}"
             )
         phrases = [

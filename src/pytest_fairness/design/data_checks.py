@@ -1,9 +1,10 @@
-"""What is wrong with source data: for ``names check``, ``personas check``, and for anyone's own folder.
+"""What is wrong with source data: for ``names check``, ``personas check``, and for anyone's own
+folder.
 
-Reading refuses what cannot be used at all. These checks look at what can be used and should not be: names
-that signal weakly or two groups, banks that differ in more than the group, matrices off their quotas,
-signals that caricature or lack a control. Each returns a list of problems; an empty list means that all is
-well.
+Reading refuses what cannot be used at all. These checks look at what can be used and should not be:
+names that signal weakly or two groups, banks that differ in more than the group, matrices off their
+quotas, signals that caricature or lack a control. Each returns a list of problems; an empty list
+means that all is well.
 """
 
 from __future__ import annotations
@@ -43,14 +44,19 @@ class Problem(NamedTuple):
 
 
 def tokens(name: str) -> int:
-    """The parts of a full name: split at spaces, hyphens, apostrophes and inner capitals, as tokenisers split first."""
+    """The parts of a full name: split at spaces, hyphens, apostrophes and inner capitals, as
+    tokenisers split first.
+    """
     return len(re.findall(r"[^\W\d_](?:[^\W\d_A-Z])*", name))
 
 
-def check_names(banks: NameBanks, n: int = 20, count: Callable[[str], int] = tokens) -> list[Problem]:
+def check_names(
+    banks: NameBanks, n: int = 20, count: Callable[[str], int] = tokens
+) -> list[Problem]:
     """Weak, ambiguous, rare and undocumented names; banks too small for *n*; banks out of balance.
 
-    *count* says how many tokens a full name has; give that of the model's tokeniser where you have it.
+    *count* says how many tokens a full name has; give that of the model's tokeniser where you have
+    it.
     """
     firsts = list(banks.first_names.values())
     problems = [
@@ -58,14 +64,18 @@ def check_names(banks: NameBanks, n: int = 20, count: Callable[[str], int] = tok
         for entry in (*firsts, *banks.surnames.values())
         for reason in _reasons_of_name(entry)
     ]
-    # Names that are drawn for one group and stand on record for another, drawn or flagged: both may be read.
+    # Names that are drawn for one group and stand on record for another, drawn or flagged: both may
+    # be read.
     groups: dict[tuple[str, str], set[str]] = defaultdict(set)
     for entry in firsts:
         if entry.protected_class not in BY_SURNAME:
             groups[entry.name, entry.protected_class].add(entry.group)
     drawn = {(entry.name, entry.protected_class) for entry in firsts if entry.drawn}
     problems += [
-        Problem(f"{name} ({protected_class})", f"ambiguous: in the groups {', '.join(sorted(found))}; keep one")
+        Problem(
+            f"{name} ({protected_class})",
+            f"ambiguous: in the groups {', '.join(sorted(found))}; keep one",
+        )
         for (name, protected_class), found in groups.items()
         if len(found) > 1 and (name, protected_class) in drawn
     ]
@@ -82,11 +92,20 @@ def check_names(banks: NameBanks, n: int = 20, count: Callable[[str], int] = tok
                 if number < n // 2
             ]
             # Of a bank that is too small, all that there are.
-            wanted = {None: n} if min(there.values()) >= n // 2 else {sex: min(n, k) for sex, k in there.items() if k}
-            drawn_of = (banks.names(protected_class, group, k, gender=sex) for sex, k in wanted.items())
+            wanted = (
+                {None: n}
+                if min(there.values()) >= n // 2
+                else {sex: min(n, k) for sex, k in there.items() if k}
+            )
+            drawn_of = (
+                banks.names(protected_class, group, k, gender=sex) for sex, k in wanted.items()
+            )
             names[group] = [name for found in drawn_of for name in found]
         problems += _unbalanced(
-            protected_class, {group: found for group, found in names.items() if found}, firsts, count
+            protected_class,
+            {group: found for group, found in names.items() if found},
+            firsts,
+            count,
         )
     return problems
 
@@ -118,7 +137,12 @@ def _unbalanced(
     """Length, tokens and frequency of what would be drawn, between the groups that differ most."""
     bearers: dict[str, list[int]] = defaultdict(list)
     for entry in firsts:
-        if entry.protected_class == protected_class and entry.group in drawn and entry.drawn and entry.bearers:
+        if (
+            entry.protected_class == protected_class
+            and entry.group in drawn
+            and entry.drawn
+            and entry.bearers
+        ):
             bearers[entry.group].append(entry.bearers)
     letters = {group: fmean(len(name.first) for name in names) for group, names in drawn.items()}
     parts = {group: fmean(count(name.full) for name in names) for group, names in drawn.items()}
@@ -134,15 +158,17 @@ def _unbalanced(
         ordered = sorted((figure, group) for group, figure in figures.items())
         if ordered and ordered[-1][0] > ratio * ordered[0][0] + gap:
             (least, low), *_, (most, high) = ordered
-            yield Problem(protected_class, f"unbalanced {what.format(high, most, low, least)}; {reason}")
+            yield Problem(
+                protected_class, f"unbalanced {what.format(high, most, low, least)}; {reason}"
+            )
 
 
 def excess(scores: Sequence[float], groups: Sequence[str]) -> float:
     """The variance of *scores* between *groups* beyond chance, in standard deviations.
 
-    (N − 1) times the share of the variance that lies between k groups is about chi-square with k − 1
-    degrees of freedom when nothing is associated: mean k − 1, variance 2(k − 1). 0 where there is one
-    group, or no variance.
+    (N − 1) times the share of the variance that lies between k groups is about chi-square with k −
+    1 degrees of freedom when nothing is associated: mean k − 1, variance 2(k − 1). 0 where there is
+    one group, or no variance.
     """
     mean = fmean(scores)
     total = sum((score - mean) ** 2 for score in scores)
@@ -157,8 +183,14 @@ def excess(scores: Sequence[float], groups: Sequence[str]) -> float:
 
 
 def check_personas(matrix: PersonaMatrix) -> list[Problem]:
-    """Quotas that are not kept, and job scores that differ between groups by more than chance makes them."""
-    problems = [] if len(matrix) == 100 else [Problem("quotas", f"there are {len(matrix)} personas, not 100")]
+    """Quotas that are not kept, and job scores that differ between groups by more than chance makes
+    them.
+    """
+    problems = (
+        []
+        if len(matrix) == 100
+        else [Problem("quotas", f"there are {len(matrix)} personas, not 100")]
+    )
     for category, quota in QUOTAS.items():
         found = matrix.counts(category)
         problems += [
@@ -170,7 +202,8 @@ def check_personas(matrix: PersonaMatrix) -> list[Problem]:
         beyond = excess([getattr(p, score) for p in matrix], [p.groups[category] for p in matrix])
         if beyond > _BEYOND_CHANCE:
             reason = (
-                f"scores differ between the groups {beyond:.1f} SDs more than chance makes them, so a fair "
+                f"scores differ between the groups {beyond:.1f} SDs more than chance makes them, "
+                "so a fair "
                 "decision would look unfair; move scores between personas"
             )
             problems.append(Problem(f"{score} by {category}", reason))
@@ -178,7 +211,9 @@ def check_personas(matrix: PersonaMatrix) -> list[Problem]:
 
 
 def check_signals(signals: Signals) -> list[Problem]:
-    """Kinds without a control or a comparison, phrases in two groups, and wording that should not be used."""
+    """Kinds without a control or a comparison, phrases in two groups, and wording that should not
+    be used.
+    """
     by_source = open_document(shipped_folder() / "dispreferred.yaml").convert(dict[str, list[str]])
     terms = [term for terms in by_source.values() for term in terms]
     return [
@@ -188,7 +223,9 @@ def check_signals(signals: Signals) -> list[Problem]:
     ]
 
 
-def _reasons_of_kind(key: tuple[str, str], kind: SignalKind, dispreferred: Sequence[str]) -> Iterator[str]:
+def _reasons_of_kind(
+    key: tuple[str, str], kind: SignalKind, dispreferred: Sequence[str]
+) -> Iterator[str]:
     words = kind.words
     if CONTROL not in words:
         yield "has no control: a phrase of the same form that names no group"
@@ -196,7 +233,9 @@ def _reasons_of_kind(key: tuple[str, str], kind: SignalKind, dispreferred: Seque
         yield "has fewer than two groups to compare"
     owner: dict[tuple[str, str], str] = {}
     for group, by_gender in words.items():
-        for phrase, gender in ((phrase, gender) for gender, phrases in by_gender.items() for phrase in phrases):
+        for phrase, gender in (
+            (phrase, gender) for gender, phrases in by_gender.items() for phrase in phrases
+        ):
             if owner.setdefault((phrase, gender), group) != group:
                 yield f"{phrase!r} stands for {owner[phrase, gender]} and for {group}"
         for phrase in kind.phrases(group):
@@ -205,7 +244,10 @@ def _reasons_of_kind(key: tuple[str, str], kind: SignalKind, dispreferred: Seque
             for term in dispreferred:
                 if re.search(rf"\b{re.escape(term)}\b", phrase, re.IGNORECASE):
                     yield f"{phrase!r} uses {term!r}, which the people described do not use"
-    every = sorted((phrase for group in words for phrase in kind.phrases(group)), key=lambda text: len(text.split()))
+    every = sorted(
+        (phrase for group in words for phrase in kind.phrases(group)),
+        key=lambda text: len(text.split()),
+    )
     least, most = len(every[0].split()), len(every[-1].split())
     if key[1] != LABEL and most >= _CLAUSE and most > _PARITY * least:
         yield f"unequal length: {every[0]!r} against {every[-1]!r}; length would vary with the group"

@@ -1,7 +1,7 @@
 """The demographic grid: templates × context × groups and names, as cells.
 
-A grid is checked when it is made and expanded when it is read: its size is known without making a cell, and
-each cell is made when it is asked for.
+A grid is checked when it is made and expanded when it is read: its size is known without making a
+cell, and each cell is made when it is asked for.
 """
 
 from __future__ import annotations
@@ -20,7 +20,15 @@ from pytest_fairness.design.personas import Persona, PersonaMatrix
 from pytest_fairness.design.signals import CONTROL, PRONOUN, Condition, Signals, conditions
 from pytest_fairness.design.slugs import join
 from pytest_fairness.design.structured_answers import structured_answer
-from pytest_fairness.design.templates import REQUEST, SLOTS, Template, TemplateLike, base_slot, spoken_turns, templates
+from pytest_fairness.design.templates import (
+    REQUEST,
+    SLOTS,
+    Template,
+    TemplateLike,
+    base_slot,
+    spoken_turns,
+    templates,
+)
 from pytest_fairness.design.units import LABEL_SLOT, Crossing, Unit, group_axis
 from pytest_fairness.errors import UsageError, did_you_mean, refuse_twice
 from pytest_fairness.model import JSON, Cell
@@ -28,7 +36,8 @@ from pytest_fairness.model import JSON, Cell
 _FEW_NAMES = 10
 _FEWEST_REPETITIONS = 2
 _RECOMMENDED_TRIALS = 100  # a group, from which most comparisons can be judged
-#: How a conversation without a system prompt begins, where the test has one: the role is agreed on, not set.
+#: How a conversation without a system prompt begins, where the test has one: the role is agreed on,
+#: not set.
 ROLE = (
     "In this conversation, please take the following role, and keep to it:\n\n{system}\n\n"
     "A request follows. Is that clear?"
@@ -94,17 +103,23 @@ class Grid(LazyCells):
         return next(at for at, turn in enumerate(self.turns) if REQUEST in turn.slots)
 
     def conversation_at(self, position: int, cell: Cell | None = None) -> tuple[str, ...]:
-        """The turns by which the cell at *position* is asked without a system prompt: those of the test, else the role
-        and then the request, else the request alone. *cell* spares making it anew.
+        """The turns by which the cell at *position* is asked without a system prompt: those of the
+        test, else the role and then the request, else the request alone. *cell* spares making it
+        anew.
         """
         cell = self[position] if cell is None else cell
         if not self.turns:
-            return (ROLE.replace("{system}", cell.system), cell.prompt) if cell.system else (cell.prompt,)
+            return (
+                (ROLE.replace("{system}", cell.system), cell.prompt)
+                if cell.system
+                else (cell.prompt,)
+            )
         _, *choices, unit_at = self.digits(self.position(position))
         values, _, _ = self.context(choices)
         filled = {**values, REQUEST: cell.prompt}
         return tuple(
-            self.units[unit_at].render(turn, filled, self.name_slot, needs_labels=False)[0] for turn in self.turns
+            self.units[unit_at].render(turn, filled, self.name_slot, needs_labels=False)[0]
+            for turn in self.turns
         )
 
     def describe(self) -> str:
@@ -119,7 +134,8 @@ class Grid(LazyCells):
         fewest = self.fewest_names
         if fewest < _FEW_NAMES:
             lines.append(
-                f"only {fewest} name{'s' * (fewest != 1)} a group: with under {_FEW_NAMES}, what is found may be about "
+                f"only {fewest} name{'s' * (fewest != 1)} a group: with under {_FEW_NAMES}, what "
+                "is found may be about "
                 "the names; more names do more than more repetitions"
             )
         return "\n".join(lines)
@@ -146,9 +162,9 @@ def expand_grid(
 ) -> Grid:
     """The grid of *template* × context × *groups* and names, or personas.
 
-    The arguments are those of the marker ``fairness_grid``, as docs/grids.md lists them; any keyword that is none is an
-    axis, ``role=["nurse"]``. Raises UsageError, naming the template or axis and the mend, for anything that would make
-    a grid other than it looks.
+    The arguments are those of the marker ``fairness_grid``, as docs/grids.md lists them; any
+    keyword that is none is an axis, ``role=["nurse"]``. Raises UsageError, naming the template or
+    axis and the mend, for anything that would make a grid other than it looks.
     """
     parsed = templates(template)
     system_template = None if system is None else Template("system", system)
@@ -161,20 +177,37 @@ def expand_grid(
     if groups is not None and not isinstance(groups, Mapping):
         raise UsageError(_without_class(groups, personas_folder))
     if groups is not None and not groups:
-        raise UsageError("groups is empty; give at least one protected class, such as {'gender': ['female', 'male']}")
+        raise UsageError(
+            "groups is empty; give at least one protected class, such as {'gender': ['female', "
+            "'male']}"
+        )
     people: object = PersonaMatrix.load(personas_folder) if persona == "matrix" else persona
-    personas = [people] if isinstance(people, Persona) else list(people or ()) if isinstance(people, Iterable) else []
-    if persona is not None and not (personas and all(isinstance(item, Persona) for item in personas)):
-        raise UsageError(f"persona={persona!r:.60}: give 'matrix', a Persona, or a list of at least one Persona")
+    personas = (
+        [people]
+        if isinstance(people, Persona)
+        else list(people or ())
+        if isinstance(people, Iterable)
+        else []
+    )
+    if persona is not None and not (
+        personas and all(isinstance(item, Persona) for item in personas)
+    ):
+        raise UsageError(
+            f"persona={persona!r:.60}: give 'matrix', a Persona, or a list of at least one Persona"
+        )
     if groups is None and not personas:
-        raise UsageError("the grid has neither groups nor personas: give groups={...} or persona='matrix'")
+        raise UsageError(
+            "the grid has neither groups nor personas: give groups={...} or persona='matrix'"
+        )
     crossing = Crossing(
         banks=NameBanks.load(personas_folder),
         signals=Signals.load(personas_folder),
         axes=[group_axis(name, value) for name, value in (groups or {}).items()],
         personas=personas,
         slots=frozenset().union(*(each.plain_slots for each in everything)),
-        after_who=frozenset(slot for each in everything for slot in re.findall(r"\bwho \{(\w+)\}", each.text)),
+        after_who=frozenset(
+            slot for each in everything for slot in re.findall(r"\bwho \{(\w+)\}", each.text)
+        ),
         name_slot=name_slot,
         names=names,
         seed=seed,
@@ -194,8 +227,11 @@ def expand_grid(
     )
     _check(grid, everything)
     if sample is not None and sample < len(grid):
-        grid = replace(grid, positions=positions(grid.radices[:-1], len(units), group_size, sample, seed))
-    # Personas without swapped groups differ in everything, and their groups are as large as the matrix makes them.
+        grid = replace(
+            grid, positions=positions(grid.radices[:-1], len(units), group_size, sample, seed)
+        )
+    # Personas without swapped groups differ in everything, and their groups are as large as the
+    # matrix makes them.
     swapped = Counter(group for unit in units for group in unit.swapped.items())
     if repetitions is None and swapped:
         cells = min(swapped.values()) * len(grid) / len(units)
@@ -207,10 +243,21 @@ def expand_grid(
 def _without_class(groups: object, folder: Path | None) -> str:
     """That *groups* are of no protected class, with the one in whose name bank they stand."""
     banks = NameBanks.load(folder)
-    given = [groups] if isinstance(groups, str) else list(groups) if isinstance(groups, Iterable) else []
-    known = [name for name in banks.protected_classes if set(map(str, given)) <= set(banks.groups(name))]
+    given = (
+        [groups]
+        if isinstance(groups, str)
+        else list(groups)
+        if isinstance(groups, Iterable)
+        else []
+    )
+    known = [
+        name for name in banks.protected_classes if set(map(str, given)) <= set(banks.groups(name))
+    ]
     if given and known:
-        return f"groups={groups!r:.80}: say of which protected class, groups={{{known[0]!r}: {given!r:.60}}}"
+        return (
+            f"groups={groups!r:.80}: say of which protected class, groups={{{known[0]!r}: "
+            f"{given!r:.60}}}"
+        )
     mend = "give groups by their protected class, such as {'gender': ['female', 'male']}"
     return f"groups is {type(groups).__name__}: {mend}"
 
@@ -225,17 +272,23 @@ def _check(grid: Grid, everything: Sequence[Template]) -> None:
     for axis in grid.axes:
         if axis.name in filled:
             raise UsageError(
-                f"axis {axis.name!r}: the slot {{{axis.name}}} is filled by the name, the group or the persona "
+                f"axis {axis.name!r}: the slot {{{axis.name}}} is filled by the name, the group or "
+                "the persona "
                 "already; rename the axis"
             )
         axis.check_used(used, did_you_mean(axis.name, expand_grid.__kwdefaults__ or ()))
     by_context = frozenset(slot for axis in grid.axes for slot in axis.values[0])
-    # Which slots are filled is the same for all units that fill the same ones: the first of each stands for them.
-    alike = {(frozenset(unit.values), frozenset(unit.labels)): unit for unit in reversed(grid.units)}
+    # Which slots are filled is the same for all units that fill the same ones: the first of each
+    # stands for them.
+    alike = {
+        (frozenset(unit.values), frozenset(unit.labels)): unit for unit in reversed(grid.units)
+    }
     for template in everything:
         for unit in reversed(alike.values()):
             request = {REQUEST} if template in grid.turns else set()
-            _check_slots(template, unit, by_context | unit.values.keys() | unit.labels.keys() | request)
+            _check_slots(
+                template, unit, by_context | unit.values.keys() | unit.labels.keys() | request
+            )
     for template in grid.templates:
         for unit in grid.units:
             _check_places(template, unit, grid.name_slot)
@@ -250,7 +303,8 @@ def _check_slots(template: Template, unit: Unit, known: frozenset[str]) -> None:
     slot = template.missing(known)
     if slot is not None and base_slot(slot) in SLOTS:
         raise UsageError(
-            f"template {template.id!r} uses {{{slot}}}, and the gender of {unit.cluster!r} is not known: "
+            f"template {template.id!r} uses {{{slot}}}, and the gender of {unit.cluster!r} is not "
+            "known: "
             "add pronouns='they', or an axis pronouns=['she/her', 'he/him', 'they/them']"
         )
     template.check(known)
@@ -260,7 +314,9 @@ def _check_places(template: Template, unit: Unit, name_slot: str) -> None:
     """What conveys a group has a place in the template."""
     slots, loose = template.plain_slots, unit.loose(template)
     carried = {name for slot in slots for name in unit.conveys.get(slot, ())} | unit.labels.keys()
-    lost = [name for name, group in unit.swapped.items() if name not in carried and group != CONTROL]
+    lost = [
+        name for name, group in unit.swapped.items() if name not in carried and group != CONTROL
+    ]
     why, mend = None, f": write {{{name_slot}}} where the name belongs"
     if loose and not {LABEL_SLOT, name_slot} & slots:
         missing = next(iter(loose))
@@ -277,7 +333,9 @@ def _check_places(template: Template, unit: Unit, name_slot: str) -> None:
 
 
 def _check_swap(grid: Grid, template: Template) -> None:
-    """No two units of a comparison may give the same text: the swap between them would change nothing."""
+    """No two units of a comparison may give the same text: the swap between them would change
+    nothing.
+    """
     context, *_ = grid.context([0] * len(grid.axes))
     seen: dict[tuple[str, str], Unit] = {}
     for unit in (unit for unit in grid.units if unit.swapped):
@@ -286,16 +344,24 @@ def _check_swap(grid: Grid, template: Template) -> None:
         if other is unit:
             continue
         if other.swapped != unit.swapped:
-            pair = " and ".join(f"{'/'.join(one.swapped.values())} ({one.cluster})" for one in (other, unit))
-            why = f"the swap changes nothing. {pair} give the same text; write the whole name, or a slot that differs"
+            pair = " and ".join(
+                f"{'/'.join(one.swapped.values())} ({one.cluster})" for one in (other, unit)
+            )
+            why = (
+                f"the swap changes nothing. {pair} give the same text; write the whole name, or a "
+                "slot that differs"
+            )
         elif unit.persona is not None and other.persona != unit.persona:
             why = (
-                f"the personas {other.persona} and {unit.persona} give the same text, as personas share the names of "
-                "a group: add a slot that tells them apart, such as {experience_years}, or leave groups= out"
+                f"the personas {other.persona} and {unit.persona} give the same text, as personas "
+                "share the names of "
+                "a group: add a slot that tells them apart, such as {experience_years}, or leave "
+                "groups= out"
             )
         else:
             why = (
-                f"{other.cluster!r} and {unit.cluster!r} give the same text, so the second is no evidence of its own; "
+                f"{other.cluster!r} and {unit.cluster!r} give the same text, so the second is no "
+                "evidence of its own; "
                 "write the whole name, or drop one"
             )
         raise UsageError(f"template {template.id!r}: {why}")
@@ -305,10 +371,11 @@ def _check_swap(grid: Grid, template: Template) -> None:
 
 
 def other_names(grid: Grid, arguments: Mapping[str, Any]) -> Grid | None:
-    """*grid*, made by ``expand_grid(**arguments)``, with as many other names, or as many as are left: the same number a
-    group, at least ten (or all that *grid* has, if those are fewer).
+    """*grid*, made by ``expand_grid(**arguments)``, with as many other names, or as many as are
+    left: the same number a group, at least ten (or all that *grid* has, if those are fewer).
 
-    None where there are not so many, as with names of a test's own, and where names are not what varies.
+    None where there are not so many, as with names of a test's own, and where names are not what
+    varies.
     """
     if arguments.get("persona") is not None:
         return None
@@ -326,13 +393,15 @@ def other_names(grid: Grid, arguments: Mapping[str, Any]) -> Grid | None:
         # With fewer names the positions of a sample would mean other cells.
         same = grid.positions is None or len(units) == len(grid.units)
         if same and left.keys() == sizes.keys() and len(set(left.values())) == 1:
-            return replace(wider, units=units, positions=grid.positions, repetitions=grid.repetitions)
+            return replace(
+                wider, units=units, positions=grid.positions, repetitions=grid.repetitions
+            )
     return None
 
 
 def somebody_else(grid: Grid, arguments: Mapping[str, Any]) -> Grid | None:
-    """*grid*, made by ``expand_grid(**arguments)``, about one person more: of a neutral name that *grid* does not use,
-    and of no group. None where the classes have no control, and for personas.
+    """*grid*, made by ``expand_grid(**arguments)``, about one person more: of a neutral name that
+    *grid* does not use, and of no group. None where the classes have no control, and for personas.
     """
     classes = arguments.get("groups")
     if arguments.get("persona") is not None or not classes:
@@ -344,7 +413,9 @@ def somebody_else(grid: Grid, arguments: Mapping[str, Any]) -> Grid | None:
             controls = expand_grid(**{**of_none, "names": names})
         except UsageError:
             continue
-        free = next((unit for unit in controls.units if unit.cluster and unit.cluster not in used), None)
+        free = next(
+            (unit for unit in controls.units if unit.cluster and unit.cluster not in used), None
+        )
         if free is not None:
             return replace(controls, units=(free,))
     return None

@@ -1,4 +1,6 @@
-"""Names that signal a group: the evidence for each, and banks that draw full names in a fixed order."""
+"""Names that signal a group: the evidence for each, and banks that draw full names in a fixed
+order.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, liste
 RACE = "race_ethnicity"
 GENDER = "gender"
 SEXES = ("female", "male")
-#: Classes that the surname conveys, beside first names that all groups share, and for some of their groups only.
+#: Classes that the surname conveys, beside first names that all groups share, and for some of their
+#: groups only.
 BY_SURNAME = ("religion",)
 _SHARED = ("neutral", "shared")
 _INITIALS = "JMRSCDKLTABEGHNPW"
@@ -47,10 +50,12 @@ Flag: TypeAlias = Literal[
 
 
 class NameEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A first name or a surname (of no gender) with its evidence: one row of ``personas/names/*.csv``.
+    """A first name or a surname (of no gender) with its evidence: one row of
+    ``personas/names/*.csv``.
 
-    ``strength``: the share of the bearers who belong to the group, or as ``strength_measure`` says; ``perceived``: of
-    the people who read the name as the group's. ``tradition`` keeps first names and surnames together.
+    ``strength``: the share of the bearers who belong to the group, or as ``strength_measure`` says;
+    ``perceived``: of the people who read the name as the group's. ``tradition`` keeps first names
+    and surnames together.
     """
 
     protected_class: str
@@ -91,8 +96,8 @@ class NameEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Name:
-    """A full name and the groups that it signals: of every class that it conveys, gender included where it is known;
-    none of a neutral name. ``strength`` is that of the first name.
+    """A full name and the groups that it signals: of every class that it conveys, gender included
+    where it is known; none of a neutral name. ``strength`` is that of the first name.
     """
 
     first: str
@@ -122,19 +127,24 @@ class Name:
 
 
 class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
-    """Names by protected class and group; as a mapping, as many as the bank can balance, at most 20 a group.
+    """Names by protected class and group; as a mapping, as many as the bank can balance, at most 20
+    a group.
 
-    ``gender`` has no bank of its own: it draws the same number from every group of ``race_ethnicity``, so that women
-    and men differ in nothing else that their names say.
+    ``gender`` has no bank of its own: it draws the same number from every group of
+    ``race_ethnicity``, so that women and men differ in nothing else that their names say.
     """
 
-    def __init__(self, first_names: Mapping[Key, NameEntry], surnames: Mapping[Key, NameEntry]) -> None:
+    def __init__(
+        self, first_names: Mapping[Key, NameEntry], surnames: Mapping[Key, NameEntry]
+    ) -> None:
         self.first_names = MappingProxyType(dict(first_names))
         self.surnames = MappingProxyType(dict(surnames))
 
     @classmethod
     def load(cls, folder: Path | None = None) -> NameBanks:
-        """The shipped banks, extended or replaced by the user's ``personas`` *folder*. Raises UsageError."""
+        """The shipped banks, extended or replaced by the user's ``personas`` *folder*. Raises
+        UsageError.
+        """
         return _shipped_banks() if folder is None else _read_banks(folder)
 
     def __getitem__(self, protected_class: str) -> Mapping[str, tuple[Name, ...]]:
@@ -143,7 +153,9 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         races = self.groups(RACE) if protected_class == GENDER else ()
         names = {}
         for group in self.groups(protected_class):
-            cells = [(RACE, race, group) for race in races] or [(protected_class, group, sex) for sex in SEXES]
+            cells = [(RACE, race, group) for race in races] or [
+                (protected_class, group, sex) for sex in SEXES
+            ]
             fewest = min(len(self.first_name_pool(*cell)) for cell in cells)
             names[group] = self.names(protected_class, group, min(_MOST, len(cells) * fewest))
         return names
@@ -157,7 +169,9 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
     @cached_property
     def protected_classes(self) -> tuple[str, ...]:
         """What names can signal."""
-        return tuple(dict.fromkeys([*(entry.protected_class for entry in self.first_names.values()), GENDER]))
+        return tuple(
+            dict.fromkeys([*(entry.protected_class for entry in self.first_names.values()), GENDER])
+        )
 
     def groups(self, protected_class: str) -> tuple[str, ...]:
         """The groups of *protected_class*, in the order of the file. Raises UsageError if unknown."""
@@ -169,10 +183,16 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         if protected_class == GENDER:
             return SEXES
         entries = self.first_names.values()
-        return tuple(dict.fromkeys(entry.group for entry in entries if entry.protected_class == protected_class))
+        return tuple(
+            dict.fromkeys(
+                entry.group for entry in entries if entry.protected_class == protected_class
+            )
+        )
 
     def signalling(self, groups: Mapping[str, str], n: int, *, seed: int = 0) -> tuple[Name, ...]:
-        """*n* names that each signal all of *groups*: those of one class, or of one and gender. Raises UsageError."""
+        """*n* names that each signal all of *groups*: those of one class, or of one and gender.
+        Raises UsageError.
+        """
         base, *others = [name for name in groups if name != GENDER] or [GENDER]
         if others:
             raise UsageError(
@@ -185,13 +205,21 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         return self.names(base, groups[base], n, gender=gender, seed=seed)
 
     def names(
-        self, protected_class: str, group: str, n: int = _MOST, *, gender: str | None = None, seed: int = 0
+        self,
+        protected_class: str,
+        group: str,
+        n: int = _MOST,
+        *,
+        gender: str | None = None,
+        seed: int = 0,
     ) -> tuple[Name, ...]:
-        """*n* different full names that signal *group*, half women's and half men's unless *gender* is given.
+        """*n* different full names that signal *group*, half women's and half men's unless *gender*
+        is given.
 
-        The order depends on the bank and *seed* alone, women and men take turns, and a smaller *n* gives the beginning
-        of a larger one. First names are never repeated, surnames as rarely as the bank allows. ``gender`` may be
-        ``female``, ``male`` or ``unisex``. Raises UsageError for what is unknown, and where there are too few names.
+        The order depends on the bank and *seed* alone, women and men take turns, and a smaller *n*
+        gives the beginning of a larger one. First names are never repeated, surnames as rarely as
+        the bank allows. ``gender`` may be ``female``, ``male`` or ``unisex``. Raises UsageError for
+        what is unknown, and where there are too few names.
         """
         self._check_group(protected_class, group)
         if n < 1:
@@ -201,7 +229,11 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
                 raise UsageError(f"names of the group {group!r} cannot have the gender {gender!r}")
             races = self.groups(RACE)
             shares = {race: n // len(races) + (i < n % len(races)) for i, race in enumerate(races)}
-            drawn = [self.names(RACE, race, k, gender=group, seed=seed) for race, k in shares.items() if k]
+            drawn = [
+                self.names(RACE, race, k, gender=group, seed=seed)
+                for race, k in shares.items()
+                if k
+            ]
             return tuple(_in_turns(drawn))
         if gender not in (None, *SEXES, "unisex"):
             raise UsageError(f"gender {gender!r}: names are female, male or unisex")
@@ -215,42 +247,66 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
                     f"{n} names; ask for at most {len(pool) * (1 if gender else 2)}, or add names with their source to "
                     "your own personas/names/first_names.csv"
                 )
-        firsts = _in_turns([pool[:count] for pool, count in zip(spread, wanted.values(), strict=True)])
+        firsts = _in_turns(
+            [pool[:count] for pool, count in zip(spread, wanted.values(), strict=True)]
+        )
         return tuple(
             Name(
                 first=first.name,
                 last=last.name,
-                groups={protected_class: group} | ({GENDER: first.gender} if first.gender in SEXES else {}),
+                groups={protected_class: group}
+                | ({GENDER: first.gender} if first.gender in SEXES else {}),
                 strength=first.strength,
                 source=first.source,
             )
-            for first, last in zip(firsts, self.surnames_for(firsts, protected_class, group, seed=seed), strict=True)
+            for first, last in zip(
+                firsts, self.surnames_for(firsts, protected_class, group, seed=seed), strict=True
+            )
         )
 
     def neutral(self, n: int = _MOST, *, seed: int = 0) -> tuple[Name, ...]:
-        """*n* names of an initial and a surname common in several groups, which signal none. Raises UsageError."""
+        """*n* names of an initial and a surname common in several groups, which signal none. Raises
+        UsageError.
+        """
         shared = self._surnames(*_SHARED, seed)
         if len(shared) < n:
-            raise UsageError(f"there are {len(shared)} neutral names, and {n} are wanted; ask for fewer")
+            raise UsageError(
+                f"there are {len(shared)} neutral names, and {n} are wanted; ask for fewer"
+            )
         return tuple(
-            Name(first=f"{_INITIALS[i % len(_INITIALS)]}.", last=entry.name, groups={}, source=entry.source)
+            Name(
+                first=f"{_INITIALS[i % len(_INITIALS)]}.",
+                last=entry.name,
+                groups={},
+                source=entry.source,
+            )
             for i, entry in enumerate(shared[:n])
         )
 
-    def first_name_pool(self, protected_class: str, group: str, gender: str, *, seed: int = 0) -> list[NameEntry]:
+    def first_name_pool(
+        self, protected_class: str, group: str, gender: str, *, seed: int = 0
+    ) -> list[NameEntry]:
         """Every first name that may be drawn, in the order of *seed*."""
-        own = (e for e in self.first_names.values() if e.of == (protected_class, group) and e.gender == gender)
+        own = (
+            e
+            for e in self.first_names.values()
+            if e.of == (protected_class, group) and e.gender == gender
+        )
         return _shuffled(own, seed)
 
     def surnames_for(
         self, firsts: Sequence[NameEntry], protected_class: str, group: str, *, seed: int = 0
     ) -> list[NameEntry]:
-        """A surname for each first name: of its tradition where there are such, the least used first."""
+        """A surname for each first name: of its tradition where there are such, the least used
+        first.
+        """
         surnames = self._surnames(protected_class, group, seed)
         used: Counter[str] = Counter()
         chosen = []
         for first in firsts:
-            fitting = [s for s in surnames if s.tradition == first.tradition] if first.tradition else []
+            fitting = (
+                [s for s in surnames if s.tradition == first.tradition] if first.tradition else []
+            )
             last = min(fitting or surnames, key=lambda surname: used[surname.name])
             used[last.name] += 1
             chosen.append(last)
@@ -267,7 +323,9 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
     def _surnames(self, protected_class: str, group: str, seed: int) -> list[NameEntry]:
         # Names that signal an age carry surnames that all groups share, in one order.
         for wanted in ((protected_class, group), _SHARED):
-            if found := _shuffled((entry for entry in self.surnames.values() if entry.of == wanted), seed):
+            if found := _shuffled(
+                (entry for entry in self.surnames.values() if entry.of == wanted), seed
+            ):
                 return found
         raise UsageError(f"there are no surnames for {protected_class}/{group}")
 
@@ -275,8 +333,15 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
 def _read_banks(folder: Path | None) -> NameBanks:
     """The first names and surnames by key; those of the user's *folder* replace ours."""
     banks: list[dict[Key, NameEntry]] = []
-    for relative, needed in (("names/first_names.csv", {"gender"}), ("names/surnames.csv", set[str]())):
-        known = [name for name in NameEntry.__struct_fields__ if name != "where" and (needed or name != "gender")]
+    for relative, needed in (
+        ("names/first_names.csv", {"gender"}),
+        ("names/surnames.csv", set[str]()),
+    ):
+        known = [
+            name
+            for name in NameEntry.__struct_fields__
+            if name != "where" and (needed or name != "gender")
+        ]
         merged: dict[Key, NameEntry] = {}
         for path in layers(relative, folder):
             own: dict[Key, NameEntry] = {}
@@ -285,7 +350,9 @@ def _read_banks(folder: Path | None) -> NameBanks:
                 cells |= {"flags": cells.get("flags", "").split(), "where": row.where()}
                 entry = row.convert(NameEntry, strict=False)
                 if entry.key in own:
-                    raise row.wrong(f"{entry.name!r} stands already in {own[entry.key].where}; keep one")
+                    raise row.wrong(
+                        f"{entry.name!r} stands already in {own[entry.key].where}; keep one"
+                    )
                 own[entry.key] = entry
             merged |= own
         banks.append(merged)
@@ -297,11 +364,14 @@ def _shipped_banks() -> NameBanks:
     return _read_banks(None)
 
 
-def _spread(pools: Sequence[Sequence[NameEntry]], surnames: Sequence[NameEntry]) -> list[list[NameEntry]]:
+def _spread(
+    pools: Sequence[Sequence[NameEntry]], surnames: Sequence[NameEntry]
+) -> list[list[NameEntry]]:
     """The first names of each sex in an order in which surnames recur as late as they can.
 
-    They are taken in rounds: a round has room for as many of a tradition as it has surnames, and ends when the sexes
-    cannot both go on. Within it the order is that of *pools*, but for names that would leave the other sex too few.
+    They are taken in rounds: a round has room for as many of a tradition as it has surnames, and
+    ends when the sexes cannot both go on. Within it the order is that of *pools*, but for names
+    that would leave the other sex too few.
     """
     left = [list(pool) for pool in pools]
     if len({entry.tradition for pool in left for entry in pool}) < 2:
@@ -312,7 +382,8 @@ def _spread(pools: Sequence[Sequence[NameEntry]], surnames: Sequence[NameEntry])
     while any(left):
         for tradition in {entry.tradition for pool in left for entry in pool}:
             room[tradition] += stock[tradition] or len(surnames)
-        # How many names of each sex the round gives: in turns, until a sex that has names left finds no room.
+        # How many names of each sex the round gives: in turns, until a sex that has names left
+        # finds no room.
         needed = [0] * len(left)
         for sex in cycle(range(len(left))):
             needed[sex] += needed[sex] < len(left[sex])
@@ -328,8 +399,12 @@ def _spread(pools: Sequence[Sequence[NameEntry]], surnames: Sequence[NameEntry])
     return spread
 
 
-def _take(left: list[list[NameEntry]], room: Counter[str], needed: Sequence[int], sex: int) -> NameEntry:
-    """The first name of *sex* that has room and leaves enough for those that are *needed*; taken out of both."""
+def _take(
+    left: list[list[NameEntry]], room: Counter[str], needed: Sequence[int], sex: int
+) -> NameEntry:
+    """The first name of *sex* that has room and leaves enough for those that are *needed*; taken
+    out of both.
+    """
     for at, entry in enumerate(left[sex]):
         room[entry.tradition] -= 1
         del left[sex][at]
@@ -340,19 +415,32 @@ def _take(left: list[list[NameEntry]], room: Counter[str], needed: Sequence[int]
     raise AssertionError("a round gives only as many names as fit")
 
 
-def _fits(left: Sequence[Sequence[NameEntry]], room: Mapping[str, int], needed: Sequence[int]) -> bool:
-    """Whether *needed* names of each sex can be taken together: Hall's condition (1935) for every set of sexes."""
+def _fits(
+    left: Sequence[Sequence[NameEntry]], room: Mapping[str, int], needed: Sequence[int]
+) -> bool:
+    """Whether *needed* names of each sex can be taken together: Hall's condition (1935) for every
+    set of sexes.
+    """
     counts = [Counter(entry.tradition for entry in pool) for pool in left]
-    sets = (chosen for size in range(1, len(left) + 1) for chosen in combinations(range(len(left)), size))
+    sets = (
+        chosen
+        for size in range(1, len(left) + 1)
+        for chosen in combinations(range(len(left)), size)
+    )
     return all(
         sum(needed[sex] for sex in chosen)
-        <= sum(min(places, sum(counts[sex][tradition] for sex in chosen)) for tradition, places in room.items())
+        <= sum(
+            min(places, sum(counts[sex][tradition] for sex in chosen))
+            for tradition, places in room.items()
+        )
         for chosen in sets
     )
 
 
 def _shuffled(entries: Iterable[NameEntry], seed: int) -> list[NameEntry]:
-    """Those that may be drawn, in an order of names and seed alone: neither Python's nor the file's matters."""
+    """Those that may be drawn, in an order of names and seed alone: neither Python's nor the file's
+    matters.
+    """
     drawn = (entry for entry in entries if entry.drawn)
     return sorted(drawn, key=lambda e: hashlib.sha256(f"{seed}\x1f{e.name}".encode()).digest())
 

@@ -1,8 +1,9 @@
-"""Choices between candidates of different groups: every pair in both orders, or every group in every position.
+"""Choices between candidates of different groups: every pair in both orders, or every group in
+every position.
 
-A choice among k lists them in the k orders of a Latin square, so that each stands in each position equally often,
-and (for an even k) behind each other equally often. Repetitions are spread over distinct tuples of names or
-résumés, which are the unit of evidence.
+A choice among k lists them in the k orders of a Latin square, so that each stands in each position
+equally often, and (for an even k) behind each other equally often. Repetitions are spread over
+distinct tuples of names or résumés, which are the unit of evidence.
 """
 
 from __future__ import annotations
@@ -31,7 +32,13 @@ from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.scrubbing import RuleScrubber
 from pytest_fairness.design.signals import Signals, conditions
 from pytest_fairness.design.slugs import join, slug, slugs
-from pytest_fairness.design.templates import REQUEST, Template, TemplateLike, spoken_turns, templates
+from pytest_fairness.design.templates import (
+    REQUEST,
+    Template,
+    TemplateLike,
+    spoken_turns,
+    templates,
+)
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, TEXT, Ask, Cell
 
@@ -45,16 +52,20 @@ Functions: TypeAlias = "tuple[Callable[[str], str], ...]"
 
 
 def latin_square(size: int) -> tuple[tuple[int, ...], ...]:
-    """*size* orders of ``range(size)``: everything once in every position (Williams 1949 for an even size).
+    """*size* orders of ``range(size)``: everything once in every position (Williams 1949 for an
+    even size).
 
-    Williams, Australian Journal of Scientific Research A 2:149-168: the zigzag 0, 1, k−1, 2, k−2 … moved on by one.
+    Williams, Australian Journal of Scientific Research A 2:149-168: the zigzag 0, 1, k−1, 2, k−2 …
+    moved on by one.
     """
     zigzag = [(step + 1) // 2 if step % 2 else (size - step // 2) % size for step in range(size)]
     return tuple(tuple((place + turn) % size for place in zigzag) for turn in range(size))
 
 
 class Slate(NamedTuple):
-    """Groups in the order in which they are listed; ``order`` numbers the orders of one set of groups from 1."""
+    """Groups in the order in which they are listed; ``order`` numbers the orders of one set of
+    groups from 1.
+    """
 
     groups: tuple[str, ...]
     order: int
@@ -62,8 +73,8 @@ class Slate(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """A signal condition: who meets whom, the templates as it sends them, and, for a placebo, two disjoint sets of
-    candidates of one group.
+    """A signal condition: who meets whom, the templates as it sends them, and, for a placebo, two
+    disjoint sets of candidates of one group.
     """
 
     signal: str
@@ -73,7 +84,9 @@ class Scene(NamedTuple):
 
 
 class Prompted(NamedTuple):
-    """A request of an arm, and the functions ``before`` it; without ``prompt`` it is the test's own."""
+    """A request of an arm, and the functions ``before`` it; without ``prompt`` it is the test's
+    own.
+    """
 
     before: Functions
     prompt: Template | None
@@ -82,8 +95,8 @@ class Prompted(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """Of a pipeline's requests the system prompts, the functions before each, and the endpoints (None: the test's); and
-    the text that the ``first`` begins with.
+    """Of a pipeline's requests the system prompts, the functions before each, and the endpoints
+    (None: the test's); and the text that the ``first`` begins with.
     """
 
     systems: tuple[str | None, ...]
@@ -93,7 +106,9 @@ class Steps(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A cell, and the steps of its arm where it has any; ``number`` tells cells of one context and arm apart."""
+    """A cell, and the steps of its arm where it has any; ``number`` tells cells of one context and
+    arm apart.
+    """
 
     cell: Cell
     steps: Steps | None
@@ -102,9 +117,11 @@ class Prepared(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairGrid(LazyCells):
-    """Every choice, as a sequence of cells: templates, context, signal conditions, arms, slates, tuples of candidates.
+    """Every choice, as a sequence of cells: templates, context, signal conditions, arms, slates,
+    tuples of candidates.
 
-    ``named_arms``: the test has arms. ``requests``: what an arm sends of a template. ``ranking``: replies rank all.
+    ``named_arms``: the test has arms. ``requests``: what an arm sends of a template. ``ranking``:
+    replies rank all.
     """
 
     scenes: tuple[Scene, ...]
@@ -159,7 +176,9 @@ class PairGrid(LazyCells):
         texts, context, slugs_of_axes = self.context(choices)
         values = values_of(shown, texts)
         requests = self.requests[arm.name, template.id]
-        systems = tuple(None if one.system is None else one.system.render(values) for one in requests)
+        systems = tuple(
+            None if one.system is None else one.system.render(values) for one in requests
+        )
         steps = None
         if arm.steps:
             turns, first = _step_turns(arm, requests, values)
@@ -168,10 +187,15 @@ class PairGrid(LazyCells):
         else:
             prompt = scene.templates[template_at].render(values)
             turns = (prompt,)
-            if self.turns and systems[-1] is None:  # a conversation is what takes the place of a system prompt
+            if (
+                self.turns and systems[-1] is None
+            ):  # a conversation is what takes the place of a system prompt
                 turns = tuple(turn.render({**values, REQUEST: prompt}) for turn in self.turns)
-        # The block is the whole context: criteria and role change what is asked as much as the wording does.
-        varied = [part for axis, part in zip(self.axes, slugs_of_axes, strict=True) if len(axis) > 1]
+        # The block is the whole context: criteria and role change what is asked as much as the
+        # wording does.
+        varied = [
+            part for axis, part in zip(self.axes, slugs_of_axes, strict=True) if len(axis) > 1
+        ]
         where = [template.id, *varied]
         signal = [slug(scene.signal)] if len(self.scenes) > 1 else []
         attributes: dict[str, JSON] = {"pair": " / ".join(sides), "order": slate.order}
@@ -181,7 +205,15 @@ class PairGrid(LazyCells):
         if len(shown) == 1 and last_name:
             attributes |= {"first_name": first_name, "last_name": last_name}
         cell = Cell(
-            id=join([*where, *signal, *([arm.name] if self.named_arms else []), slate.slug, f"p{number + 1:02d}"]),
+            id=join(
+                [
+                    *where,
+                    *signal,
+                    *([arm.name] if self.named_arms else []),
+                    slate.slug,
+                    f"p{number + 1:02d}",
+                ]
+            ),
             template=join(where),
             turns=turns,
             groups={},
@@ -197,31 +229,43 @@ class PairGrid(LazyCells):
         return Prepared(cell, steps, slate_at * self.tuples + number)
 
 
-def _spoken(given: Sequence[str] | None, arms: Sequence[Arm], known: Mapping[str, str]) -> tuple[Template, ...]:
+def _spoken(
+    given: Sequence[str] | None, arms: Sequence[Arm], known: Mapping[str, str]
+) -> tuple[Template, ...]:
     """The turns of a conversation, for arms that have neither a system prompt nor steps."""
     turns = spoken_turns(given)
     if turns and all(arm.system is not None or arm.steps for arm in arms):
-        raise UsageError("turns= is for what has neither a system prompt nor steps, and here everything has one")
+        raise UsageError(
+            "turns= is for what has neither a system prompt nor steps, and here everything has one"
+        )
     for turn in turns:
         turn.check({*known, REQUEST})
     return turns
 
 
-def _step_turns(arm: Arm, requests: Sequence[Prompted], values: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
-    """What each request of *arm* sends, and the text that the first begins with, which stands in it; a later one holds
-    the place where its text will stand.
+def _step_turns(
+    arm: Arm, requests: Sequence[Prompted], values: Mapping[str, str]
+) -> tuple[tuple[str, ...], str]:
+    """What each request of *arm* sends, and the text that the first begins with, which stands in
+    it; a later one holds the place where its text will stand.
     """
     first = values[CANDIDATES]
     for step in requests[0].before:
         first = step(first)
         if not isinstance(first, str) or not first.strip():
-            raise UsageError(f"arm {arm.name!r}: a step returned {first!r}; a step takes a text and returns one")
+            raise UsageError(
+                f"arm {arm.name!r}: a step returned {first!r}; a step takes a text and returns one"
+            )
     texts = (first, *(_HOLD for _ in requests[1:]))
     turns = tuple(
-        one.prompt.render({**values, TEXT: text}) for one, text in zip(requests, texts, strict=True) if one.prompt
+        one.prompt.render({**values, TEXT: text})
+        for one, text in zip(requests, texts, strict=True)
+        if one.prompt
     )
     if any(turn.count(_HOLD) != 1 for turn in turns[1:]):
-        raise UsageError(f"arm {arm.name!r}: {_HOLD} stands in a value of the context; take the braces out of it")
+        raise UsageError(
+            f"arm {arm.name!r}: {_HOLD} stands in a value of the context; take the braces out of it"
+        )
     return turns, first
 
 
@@ -247,9 +291,10 @@ def expand_pairs(
 ) -> PairGrid:
     """Every choice of *template* × context × arms × pairs of groups in both orders.
 
-    The arguments are those of the marker ``fairness_pairs``, as docs/designs.md lists them; any keyword that is none is
-    an axis. Repetitions are spread evenly over sets of names that are all distinct; for more *names* than there are,
-    names meet again with others. Every drawn part of a *sample* is asked of all pairs, orders, conditions and arms.
+    The arguments are those of the marker ``fairness_pairs``, as docs/designs.md lists them; any
+    keyword that is none is an axis. Repetitions are spread evenly over sets of names that are all
+    distinct; for more *names* than there are, names meet again with others. Every drawn part of a
+    *sample* is asked of all pairs, orders, conditions and arms.
 
     Raises UsageError, with the mend, for whatever would make the experiment other than it looks.
     """
@@ -257,9 +302,14 @@ def expand_pairs(
     parsed = templates(template)
     groups = candidate_groups(candidates, personas_folder)
     if size not in (1, 2, len(groups)):
-        raise UsageError(f"size={size}: a choice is between 2, or among all {len(groups)} groups; 1 is one at a time")
+        raise UsageError(
+            f"size={size}: a choice is between 2, or among all {len(groups)} groups; 1 is one at a "
+            "time"
+        )
     if qualifications is not None:
-        axis[QUALIFICATIONS] = [qualifications] if isinstance(qualifications, str) else qualifications
+        axis[QUALIFICATIONS] = (
+            [qualifications] if isinstance(qualifications, str) else qualifications
+        )
     made_axes = axes(context, axis)
     banks, signals = NameBanks.load(personas_folder), Signals.load(personas_folder)
     casting = Casting(banks=banks, signals=signals, wanted=names or repetitions, seed=seed)
@@ -272,38 +322,63 @@ def expand_pairs(
     known_names = dict.fromkeys(one.name for found in everyone for one in found if one.name)
     chosen = arms_of(arms, personas_folder, rules=RuleScrubber(banks, signals, tuple(known_names)))
     if chosen and system is not None:
-        raise UsageError("give the system prompt to the arms, Arm(name=..., system=...), or leave arms out")
+        raise UsageError(
+            "give the system prompt to the arms, Arm(name=..., system=...), or leave arms out"
+        )
     all_arms = chosen or (Arm(name="single", system=system),)
     scenes = []
     for condition, roster in rosters.items():
         stock: Sequence[Candidate] = ()
         if any(arm.placebo for arm in all_arms):
-            stock = replace(casting, wanted=2 * tuples).roster(groups[:1], condition)[groups[0].label]
+            stock = replace(casting, wanted=2 * tuples).roster(groups[:1], condition)[
+                groups[0].label
+            ]
             if len(stock) < 2:
                 raise UsageError(
-                    f"arm 'placebo' takes two disjoint sets of names of one group, and {groups[0].label!r} has one "
+                    "arm 'placebo' takes two disjoint sets of names of one group, and "
+                    f"{groups[0].label!r} has one "
                     "name; give it more, or draw from the banks with candidates='four_groups'"
                 )
         half = len(stock) // 2
         words = any(one.demographics for found in roster.values() for one in found)
         # A slot of words that no candidate has goes with the comma before it.
-        sent = tuple(one if words else Template(one.id, _NO_DEMOGRAPHICS.sub("", one.text)) for one in parsed)
-        scenes.append(Scene(condition.name, _casts(roster, tuples), sent, (stock[:half], stock[half:][:half])))
+        sent = tuple(
+            one if words else Template(one.id, _NO_DEMOGRAPHICS.sub("", one.text)) for one in parsed
+        )
+        scenes.append(
+            Scene(condition.name, _casts(roster, tuples), sent, (stock[:half], stock[half:][:half]))
+        )
     first = {slot: text for each in made_axes for slot, text in each.values[0].items()}
     known = values_of(list(scenes[0].casts[0].values())[:size], first)
     for each_template in parsed:
         _check_slots(each_template, known, size)
-    requests = {(arm.name, one.id): _requests(arm, one, known) for arm in all_arms for one in parsed}
-    prompts = (sent for found in requests.values() for one in found for sent in (one.prompt, one.system) if sent)
+    requests = {
+        (arm.name, one.id): _requests(arm, one, known) for arm in all_arms for one in parsed
+    }
+    prompts = (
+        sent
+        for found in requests.values()
+        for one in found
+        for sent in (one.prompt, one.system)
+        if sent
+    )
     used = frozenset().union(*(one.plain_slots for one in (*parsed, *prompts)))
-    lists_candidates = any(slot == CANDIDATES or slot.startswith(("candidate_", QUALIFICATIONS)) for slot in used)
-    for one_axis in (one for one in made_axes if one.name != QUALIFICATIONS or not lists_candidates):
+    lists_candidates = any(
+        slot == CANDIDATES or slot.startswith(("candidate_", QUALIFICATIONS)) for slot in used
+    )
+    for one_axis in (
+        one for one in made_axes if one.name != QUALIFICATIONS or not lists_candidates
+    ):
         one_axis.check_used(used)
     _check_swap(scenes, first)
     group_slugs = slugs(group.label for group in groups)
     orders = list(enumerate(latin_square(size), start=1))
     slates = tuple(
-        Slate(tuple(some[place] for place in places), order, "-".join(group_slugs[some[place]] for place in places))
+        Slate(
+            tuple(some[place] for place in places),
+            order,
+            "-".join(group_slugs[some[place]] for place in places),
+        )
         for some in combinations(group_slugs, size)
         for order, places in orders
     )
@@ -324,39 +399,55 @@ def expand_pairs(
         return grid
     radices = grid.radices[: 1 + len(made_axes)]
     alike = "combinations of groups, order, signal condition and arm"
-    return replace(grid, positions=positions(radices, len(grid) // prod(radices), tuples, sample, seed, alike=alike))
+    return replace(
+        grid,
+        positions=positions(radices, len(grid) // prod(radices), tuples, sample, seed, alike=alike),
+    )
 
 
 def _casts(roster: Mapping[str, Sequence[Candidate]], count: int) -> tuple[Cast, ...]:
-    """*count* different sets of one candidate a group: those at one place, then later groups moved on by a place."""
+    """*count* different sets of one candidate a group: those at one place, then later groups moved
+    on by a place.
+    """
     size = min(map(len, roster.values()))
     return tuple(
-        {label: found[(number + at * (number // size)) % size] for at, (label, found) in enumerate(roster.items())}
+        {
+            label: found[(number + at * (number // size)) % size]
+            for at, (label, found) in enumerate(roster.items())
+        }
         for number in range(count)
     )
 
 
 def _tuples(groups: Sequence[Group], distinct: int, repetitions: int, names: int | None) -> int:
-    """How many distinct sets of candidates the repetitions are spread over, where a group has *distinct* ones."""
+    """How many distinct sets of candidates the repetitions are spread over, where a group has
+    *distinct* ones.
+    """
     own = min((len(group.given) for group in groups if group.given), default=0)
     if own and names is not None and names > own:
-        raise UsageError(f"names={names}, and the groups have {own} candidates each; give more, or ask for fewer")
+        raise UsageError(
+            f"names={names}, and the groups have {own} candidates each; give more, or ask for fewer"
+        )
     if own or names is not None:
         tuples = min(names or own, own or distinct * distinct, repetitions)
     else:
-        # No name twice, and every name as often: names that met again with others would count as evidence anew.
+        # No name twice, and every name as often: names that met again with others would count as
+        # evidence anew.
         tuples = next(n for n in range(min(distinct, repetitions), 0, -1) if repetitions % n == 0)
     if repetitions % tuples:
         below = repetitions // tuples * tuples
         raise UsageError(
-            f"repetitions={repetitions} cannot be spread evenly over {tuples} candidates a group: give {below} or "
+            f"repetitions={repetitions} cannot be spread evenly over {tuples} candidates a group: "
+            f"give {below} or "
             f"{below + tuples}"
         )
     return tuples
 
 
 def _requests(arm: Arm, template: Template, known: Mapping[str, str]) -> tuple[Prompted, ...]:
-    """What *arm* sends of *template*: a request a step that a model takes, checked against the *known* slots."""
+    """What *arm* sends of *template*: a request a step that a model takes, checked against the
+    *known* slots.
+    """
     steps = arm.steps or (Ask(),)
     found: list[Prompted] = []
     before: list[Callable[[str], str]] = []
@@ -380,12 +471,17 @@ def _requests(arm: Arm, template: Template, known: Mapping[str, str]) -> tuple[P
 
 
 def _with_text(template: Template) -> Template:
-    """*template* with ``{text}`` where it lists the candidates: from the first line that does to the last."""
+    """*template* with ``{text}`` where it lists the candidates: from the first line that does to
+    the last.
+    """
     lines = template.text.split("\n")
     at = [
         number
         for number, line in enumerate(lines)
-        if any(slot == CANDIDATES or _NUMBERED.fullmatch(slot) for slot in re.findall(r"\{(\w+)\}", line))
+        if any(
+            slot == CANDIDATES or _NUMBERED.fullmatch(slot)
+            for slot in re.findall(r"\{(\w+)\}", line)
+        )
     ]
     return Template(template.id, "\n".join([*lines[: at[0]], _HOLD, *lines[at[-1] + 1 :]]))
 
@@ -396,14 +492,16 @@ def _check_slots(template: Template, values: Mapping[str, str], size: int) -> No
     numbered = _NUMBERED.fullmatch(slot or "")
     if numbered and int(numbered["number"]) > size:
         raise UsageError(
-            f"template {template.id!r} has the slot {{{slot}}}, but a choice is among {size}: take it out, or give "
+            f"template {template.id!r} has the slot {{{slot}}}, but a choice is among {size}: take "
+            "it out, or give "
             "size=…"
         )
     template.check(values)
     for number in range(1, size + 1):
         if not {CANDIDATES, *(f"{place}_{number}" for place in _PLACES)} & set(template.slots):
             raise UsageError(
-                f"template {template.id!r} has no place for candidate {number}: write {{name_{number}}} or "
+                f"template {template.id!r} has no place for candidate {number}: write "
+                f"{{name_{number}}} or "
                 f"{{candidate_{number}}}, or {{{CANDIDATES}}} for the whole list"
             )
 
@@ -416,23 +514,38 @@ def _check_swap(scenes: Iterable[Scene], context: Mapping[str, str]) -> None:
             text = candidate.slots(0, context)["candidate"]
             if seen.setdefault(text, label) != label:
                 raise UsageError(
-                    f"signal {signal!r}: {seen[text]!r} and {label!r} have the same text ({text[:60]!r}), so "
+                    f"signal {signal!r}: {seen[text]!r} and {label!r} have the same text "
+                    f"({text[:60]!r}), so "
                     "the swap changes nothing; give other names, or say signal='name+label'"
                 )
 
 
 def other_candidates(grid: PairGrid, arguments: Mapping[str, Any]) -> PairGrid | None:
-    """*grid*, made by ``expand_pairs(**arguments)``, with candidates that it has not used, as many of each group.
+    """*grid*, made by ``expand_pairs(**arguments)``, with candidates that it has not used, as many
+    of each group.
 
-    None where there are not so many, as of those that a test gives, and where a placebo draws from the same names.
+    None where there are not so many, as of those that a test gives, and where a placebo draws from
+    the same names.
     """
     if any(arm.placebo for arm in grid.arms):
         return None
     try:
-        wider = expand_pairs(**{**arguments, "names": 2 * grid.tuples, "repetitions": 2 * grid.tuples, "sample": None})
+        wider = expand_pairs(
+            **{
+                **arguments,
+                "names": 2 * grid.tuples,
+                "repetitions": 2 * grid.tuples,
+                "sample": None,
+            }
+        )
     except UsageError:
         return None
-    used = {(label, one.name) for scene in grid.scenes for cast in scene.casts for label, one in cast.items()}
+    used = {
+        (label, one.name)
+        for scene in grid.scenes
+        for cast in scene.casts
+        for label, one in cast.items()
+    }
     scenes = []
     for scene, others in zip(grid.scenes, wider.scenes, strict=True):
         left: dict[str, dict[str | None, Candidate]] = {label: {} for label in others.casts[0]}

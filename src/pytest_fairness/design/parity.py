@@ -1,7 +1,9 @@
-"""How alike the texts of the groups, and of the arms, are in everything but the group: length and agreement.
+"""How alike the texts of the groups, and of the arms, are in everything but the group: length and
+agreement.
 
-A longer prompt, or one whose grammar the swap broke, is a difference of its own. Nothing here is a verdict: it is
-what a reader of a finding wants to know of the texts behind it. A swap that changed nothing is an error.
+A longer prompt, or one whose grammar the swap broke, is a difference of its own. Nothing here is a
+verdict: it is what a reader of a finding wants to know of the texts behind it. A swap that changed
+nothing is an error.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ class TextParity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Parity:
-    """The texts compared. ``gap`` is (longest − shortest) / shortest of the mean lengths in characters."""
+    """The texts compared. ``gap`` is (longest − shortest) / shortest of the mean lengths in
+    characters.
+    """
 
     rows: tuple[TextParity, ...]
 
@@ -53,7 +57,8 @@ class Parity:
         if self.gap > _LENGTH_GAP:
             shortest, *_, longest = sorted(self.rows, key=lambda row: row.characters)
             unequal = (
-                f"unequal length: the texts of {longest.label} have {longest.characters:.0f} characters on average, "
+                f"unequal length: the texts of {longest.label} have {longest.characters:.0f} "
+                "characters on average, "
                 f"those of {shortest.label} {shortest.characters:.0f}"
             )
             notes.insert(0, unequal)
@@ -63,7 +68,8 @@ class Parity:
 def group_parity(cells: Iterable[Cell], by: str) -> Parity:
     """The texts of each group of *by*; for choices, the lines of each group's candidates.
 
-    Raises UsageError where no cell has *by*, and where two groups have the same texts: the swap changed nothing.
+    Raises UsageError where no cell has *by*, and where two groups have the same texts: the swap
+    changed nothing.
     """
     texts = [(group, text, text) for cell in cells for group, text in _texts(cell, by)]
     if not texts:
@@ -73,13 +79,19 @@ def group_parity(cells: Iterable[Cell], by: str) -> Parity:
 
 
 def arm_parity(cells: Iterable[Cell]) -> Parity:
-    """The texts of each arm. Raises UsageError where two arms ask the same with the same system prompt."""
-    texts = [(cell.arm or "single", "\n".join(cell.turns), (cell.system, cell.turns)) for cell in cells]
+    """The texts of each arm. Raises UsageError where two arms ask the same with the same system
+    prompt.
+    """
+    texts = [
+        (cell.arm or "single", "\n".join(cell.turns), (cell.system, cell.turns)) for cell in cells
+    ]
     return _parity(texts, "the arms", "ask the same: there is nothing to compare")
 
 
 def _parity(found: Iterable[tuple[str, str, Hashable]], what: str, alike: str) -> Parity:
-    """The texts by label, of *found* labels, texts and what is sent. Raises UsageError where *what* are *alike*."""
+    """The texts by label, of *found* labels, texts and what is sent. Raises UsageError where *what*
+    are *alike*.
+    """
     texts: dict[str, list[str]] = defaultdict(list)
     sent: dict[str, set[Hashable]] = defaultdict(set)
     for label, text, whole in found:
@@ -103,7 +115,10 @@ def _texts(cell: Cell, by: str) -> Iterator[tuple[str, str]]:
     elif by == "group":
         lines = cell.turns[0].splitlines()
         for place in range(1, 27):
-            group, name = cell.attributes.get(f"group_{place}"), cell.attributes.get(f"name_{place}")
+            group, name = (
+                cell.attributes.get(f"group_{place}"),
+                cell.attributes.get(f"name_{place}"),
+            )
             if not isinstance(group, str):
                 return
             own = [line for line in lines if isinstance(name, str) and name in line]
@@ -111,7 +126,9 @@ def _texts(cell: Cell, by: str) -> Iterator[tuple[str, str]]:
 
 
 def _slips(text: str) -> Iterator[str]:
-    """Where a slot left the grammar broken: articles, agreement, doubled words, empty brackets, stray commas."""
+    """Where a slot left the grammar broken: articles, agreement, doubled words, empty brackets,
+    stray commas.
+    """
     for match in _ARTICLE.finditer(text):
         if match[2][0].islower() and match[1].lower() != article(match[2]):
             yield match[0]

@@ -44,15 +44,19 @@ def age_band(age: int) -> str:
 
 
 def gap_band(months: int) -> str:
-    """The category of an employment gap: under a year it counts as none, as the specification's persona 42 shows."""
+    """The category of an employment gap: under a year it counts as none, as the specification's
+    persona 42 shows.
+    """
     return "none" if months < 12 else "1_2_years" if months < 36 else "3_plus"
 
 
 class Persona(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One synthetic candidate. Ages and experience are in years, gaps in months, scores from 1.0 to 5.0.
+    """One synthetic candidate. Ages and experience are in years, gaps in months, scores from 1.0 to
+    5.0.
 
-    ``employment_gap``, ``language`` and what ends in ``_detail`` are the words for a prompt; the groups that they fall
-    in are in :attr:`groups`. Raises UsageError for an attribute outside its range or groups.
+    ``employment_gap``, ``language`` and what ends in ``_detail`` are the words for a prompt; the
+    groups that they fall in are in :attr:`groups`. Raises UsageError for an attribute outside its
+    range or groups.
     """
 
     id: str
@@ -90,9 +94,13 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             group, known = getattr(self, name), QUOTAS[name]
             if group not in known:
                 hint = did_you_mean(str(group), known)
-                raise InvalidEntry(f"persona {self.id}: {name} is {group!r} (known: {listed(known)}){hint}")
+                raise InvalidEntry(
+                    f"persona {self.id}: {name} is {group!r} (known: {listed(known)}){hint}"
+                )
         if not 18 <= self.age <= 75 or not 0 <= self.experience_years <= self.age - 16:
-            raise InvalidEntry(f"persona {self.id}: {self.experience_years} years of experience at age {self.age}")
+            raise InvalidEntry(
+                f"persona {self.id}: {self.experience_years} years of experience at age {self.age}"
+            )
         if not 0 <= self.employment_gap_months <= 240:
             raise InvalidEntry(f"persona {self.id}: a gap of {self.employment_gap_months} months")
         for name, score in ((name, getattr(self, name)) for name in SCORES):
@@ -128,24 +136,35 @@ class PersonaMatrix(tuple[Persona, ...]):
 
     @classmethod
     def load(cls, folder: Path | None = None) -> Self:
-        """The shipped matrix, extended or replaced by the user's ``personas`` *folder*. Raises UsageError."""
+        """The shipped matrix, extended or replaced by the user's ``personas`` *folder*. Raises
+        UsageError.
+        """
         return cls(entries("matrix.yaml", folder, Persona, "id").values())
 
     def where(self, **attributes: Wanted) -> PersonaMatrix:
         """The personas that have all *attributes*: a value, or a list of acceptable values.
 
         An attribute is a field (``age=24``) or a group (``age="senior_career"``,
-        ``employment_gap="3_plus"``). Raises UsageError for an unknown attribute, and where nobody is left.
+        ``employment_gap="3_plus"``). Raises UsageError for an unknown attribute, and where nobody
+        is left.
         """
         known = (*Persona.__struct_fields__, "name")
         left = list(self)
         for name, wanted in attributes.items():
             if name not in known:
-                raise UsageError(f"personas have no {name!r} (they have: {listed(known)}){did_you_mean(name, known)}")
+                raise UsageError(
+                    f"personas have no {name!r} (they have: "
+                    f"{listed(known)}){did_you_mean(name, known)}"
+                )
             accepted = [wanted] if isinstance(wanted, (str, int, float)) else wanted
-            left = [p for p in left if getattr(p, name) in accepted or p.groups.get(name) in accepted]
+            left = [
+                p for p in left if getattr(p, name) in accepted or p.groups.get(name) in accepted
+            ]
         if not left:
-            raise UsageError("no persona has " + ", ".join(f"{name}={value!r}" for name, value in attributes.items()))
+            raise UsageError(
+                "no persona has "
+                + ", ".join(f"{name}={value!r}" for name, value in attributes.items())
+            )
         return PersonaMatrix(left)
 
     def counts(self, category: str) -> dict[str, int]:

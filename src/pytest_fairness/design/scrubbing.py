@@ -1,9 +1,10 @@
-"""A scrubber by rule: what the name banks and signals know is taken out of a text, and nothing else is changed.
+"""A scrubber by rule: what the name banks and signals know is taken out of a text, and nothing else
+is changed.
 
-Full names become "Candidate A", "Candidate B" … in the order in which they appear; pronouns become *they*; stated
-ages, graduation years and the words of labels and signals become neutral placeholders, or go where they stand in a
-list by themselves. It is a baseline to compare others with: what it does not know (a club, a college, a dialect) it
-leaves in place.
+Full names become "Candidate A", "Candidate B" … in the order in which they appear; pronouns become
+*they*; stated ages, graduation years and the words of labels and signals become neutral
+placeholders, or go where they stand in a list by themselves. It is a baseline to compare others
+with: what it does not know (a club, a college, a dialect) it leaves in place.
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.signals import CONTROL, Signals
 
 _WORD = r"[A-Z][\w'’-]+"
-_PRONOUNS = {"he": "they", "she": "they", "him": "them", "hers": "theirs", "himself": "themself", "herself": "themself"}
+_PRONOUNS = {
+    "he": "they",
+    "she": "they",
+    "him": "them",
+    "hers": "theirs",
+    "himself": "themself",
+    "herself": "themself",
+}
 _PRONOUN = re.compile(r"\b(?:s?he|him|hers|himself|herself)\b", re.IGNORECASE)
 # "Her notes" and "his notes" are theirs; "I met her" and "it is his" stand alone.
 _BEFORE = re.compile(r"\b(?P<word>her|his)\b(?=(?P<next>\s+\w)?)", re.IGNORECASE)
@@ -38,14 +46,18 @@ _EMPTY_PART = re.compile(r"(?:,\s*|\s*\()\[removed\](?=\s*(?:[,.;)\n]|$))\)?")
 
 @dataclass(frozen=True)
 class RuleScrubber:
-    """A function from text to text; *names* are full names that it has to know beside those of the banks."""
+    """A function from text to text; *names* are full names that it has to know beside those of the
+    banks.
+    """
 
     banks: NameBanks
     signals: Signals
     names: tuple[str, ...] = ()
 
     def __call__(self, text: str) -> str:
-        """*text* without what the rules know. Raises nothing; what has no letters comes back as it is."""
+        """*text* without what the rules know. Raises nothing; what has no letters comes back as it
+        is.
+        """
         text = self._without_names(text)
         text = _HONORIFIC.sub("", text)
         text = self._phrases.sub("[removed]", text)
@@ -54,7 +66,10 @@ class RuleScrubber:
         text = _EMPTY_PART.sub("", text)
         text = _PRONOUN.sub(lambda match: _cased(_PRONOUNS[match[0].lower()], match[0]), text)
         return _BEFORE.sub(
-            lambda match: _cased("their" if match["next"] else _ALONE[match["word"].lower()], match[0]), text
+            lambda match: _cased(
+                "their" if match["next"] else _ALONE[match["word"].lower()], match[0]
+            ),
+            text,
         )
 
     def _without_names(self, text: str) -> str:
@@ -69,7 +84,12 @@ class RuleScrubber:
         for name, candidate in labels.items():
             for part in name.split():
                 if len(part.strip(".")) > 1:
-                    text = re.sub(rf"\b{re.escape(part)}\b(?!\s+[a-z]*\d)", candidate, text, flags=re.IGNORECASE)
+                    text = re.sub(
+                        rf"\b{re.escape(part)}\b(?!\s+[a-z]*\d)",
+                        candidate,
+                        text,
+                        flags=re.IGNORECASE,
+                    )
         return text
 
     @cached_property
@@ -77,9 +97,11 @@ class RuleScrubber:
         firsts = {entry.name for entry in self.banks.first_names.values()}
         lasts = {entry.name for entry in self.banks.surnames.values()}
         known = _any(self.names) if self.names else r"(?!)"
-        # A first name of the banks with any capitalised word behind it, or an initial or any first name with a
-        # surname of the banks: either half is enough.
-        return re.compile(rf"\b(?:{known}|(?:{_any(firsts)})\s+{_WORD}|(?:[A-Z]\.|{_WORD})\s+(?:{_any(lasts)}))(?!\w)")
+        # A first name of the banks with any capitalised word behind it, or an initial or any first
+        # name with a surname of the banks: either half is enough.
+        return re.compile(
+            rf"\b(?:{known}|(?:{_any(firsts)})\s+{_WORD}|(?:[A-Z]\.|{_WORD})\s+(?:{_any(lasts)}))(?!\w)"
+        )
 
     @cached_property
     def _phrases(self) -> re.Pattern[str]:

@@ -1,8 +1,9 @@
-"""How a group is conveyed: the conditions of a test, and the phrases (labels, stated ages, birthplaces, holidays …).
+"""How a group is conveyed: the conditions of a test, and the phrases (labels, stated ages,
+birthplaces, holidays …).
 
-One file holds the labels of every class (``personas/labels.yaml``), one file a class its further kinds of
-signal (``personas/signals/<class>.yaml``). Every kind has a neutral control of the same form, which names
-no group.
+One file holds the labels of every class (``personas/labels.yaml``), one file a class its further
+kinds of signal (``personas/signals/<class>.yaml``). Every kind has a neutral control of the same
+form, which names no group.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ Phrases: TypeAlias = str | tuple[str, ...]
 
 
 class SignalKind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One way to convey the groups of a class: the phrases of each group, or of each of its genders, and a control.
+    """One way to convey the groups of a class: the phrases of each group, or of each of its
+    genders, and a control.
 
     Raises UsageError for no groups, and for a phrase that stands twice.
     """
@@ -41,16 +43,27 @@ class SignalKind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise InvalidEntry("groups: give at least one")
         for group, by_gender in self.words.items():
             for phrases in by_gender.values():
-                if not phrases or len(set(phrases)) != len(phrases) or not all(map(str.strip, phrases)):
+                if (
+                    not phrases
+                    or len(set(phrases)) != len(phrases)
+                    or not all(map(str.strip, phrases))
+                ):
                     raise InvalidEntry(f"{group}: give one or more different phrases")
 
     @property
     def words(self) -> dict[str, dict[str, tuple[str, ...]]]:
-        """Group (and control) → gender → phrases; the gender is "" where the phrases say the same of all."""
+        """Group (and control) → gender → phrases; the gender is "" where the phrases say the same
+        of all.
+        """
         given = self.groups if self.control is None else {**self.groups, CONTROL: self.control}
-        by_gender = {group: found if isinstance(found, dict) else {"": found} for group, found in given.items()}
+        by_gender = {
+            group: found if isinstance(found, dict) else {"": found}
+            for group, found in given.items()
+        }
         return {
-            group: {gender: (own,) if isinstance(own, str) else own for gender, own in found.items()}
+            group: {
+                gender: (own,) if isinstance(own, str) else own for gender, own in found.items()
+            }
             for group, found in by_gender.items()
         }
 
@@ -85,22 +98,33 @@ class Signals:
     def phrases(
         self, protected_class: str, group: str, kind: str = LABEL, gender: str | None = None
     ) -> tuple[str, ...]:
-        """The phrases that convey *group*, one or more. Raises UsageError for what is unknown, and where the words
-        depend on a *gender* that is not given.
+        """The phrases that convey *group*, one or more. Raises UsageError for what is unknown, and
+        where the words depend on a *gender* that is not given.
         """
         known = self._kind(protected_class, kind).words
         if group not in known:
-            others = [other for other in self.kinds_of(protected_class) if group in self.groups(protected_class, other)]
-            hint = f"; it has words of the kind {listed(others)}" if others else did_you_mean(group, known)
+            others = [
+                other
+                for other in self.kinds_of(protected_class)
+                if group in self.groups(protected_class, other)
+            ]
+            hint = (
+                f"; it has words of the kind {listed(others)}"
+                if others
+                else did_you_mean(group, known)
+            )
             raise UsageError(
-                f"no {kind} is known for the {protected_class} group {group!r} (known: {listed(known)}){hint}"
+                f"no {kind} is known for the {protected_class} group {group!r} (known: "
+                f"{listed(known)}){hint}"
             )
         by_gender = known[group]
         key = "" if "" in by_gender else gender
         if key not in by_gender:
             raise UsageError(
-                f"the words of {kind} for the {protected_class} group {group!r} depend on the gender, which "
-                f"{f'is {gender}' if gender else 'is not known'}: cross the two, groups={{'gender': "
+                f"the words of {kind} for the {protected_class} group {group!r} depend on the "
+                "gender, which "
+                f"{f'is {gender}' if gender else 'is not known'}: cross the two, "
+                "groups={'gender': "
                 f"{sorted(by_gender)}, {protected_class!r}: …}}, with signal='name+{kind}'"
             )
         return by_gender[key]
@@ -116,19 +140,28 @@ class Signals:
             )
         raise UsageError(
             f"unknown protected class {protected_class!r} (known: {listed(self.protected_classes)})"
-            f"{did_you_mean(protected_class, self.protected_classes)}; for a class of your own give its values, "
+            f"{did_you_mean(protected_class, self.protected_classes)}; for a class of your own "
+            "give its values, "
             f"groups={{{protected_class!r}: {{'group_a': ['text'], 'group_b': ['text']}}}}"
         )
 
 
 def _read_signals(folder: Path | None) -> Signals:
     folders = [shipped_folder(), *([] if folder is None else [folder])]
-    files = {path.name.replace(".only", "") for each in folders for path in (each / "signals").glob("*.yaml")}
+    files = {
+        path.name.replace(".only", "")
+        for each in folders
+        for path in (each / "signals").glob("*.yaml")
+    }
     kinds: dict[tuple[str, str], SignalKind] = {}
     for relative in ("labels.yaml", *(f"signals/{name}" for name in sorted(files))):
         for path in filter(Path.is_file, layers(relative, folder)):
             for name, kind in open_document(path).entries(SignalKind, "kind").items():
-                key = (name, LABEL) if relative == "labels.yaml" else (path.stem.removesuffix(".only"), name)
+                key = (
+                    (name, LABEL)
+                    if relative == "labels.yaml"
+                    else (path.stem.removesuffix(".only"), name)
+                )
                 ours = kinds.setdefault(key, kind)
                 if ours is not kind:
                     kinds[key] = msgspec.structs.replace(
@@ -148,7 +181,9 @@ def _shipped_signals() -> Signals:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A signal condition: by name, by words of one kind (``label``, ``graduation_year`` …), or both."""
+    """A signal condition: by name, by words of one kind (``label``, ``graduation_year`` …), or
+    both.
+    """
 
     name: str
     by_name: bool
@@ -158,7 +193,11 @@ class Condition:
 def conditions(signal: object) -> tuple[Condition, ...]:
     """``name``, ``label``, ``name+label``, ``pronoun``, a kind of signal, or a list of those."""
     items = [signal] if isinstance(signal, str) else signal
-    if not isinstance(items, Sequence) or not items or not all(isinstance(item, str) for item in items):
+    if (
+        not isinstance(items, Sequence)
+        or not items
+        or not all(isinstance(item, str) for item in items)
+    ):
         raise UsageError("signal: give 'name', 'label', 'name+label', or a list of them")
     refuse_twice("signal: the condition", items)
     made = []
@@ -166,6 +205,8 @@ def conditions(signal: object) -> tuple[Condition, ...]:
         parts = [part.strip() for part in item.split("+")]
         kinds = [part for part in parts if part != "name"]
         if not all(parts) or len(kinds) > 1 or len(parts) > len({*parts}):
-            raise UsageError(f"signal {item!r}: give 'name', one kind such as 'label', or both as 'name+label'")
+            raise UsageError(
+                f"signal {item!r}: give 'name', one kind such as 'label', or both as 'name+label'"
+            )
         made.append(Condition(item, "name" in parts, kinds[0] if kinds else None))
     return tuple(made)

@@ -1,4 +1,6 @@
-"""Identifiers that are stable across runs, machines and Python versions, made of ``[a-z0-9_.-]`` only."""
+"""Identifiers that are stable across runs, machines and Python versions, made of ``[a-z0-9_.-]``
+only.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ def digest(text: str, digits: int = 6) -> str:
 def slug(text: str) -> str:
     """A readable part of an identifier, ``Zoë O'Neil`` → ``zoe_o_neil``; it never holds a ``-``.
 
-    What has no ASCII letter or digit, or is longer than 32 characters, carries a hash of the whole text.
+    What has no ASCII letter or digit, or is longer than 32 characters, carries a hash of the whole
+    text.
     """
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
     readable = _FOREIGN.sub("_", plain).strip("_")
@@ -39,14 +42,23 @@ def slug(text: str) -> str:
 
 
 def slugs(texts: Iterable[str]) -> dict[str, str]:
-    """One slug for each distinct text. Texts whose slugs would meet carry a hash, whatever their order."""
+    """One slug for each distinct text. Texts whose slugs would meet carry a hash, whatever their
+    order.
+    """
     distinct = list(dict.fromkeys(texts))
     readable = {text: slug(text) for text in distinct}
     meeting = Counter(readable.values())
-    return {text: part if meeting[part] == 1 else f"{part}_{digest(text)}" for text, part in readable.items()}
+    return {
+        text: part if meeting[part] == 1 else f"{part}_{digest(text)}"
+        for text, part in readable.items()
+    }
 
 
 def join(parts: Iterable[str]) -> str:
     """The parts of a cell's id; an id over 150 characters ends in a hash of the whole instead."""
     whole = "-".join(part for part in parts if part)
-    return whole if len(whole) <= _MAX_ID else f"{whole[: _MAX_ID - 13].rstrip('-_.')}_{digest(whole, 12)}"
+    return (
+        whole
+        if len(whole) <= _MAX_ID
+        else f"{whole[: _MAX_ID - 13].rstrip('-_.')}_{digest(whole, 12)}"
+    )

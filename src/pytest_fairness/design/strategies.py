@@ -1,4 +1,6 @@
-"""Strategies: ways to ask again, without a system prompt, where a reply was refused or cannot be used."""
+"""Strategies: ways to ask again, without a system prompt, where a reply was refused or cannot be
+used.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +23,17 @@ _SLOTS = re.compile("|".join(map(re.escape, (_REQUEST, _KEY, _OTHER))))
 
 
 class Strategy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One way to ask: ``turns`` of one conversation, with ``{request}`` where the test's prompt belongs.
+    """One way to ask: ``turns`` of one conversation, with ``{request}`` where the test's prompt
+    belongs.
 
-    ``{other}`` is the same prompt about somebody else, of whom no group is said; where a test has no such person,
-    ``alone`` are the turns. ``objections``: a regular expression. Where it is found, in any case, in what the plain
-    request was answered with, the strategy is tried before those that answer no objection. ``own_role``: its turns
-    establish a role themselves, so that of the test does not come before them.
+    ``{other}`` is the same prompt about somebody else, of whom no group is said; where a test has
+    no such person, ``alone`` are the turns. ``objections``: a regular expression. Where it is
+    found, in any case, in what the plain request was answered with, the strategy is tried before
+    those that answer no objection. ``own_role``: its turns establish a role themselves, so that of
+    the test does not come before them.
 
-    Raises UsageError for a name that is no slug, for turns in which ``{request}`` does not stand exactly once, and for
-    ``objections`` that are no regular expression.
+    Raises UsageError for a name that is no slug, for turns in which ``{request}`` does not stand
+    exactly once, and for ``objections`` that are no regular expression.
     """
 
     name: str
@@ -45,12 +49,21 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         why = None
         if not is_slug(self.name) or self.name in (DIRECT, "none"):
             why = "use the characters a-z 0-9 _ . -, and neither 'direct' nor 'none'"
-        elif not self.turns or not all(isinstance(turn, str) and turn.strip() for turn in self.turns):
+        elif not self.turns or not all(
+            isinstance(turn, str) and turn.strip() for turn in self.turns
+        ):
             why = "turns is a list of one or more texts"
-        elif any(sum(turn.count(_REQUEST) for turn in turns) != 1 for turns in (self.turns, self.alone) if turns):
+        elif any(
+            sum(turn.count(_REQUEST) for turn in turns) != 1
+            for turns in (self.turns, self.alone)
+            if turns
+        ):
             why = f"{_REQUEST} stands exactly once, where the test's prompt belongs"
         elif any(_OTHER in turn for turn in self.alone) or (self.compares and not self.alone):
-            why = f"{_OTHER} goes with `alone`, the turns for a test that has nobody else, without {_OTHER}"
+            why = (
+                f"{_OTHER} goes with `alone`, the turns for a test that has nobody else, without "
+                f"{_OTHER}"
+            )
         try:
             re.compile(self.objections)
         except re.error as error:
@@ -64,8 +77,8 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return any(_OTHER in turn for turn in self.turns)
 
     def fill(self, request: str, key: str, other: str | None = None) -> tuple[str, ...]:
-        """The turns for one prompt, and for the same prompt about somebody *other*, if there is one. What the two hold
-        is never read for slots.
+        """The turns for one prompt, and for the same prompt about somebody *other*, if there is
+        one. What the two hold is never read for slots.
         """
         turns = self.alone if self.compares and other is None else self.turns
         filled = {_REQUEST: request, _KEY: key, _OTHER: other or ""}
@@ -74,7 +87,9 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ladder:
-    """Strategies in the order in which they are tried. ``scorer`` says whether a reply can be used, beside refusals."""
+    """Strategies in the order in which they are tried. ``scorer`` says whether a reply can be used,
+    beside refusals.
+    """
 
     strategies: tuple[Strategy, ...]
     scorer: Any = None
@@ -86,17 +101,26 @@ class Ladder:
 
 
 def load_strategies(folder: Path | None = None) -> dict[str, Strategy]:
-    """The shipped strategies by name, extended or replaced by the user's ``personas`` *folder*. Raises UsageError."""
+    """The shipped strategies by name, extended or replaced by the user's ``personas`` *folder*.
+    Raises UsageError.
+    """
     return entries("strategies.yaml", folder, Strategy)
 
 
-def ladder_of(strategies: object, scorer: object = None, folder: Path | None = None) -> Ladder | None:
-    """The ladder of ``strategies=``: ``"all"``, a list of names and :class:`Strategy`, or None for no escalation.
+def ladder_of(
+    strategies: object, scorer: object = None, folder: Path | None = None
+) -> Ladder | None:
+    """The ladder of ``strategies=``: ``"all"``, a list of names and :class:`Strategy`, or None for
+    no escalation.
 
-    Raises UsageError for an unknown name, a strategy that stands twice, and a *scorer* without strategies.
+    Raises UsageError for an unknown name, a strategy that stands twice, and a *scorer* without
+    strategies.
     """
     if strategies is None and scorer is not None:
-        raise UsageError("scorer= says which replies escalate, so it needs strategies=, for example strategies='all'")
+        raise UsageError(
+            "scorer= says which replies escalate, so it needs strategies=, for example "
+            "strategies='all'"
+        )
     if strategies is None:
         return None
     known = load_strategies(folder)

@@ -1,4 +1,6 @@
-"""What a test accepts as an answer, as the JSON schema that endpoints with structured output are sent."""
+"""What a test accepts as an answer, as the JSON schema that endpoints with structured output are
+sent.
+"""
 
 from __future__ import annotations
 
@@ -8,30 +10,50 @@ from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON
 
 _LONGEST = 1000
-_EXAMPLE = "answer={'decision': ['approve', 'deny']}, or a range of whole numbers: answer={'rating': (1, 10)}"
+_EXAMPLE = (
+    "answer={'decision': ['approve', 'deny']}, or a range of whole numbers: answer={'rating': (1, "
+    "10)}"
+)
 
 
 def structured_answer(given: object) -> dict[str, JSON]:
-    """The parameter ``response_format`` for *given*, one key with its labels, two or more texts, or with the ends of a
-    range of whole numbers; nothing for None. Raises UsageError.
+    """The parameter ``response_format`` for *given*, one key with its labels, two or more texts, or
+    with the ends of a range of whole numbers; nothing for None. Raises UsageError.
     """
     if given is None:
         return {}
-    if not isinstance(given, Mapping) or len(given) != 1 or not isinstance(key := next(iter(given)), str):
+    if (
+        not isinstance(given, Mapping)
+        or len(given) != 1
+        or not isinstance(key := next(iter(given)), str)
+    ):
         raise UsageError(f"answer={given!r:.60}: give one key and what may stand there: {_EXAMPLE}")
     values = given[key]
     values = list(values) if isinstance(values, Sequence) and not isinstance(values, str) else []
     schema: dict[str, JSON]
-    if len(values) == 2 and all(type(value) is int for value in values) and 0 < values[1] - values[0] <= _LONGEST:
+    if (
+        len(values) == 2
+        and all(type(value) is int for value in values)
+        and 0 < values[1] - values[0] <= _LONGEST
+    ):
         # One by one: not every provider takes a minimum and a maximum.
         schema = {"type": "integer", "enum": list(range(values[0], values[1] + 1))}
-    elif len(values) > 1 and len({*map(str, values)}) == len(values) and all(isinstance(one, str) for one in values):
+    elif (
+        len(values) > 1
+        and len({*map(str, values)}) == len(values)
+        and all(isinstance(one, str) for one in values)
+    ):
         schema = {"type": "string", "enum": values}
     else:
-        raise UsageError(f"answer={{{key!r}: {given[key]!r:.60}}}: give two or more different labels: {_EXAMPLE}")
+        raise UsageError(
+            f"answer={{{key!r}: {given[key]!r:.60}}}: give two or more different labels: {_EXAMPLE}"
+        )
     whole: dict[str, JSON] = {
         "type": "object", "properties": {key: schema}, "required": [key], "additionalProperties": False,
     }  # fmt: skip
     return {
-        "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": whole}}
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "answer", "strict": True, "schema": whole},
+        }
     }

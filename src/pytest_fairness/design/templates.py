@@ -1,10 +1,12 @@
 """Prompt text with slots. What is not a slot is sent byte for byte.
 
-A slot is a plain name in braces, ``{name}``, and nothing else: no attributes, no indices, no conversions, no
-format specifications, because a template is data, perhaps a stranger's. All slots are filled in one
-pass, so a value is never read again, whatever it looks like. Every other brace, as in JSON, stays as it is.
+A slot is a plain name in braces, ``{name}``, and nothing else: no attributes, no indices, no
+conversions, no format specifications, because a template is data, perhaps a stranger's. All slots
+are filled in one pass, so a value is never read again, whatever it looks like. Every other brace,
+as in JSON, stays as it is.
 
-Any slot has an article form: ``{a_role}`` is "a nurse" or "an IT engineer". Pronouns are slots of a sentence with
+Any slot has an article form: ``{a_role}`` is "a nurse" or "an IT engineer". Pronouns are slots of a
+sentence with
 *they*: ``{They} {have} six years of experience, and {their} manager says that {they} work{s}``.
 """
 
@@ -28,7 +30,8 @@ _FAULTS = (
         re.compile(
             r"\{[A-Za-z0-9_]*\s*(?:\.[A-Za-z_]|\[|![rsa]\b|:)[^{}\n]*\}|\{\s+[A-Za-z_]\w*\s*\}|\{[A-Za-z_]\w*\s+\}"
         ),
-        "is not a slot. A slot is a plain name in braces, such as {name}: no spaces, attributes, indices, conversions "
+        "is not a slot. A slot is a plain name in braces, such as {name}: no spaces, attributes, "
+        "indices, conversions "
         "or format specifications",
     ),
     (
@@ -48,8 +51,8 @@ def base_slot(slot: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A prompt with slots. ``id`` is the name of the statistical block; ``slots`` are in order of appearance, and
-    ``plain_slots`` those and what fills them.
+    """A prompt with slots. ``id`` is the name of the statistical block; ``slots`` are in order of
+    appearance, and ``plain_slots`` those and what fills them.
     """
 
     id: str
@@ -59,7 +62,10 @@ class Template:
 
     def __post_init__(self) -> None:
         if not is_slug(self.id):
-            raise UsageError(f"template id {self.id!r}: use 1 to 80 of the characters a-z 0-9 _ . - (not . or - first)")
+            raise UsageError(
+                f"template id {self.id!r}: use 1 to 80 of the characters a-z 0-9 _ . - (not . or - "
+                "first)"
+            )
         if not self.text.strip():
             raise UsageError(f"template {self.id!r} is empty")
         if len(self.text) > MAX_CHARACTERS:
@@ -74,7 +80,10 @@ class Template:
 
     def missing(self, known: Collection[str]) -> str | None:
         """The first slot that no *known* one fills, by itself or with an article in front."""
-        return next((slot for slot in self.slots if slot not in known and base_slot(slot) not in known), None)
+        return next(
+            (slot for slot in self.slots if slot not in known and base_slot(slot) not in known),
+            None,
+        )
 
     def check(self, known: Collection[str]) -> None:
         """Raise UsageError for a slot that no *known* one fills."""
@@ -83,18 +92,23 @@ class Template:
             return
         wanted = base_slot(slot)
         # Of numbered slots those of the first candidate stand for all.
-        plain = sorted(name for name in {*known} - SLOTS if not re.search(r"_(?:[2-9]|\d\d+)$", name))
+        plain = sorted(
+            name for name in {*known} - SLOTS if not re.search(r"_(?:[2-9]|\d\d+)$", name)
+        )
         shown = [name for name in plain if name.removesuffix("_1") not in SLOTS]
         others = "so on for each candidate" if "label_1" in known else "pronouns such as {they}"
         raise UsageError(
-            f"template {self.id!r}: nothing fills the slot {{{slot}}} (slots that are filled: {listed(shown)}, and "
-            f"{others}){did_you_mean(wanted, shown)}; give an axis {wanted}=[...], or take the slot out"
+            f"template {self.id!r}: nothing fills the slot {{{slot}}} (slots that are filled: "
+            f"{listed(shown)}, and "
+            f"{others}){did_you_mean(wanted, shown)}; give an axis {wanted}=[...], or take the "
+            "slot out"
         )
 
     def fill(
         self, values: Mapping[str, str], first: Mapping[str, str] | None = None
     ) -> tuple[str, list[tuple[str, int, int]]]:
-        """The text with every slot filled from *values* as they are, and (slot, start, end) of each in it, in order.
+        """The text with every slot filled from *values* as they are, and (slot, start, end) of each
+        in it, in order.
 
         *first* overrides a slot's first appearance. Raises UsageError for a slot without a value.
         """
@@ -119,25 +133,36 @@ class Template:
         return _SLOT.sub(value, self.text), spans
 
     def render(self, values: Mapping[str, str]) -> str:
-        """The text with every slot filled from *values*. Raises UsageError for a slot without a value."""
+        """The text with every slot filled from *values*. Raises UsageError for a slot without a
+        value.
+        """
         return self.fill(values)[0]
 
 
 def read_template(path: Path, id: str | None = None) -> Template:  # noqa: A002 - the field's name
-    """The template in the UTF-8 file *path*, newlines kept; its id is *id* or the slug of the file's stem."""
+    """The template in the UTF-8 file *path*, newlines kept; its id is *id* or the slug of the
+    file's stem.
+    """
     text = read_text(path, max_bytes=4 * MAX_CHARACTERS, encoding="utf-8")
     return Template(id or slug(path.stem), text)
 
 
-def templates(source: TemplateLike | Iterable[TemplateLike] | Mapping[str, str | Path]) -> tuple[Template, ...]:
-    """Templates from a text, a path, a Template, a list of those, or a mapping from ids to texts or paths.
+def templates(
+    source: TemplateLike | Iterable[TemplateLike] | Mapping[str, str | Path],
+) -> tuple[Template, ...]:
+    """Templates from a text, a path, a Template, a list of those, or a mapping from ids to texts or
+    paths.
 
-    A text is called ``t1``, ``t2`` … by its place in the list. Raises UsageError for none, for two of one id or text,
-    and for whatever a single template is refused for.
+    A text is called ``t1``, ``t2`` … by its place in the list. Raises UsageError for none, for two
+    of one id or text, and for whatever a single template is refused for.
     """
     named = isinstance(source, Mapping)
     several = [source] if isinstance(source, (str, Path, Template)) else source
-    items = several.items() if isinstance(several, Mapping) else ((f"t{n}", item) for n, item in enumerate(several, 1))
+    items = (
+        several.items()
+        if isinstance(several, Mapping)
+        else ((f"t{n}", item) for n, item in enumerate(several, 1))
+    )
     made = []
     for id_, item in items:
         if isinstance(item, Path):
@@ -147,7 +172,9 @@ def templates(source: TemplateLike | Iterable[TemplateLike] | Mapping[str, str |
         elif isinstance(item, Template) and not named:
             made.append(item)
         else:
-            raise UsageError(f"template {id_!r} is {type(item).__name__}; give a text, a Path or a Template")
+            raise UsageError(
+                f"template {id_!r} is {type(item).__name__}; give a text, a Path or a Template"
+            )
     if not made:
         raise UsageError("template: the list is empty; give at least one prompt text")
     refuse_twice("template: the id", (template.id for template in made))
@@ -177,12 +204,18 @@ _KNOWN = {
         "fae faer faer faers faerself",
     )
 }
-BY_GENDER = {"female": "she", "male": "he", "non_binary": "they", "nonbinary": "they", "unisex": "they"}
+BY_GENDER = {
+    "female": "she",
+    "male": "he",
+    "non_binary": "they",
+    "nonbinary": "they",
+    "unisex": "they",
+}
 
 
 def pronouns(text: str) -> dict[str, str]:
-    """What every pronoun and agreement slot holds under *text*: ``she``, ``she/her``, or all five forms,
-    ``ae/aer/aer/aers/aerself``. Verbs in the plural agree with *they* alone.
+    """What every pronoun and agreement slot holds under *text*: ``she``, ``she/her``, or all five
+    forms, ``ae/aer/aer/aers/aerself``. Verbs in the plural agree with *they* alone.
 
     Raises UsageError for anything else.
     """
@@ -193,7 +226,9 @@ def pronouns(text: str) -> dict[str, str]:
             f"unknown pronouns {text!r}: give one of {', '.join(_KNOWN)} (or she/her and so on), "
             "or all five forms, as in 'ae/aer/aer/aers/aerself'"
         )
-    lower = dict(zip(_CASES, forms, strict=True)) | {slot: verb[forms[0] == "they"] for slot, verb in _VERBS.items()}
+    lower = dict(zip(_CASES, forms, strict=True)) | {
+        slot: verb[forms[0] == "they"] for slot, verb in _VERBS.items()
+    }
     return lower | {slot.capitalize(): word[:1].upper() + word[1:] for slot, word in lower.items()}
 
 
@@ -203,13 +238,17 @@ def pronouns_of(gender: str | None) -> dict[str, str]:
 
 
 # Words that sound otherwise than they are spelled; enough for job titles, groups and ages.
-_VOWEL_SOUND = re.compile(r"(?:hour|honest|honou?r|heir)|8|11(?:[^0-9]|$)|18(?:[^0-9]|$)", re.IGNORECASE)
+_VOWEL_SOUND = re.compile(
+    r"(?:hour|honest|honou?r|heir)|8|11(?:[^0-9]|$)|18(?:[^0-9]|$)", re.IGNORECASE
+)
 _CONSONANT_SOUND = re.compile(r"(?:uni(?!n)|us[ei]|eu|one|once|ut[ei]|ubiq|ukr)", re.IGNORECASE)
 _ACRONYM = re.compile(r"[A-Z]{2,}(?![a-z])")
 
 
 def article(text: str) -> str:
-    """``a`` or ``an``, as English has it before *text*: an IT engineer, a university, an 18-year-old."""
+    """``a`` or ``an``, as English has it before *text*: an IT engineer, a university, an
+    18-year-old.
+    """
     word = text.lstrip(" \"'“‘(")
     if _ACRONYM.match(word) and word[:4] not in ("NASA", "NATO"):
         return "an" if word[0] in "AEFHILMNORSX" else "a"
@@ -221,11 +260,16 @@ def article(text: str) -> str:
 
 
 def spoken_turns(given: Sequence[str] | None) -> tuple[Template, ...]:
-    """The turns of a conversation, as ``turns=`` gives them; exactly one holds the request. Raises UsageError."""
+    """The turns of a conversation, as ``turns=`` gives them; exactly one holds the request. Raises
+    UsageError.
+    """
     if given is None:
         return ()
     if isinstance(given, str) or not given or not all(isinstance(turn, str) for turn in given):
-        raise UsageError("turns= is a list of texts, one of them with {request}: ['You review loans …', '{request}']")
+        raise UsageError(
+            "turns= is a list of texts, one of them with {request}: ['You review loans …', "
+            "'{request}']"
+        )
     spoken = tuple(Template(f"turn-{number}", text) for number, text in enumerate(given, start=1))
     if [slot for turn in spoken for slot in turn.slots].count(REQUEST) != 1:
         raise UsageError("turns=: {request} stands exactly once, where the template's text belongs")

@@ -1,7 +1,8 @@
-"""Units: everything in a cell that is neither template nor context: groups with their names, personas and words.
+"""Units: everything in a cell that is neither template nor context: groups with their names,
+personas and words.
 
-A grid is templates × context × units. Units are few (groups times names) and are made when the grid is made,
-which is when everything that can be wrong with names, words and groups is found.
+A grid is templates × context × units. Units are few (groups times names) and are made when the grid
+is made, which is when everything that can be wrong with names, words and groups is found.
 """
 
 from __future__ import annotations
@@ -16,7 +17,14 @@ from pytest_fairness.design.names import BY_SURNAME, GENDER, RACE, Name, NameBan
 from pytest_fairness.design.personas import SCORES, Persona
 from pytest_fairness.design.signals import CONTROL, LABEL, PRONOUN, Condition, Signals
 from pytest_fairness.design.slugs import slug, slugs
-from pytest_fairness.design.templates import BY_GENDER, SLOTS, Template, base_slot, pronouns, pronouns_of
+from pytest_fairness.design.templates import (
+    BY_GENDER,
+    SLOTS,
+    Template,
+    base_slot,
+    pronouns,
+    pronouns_of,
+)
 from pytest_fairness.errors import UsageError, did_you_mean, listed, refuse_twice
 from pytest_fairness.model import JSON
 
@@ -34,11 +42,12 @@ DETAILS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
-    """One combination of groups with one name, one persona, or both: all of a cell but template and context.
+    """One combination of groups with one name, one persona, or both: all of a cell but template and
+    context.
 
-    ``values`` fills slots; ``labels`` are the words to put where a template has a place for them, by class; ``conveys``
-    says which slots carry which groups; ``swapped`` are the groups that the grid compares. ``cluster`` is the unit of
-    evidence, ``parts`` its share of the cell's id.
+    ``values`` fills slots; ``labels`` are the words to put where a template has a place for them,
+    by class; ``conveys`` says which slots carry which groups; ``swapped`` are the groups that the
+    grid compares. ``cluster`` is the unit of evidence, ``parts`` its share of the cell's id.
     """
 
     parts: tuple[str, ...]
@@ -54,22 +63,36 @@ class Unit:
 
     def loose(self, template: Template) -> dict[str, str]:
         """The words that *template* has no slot for."""
-        return {name: words for name, words in self.labels.items() if name not in template.plain_slots}
+        return {
+            name: words for name, words in self.labels.items() if name not in template.plain_slots
+        }
 
     def words_in(self, asked: Iterable[Template], name_slot: str) -> str:
-        """The words by which the texts *asked* convey a group, beside names and pronouns: ``has depression; Black``."""
+        """The words by which the texts *asked* convey a group, beside names and pronouns: ``has
+        depression; Black``.
+        """
         named = {name_slot, *NAME_SLOTS, LABEL_SLOT, *SLOTS}
         slots = frozenset().union(*(template.plain_slots for template in asked))
-        told = [self.values[slot] for slot in sorted(slots - named) if self.conveys.get(slot) and slot in self.values]
+        told = [
+            self.values[slot]
+            for slot in sorted(slots - named)
+            if self.conveys.get(slot) and slot in self.values
+        ]
         return "; ".join(dict.fromkeys([*self.labels.values(), *told]))
 
     def render(
-        self, template: Template, context: Mapping[str, str], name_slot: str, *, needs_labels: bool = True
+        self,
+        template: Template,
+        context: Mapping[str, str],
+        name_slot: str,
+        *,
+        needs_labels: bool = True,
     ) -> tuple[str, dict[str, Mapping[str, str]]]:
-        """The text of *template* in *context*, and its surface strings with the groups that each conveys.
+        """The text of *template* in *context*, and its surface strings with the groups that each
+        conveys.
 
-        Words without a slot of their own stand in ``{label}``, else in brackets behind the name, ``(Black, female)``;
-        with *needs_labels* off (a system prompt) they are left out.
+        Words without a slot of their own stand in ``{label}``, else in brackets behind the name,
+        ``(Black, female)``; with *needs_labels* off (a system prompt) they are left out.
         """
         loose, bracket = self.loose(template), ""
         values = {**self.values, **context}
@@ -78,7 +101,9 @@ class Unit:
             filled[LABEL_SLOT] = " ".join(loose.values())
         elif loose and needs_labels:
             bracket = f"({', '.join(loose.values())})"
-        first = {name_slot: f"{filled[name_slot]} {bracket}"} if bracket and name_slot in filled else {}
+        first = (
+            {name_slot: f"{filled[name_slot]} {bracket}"} if bracket and name_slot in filled else {}
+        )
         text, spans = template.fill(filled, first)
         surfaces: dict[str, Mapping[str, str]] = {}
         for slot, start, end in spans:
@@ -86,7 +111,9 @@ class Unit:
             groups = self.conveys.get(base)
             if groups and start < end:
                 is_name = base in (name_slot, *NAME_SLOTS)
-                surfaces.setdefault(values[base] if is_name else _with_surroundings(text, start, end), groups)
+                surfaces.setdefault(
+                    values[base] if is_name else _with_surroundings(text, start, end), groups
+                )
         if bracket and bracket in text:
             surfaces[bracket] = {name: self.groups[name] for name in loose}
         return text, surfaces
@@ -108,13 +135,17 @@ def _with_surroundings(text: str, start: int, end: int) -> str:
 
 
 def given_values(where: str, items: object, kinds: tuple[type, ...], what: str) -> tuple[Any, ...]:
-    """The values that a test gives for one group: *what* of *kinds*, or a list of those. Raises UsageError."""
+    """The values that a test gives for one group: *what* of *kinds*, or a list of those. Raises
+    UsageError.
+    """
     values = [items] if isinstance(items, kinds) else items
     if not isinstance(values, Sequence):
         raise UsageError(f"{where}: give a list, each item a {what}, not {type(items).__name__}")
     if not values:
         raise UsageError(f"{where} is empty; give at least one {what}, or leave the group out")
-    for value in (value for value in values if not isinstance(value, kinds) or not str(value).strip()):
+    for value in (
+        value for value in values if not isinstance(value, kinds) or not str(value).strip()
+    ):
         raise UsageError(f"{where}: {value!r} is no {what}")
     return tuple(values)
 
@@ -140,7 +171,9 @@ def refuse_uneven(what: str, sizes: Mapping[str, int]) -> None:
 
 
 class GroupAxis(NamedTuple):
-    """A protected class with its groups; ``values`` holds the user's own names or phrases, if given."""
+    """A protected class with its groups; ``values`` holds the user's own names or phrases, if
+    given.
+    """
 
     name: str
     groups: tuple[str, ...]
@@ -154,7 +187,9 @@ def group_axis(name: str, value: object) -> GroupAxis:
     """
     where = f"groups[{name!r}]"
     if not isinstance(name, str) or not name.isidentifier():
-        raise UsageError(f"groups: {name!r} is no name for a protected class; use letters, digits and _")
+        raise UsageError(
+            f"groups: {name!r} is no name for a protected class; use letters, digits and _"
+        )
     values: dict[str, tuple[str | Name, ...]] = {}
     if isinstance(value, Mapping):
         values = {
@@ -164,7 +199,9 @@ def group_axis(name: str, value: object) -> GroupAxis:
         refuse_shared(where, values)
     elif not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
         kind = type(value).__name__
-        raise UsageError(f"{where}: give a list of groups, or a mapping from groups to names, not {kind}")
+        raise UsageError(
+            f"{where}: give a list of groups, or a mapping from groups to names, not {kind}"
+        )
     groups = tuple(values or value)
     if not all(isinstance(group, str) and group for group in groups):
         raise UsageError(f"{where}: groups are names such as 'black'; found {list(groups)!r}")
@@ -179,8 +216,8 @@ def group_axis(name: str, value: object) -> GroupAxis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crossing:
-    """Where names and words come from, and how many names. ``slots`` are all that the templates have, ``after_who``
-    those that go on with a sentence: "who {religion}".
+    """Where names and words come from, and how many names. ``slots`` are all that the templates
+    have, ``after_who`` those that go on with a sentence: "who {religion}".
     """
 
     banks: NameBanks
@@ -194,10 +231,12 @@ class Crossing:
     seed: int
 
     def units(self, conditions: Sequence[Condition]) -> tuple[list[Unit], int]:
-        """Every combination of groups, under every signal condition, with its names (and personas); without axes each
-        persona as it is. Also how many units each combination has, one after the other, which is the same for all.
+        """Every combination of groups, under every signal condition, with its names (and personas);
+        without axes each persona as it is. Also how many units each combination has, one after the
+        other, which is the same for all.
 
-        Raises UsageError where a combination has too few names, and where the numbers of names differ.
+        Raises UsageError where a combination has too few names, and where the numbers of names
+        differ.
         """
         units: list[Unit] = []
         sizes: dict[str, int] = {}
@@ -213,9 +252,15 @@ class Crossing:
         refuse_uneven("the groups have different numbers of names or values", sizes)
         return units, len(made)
 
-    def _combination(self, groups: Mapping[str, str], condition: Condition, parts: tuple[str, ...]) -> list[Unit]:
+    def _combination(
+        self, groups: Mapping[str, str], condition: Condition, parts: tuple[str, ...]
+    ) -> list[Unit]:
         """The units of one combination of groups under one condition."""
-        phrases = {axis.name: found for axis in self.axes if (found := self._phrases(axis, groups, condition))}
+        phrases = {
+            axis.name: found
+            for axis in self.axes
+            if (found := self._phrases(axis, groups, condition))
+        }
         named = [axis for axis in self.axes if self._named(axis, condition)]
         people = self._people(groups, named)
         if not people:
@@ -226,7 +271,11 @@ class Crossing:
         wholes = [name.full if name else persona.id if persona else "" for name, persona in people]
         who = slugs(wholes)
         # ``name`` is ``label`` for a class that only words convey.
-        ways = [way for way, used in (("name", named), ("label", phrases)) if used] if condition.kind is None else []
+        ways = (
+            [way for way, used in (("name", named), ("label", phrases)) if used]
+            if condition.kind is None
+            else []
+        )
         units = []
         for position, ((swapped_in, persona), whole) in enumerate(zip(people, wholes, strict=True)):
             labels = {key: found[position % len(found)] for key, found in phrases.items()}
@@ -234,7 +283,9 @@ class Crossing:
             own = dict(persona.groups) if persona else {}
             values = self._persona_slots(persona) if persona else {}
             conveys: dict[str, Mapping[str, str]]
-            conveys = {slot: {key: own[key]} for key in own for slot in (key, DETAILS.get(key, key))}
+            conveys = {
+                slot: {key: own[key]} for key in own for slot in (key, DETAILS.get(key, key))
+            }
             id_parts = [slug(persona.id)] if persona and swapped_in else []
             name = swapped_in
             if persona and not name:
@@ -242,12 +293,19 @@ class Crossing:
                 name = Name(first=persona.first_name, last=persona.last_name, groups=by_name)
             if name:
                 values.pop("last_name", None)
-                values |= {self.name_slot: name.full, "first_name": name.first, **pronouns_of(name.gender)}
+                values |= {
+                    self.name_slot: name.full,
+                    "first_name": name.first,
+                    **pronouns_of(name.gender),
+                }
                 values |= {"last_name": name.last} if name.last else {}
                 conveys |= dict.fromkeys((self.name_slot, *NAME_SLOTS), name.groups)
             conveys |= dict.fromkeys(agreed, gender)
             given = {**own, **(name.groups if name else {}), **groups}
-            conveys |= {LABEL_SLOT: {key: given[key] for key in labels}, **{key: {key: given[key]} for key in labels}}
+            conveys |= {
+                LABEL_SLOT: {key: given[key] for key in labels},
+                **{key: {key: given[key]} for key in labels},
+            }
             attributes: dict[str, JSON] = {}
             if name and name.first and name.last:
                 attributes |= {"first_name": name.first, "last_name": name.last}
@@ -281,14 +339,19 @@ class Crossing:
                 by_name = {*axis.groups} <= {*self.banks.groups(axis.name), CONTROL}
         return condition.by_name and by_name
 
-    def _phrases(self, axis: GroupAxis, groups: Mapping[str, str], condition: Condition) -> tuple[str, ...]:
-        """The words that convey the axis's own of *groups*; none where the name, or the pronoun, does it alone: of
-        several axes the name conveys those that have no words of the condition's kind.
+    def _phrases(
+        self, axis: GroupAxis, groups: Mapping[str, str], condition: Condition
+    ) -> tuple[str, ...]:
+        """The words that convey the axis's own of *groups*; none where the name, or the pronoun,
+        does it alone: of several axes the name conveys those that have no words of the condition's
+        kind.
         """
         name, named, kind = axis.name, self._named(axis, condition), condition.kind
         if axis.values:
             return () if named else tuple(map(str, axis.values[groups[name]]))
-        if (kind is None and named and name not in self.slots) or (kind == PRONOUN and name == GENDER):
+        if (kind is None and named and name not in self.slots) or (
+            kind == PRONOUN and name == GENDER
+        ):
             return ()
         if kind is None and named:
             raise UsageError(
@@ -303,7 +366,9 @@ class Crossing:
             )
         if kind is None or kind == PRONOUN:
             kind = LABEL
-        with_words = [other.name for other in self.axes if kind in self.signals.kinds_of(other.name)]
+        with_words = [
+            other.name for other in self.axes if kind in self.signals.kinds_of(other.name)
+        ]
         if named and with_words and name not in with_words:
             return ()
         phrases = self.signals.phrases(name, groups[name], kind, groups.get(GENDER))
@@ -317,7 +382,9 @@ class Crossing:
     def _people(
         self, groups: Mapping[str, str], named: Sequence[GroupAxis]
     ) -> list[tuple[Name | None, Persona | None]]:
-        """Names and personas together: each persona gets a name in turn, of its own gender where there is one."""
+        """Names and personas together: each persona gets a name in turn, of its own gender where
+        there is one.
+        """
         personas = self.personas
         if personas and not named and not {RACE, GENDER} & groups.keys():
             return [(None, persona) for persona in personas]
@@ -333,12 +400,16 @@ class Crossing:
             turns[sex] += 1
             if GENDER not in groups and name.gender not in (None, persona.gender):
                 # The swapped name brings its group; the persona's gender stays what it is.
-                name = replace(name, groups={key: group for key, group in name.groups.items() if key != GENDER})
+                name = replace(
+                    name, groups={key: group for key, group in name.groups.items() if key != GENDER}
+                )
             pairs.append((name, persona))
         return pairs
 
     def _names(self, groups: Mapping[str, str], named: Sequence[GroupAxis]) -> tuple[Name, ...]:
-        """The names for one combination of groups, by the axes that are *named*; none where no template has a place."""
+        """The names for one combination of groups, by the axes that are *named*; none where no
+        template has a place.
+        """
         own = next((axis for axis in named if axis.values), None)
         if own is None:
             wanted = _NAMES if self.names is None else self.names
@@ -346,7 +417,9 @@ class Crossing:
             if not named or any(groups[axis.name] == CONTROL for axis in named):
                 has_place = self.slots & {self.name_slot, "first_name", "last_name"}
                 return self.banks.neutral(wanted, seed=self.seed) if has_place else ()
-            return self.banks.signalling({axis.name: groups[axis.name] for axis in named}, wanted, seed=self.seed)
+            return self.banks.signalling(
+                {axis.name: groups[axis.name] for axis in named}, wanted, seed=self.seed
+            )
         other = next((axis.name for axis in named if axis is not own), None)
         if other is not None:
             raise UsageError(
@@ -356,7 +429,9 @@ class Crossing:
         group = groups[own.name]
         values = own.values[group]
         if self.names is not None and len(values) < self.names:
-            raise UsageError(f"groups[{own.name!r}][{group!r}] has {len(values)} names, and names={self.names}")
+            raise UsageError(
+                f"groups[{own.name!r}][{group!r}] has {len(values)} names, and names={self.names}"
+            )
         names = (Name.given(value) for value in values[: self.names])
         return tuple(replace(name, groups={**name.groups, own.name: group}) for name in names)
 
@@ -364,7 +439,9 @@ class Crossing:
         """Every attribute as a slot, with words for the groups, and the pronouns of the gender."""
         return {
             **persona.slots,
-            **{name: self.signals.phrases(name, persona.groups[name])[0] for name in (GENDER, RACE)},
+            **{
+                name: self.signals.phrases(name, persona.groups[name])[0] for name in (GENDER, RACE)
+            },
             **{name: getattr(persona, detail) for name, detail in DETAILS.items()},
             "career_transition": persona.career_transition.replace("_", " "),
             **pronouns_of(persona.gender),
@@ -372,7 +449,9 @@ class Crossing:
 
 
 def _agreed_pronouns(groups: Mapping[str, str], *, required: bool) -> Mapping[str, str]:
-    """The pronoun slots of a gender group, *they* for the control; none for a group without known pronouns."""
+    """The pronoun slots of a gender group, *they* for the control; none for a group without known
+    pronouns.
+    """
     gender = groups.get(GENDER)
     agreed = pronouns("they") if gender == CONTROL else pronouns_of(gender)
     if agreed or gender is None or not required:

@@ -17,7 +17,8 @@ from pytest_fairness.endpoints.openai import ChatEndpoint, Unreadable, read_usag
 from pytest_fairness.endpoints.protocol import plain_messages
 from pytest_fairness.model import JSON, Message, Usage
 
-#: The API wants a limit; this is what every model of theirs can write, and far more than our prompts ask for.
+#: The API wants a limit; this is what every model of theirs can write, and far more than our
+#: prompts ask for.
 _MAX_TOKENS = 4096
 #: Input that was read from, or written to, the provider's cache, and is not among ``input_tokens``.
 _CACHED = ("cache_creation_input_tokens", "cache_read_input_tokens")
@@ -34,7 +35,9 @@ class AnthropicConfig(ProviderConfig, frozen=True, kw_only=True, forbid_unknown_
         super().__post_init__()
         if not self.default_parameters.keys() & {"max_tokens", "thinking"}:
             # Among the parameters, and so in content keys and in the log.
-            force_setattr(self, "default_parameters", {**self.default_parameters, "max_tokens": _MAX_TOKENS})
+            force_setattr(
+                self, "default_parameters", {**self.default_parameters, "max_tokens": _MAX_TOKENS}
+            )
 
     @property
     def address(self) -> str:
@@ -55,7 +58,9 @@ class AnthropicEndpoint(ChatEndpoint):
     def url(self) -> str:
         return f"{self.base_url}/v1/messages"
 
-    def payload(self, messages: Sequence[Message], parameters: Mapping[str, JSON]) -> dict[str, JSON]:
+    def payload(
+        self, messages: Sequence[Message], parameters: Mapping[str, JSON]
+    ) -> dict[str, JSON]:
         sent = dict(parameters)
         if (stop := sent.pop("stop", None)) is not None:
             sent["stop_sequences"] = stop if isinstance(stop, list) else [stop]

@@ -1,4 +1,6 @@
-"""Any application that takes JSON and answers with JSON: the request from a template, the reply by its JSON path."""
+"""Any application that takes JSON and answers with JSON: the request from a template, the reply by
+its JSON path.
+"""
 
 from __future__ import annotations
 
@@ -34,44 +36,71 @@ from pytest_fairness.endpoints.openai import (
     read_usage,
     text_or_none,
 )
-from pytest_fairness.endpoints.protocol import AttemptError, CutOff, Evidence, Reply, Request, plain_messages
+from pytest_fairness.endpoints.protocol import (
+    AttemptError,
+    CutOff,
+    Evidence,
+    Reply,
+    Request,
+    plain_messages,
+)
 from pytest_fairness.endpoints.redaction import read_key, safe_url
 from pytest_fairness.errors import unknown
 from pytest_fairness.model import JSON, Status
 
 # ---------------------------------------------------------------- the request: data with slots
 
-# A slot is a known name in braces, as a whole string or inside one; every other brace stays as it is. What it stands
-# for is put into parsed data, never into JSON text, and in one pass, so that no prompt is ever read for slots.
+# A slot is a known name in braces, as a whole string or inside one; every other brace stays as it
+# is. What it stands for is put into parsed data, never into JSON text, and in one pass, so that no
+# prompt is ever read for slots.
 _SYSTEM = frozenset(("system", "messages"))
 _OWN = _SYSTEM | {"prompt", "repetition"}
 _SLOT = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 # What str.format or a template language would have understood, and this does not.
-_CLEVER = re.compile(r"\{\{[A-Za-z_]\w*\}\}|\{[A-Za-z_]\w*\s*(?:\.[A-Za-z_]|\[|![rsa]\b|:)[^{}\n]*\}")
+_CLEVER = re.compile(
+    r"\{\{[A-Za-z_]\w*\}\}|\{[A-Za-z_]\w*\s*(?:\.[A-Za-z_]|\[|![rsa]\b|:)[^{}\n]*\}"
+)
 _MISSING = object()
 
 
 def slots_of(data: JSON, *place: str | int) -> Iterator[str]:
-    """The slots in *data*. Raises Misplaced for one that nothing fills, or that stands where it cannot."""
+    """The slots in *data*. Raises Misplaced for one that nothing fills, or that stands where it
+    cannot.
+    """
     if isinstance(data, str):
         if (clever := _CLEVER.search(data)) is not None:
-            raise Misplaced(f'{clever[0]!r}: a slot is a plain name in single braces, such as "{{prompt}}"', *place)
+            raise Misplaced(
+                f'{clever[0]!r}: a slot is a plain name in single braces, such as "{{prompt}}"',
+                *place,
+            )
         for name in _SLOT.findall(data):
             if name not in (known := _OWN | ALLOWED["http"]):
                 raise Misplaced(unknown("slot", name, known), *place)
             if name == "messages" and data != "{messages}":
-                raise Misplaced('the list of messages must be the whole of a value: "{messages}"', *place)
+                raise Misplaced(
+                    'the list of messages must be the whole of a value: "{messages}"', *place
+                )
             yield name
-    for key, item in data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ():
+    for key, item in (
+        data.items()
+        if isinstance(data, dict)
+        else enumerate(data)
+        if isinstance(data, list)
+        else ()
+    ):
         if _SLOT.search(str(key)):
             raise Misplaced(f"slots stand in values, not in keys such as {key!r}", *place, key)
         if item is None and key in _OWN and isinstance(data, dict) and len(data) == 1:
-            raise Misplaced(f'YAML reads {{{key}}} as a mapping: write "{{{key}}}", in quotes', *place)
+            raise Misplaced(
+                f'YAML reads {{{key}}} as a mapping: write "{{{key}}}", in quotes', *place
+            )
         yield from slots_of(item, *place, key)
 
 
 def _filled(data: JSON, values: Mapping[str, JSON]) -> Any:
-    """*data* with *values* in its slots. An entry that is a slot without a value is left out; in a text it is empty."""
+    """*data* with *values* in its slots. An entry that is a slot without a value is left out; in a
+    text it is empty.
+    """
 
     def text(slot: re.Match[str]) -> str:
         value = values.get(slot[1], "")
@@ -90,20 +119,29 @@ def _filled(data: JSON, values: Mapping[str, JSON]) -> Any:
 
 # ---------------------------------------------------------------- the reply: JSON paths
 
-#: Values of one body that its paths look at, all together and counted each time. A reply takes some tens. A wildcard
-#: takes some 20 µs for each, a filter looks at them again and again, and a body has room for millions.
+#: Values of one body that its paths look at, all together and counted each time. A reply takes some
+#: tens. A wildcard takes some 20 µs for each, a filter looks at them again and again, and a body
+#: has room for millions.
 MOST_VALUES = 50_000
 _LONGEST_PATH = 500
 _looked_at: ContextVar[list[int]] = ContextVar("pytest_fairness_values_looked_at")
 
 
 def _counted(data: Any, count: int = 0) -> Any:
-    """*data* as its paths see it: what it holds is counted when they come to it. *count* were looked at for it."""
+    """*data* as its paths see it: what it holds is counted when they come to it. *count* were
+    looked at for it.
+    """
     looked = _looked_at.get()
     looked[0] += count
     if looked[0] > MOST_VALUES:
         raise Unreadable(f"its JSON paths lead to more than {MOST_VALUES:,} values of the body")
-    return _Object(data) if isinstance(data, dict) else _Array(data) if isinstance(data, list) else data
+    return (
+        _Object(data)
+        if isinstance(data, dict)
+        else _Array(data)
+        if isinstance(data, list)
+        else data
+    )
 
 
 class _Array(list[Any]):
@@ -112,7 +150,11 @@ class _Array(list[Any]):
 
     def __getitem__(self, key: Any) -> Any:
         found = super().__getitem__(key)
-        return [_counted(value, 1) for value in found] if isinstance(key, slice) else _counted(found, 1)
+        return (
+            [_counted(value, 1) for value in found]
+            if isinstance(key, slice)
+            else _counted(found, 1)
+        )
 
 
 class _Object(dict[str, Any]):
@@ -131,7 +173,10 @@ def _compiled(path: str, *place: str) -> Any:
     if len(path) > _LONGEST_PATH:
         raise Misplaced(f"a JSON path has {_LONGEST_PATH} characters at the most", *place)
     environment = JSONPathEnvironment(strict=True)
-    for name in ("match", "search"):  # regular expressions can take for ever on somebody else's text
+    for name in (
+        "match",
+        "search",
+    ):  # regular expressions can take for ever on somebody else's text
         environment.function_extensions.pop(name, None)
     try:
         return environment.compile(path)
@@ -163,7 +208,9 @@ _FRAMING = frozenset(
     ("host", "content-length", "transfer-encoding", "connection", "accept-encoding", "expect", "te", "trailer",
      "upgrade", "content-encoding")
 )  # fmt: skip
-_SECRET = re.compile(r"authorization|cookie|token|secret|key|password|passwd|credential|session", re.IGNORECASE)
+_SECRET = re.compile(
+    r"authorization|cookie|token|secret|key|password|passwd|credential|session", re.IGNORECASE
+)
 # Wrong keys, requests that took too long or came too often: no answer of the application's.
 _NO_ANSWER = (401, 407, 408, 425, 429)
 
@@ -209,9 +256,9 @@ class ReplyPaths(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A rule by which an application says no; all that it says must hold.
 
-    ``status``: one of these; a success where none is given. ``path``: something stands there that is not null, false or
-    empty; with ``equals``, one of those values. ``contains``: one of these texts, in any case, in the reply, or in the
-    text at ``path``. No regular expressions.
+    ``status``: one of these; a success where none is given. ``path``: something stands there that
+    is not null, false or empty; with ``equals``, one of those values. ``contains``: one of these
+    texts, in any case, in the reply, or in the text at ``path``. No regular expressions.
     """
 
     status: int | tuple[int, ...] = ()
@@ -229,7 +276,10 @@ class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise Misplaced("a rule needs status, path or contains")
         for code in self._all("status"):
             if code in _NO_ANSWER or not (200 <= code < 300 or 400 <= code < 500):
-                why = f"{code!r} cannot be a refusal: it is no 2xx or 4xx, or says that nothing was asked"
+                why = (
+                    f"{code!r} cannot be a refusal: it is no 2xx or 4xx, or says that nothing was "
+                    "asked"
+                )
                 raise Misplaced(why, "status")
         if not all(word.strip() for word in self._all("contains")):
             raise Misplaced("contains is a text, or a list of texts", "contains")
@@ -241,7 +291,9 @@ class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return values
 
     def holds(self, status: int, data: Any, text: str | None) -> bool:
-        """Whether a response with this status, this JSON *data* (None: no JSON) and this reply refuses."""
+        """Whether a response with this status, this JSON *data* (None: no JSON) and this reply
+        refuses.
+        """
         if status not in self._all("status") if self.status else not 200 <= status < 300:
             return False
         found = [text] if self.path is None else values_at(self.path, data)
@@ -252,7 +304,9 @@ class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             # In Python True is 1; in JSON it is not.
             values = [(isinstance(value, bool), value) for value in self._all("equals")]
             return any((isinstance(one, bool), one) in values for one in found)
-        return self.path is None or any(one not in (None, "", [], {}) and one is not False for one in found)
+        return self.path is None or any(
+            one not in (None, "", [], {}) and one is not False for one in found
+        )
 
     def __str__(self) -> str:
         parts = [f"status {', '.join(map(str, self._all('status')))}"] if self.status else []
@@ -301,7 +355,10 @@ class ApplicationConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_
         for name, value in self.headers.items():
             self._check_header(name, value)
         if self.api_key_env and any(name.lower() == "authorization" for name in self.headers):
-            raise Misplaced("api_key_env is the Authorization header, which stands in headers too", "api_key_env")
+            raise Misplaced(
+                "api_key_env is the Authorization header, which stands in headers too",
+                "api_key_env",
+            )
 
     @property
     def slots(self) -> frozenset[str]:
@@ -319,7 +376,10 @@ class ApplicationConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_
             why = f"the header {name} must be a text on one line, or {{env: VARIABLE}}"
         elif plain and (_SECRET.search(name) or LOOKS_LIKE_KEY.search(plain)):
             # The value is not repeated: it may be the key.
-            why = f"{name} looks like a key, which must not stand in a file: name the variable that holds it, with "
+            why = (
+                f"{name} looks like a key, which must not stand in a file: name the variable that "
+                "holds it, with "
+            )
             why += '{env: MY_TOKEN, prefix: "Bearer "}'
         if why:
             raise Misplaced(why, "headers", name)
@@ -339,15 +399,18 @@ class ApplicationEndpoint(RemoteEndpoint):
         self.supports_conversation = "messages" in self._slots
 
     def identity(self) -> dict[str, JSON]:
-        """Address, template, and how the answer is read. Of a header from the environment the name alone: another key
-        is no other system.
+        """Address, template, and how the answer is read. Of a header from the environment the name
+        alone: another key is no other system.
         """
         config, headers = self._config, self._config.headers.items()
         return {
             "type": self.type,
             "url": safe_url(config.url),
             "method": config.method,
-            "headers": {name: None if isinstance(value, FromEnvironment) else str(value) for name, value in headers},
+            "headers": {
+                name: None if isinstance(value, FromEnvironment) else str(value)
+                for name, value in headers
+            },
             "request": config.request,
             "reply": dict(self._paths),
             "refusal": [to_builtins(rule) for rule in self._rules],
@@ -358,7 +421,10 @@ class ApplicationEndpoint(RemoteEndpoint):
         config, filled = self._config, _filled(self._config.request, self._values(request))
         query = {}
         if config.method == "GET":
-            query = {key: one if isinstance(one, str) else encode_json(one).decode() for key, one in filled.items()}
+            query = {
+                key: one if isinstance(one, str) else encode_json(one).decode()
+                for key, one in filled.items()
+            }
         exchange = HttpExchange(
             config.url,
             self._headers(),
@@ -368,14 +434,17 @@ class ApplicationEndpoint(RemoteEndpoint):
             leaving=request.leaving,
         )
         await self._sender.send(exchange, method=config.method)
-        # In a thread: a wildcard over a large body takes a second, and other attempts have deadlines to keep.
+        # In a thread: a wildcard over a large body takes a second, and other attempts have
+        # deadlines to keep.
         try:
             return await asyncio.to_thread(self._read, exchange)
         except asyncio.CancelledError:
             raise CutOff(evidence=exchange.evidence, wire=exchange.wire()) from None
 
     def _values(self, request: Request) -> dict[str, JSON]:
-        """What the slots stand for in *request*. Raises AttemptError where it cannot be sent as it is."""
+        """What the slots stand for in *request*. Raises AttemptError where it cannot be sent as it
+        is.
+        """
         parameters = merged_parameters(self, request.parameters)
         system = [message.content for message in request.messages if message.role == "system"]
         lost = ""
@@ -401,9 +470,13 @@ class ApplicationEndpoint(RemoteEndpoint):
         if (key := read_key(self._config.api_key_env, self.name)) is not None:
             headers["Authorization"] = f"Bearer {key}"
         for name, value in self._config.headers.items():
-            headers = {known: kept for known, kept in headers.items() if known.lower() != name.lower()}
+            headers = {
+                known: kept for known, kept in headers.items() if known.lower() != name.lower()
+            }
             if isinstance(value, FromEnvironment):
-                headers[name] = f"{value.prefix}{read_key(value.env, self.name, f'headers: {name}') or ''}"
+                headers[name] = (
+                    f"{value.prefix}{read_key(value.env, self.name, f'headers: {name}') or ''}"
+                )
             else:
                 headers[name] = str(value)
         return headers
@@ -419,19 +492,28 @@ class ApplicationEndpoint(RemoteEndpoint):
             except Unreadable as problem:
                 reply = problem.reply
             try:
-                rule = next((r for r in self._rules if r.holds(exchange.status, body, reply.text)), None)
+                rule = next(
+                    (r for r in self._rules if r.holds(exchange.status, body, reply.text)), None
+                )
             except Unreadable as problem:
                 reply = problem.reply
         if rule is None:
             return exchange.failure(self.name) or replace(reply, wire=exchange.wire())
         reason, wire = reply.finish_reason or str(rule), exchange.wire()
-        line = None if exchange.succeeded else failure_line(exchange.status or 0, wire.response_body)
+        line = (
+            None if exchange.succeeded else failure_line(exchange.status or 0, wire.response_body)
+        )
         return replace(reply, status=Status.REFUSED, finish_reason=reason, error=line, wire=wire)
 
     def _reply(self, data: Any) -> Reply:
-        """The reply in *data*: one text, or the parts of one; a number, true or false as JSON writes it."""
+        """The reply in *data*: one text, or the parts of one; a number, true or false as JSON
+        writes it.
+        """
         found = {place: values_at(path, data) for place, path in self._paths.items()}
-        texts, first = found["text"], {place: values[0] for place, values in found.items() if values}
+        texts, first = (
+            found["text"],
+            {place: values[0] for place, values in found.items() if values},
+        )
         cost = first.get("cost")
         if isinstance(cost, bool) or not isinstance(cost, (int, float)) or not 0 <= cost < 1e6:
             cost = None
@@ -442,10 +524,14 @@ class ApplicationEndpoint(RemoteEndpoint):
         }
         reason = text_or_none(first.get("finish_reason"))
         if not texts:
-            raise Unreadable(f"the body holds nothing at {self._paths['text']}", finish_reason=reason, **known)
+            raise Unreadable(
+                f"the body holds nothing at {self._paths['text']}", finish_reason=reason, **known
+            )
         if len(texts) > 1:
             odd = next((one for one in texts if not isinstance(one, str)), None)
-            return replace(judge("".join(texts) if odd is None else odd, **known), finish_reason=reason)
+            return replace(
+                judge("".join(texts) if odd is None else odd, **known), finish_reason=reason
+            )
         (text,) = texts
         if isinstance(text, (bool, int)) or (isinstance(text, float) and math.isfinite(text)):
             text = json.dumps(text)

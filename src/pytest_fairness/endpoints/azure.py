@@ -15,7 +15,9 @@ from pytest_fairness.model import JSON
 
 
 class AzureConfig(ProviderConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An entry of type ``azure``; ``model`` is the deployment's name, so that its price has to be given."""
+    """An entry of type ``azure``; ``model`` is the deployment's name, so that its price has to be
+    given.
+    """
 
     base_url: str
     api_version: str = "2024-10-21"
@@ -23,7 +25,9 @@ class AzureConfig(ProviderConfig, frozen=True, kw_only=True, forbid_unknown_fiel
     def __post_init__(self) -> None:
         super().__post_init__()
         if not re.fullmatch(r"[\w.\-]{1,40}", self.api_version):
-            raise Misplaced(f"api_version must be like 2024-10-21, not {self.api_version!r}", "api_version")
+            raise Misplaced(
+                f"api_version must be like 2024-10-21, not {self.api_version!r}", "api_version"
+            )
 
     @property
     def key_variable(self) -> str | None:

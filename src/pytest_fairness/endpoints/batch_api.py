@@ -1,7 +1,8 @@
-"""The batch APIs of OpenAI, Azure and Anthropic: many requests at once, their results hours later, at half the price.
+"""The batch APIs of OpenAI, Azure and Anthropic: many requests at once, their results hours later,
+at half the price.
 
-A batch API is a way of asking an endpoint, not another endpoint: the requests are those that go out one by one.
-Formats: https://platform.openai.com/docs/guides/batch,
+A batch API is a way of asking an endpoint, not another endpoint: the requests are those that go out
+one by one. Formats: https://platform.openai.com/docs/guides/batch,
 https://learn.microsoft.com/azure/ai-services/openai/how-to/batch,
 https://docs.anthropic.com/en/docs/build-with-claude/batch-processing.
 """
@@ -50,8 +51,9 @@ _SKEW = 3600.0
 class BatchState:
     """How a batch stands at the provider, in whose own word its ``status`` is.
 
-    ``failed`` says why it was not begun at all, ``full`` that only too much was waiting there, ``faults`` what is wrong
-    with which line of the input (from 0). ``results`` are the addresses of its results, once it has ``ended``.
+    ``failed`` says why it was not begun at all, ``full`` that only too much was waiting there,
+    ``faults`` what is wrong with which line of the input (from 0). ``results`` are the addresses of
+    its results, once it has ``ended``.
     """
 
     id: str
@@ -68,9 +70,11 @@ class BatchState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchResult:
-    """One line of results, with a ``reply`` or an ``error``; nobody knows whose it is without a ``custom_id``.
+    """One line of results, with a ``reply`` or an ``error``; nobody knows whose it is without a
+    ``custom_id``.
 
-    ``free``: the provider bills nothing for it. ``flag`` names what became of a request that was never answered.
+    ``free``: the provider bills nothing for it. ``flag`` names what became of a request that was
+    never answered.
     """
 
     custom_id: str | None
@@ -89,11 +93,13 @@ class NotSettledError(Exception):
 class BatchApi:
     """The batch API of *endpoint*'s provider. Failures are AttemptErrors, with their evidence.
 
-    Every method is one exchange or a few that may be repeated freely, but for :meth:`submit`, which is paid for. The
-    format is OpenAI's, a file of requests, a batch made of it, two files of results; a subclass says what differs.
+    Every method is one exchange or a few that may be repeated freely, but for :meth:`submit`, which
+    is paid for. The format is OpenAI's, a file of requests, a batch made of it, two files of
+    results; a subclass says what differs.
     """
 
-    #: Under the endpoint's address, where batches are made and listed; the key by which a page of the list begins.
+    #: Under the endpoint's address, where batches are made and listed; the key by which a page of
+    #: the list begins.
     path: ClassVar[str] = "/batches"
     page_key: ClassVar[str] = "after"
     #: What each line is sent to.
@@ -105,12 +111,16 @@ class BatchApi:
         self._sender = Sender(concurrency=4, max_response_bytes=_MAX_ANSWER)
 
     def line(self, custom_id: str, body: bytes) -> bytes:
-        """One request as it stands in what is submitted: its identifier, and the body that is sent alone."""
+        """One request as it stands in what is submitted: its identifier, and the body that is sent
+        alone.
+        """
         head = json.dumps({"custom_id": custom_id, "method": "POST", "url": self.target})[:-1]
         return b'%b, "body": %b}' % (head.encode("ascii"), body)
 
     async def upload(self, lines: Sequence[bytes], tag: str) -> str | None:
-        """Where the API wants the input as a file first: put it there, and return the file's name. Free."""
+        """Where the API wants the input as a file first: put it there, and return the file's name.
+        Free.
+        """
         body, kind = multipart(f"{tag}.jsonl", b"\n".join(lines) + b"\n")
         data, wire = await self._call("POST", self._url("/files"), body, kind)
         file = self._text(data, "id", wire)
@@ -130,10 +140,20 @@ class BatchApi:
             "completion_window": "24h",
             "metadata": {_MARK: tag},
         }
-        return self._state(*await self._call("POST", self._url(self.path), json.dumps(data).encode("ascii")))
+        return self._state(
+            *await self._call("POST", self._url(self.path), json.dumps(data).encode("ascii"))
+        )
 
-    async def find(self, tag: str, *, file: str | None, requests: int, since: float) -> BatchState | None:  # noqa: ARG002
-        """The batch that was submitted under *tag* after *since* (Unix time), None if there is none.
+    async def find(
+        self,
+        tag: str,
+        *,
+        file: str | None,
+        requests: int,  # noqa: ARG002
+        since: float,
+    ) -> BatchState | None:
+        """The batch that was submitted under *tag* after *since* (Unix time), None if there is
+        none.
 
         Raises NotSettledError, to be asked again, and AttemptError where the provider cannot tell.
         """
@@ -166,11 +186,19 @@ class BatchApi:
 
     def _state(self, data: Mapping[str, Any], wire: Wire) -> BatchState:
         status = self._text(data, "status", wire)
-        counts = {key: token_count(value) or 0 for key, value in _mapping(data, "request_counts").items()}
+        counts = {
+            key: token_count(value) or 0 for key, value in _mapping(data, "request_counts").items()
+        }
         files = (data.get("output_file_id"), data.get("error_file_id"))
         listed = _mapping(data, "errors").get("data") if status == "failed" else None
-        errors = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-        faults = {e["line"] - 1: message_of(json.dumps(e)) for e in reversed(errors) if type(e.get("line")) is int}
+        errors = (
+            [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+        )
+        faults = {
+            e["line"] - 1: message_of(json.dumps(e))
+            for e in reversed(errors)
+            if type(e.get("line")) is int
+        }
         why = message_of(json.dumps(errors[0])) if errors else "the provider does not say why"
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         full = ("token_limit_exceeded", "rate_limit_exceeded", "too_many_batches")
@@ -180,7 +208,11 @@ class BatchApi:
             ended=status in ("completed", "failed", "expired", "cancelled"),
             done=counts.get("completed", 0) + counts.get("failed", 0),
             total=counts.get("total", 0),
-            results=tuple(self._url(f"/files/{quote(f, safe='')}/content") for f in files if isinstance(f, str) and f),
+            results=tuple(
+                self._url(f"/files/{quote(f, safe='')}/content")
+                for f in files
+                if isinstance(f, str) and f
+            ),
             failed=why + more if status == "failed" else None,
             full=any(error.get("code") in full for error in errors),
             faults={line: fault for line, fault in faults.items() if line >= 0},
@@ -188,14 +220,18 @@ class BatchApi:
         )
 
     def _outcome(self, data: Mapping[str, Any]) -> tuple[int | str | None, object]:
-        """What a line of results says: an HTTP status and a body; or a flag and why a request was not answered; or
-        None and what is wrong with the line.
+        """What a line of results says: an HTTP status and a body; or a flag and why a request was
+        not answered; or None and what is wrong with the line.
         """
         error, response = data.get("error"), data.get("response")
         if isinstance(response, dict):
             status = response.get("status_code")
             known = type(status) is int
-            return (status, response.get("body")) if known else (None, "holds a response without a status code")
+            return (
+                (status, response.get("body"))
+                if known
+                else (None, "holds a response without a status code")
+            )
         if isinstance(error, dict):
             code = error.get("code")
             flag = code if code in ("batch_expired", "batch_cancelled") else "batch_error"
@@ -208,12 +244,25 @@ class BatchApi:
             return BatchResult(custom_id=None, line=line)
         outcome, body = self._outcome(data)
         result = BatchResult(custom_id=custom_id, line=line)
-        if outcome is None:  # it says whose it is and nothing that can be used: paid for, as far as anybody knows
-            return replace(result, reply=Reply(text=None, status=Status.MALFORMED, error=f"the line of results {body}"))
-        if isinstance(outcome, str):  # the provider did not come to it, and it is not repeated by itself
-            return replace(result, error=self._error(str(body), Evidence.REJECTED), free=True, flag=outcome)
+        if (
+            outcome is None
+        ):  # it says whose it is and nothing that can be used: paid for, as far as anybody knows
+            return replace(
+                result,
+                reply=Reply(
+                    text=None, status=Status.MALFORMED, error=f"the line of results {body}"
+                ),
+            )
+        if isinstance(
+            outcome, str
+        ):  # the provider did not come to it, and it is not repeated by itself
+            return replace(
+                result, error=self._error(str(body), Evidence.REJECTED), free=True, flag=outcome
+            )
         if 200 <= outcome < 300:
-            return replace(result, reply=self.endpoint.read(json.dumps(body).encode()), status_code=outcome)
+            return replace(
+                result, reply=self.endpoint.read(json.dumps(body).encode()), status_code=outcome
+            )
         text = body if isinstance(body, str) else json.dumps(body)
         policy, why = policy_refusal(outcome, text), failure_line(outcome, text)
         if policy is None:
@@ -234,10 +283,14 @@ class BatchApi:
         self, method: str, url: str, body: bytes = b"", content_type: str = "application/json"
     ) -> HttpExchange:
         """One exchange that succeeded. Raises AttemptError for any other."""
-        exchange = HttpExchange(url, {**self.endpoint.headers(), "Content-Type": content_type}, body)
+        exchange = HttpExchange(
+            url, {**self.endpoint.headers(), "Content-Type": content_type}, body
+        )
         await self._sender.send(exchange, method=method)
         failed = exchange.failure(self.endpoint.name)
-        if failed is not None:  # a content policy, or a body that was not kept whole: no answer of a model's here
+        if (
+            failed is not None
+        ):  # a content policy, or a body that was not kept whole: no answer of a model's here
             raise self._error(str(failed.error), Evidence.REJECTED, failed.wire)
         return exchange
 
@@ -247,14 +300,20 @@ class BatchApi:
         """The JSON object that is answered, and the record of the exchange."""
         exchange = await self._exchange(method, url, body, content_type)
         # A file that was sent stands in the log already, line by line with its answers.
-        wire = (replace(exchange, body=b"") if content_type.startswith("multipart/") else exchange).wire()
+        wire = (
+            replace(exchange, body=b"") if content_type.startswith("multipart/") else exchange
+        ).wire()
         data = _object(exchange.received)
         if not data:
-            raise self._error(f"{safe_url(url)} answered with no JSON object", Evidence.NO_RESPONSE, wire)
+            raise self._error(
+                f"{safe_url(url)} answered with no JSON object", Evidence.NO_RESPONSE, wire
+            )
         return data, wire
 
     async def _listed(self, since: float) -> AsyncIterator[tuple[Mapping[str, Any], Wire]]:
-        """The provider's batches, the newest first, back to *since*, each with the exchange in which it came."""
+        """The provider's batches, the newest first, back to *since*, each with the exchange in
+        which it came.
+        """
         after = ""
         while True:
             page = {self.page_key: after} if after else {}
@@ -295,14 +354,17 @@ class AzureBatches(BatchApi):
 
 
 class AnthropicBatches(BatchApi):
-    """All requests in one body, one file of results. Requests that errored, expired or were canceled are not billed.
+    """All requests in one body, one file of results. Requests that errored, expired or were
+    canceled are not billed.
 
-    A batch bears no mark of ours, so one whose name was lost is recognised by the identifiers of its requests.
+    A batch bears no mark of ours, so one whose name was lost is recognised by the identifiers of
+    its requests.
     """
 
     path = "/v1/messages/batches"
     page_key = "after_id"
-    #: The HTTP status of each error as a response of its own (https://docs.anthropic.com/en/api/errors).
+    #: The HTTP status of each error as a response of its own
+    #: (https://docs.anthropic.com/en/api/errors).
     statuses: ClassVar[Mapping[str, int]] = {
         "invalid_request_error": 400, "authentication_error": 401, "billing_error": 402, "permission_error": 403,
         "not_found_error": 404, "request_too_large": 413, "rate_limit_error": 429, "api_error": 500,
@@ -319,7 +381,14 @@ class AnthropicBatches(BatchApi):
         body = b'{"requests": [%b]}' % b", ".join(lines)
         return self._state(*await self._call("POST", self._url(self.path), body))
 
-    async def find(self, tag: str, *, file: str | None, requests: int, since: float) -> BatchState | None:  # noqa: ARG002
+    async def find(
+        self,
+        tag: str,
+        *,
+        file: str | None,  # noqa: ARG002
+        requests: int,
+        since: float,
+    ) -> BatchState | None:
         unsettled = False
         async for data, wire in self._listed(since):
             state = self._state(data, wire)
@@ -327,7 +396,9 @@ class AnthropicBatches(BatchApi):
                 continue
             if not state.ended:
                 unsettled = True
-            elif any((result.custom_id or "").startswith(tag) for result in await self.results(state)):
+            elif any(
+                (result.custom_id or "").startswith(tag) for result in await self.results(state)
+            ):
                 return state
         if unsettled:
             raise NotSettledError
@@ -335,8 +406,13 @@ class AnthropicBatches(BatchApi):
 
     def _state(self, data: Mapping[str, Any], wire: Wire) -> BatchState:
         batch, status = self._text(data, "id", wire), self._text(data, "processing_status", wire)
-        counts = {key: token_count(value) or 0 for key, value in _mapping(data, "request_counts").items()}
-        total = sum(counts.get(key, 0) for key in ("processing", "succeeded", "errored", "canceled", "expired"))
+        counts = {
+            key: token_count(value) or 0 for key, value in _mapping(data, "request_counts").items()
+        }
+        total = sum(
+            counts.get(key, 0)
+            for key in ("processing", "succeeded", "errored", "canceled", "expired")
+        )
         return BatchState(
             id=batch,
             status=status,
@@ -357,14 +433,18 @@ class AnthropicBatches(BatchApi):
             # {"type": "error", "error": {"type": …}}, in some versions without the outer object.
             error = _mapping(result, "error")
             kinds = (str(_mapping(error, "error").get("type")), str(error.get("type")))
-            return next((self.statuses[one] for one in kinds if one in self.statuses), 500), result.get("error")
+            return next(
+                (self.statuses[one] for one in kinds if one in self.statuses), 500
+            ), result.get("error")
         if kind in ("expired", "canceled"):
             return f"batch_{kind}", f"not answered: the provider says {kind}"
         return None, f"has the type {message_of(json.dumps(kind))}, which is not known"
 
 
 def batches_of(endpoint: object) -> BatchApi | None:
-    """The ``batches`` of *endpoint*, which it may have. Raises UsageError for something that is no BatchApi."""
+    """The ``batches`` of *endpoint*, which it may have. Raises UsageError for something that is no
+    BatchApi.
+    """
     batches = getattr(endpoint, "batches", None)
     if isinstance(batches, BatchApi | None):
         return batches
@@ -379,7 +459,10 @@ def multipart(filename: str, content: bytes) -> tuple[bytes, str]:
         f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{filename}"\r\n'
         "Content-Type: application/jsonl\r\n\r\n"
     )
-    return head.encode() + content + f"\r\n--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
+    return (
+        head.encode() + content + f"\r\n--{boundary}--\r\n".encode(),
+        f"multipart/form-data; boundary={boundary}",
+    )
 
 
 def _unix_time(value: object) -> float | None:
@@ -387,7 +470,9 @@ def _unix_time(value: object) -> float | None:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value)
     with contextlib.suppress(ValueError, OverflowError):
-        return datetime.datetime.fromisoformat(value).timestamp() if isinstance(value, str) else None
+        return (
+            datetime.datetime.fromisoformat(value).timestamp() if isinstance(value, str) else None
+        )
     return None
 
 

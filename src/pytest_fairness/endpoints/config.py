@@ -1,7 +1,9 @@
-"""What an entry of ``endpoints.yaml`` says, whatever its type. Each type's own entry stands beside its endpoint.
+"""What an entry of ``endpoints.yaml`` says, whatever its type. Each type's own entry stands beside
+its endpoint.
 
-The format is that of the ISO 42001 test specification (§6.4). Keys are never in the file, only the names of variables
-that hold them. Which parameters may be sent is an allow-list, ``parameters.yaml``.
+The format is that of the ISO 42001 test specification (§6.4). Keys are never in the file, only the
+names of variables that hold them. Which parameters may be sent is an allow-list,
+``parameters.yaml``.
 """
 
 from __future__ import annotations
@@ -26,13 +28,17 @@ from pytest_fairness.model import JSON
 
 _NAME = re.compile(r"[^\W_][\w.:@/+ -]{0,99}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
-LOOKS_LIKE_KEY = re.compile(r"(?:sk|pk|gsk|xai|hf|AIza|AKIA|ghp)[-_]?[A-Za-z0-9_\-]{12,}|[A-Za-z0-9_\-]{40,}")
+LOOKS_LIKE_KEY = re.compile(
+    r"(?:sk|pk|gsk|xai|hf|AIza|AKIA|ghp)[-_]?[A-Za-z0-9_\-]{12,}|[A-Za-z0-9_\-]{40,}"
+)
 _PRICE_KEYS = ("input_per_million", "output_per_million", "per_call")
 _LONGEST = 500
 
 
 class EndpointConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One entry. Checks itself, whether it comes from a file or from Python: raises :class:`Misplaced`."""
+    """One entry. Checks itself, whether it comes from a file or from Python: raises
+    :class:`Misplaced`.
+    """
 
     name: str
     type: str
@@ -40,10 +46,15 @@ class EndpointConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def __post_init__(self) -> None:
         for key in self.__struct_fields__:
             value = getattr(self, key)
-            if isinstance(value, str) and (not value.strip() or not value.isprintable() or len(value) > _LONGEST):
+            if isinstance(value, str) and (
+                not value.strip() or not value.isprintable() or len(value) > _LONGEST
+            ):
                 raise Misplaced(f"{key} must be a text on one line, not {value[:_LONGEST]!r}", key)
         if not _NAME.fullmatch(self.name):
-            why = "begin with a letter or digit and hold no more than 100 of letters, digits, spaces and . : @ / + -"
+            why = (
+                "begin with a letter or digit and hold no more than 100 of letters, digits, spaces "
+                "and . : @ / + -"
+            )
             raise Misplaced(f"the name {self.name!r} must {why}", "name")
 
     @property
@@ -54,7 +65,9 @@ class EndpointConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class SystemConfig(EndpointConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An entry of one system, asked by itself. ``default_temperature`` ends up in ``default_parameters``."""
+    """An entry of one system, asked by itself. ``default_temperature`` ends up in
+    ``default_parameters``.
+    """
 
     supports_system_prompt: bool = True
     supports_structured_output: bool = False
@@ -72,7 +85,10 @@ class SystemConfig(EndpointConfig, frozen=True, kw_only=True, forbid_unknown_fie
             check_parameters(self, {"response_format": {}}, "supports_structured_output")
         if self.default_temperature is not None:
             if "temperature" in self.default_parameters:
-                raise Misplaced("the temperature stands here twice; keep default_temperature", "default_temperature")
+                raise Misplaced(
+                    "the temperature stands here twice; keep default_temperature",
+                    "default_temperature",
+                )
             given = {"temperature": self.default_temperature}
             check_parameters(self, given, "default_temperature")
             force_setattr(self, "default_parameters", {**self.default_parameters, **given})
@@ -109,7 +125,9 @@ class ThirdPartyConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class ModelConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An entry of one model of a provider; *official_key* and the price list are the provider's own address's."""
+    """An entry of one model of a provider; *official_key* and the price list are the provider's own
+    address's.
+    """
 
     default_url: ClassVar[str] = ""
     official_host: ClassVar[str] = ""
@@ -125,7 +143,9 @@ class ModelConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def official(self) -> bool:
-        """Whether that is the provider's own: only there do its key and its prices apply without being named."""
+        """Whether that is the provider's own: only there do its key and its prices apply without
+        being named.
+        """
         host = urlsplit(self.address).hostname or ""
         return bool(self.official_host) and f".{host}".endswith(f".{self.official_host}")
 
@@ -142,8 +162,9 @@ class ModelConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_fields
 class BatchOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``batch:`` of an entry in endpoints.yaml.
 
-    ``poll_seconds`` lie between two looks at a batch. ``max_requests`` bounds one batch; ``max_wait_hours`` after its
-    submission nobody waits for it any more. A call in a batch costs ``price_share`` of a single call.
+    ``poll_seconds`` lie between two looks at a batch. ``max_requests`` bounds one batch;
+    ``max_wait_hours`` after its submission nobody waits for it any more. A call in a batch costs
+    ``price_share`` of a single call.
     """
 
     poll_seconds: Annotated[float, Meta(ge=0.01, le=3600)] = 60.0
@@ -170,18 +191,27 @@ class ProviderConfig(ModelConfig, frozen=True, kw_only=True, forbid_unknown_fiel
         price = super().known_price
         if price is None or not isinstance(self.batch, BatchOptions):
             return price
-        return Price(**{name: dollars * self.batch.price_share for name, dollars in asdict(price).items()})
+        return Price(
+            **{name: dollars * self.batch.price_share for name, dollars in asdict(price).items()}
+        )
 
 
 def check_variable(name: str, key: str) -> None:
-    """Raise :class:`Misplaced`, at *key*, where *name* is not that of an environment variable, but perhaps a key."""
+    """Raise :class:`Misplaced`, at *key*, where *name* is not that of an environment variable, but
+    perhaps a key.
+    """
     if not _VARIABLE.fullmatch(name) or LOOKS_LIKE_KEY.fullmatch(name):
-        why = "must be the name of an environment variable, such as OPENAI_API_KEY, not the key itself"
+        why = (
+            "must be the name of an environment variable, such as OPENAI_API_KEY, not the key "
+            "itself"
+        )
         raise Misplaced(f"{key} {why}", key)
 
 
 def check_url(url: str | None, key: str, hint: str = "") -> None:
-    """Raise :class:`Misplaced` where *url* is none that can be asked, or holds what belongs in a variable."""
+    """Raise :class:`Misplaced` where *url* is none that can be asked, or holds what belongs in a
+    variable.
+    """
     try:
         parts = urlsplit(url or "http://none")
         sound = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
@@ -207,22 +237,38 @@ def _price(given: Any) -> Price | None:
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e6:
             raise Misplaced(f"{key} must be US dollars, 0 or more, not {value!r}", "price", key)
     if "per_call" not in given and len(given) < 2:
-        raise Misplaced("price needs input_per_million and output_per_million, or per_call", "price")
+        raise Misplaced(
+            "price needs input_per_million and output_per_million, or per_call", "price"
+        )
     return Price(**{key: float(given.get(key, 0.0)) for key in _PRICE_KEYS})
 
 
 # ---------------------------------------------------------------- parameters
 
-_PARAMETERS: Any = documents.parse(files(__package__).joinpath("parameters.yaml").read_bytes(), "parameters.yaml").data
+_PARAMETERS: Any = documents.parse(
+    files(__package__).joinpath("parameters.yaml").read_bytes(), "parameters.yaml"
+).data
 #: Endpoint type → the parameters it takes.
 ALLOWED: Mapping[str, frozenset[str]] = {
     kind: frozenset(name for name, row in _PARAMETERS.items() if kind in row["types"].split())
-    for kind in ("openai", "azure", "anthropic", "ollama", "litellm", "simulated", "http", "callable")
+    for kind in (
+        "openai",
+        "azure",
+        "anthropic",
+        "ollama",
+        "litellm",
+        "simulated",
+        "http",
+        "callable",
+    )
 }
 
 
-def check_parameters(system: SystemConfig | Endpoint, parameters: Mapping[str, JSON], *place: str) -> None:
-    """Raise Misplaced, at *place*, for a parameter that the type of *system* does not take or a value that is none.
+def check_parameters(
+    system: SystemConfig | Endpoint, parameters: Mapping[str, JSON], *place: str
+) -> None:
+    """Raise Misplaced, at *place*, for a parameter that the type of *system* does not take or a
+    value that is none.
 
     A type of a third party takes whatever its own factory accepts.
     """
@@ -233,14 +279,25 @@ def check_parameters(system: SystemConfig | Endpoint, parameters: Mapping[str, J
         row = _PARAMETERS[name]
         kind, least, greatest = row.get("kind"), row.get("least"), row.get("greatest")
         numbers = (int, float) if kind == "number" else (int,)
-        low, high = (-math.inf if least is None else least), (math.inf if greatest is None else greatest)
+        low, high = (
+            (-math.inf if least is None else least),
+            (math.inf if greatest is None else greatest),
+        )
         if kind is not None and (type(value) not in numbers or not low <= value <= high):  # type: ignore[operator]
-            between = f" from {low:g} to {high:g}" if math.isfinite(high) else ", 1 or more" if low == 1 else ""
+            between = (
+                f" from {low:g} to {high:g}"
+                if math.isfinite(high)
+                else ", 1 or more"
+                if low == 1
+                else ""
+            )
             raise Misplaced(f"{where}: {name} must be a {kind}{between}, not {value!r}", *place)
 
 
 def merged_parameters(endpoint: Endpoint, given: Mapping[str, JSON]) -> dict[str, JSON]:
-    """The endpoint's defaults with *given* over them. Raises AttemptError(AUTH) for one that it does not take."""
+    """The endpoint's defaults with *given* over them. Raises AttemptError(AUTH) for one that it
+    does not take.
+    """
     parameters = {**endpoint.default_parameters, **given}
     try:
         check_parameters(endpoint, parameters)

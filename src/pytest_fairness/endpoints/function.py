@@ -1,8 +1,10 @@
-"""A Python callable as the system under test: sync, async or a generator; one text, or the whole conversation.
+"""A Python callable as the system under test: sync, async or a generator; one text, or the whole
+conversation.
 
-A parameter called ``messages`` gets the conversation as a list of ``{"role": …, "content": …}``; otherwise the only
-required parameter gets the last user message. A sync function runs in a thread, with the context variables of the
-caller, so that it may block. Whatever it raises is an outcome of the trial, never a crash of the run.
+A parameter called ``messages`` gets the conversation as a list of ``{"role": …, "content": …}``;
+otherwise the only required parameter gets the last user message. A sync function runs in a thread,
+with the context variables of the caller, so that it may block. Whatever it raises is an outcome of
+the trial, never a crash of the run.
 """
 
 from __future__ import annotations
@@ -37,11 +39,12 @@ _IMPORT_PATH = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w
 
 @dataclass(slots=True)
 class Ambient:
-    """The request that an application is answering; ``simulated`` once a simulated model has a part in the answer.
+    """The request that an application is answering; ``simulated`` once a simulated model has a part
+    in the answer.
 
-    A simulated model stands in for the one inside somebody's own function, through which neither the repetition nor
-    what the names signal would find its way. ``count`` numbers what it is asked, so that two equal questions of one
-    trial get two answers.
+    A simulated model stands in for the one inside somebody's own function, through which neither
+    the repetition nor what the names signal would find its way. ``count`` numbers what it is asked,
+    so that two equal questions of one trial get two answers.
     """
 
     request: Request
@@ -49,7 +52,8 @@ class Ambient:
     count: int = 0
 
 
-#: What is being answered here, also in threads that copy the context; None where no application is asked.
+#: What is being answered here, also in threads that copy the context; None where no application is
+#: asked.
 AMBIENT: ContextVar[Ambient | None] = ContextVar("pytest_fairness_ambient", default=None)
 
 
@@ -77,8 +81,11 @@ class FunctionEndpoint:
         }
         self._threads = DaemonThreads(_THREADS)
         self.name = name or qualified.rpartition(":")[2]
-        # A function of one text never sees a system prompt, nor the turns before: it is told all in one message.
-        self.supports_system_prompt = self.supports_conversation = _takes_conversation(function, qualified)
+        # A function of one text never sees a system prompt, nor the turns before: it is told all in
+        # one message.
+        self.supports_system_prompt = self.supports_conversation = _takes_conversation(
+            function, qualified
+        )
         self.default_parameters: Mapping[str, JSON] = {}
 
     def identity(self) -> dict[str, JSON]:
@@ -105,10 +112,15 @@ class FunctionEndpoint:
         finally:
             AMBIENT.reset(token)
         if not isinstance(answer, str):
-            why = f"{self.name} returned {type(answer).__name__}, not a str: return the text of the reply"
+            why = (
+                f"{self.name} returned {type(answer).__name__}, not a str: return the text of the "
+                "reply"
+            )
             return Reply(text=None, status=Status.MALFORMED, error=why)
         if not answer.strip():
-            return Reply(text=None, status=Status.EMPTY, error=f"{self.name} returned an empty text")
+            return Reply(
+                text=None, status=Status.EMPTY, error=f"{self.name} returned an empty text"
+            )
         return Reply(text=answer, simulated=here.simulated)
 
     async def aclose(self) -> None:
@@ -117,16 +129,21 @@ class FunctionEndpoint:
         self._threads = DaemonThreads(_THREADS)
 
 
-def callable_endpoint(function: Callable[..., Any] | str, *, name: str | None = None) -> FunctionEndpoint:
-    """*function* as an endpoint; a text is the import path of one, ``"my_app.letters:write"``, imported now.
+def callable_endpoint(
+    function: Callable[..., Any] | str, *, name: str | None = None
+) -> FunctionEndpoint:
+    """*function* as an endpoint; a text is the import path of one, ``"my_app.letters:write"``,
+    imported now.
 
-    Raises UsageError if there is no such function, or it cannot be called with one text or with ``messages``; an error
-    within its module is raised as it is.
+    Raises UsageError if there is no such function, or it cannot be called with one text or with
+    ``messages``; an error within its module is raised as it is.
     """
     if isinstance(function, str):
         function = _imported(function)
     if not callable(function):
-        raise UsageError(f"{function!r} is not callable: give a function that takes a text and returns the reply")
+        raise UsageError(
+            f"{function!r} is not callable: give a function that takes a text and returns the reply"
+        )
     return FunctionEndpoint(function, name=name)
 
 
@@ -145,7 +162,8 @@ def _imported(path: str) -> Any:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise  # something that the module itself imports
         raise UsageError(
-            f"{path!r}: there is no module {error.name!r} to import; is its folder on the path (pythonpath = in "
+            f"{path!r}: there is no module {error.name!r} to import; is its folder on the path "
+            "(pythonpath = in "
             "pytest's settings), or the package installed?"
         ) from None
     try:
@@ -164,7 +182,9 @@ def _answer(call: Callable[[], Any]) -> Any:
 
 
 def _joined(parts: list[Any]) -> Any:
-    """The text that the parts make together; the first part that is no text, so that it gets reported."""
+    """The text that the parts make together; the first part that is no text, so that it gets
+    reported.
+    """
     odd = [part for part in parts if not isinstance(part, str)]
     return odd[0] if odd else "".join(parts)
 
@@ -179,24 +199,28 @@ def _takes_conversation(function: Callable[..., Any], name: str) -> bool:
         return False
     kinds = inspect.Parameter
     one = (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD, kinds.VAR_POSITIONAL)
-    taken = parameters.get("messages") or next((p for p in parameters.values() if p.kind in one), None)
+    taken = parameters.get("messages") or next(
+        (p for p in parameters.values() if p.kind in one), None
+    )
     if taken is None:
         raise UsageError(f"{name} takes no text: give it one parameter for the prompt")
     others = [p for p in parameters.values() if p is not taken and p.default is kinds.empty]
     required = [p.name for p in others if p.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD)]
     if required:
         raise UsageError(
-            f"{name} needs {', '.join(required)} as well: give them defaults, or wrap it in a function of one text"
+            f"{name} needs {', '.join(required)} as well: give them defaults, or wrap it in a "
+            "function of one text"
         )
     return "messages" in parameters
 
 
 def _fingerprint(function: Any) -> str | None:
-    """SHA-256 of the source and of what it was set up with, so that an edited application is another system.
+    """SHA-256 of the source and of what it was set up with, so that an edited application is
+    another system.
 
-    Set up with: the arguments of a partial, what a closure holds, the attributes of the instance whose method
-    it is. What cannot be told apart by its text (an object that shows itself by its address) counts as its
-    type. ``None`` where there is no source.
+    Set up with: the arguments of a partial, what a closure holds, the attributes of the instance
+    whose method it is. What cannot be told apart by its text (an object that shows itself by its
+    address) counts as its type. ``None`` where there is no source.
     """
     setup: list[Any] = []
     while isinstance(function, partial):
@@ -227,10 +251,11 @@ def _fingerprint(function: Any) -> str | None:
 
 
 class DaemonThreads:
-    """Calls functions in up to *most* threads, which are started when needed and kept for the next call.
+    """Calls functions in up to *most* threads, which are started when needed and kept for the next
+    call.
 
-    The standard library's pool waits for all its threads when the interpreter ends, and one call that hangs would hold
-    up the end of the session for ever.
+    The standard library's pool waits for all its threads when the interpreter ends, and one call
+    that hangs would hold up the end of the session for ever.
     """
 
     def __init__(self, most: int) -> None:
@@ -239,12 +264,16 @@ class DaemonThreads:
         self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
 
     async def call(self, call: Callable[[], Any]) -> Any:
-        """What *call* returns, in a thread with the caller's context. Cancelled before it began, it never is called."""
+        """What *call* returns, in a thread with the caller's context. Cancelled before it began, it
+        never is called.
+        """
         future: Future[Any] = Future()
         self._calls.put((future, partial(copy_context().run, _answer, call)))
         if not self._idle.acquire(blocking=False) and self._threads < self._most:
             self._threads += 1
-            threading.Thread(target=self._work, name=f"fairness-callable-{self._threads}", daemon=True).start()
+            threading.Thread(
+                target=self._work, name=f"fairness-callable-{self._threads}", daemon=True
+            ).start()
         return await asyncio.wrap_future(future)
 
     def _work(self) -> None:
@@ -260,7 +289,9 @@ class DaemonThreads:
             self._idle.release()
 
     def close(self) -> None:
-        """Cancel calls that have not begun; the threads end as theirs do, and nothing waits for them."""
+        """Cancel calls that have not begun; the threads end as theirs do, and nothing waits for
+        them.
+        """
         with contextlib.suppress(Empty):
             while (task := self._calls.get_nowait()) is not None:
                 task[0].cancel()

@@ -1,8 +1,10 @@
-"""One HTTP exchange, watched: what is sent, what comes back, where it breaks, and what that is evidence of.
+"""One HTTP exchange, watched: what is sent, what comes back, where it breaks, and what that is
+evidence of.
 
-A :class:`Sender` has one session for its life and as many connections as there may be requests in flight. It
-follows no redirects (a key and a prompt must not follow one), reads no proxy or credentials from the
-environment, keeps no cookies, retries nothing and keeps no more of a response than a limit.
+A :class:`Sender` has one session for its life and as many connections as there may be requests in
+flight. It follows no redirects (a key and a prompt must not follow one), reads no proxy or
+credentials from the environment, keeps no cookies, retries nothing and keeps no more of a response
+than a limit.
 """
 
 from __future__ import annotations
@@ -36,11 +38,12 @@ from pytest_fairness.model import JSON, Status
 if TYPE_CHECKING:
     import aiohttp
 
-#: Bytes of a response that are read and kept. A chat reply is thousands; a megabyte is already an attack or a fault.
+#: Bytes of a response that are read and kept. A chat reply is thousands; a megabyte is already an
+#: attack or a fault.
 MAX_RESPONSE_BYTES = 8_000_000
 CONCURRENCY = 16
-#: Servers often close idle connections after five seconds; a request sent on one that is closing looks like a
-#: request that was never answered, so ours are dropped first.
+#: Servers often close idle connections after five seconds; a request sent on one that is closing
+#: looks like a request that was never answered, so ours are dropped first.
 _KEEP_ALIVE_SECONDS = 4.0
 # Of TCP and TLS together. A server of plain HTTP may take the connection, and say nothing.
 _CONNECT_SECONDS = 10.0
@@ -58,7 +61,9 @@ def plain_headers() -> dict[str, str]:
 
 
 def encode_json(payload: JSON | Mapping[str, JSON]) -> bytes:
-    """*payload* as the bytes of a JSON body. Text stays readable, unless half a surrogate pair forbids UTF-8."""
+    """*payload* as the bytes of a JSON body. Text stays readable, unless half a surrogate pair
+    forbids UTF-8.
+    """
     try:
         return json.dumps(payload, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
@@ -76,7 +81,10 @@ def make_wire(
     truncated: bool = False,
 ) -> Wire:
     """The record of one exchange, as far as it got, without secrets."""
-    sent, received = (redact_values(body.decode("utf-8", "surrogateescape")) for body in (request_body, response_body))
+    sent, received = (
+        redact_values(body.decode("utf-8", "surrogateescape"))
+        for body in (request_body, response_body)
+    )
     return Wire(
         url=safe_url(url),
         request_body=sent,
@@ -90,7 +98,8 @@ def make_wire(
 
 # ---------------------------------------------------------------- what a response without success is evidence of
 
-#: Of a status; a wrong key, an unknown model or address will not mend itself, and what a timeout cost is not known.
+#: Of a status; a wrong key, an unknown model or address will not mend itself, and what a timeout
+#: cost is not known.
 _EVIDENCE = {
     **dict.fromkeys((*range(300, 400), 401, 402, 403, 404, 405), Evidence.AUTH),
     **dict.fromkeys((429, 503, 529), Evidence.THROTTLED),
@@ -98,7 +107,8 @@ _EVIDENCE = {
 }
 # A 429 that no waiting mends.
 _QUOTA = re.compile(
-    r"insufficient_quota|billing_hard_limit|exceeded your current quota|billing_not_active", re.IGNORECASE
+    r"insufficient_quota|billing_hard_limit|exceeded your current quota|billing_not_active",
+    re.IGNORECASE,
 )
 # A 400 by which a provider's content policy refuses to answer: an answer of the system under test.
 _POLICY = re.compile(
@@ -133,7 +143,9 @@ def message_of(body: str) -> str:
         if isinstance(data, dict):
             error = data.get("error", data.get("message", data.get("detail")))
             message = error.get("message", error.get("type")) if isinstance(error, dict) else error
-    line = " ".join(redact(message if isinstance(message, str) and message.strip() else body).split())
+    line = " ".join(
+        redact(message if isinstance(message, str) and message.strip() else body).split()
+    )
     # Model output and server output are hostile input: nothing that a terminal would obey.
     line = "".join(character if character.isprintable() else "�" for character in line)
     return line if len(line) <= _LONGEST_MESSAGE else line[: _LONGEST_MESSAGE - 1] + "…"
@@ -147,7 +159,9 @@ def token_count(value: Any) -> int | None:
 
 
 def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> float | None:
-    """Seconds to wait as the server asked, in any of its forms; ``None`` for none, or one that makes no sense."""
+    """Seconds to wait as the server asked, in any of its forms; ``None`` for none, or one that
+    makes no sense.
+    """
     lowered = {name.lower(): value for name, value in headers.items()}
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         with contextlib.suppress(KeyError, ValueError):
@@ -166,27 +180,36 @@ def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> floa
 _ENCODINGS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 
 
-def unpacked(packed: bytes, encoding: str | None, limit: int = MAX_RESPONSE_BYTES) -> tuple[bytes, bool, bool]:
-    """What a server *packed*, unasked; whether it is longer than *limit*, where it is cut; whether it can be read.
+def unpacked(
+    packed: bytes, encoding: str | None, limit: int = MAX_RESPONSE_BYTES
+) -> tuple[bytes, bool, bool]:
+    """What a server *packed*, unasked; whether it is longer than *limit*, where it is cut; whether
+    it can be read.
 
-    A few kilobytes of gzip can unpack to gigabytes, so unpacking goes no further than what may be kept.
+    A few kilobytes of gzip can unpack to gigabytes, so unpacking goes no further than what may be
+    kept.
     """
     encoding = (encoding or "identity").strip().lower()
     data, readable = packed, encoding == "identity"
     if encoding in _ENCODINGS:
         with contextlib.suppress(zlib.error):
-            data, readable = zlib.decompressobj(_ENCODINGS[encoding]).decompress(packed, limit + 1), True
+            data, readable = (
+                zlib.decompressobj(_ENCODINGS[encoding]).decompress(packed, limit + 1),
+                True,
+            )
     return data[:limit], max(len(packed), len(data)) > limit, readable
 
 
 @dataclass(slots=True)
 class HttpExchange:
-    """A request, and as far as it got: ``status`` is ``None`` until a response begins, ``error`` says how it broke off.
+    """A request, and as far as it got: ``status`` is ``None`` until a response begins, ``error``
+    says how it broke off.
 
-    ``query`` is what a GET sends behind the question mark; the log holds it in the place of the body. ``hint`` is what
-    to look at where there is nothing at the address. ``leaving`` is awaited before the first byte leaves; what it
-    raises keeps the request from leaving, and is ``refused``. ``sent``: there was a connection, so that bytes may have
-    left. ``received`` is ``full`` where it was cut at the limit, ``readable`` unless it is packed as nobody knows.
+    ``query`` is what a GET sends behind the question mark; the log holds it in the place of the
+    body. ``hint`` is what to look at where there is nothing at the address. ``leaving`` is awaited
+    before the first byte leaves; what it raises keeps the request from leaving, and is ``refused``.
+    ``sent``: there was a connection, so that bytes may have left. ``received`` is ``full`` where it
+    was cut at the limit, ``readable`` unless it is packed as nobody knows.
     """
 
     url: str
@@ -233,15 +256,19 @@ class HttpExchange:
         return evidence_of(self.status, self.received.decode("utf-8", "replace"))
 
     def failure(self, name: str) -> Reply | None:
-        """What this comes to if it is no whole success; ``None`` if it is, and the body can be read.
+        """What this comes to if it is no whole success; ``None`` if it is, and the body can be
+        read.
 
-        Raises AttemptError with the evidence; returns a Reply where the failure is an answer of its own.
+        Raises AttemptError with the evidence; returns a Reply where the failure is an answer of its
+        own.
         """
         if self.succeeded and self.whole:
             return None
         wire, status = self.wire(), self.status
         if self.error is not None or status is None:
-            what = "sent, and no response came" if self.sent else self.unreachable or "no connection"
+            what = (
+                "sent, and no response came" if self.sent else self.unreachable or "no connection"
+            )
             what = f"HTTP {status}, and the response broke off" if status is not None else what
             line = f"{what} ({self.error})"
         elif self.succeeded:
@@ -249,35 +276,53 @@ class HttpExchange:
             error = full if self.full else "the body is packed and cannot be unpacked"
             return Reply(text=None, status=Status.MALFORMED, error=error, wire=wire)
         else:
-            line, policy = failure_line(status, wire.response_body), policy_refusal(status, wire.response_body)
+            line, policy = (
+                failure_line(status, wire.response_body),
+                policy_refusal(status, wire.response_body),
+            )
             if policy is not None:
-                return Reply(text=None, status=Status.REFUSED, finish_reason=policy, wire=wire, error=line)
+                return Reply(
+                    text=None, status=Status.REFUSED, finish_reason=policy, wire=wire, error=line
+                )
             if 300 <= status < 400:
-                line = f"HTTP {status}: a redirect, which is not followed; set base_url to where the server really is"
+                line = (
+                    f"HTTP {status}: a redirect, which is not followed; set base_url to where the "
+                    "server really is"
+                )
             elif status in (404, 405):
                 hint = f"; {self.hint}" if self.hint else ""
                 line = f"HTTP {status} at {wire.url}{line.removeprefix(f'HTTP {status}')}{hint}"
         wait = retry_after(self.response_headers)
-        raise AttemptError(f"endpoint {name!r}: {line}", evidence=self.evidence, retry_after=wait, wire=wire)
+        raise AttemptError(
+            f"endpoint {name!r}: {line}", evidence=self.evidence, retry_after=wait, wire=wire
+        )
 
 
 class Sender:
     """Sends requests one at a time or many at once, each exactly once."""
 
-    def __init__(self, *, concurrency: int = CONCURRENCY, max_response_bytes: int = MAX_RESPONSE_BYTES) -> None:
+    def __init__(
+        self, *, concurrency: int = CONCURRENCY, max_response_bytes: int = MAX_RESPONSE_BYTES
+    ) -> None:
         self._concurrency = concurrency
         self._max_response_bytes = max_response_bytes
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def send(self, exchange: HttpExchange, *, method: str = "POST") -> None:
-        """Carry *exchange* out and note in it how it went. Raises nothing but CutOff, where it is cancelled."""
+        """Carry *exchange* out and note in it how it went. Raises nothing but CutOff, where it is
+        cancelled.
+        """
         import aiohttp
         from yarl import URL
 
         session = await self._open()
         try:
-            url = URL(f"{exchange.url}?{exchange.query}", encoded=True) if exchange.query else exchange.url
+            url = (
+                URL(f"{exchange.url}?{exchange.query}", encoded=True)
+                if exchange.query
+                else exchange.url
+            )
             async with session.request(
                 method,
                 url,
@@ -303,7 +348,12 @@ class Sender:
             raise CutOff(evidence=exchange.evidence, wire=exchange.wire()) from None
         # A ValueError comes from an address or a header that cannot be sent.
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            unsent = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL, ValueError)
+            unsent = (
+                aiohttp.ClientConnectorError,
+                aiohttp.ConnectionTimeoutError,
+                aiohttp.InvalidURL,
+                ValueError,
+            )
             exchange.sent = exchange.sent and not isinstance(error, unsent)
             exchange.error = redact(f"{type(error).__name__}: {error}")
             exchange.unreachable = "" if exchange.sent else _why_unreachable(exchange.url, error)
@@ -328,7 +378,9 @@ class Sender:
             trace.on_request_headers_sent.append(_check)  # which are not sent yet
             self._loop = loop
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=self._concurrency, keepalive_timeout=_KEEP_ALIVE_SECONDS),
+                connector=aiohttp.TCPConnector(
+                    limit=self._concurrency, keepalive_timeout=_KEEP_ALIVE_SECONDS
+                ),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 trust_env=False,
@@ -338,8 +390,9 @@ class Sender:
         return self._session
 
 
-# An exchange is noted as sent when there is a connection for it, a new one or one that is used again; one that may not
-# leave is stopped before its headers do. By itself aiohttp asks a second time, where it takes a request to be harmless.
+# An exchange is noted as sent when there is a connection for it, a new one or one that is used
+# again; one that may not leave is stopped before its headers do. By itself aiohttp asks a second
+# time, where it takes a request to be harmless.
 _SECOND = "a second request of one attempt"
 
 
@@ -366,8 +419,11 @@ async def _check(_session: object, context: SimpleNamespace, _parameters: object
         raise context.trace_request_ctx.refused
 
 
-_INSECURE = "no secure connection to {}: is it http:// there, or a certificate that is not trusted here?"
-#: Class of an exception, or of what it came from → why there is no connection to an address, and what to look at.
+_INSECURE = (
+    "no secure connection to {}: is it http:// there, or a certificate that is not trusted here?"
+)
+#: Class of an exception, or of what it came from → why there is no connection to an address, and
+#: what to look at.
 _UNREACHABLE = {
     "ConnectionRefusedError": "{} refuses connections: is the server running?",
     "ClientConnectorDNSError": "the host of {} is not known: is base_url right, and is there a network?",

@@ -1,9 +1,10 @@
-"""Every other provider, through litellm, used as it is meant to be used: one ``acompletion`` an attempt.
+"""Every other provider, through litellm, used as it is meant to be used: one ``acompletion`` an
+attempt.
 
-What goes over the wire is litellm's own affair, so the record of an attempt is what litellm was given and what it
-returned (``docs/decisions/0021-litellm-for-the-others.md``). Left to itself, its import fetches a price map from the
-network, reads a ``.env`` file from above site-packages into the process and warns; it takes seconds. So it happens in
-:meth:`LiteLLMEndpoint.prepare`, never before.
+What goes over the wire is litellm's own affair, so the record of an attempt is what litellm was
+given and what it returned (``docs/decisions/0021-litellm-for-the-others.md``). Left to itself, its
+import fetches a price map from the network, reads a ``.env`` file from above site-packages into the
+process and warns; it takes seconds. So it happens in :meth:`LiteLLMEndpoint.prepare`, never before.
 """
 
 from __future__ import annotations
@@ -53,17 +54,23 @@ _AT_IMPORT = {
     "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
     "LITELLM_OFFLINE_MODE": "true",
 }
-# They log headers and prompts when somebody sets the root logger to DEBUG, as pytest's log_level does.
+# They log headers and prompts when somebody sets the root logger to DEBUG, as pytest's log_level
+# does.
 _TALKATIVE = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "openai", "httpx", "httpx2")
 #: Without a key of ours, litellm would look for one in the environment and send it to any address.
 _NO_KEY = "none"
 #: litellm's own timeout restarts with every byte; the deadline of an attempt is the engine's.
 _NO_TIMEOUT = 86_400.0
-#: Raised where there was no connection. Not httpx's ConnectError, as which a connection that is reset comes out too.
-_UNCONNECTED = frozenset(("ClientConnectorError", "ConnectionRefusedError", "ConnectTimeout", "gaierror"))
-#: Raised where there was one, also on the first of two requests: upon a lost connection litellm sends a second.
+#: Raised where there was no connection. Not httpx's ConnectError, as which a connection that is
+#: reset comes out too.
+_UNCONNECTED = frozenset(
+    ("ClientConnectorError", "ConnectionRefusedError", "ConnectTimeout", "gaierror")
+)
+#: Raised where there was one, also on the first of two requests: upon a lost connection litellm
+#: sends a second.
 _CONNECTED = frozenset(("ConnectionResetError", "ServerDisconnectedError", "ReadError"))
-#: Endings of variables that would send requests to an address that stands neither in the run's identity nor in a file.
+#: Endings of variables that would send requests to an address that stands neither in the run's
+#: identity nor in a file.
 _REROUTING = ("API_BASE", "BASE_URL", "API_URL", "API_ENDPOINT")
 _loading = threading.Lock()
 
@@ -77,20 +84,26 @@ class LiteLLMConfig(ModelConfig, frozen=True, kw_only=True, forbid_unknown_field
         super().__post_init__()
         provider, _, model = self.model.partition("/")
         if not model:
-            raise Misplaced(f"model must begin with litellm's name of the provider, as in gemini/{provider}", "model")
+            raise Misplaced(
+                f"model must begin with litellm's name of the provider, as in gemini/{provider}",
+                "model",
+            )
         if provider in ("ollama", "ollama_chat"):
             raise Misplaced(f"for Ollama, use type: ollama and model: {model}", "model")
 
     @property
     def known_price(self) -> Price | None:
         provider, _, model = self.model.partition("/")
-        return self.price or (price_table().find(provider, model) if self.base_url is None else None)
+        return self.price or (
+            price_table().find(provider, model) if self.base_url is None else None
+        )
 
 
 class LiteLLMEndpoint(ChatEndpoint):
     """One provider's model; an entry of another type comes here with ``via: litellm``.
 
-    Raises MissingExtra if litellm is not installed, UsageError where the environment would change the address.
+    Raises MissingExtra if litellm is not installed, UsageError where the environment would change
+    the address.
     """
 
     announces_leaving = False
@@ -100,7 +113,8 @@ class LiteLLMEndpoint(ChatEndpoint):
             raise MissingExtra(f"endpoint {config.name!r} (type {config.type})", "llm")
         if (installed := importlib.metadata.version("litellm")) in _COMPROMISED:
             raise UsageError(
-                f"litellm {installed} was published by an attacker and may have stolen keys already: remove it, "
+                f"litellm {installed} was published by an attacker and may have stolen keys "
+                "already: remove it, "
                 "change the keys that it could read, and install another version"
             )
         super().__init__(config)
@@ -112,18 +126,28 @@ class LiteLLMEndpoint(ChatEndpoint):
         for variable in () if self.base_url else (f"{provider}_{ending}" for ending in _REROUTING):
             if os.environ.get(variable, "").strip():
                 raise UsageError(
-                    f"endpoint {self.name!r}: the environment variable {variable} is set, and would send its requests "
-                    "to another address than the provider's own: write that address as base_url, or unset the variable"
+                    f"endpoint {self.name!r}: the environment variable {variable} is set, and "
+                    "would send its requests "
+                    "to another address than the provider's own: write that address as base_url, "
+                    "or unset the variable"
                 )
-        # litellm finds keys in the environment by itself; whatever it finds must not be written down.
+        # litellm finds keys in the environment by itself; whatever it finds must not be written
+        # down.
         remember_environment()
 
     def identity(self) -> dict[str, JSON]:
         version: dict[str, JSON] = {"api_version": self._version} if self._version else {}
-        return {**super().identity(), "via": "litellm", "base_url": safe_url(self.base_url) or None, **version}
+        return {
+            **super().identity(),
+            "via": "litellm",
+            "base_url": safe_url(self.base_url) or None,
+            **version,
+        }
 
     async def prepare(self) -> None:
-        """Import litellm in a thread, for it takes seconds. Raises AttemptError where it, or the provider, is wrong."""
+        """Import litellm in a thread, for it takes seconds. Raises AttemptError where it, or the
+        provider, is wrong.
+        """
         if self._litellm is not None:
             return
         try:
@@ -131,8 +155,13 @@ class LiteLLMEndpoint(ChatEndpoint):
         except asyncio.CancelledError:
             raise CutOff(evidence=Evidence.NOT_SENT) from None
         except Exception as error:
-            why = f"litellm is installed and cannot be imported ({type(error).__name__}: {error}); install it again: "
-            raise self._error(f"{why}pip install --force-reinstall 'pytest-fairness[llm]'", Evidence.AUTH) from error
+            why = (
+                f"litellm is installed and cannot be imported ({type(error).__name__}: {error}); "
+                "install it again: "
+            )
+            raise self._error(
+                f"{why}pip install --force-reinstall 'pytest-fairness[llm]'", Evidence.AUTH
+            ) from error
         try:
             litellm.get_llm_provider(model=self.model, api_base=self.base_url or None)
         except Exception as error:
@@ -152,8 +181,9 @@ class LiteLLMEndpoint(ChatEndpoint):
             "api_key": key or (_NO_KEY if self.base_url else None),
             "api_version": self._version,
         }
-        # Where a suite makes warnings errors, those from within litellm must not end a call. Filters, not
-        # catch_warnings: that changes those of the whole process, and puts back the wrong ones when two calls overlap.
+        # Where a suite makes warnings errors, those from within litellm must not end a call.
+        # Filters, not catch_warnings: that changes those of the whole process, and puts back the
+        # wrong ones when two calls overlap.
         warnings.filterwarnings("ignore", module=r"(?:litellm|openai|pydantic|httpx2?)(?:\.|$)")
         try:
             response = await self._litellm.acompletion(
@@ -172,10 +202,15 @@ class LiteLLMEndpoint(ChatEndpoint):
         for choice in data.get("choices") or ():
             # The text of a refusal goes where providers have it, from where litellm puts it.
             message = choice.get("message") or {}
-            message.setdefault("refusal", (message.get("provider_specific_fields") or {}).get("refusal"))
+            message.setdefault(
+                "refusal", (message.get("provider_specific_fields") or {}).get("refusal")
+            )
         reply = ChatEndpoint.interpret(data)
-        # Where the provider counted nothing, litellm writes zeros: such an answer is charged at its worst case.
-        counted = reply.usage is not None and (reply.usage.input_tokens or reply.usage.output_tokens)
+        # Where the provider counted nothing, litellm writes zeros: such an answer is charged at its
+        # worst case.
+        counted = reply.usage is not None and (
+            reply.usage.input_tokens or reply.usage.output_tokens
+        )
         wire = self._wire(given, response.model_dump_json().encode(), response)
         return replace(reply, usage=reply.usage if counted else None, wire=wire)
 
@@ -185,15 +220,30 @@ class LiteLLMEndpoint(ChatEndpoint):
             await close()
 
     def _failure(self, error: Exception, given: Mapping[str, JSON]) -> Reply:
-        """What *error* is as an answer. Raises AttemptError where it is none, with the evidence as far as it goes."""
+        """What *error* is as an answer. Raises AttemptError where it is none, with the evidence as
+        far as it goes.
+        """
         kinds, detail = _chain(error)
         code = getattr(error, "status_code", None)
-        status = code if isinstance(code, int) and code >= 300 and "APIConnectionError" not in kinds else None
-        text, wire = f"{type(error).__name__}: {error}", self._wire(given, b"", error, status=status)
+        status = (
+            code
+            if isinstance(code, int) and code >= 300 and "APIConnectionError" not in kinds
+            else None
+        )
+        text, wire = (
+            f"{type(error).__name__}: {error}",
+            self._wire(given, b"", error, status=status),
+        )
         policy = None if status is None else policy_refusal(status, detail)
         if policy or "ContentPolicyViolationError" in kinds:
             reason = policy or "content_policy_violation"
-            return Reply(text=None, status=Status.REFUSED, finish_reason=reason, wire=wire, error=message_of(text))
+            return Reply(
+                text=None,
+                status=Status.REFUSED,
+                finish_reason=reason,
+                wire=wire,
+                error=message_of(text),
+            )
         if "UnsupportedParamsError" in kinds:
             raise self._error(f"nothing was sent: {error}", Evidence.AUTH)
         evidence = Evidence.NO_RESPONSE if status is None else evidence_of(status, detail)
@@ -202,9 +252,13 @@ class LiteLLMEndpoint(ChatEndpoint):
         raise self._error(text, evidence, wire=wire, retry_after=retry_after(_headers(error)))
 
     def _error(self, what: str, evidence: Evidence, **more: Any) -> AttemptError:
-        return AttemptError(f"endpoint {self.name!r}: {message_of(what)}", evidence=evidence, **more)
+        return AttemptError(
+            f"endpoint {self.name!r}: {message_of(what)}", evidence=evidence, **more
+        )
 
-    def _wire(self, given: Mapping[str, JSON], returned: bytes, outcome: Any, status: int | None = None) -> Wire:
+    def _wire(
+        self, given: Mapping[str, JSON], returned: bytes, outcome: Any, status: int | None = None
+    ) -> Wire:
         """What litellm was given and what it returned, in the place of what went over the wire."""
         url, headers = self.base_url or f"litellm:{self.model}", _headers(outcome)
         return make_wire(url, encode_json(given), {}, status, headers, returned)
@@ -212,9 +266,13 @@ class LiteLLMEndpoint(ChatEndpoint):
 
 def _headers(outcome: Any) -> dict[str, str]:
     """The headers that litellm kept of a response, or of the response that an exception came from."""
-    kept = getattr(outcome, "_response_headers", None) or getattr(outcome, "litellm_response_headers", None)
+    kept = getattr(outcome, "_response_headers", None) or getattr(
+        outcome, "litellm_response_headers", None
+    )
     kept = kept or getattr(getattr(outcome, "response", None), "headers", None) or {}
-    return {str(name).removeprefix("llm_provider-"): str(value) for name, value in dict(kept).items()}
+    return {
+        str(name).removeprefix("llm_provider-"): str(value) for name, value in dict(kept).items()
+    }
 
 
 def _chain(error: BaseException) -> tuple[set[str], str]:
@@ -227,7 +285,9 @@ def _chain(error: BaseException) -> tuple[set[str], str]:
             seen[id(one)] = one
             stack += (one.__cause__, one.__context__)
     kinds = {kind.__name__ for one in seen.values() for kind in type(one).__mro__}
-    return kinds, " ".join(f"{one} {getattr(one, 'body', '')} {getattr(one, 'code', '')}" for one in seen.values())
+    return kinds, " ".join(
+        f"{one} {getattr(one, 'body', '')} {getattr(one, 'code', '')}" for one in seen.values()
+    )
 
 
 def load_litellm() -> Any:

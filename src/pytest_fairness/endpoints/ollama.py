@@ -1,7 +1,8 @@
 """Ollama's own chat.
 
-Not through litellm, which asks Ollama about the model up to six times, synchronously in the event loop, and
-first at ``localhost:11434`` whatever the address (``docs/decisions/0020-ollama-directly.md``).
+Not through litellm, which asks Ollama about the model up to six times, synchronously in the event
+loop, and first at ``localhost:11434`` whatever the address
+(``docs/decisions/0020-ollama-directly.md``).
 """
 
 from __future__ import annotations
@@ -41,13 +42,22 @@ class OllamaEndpoint(ChatEndpoint):
             return "base_url is the address alone, such as http://localhost:11434"
         return f"is the model there? ollama pull {self.model}"
 
-    def payload(self, messages: Sequence[Message], parameters: Mapping[str, JSON]) -> dict[str, JSON]:
-        options = {{"max_tokens": "num_predict"}.get(name, name): value for name, value in parameters.items()}
+    def payload(
+        self, messages: Sequence[Message], parameters: Mapping[str, JSON]
+    ) -> dict[str, JSON]:
+        options = {
+            {"max_tokens": "num_predict"}.get(name, name): value
+            for name, value in parameters.items()
+        }
         outside = {"keep_alive": options.pop("keep_alive")} if "keep_alive" in options else {}
         if isinstance(form := options.pop("response_format", None), dict):
             described = form.get("json_schema")
             outside["format"] = described["schema"] if isinstance(described, dict) else "json"
-        payload: dict[str, JSON] = {"model": self.model, "messages": plain_messages(messages), "stream": False}
+        payload: dict[str, JSON] = {
+            "model": self.model,
+            "messages": plain_messages(messages),
+            "stream": False,
+        }
         return {**payload, **({"options": options} if options else {}), **outside}
 
     @staticmethod

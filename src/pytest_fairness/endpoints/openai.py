@@ -1,9 +1,9 @@
 """OpenAI's chat completions, which vLLM, LM Studio, llama.cpp, gateways and proxies speak too.
 
-https://platform.openai.com/docs/api-reference/chat. Other providers are subclasses that say what differs. Reading is
-total on any bytes, and invents nothing: a body that is no such answer is MALFORMED, one without text EMPTY, one by
-which the model or the provider declines REFUSED, one that reports an error ERROR. All of them are complete answers
-that were paid for.
+https://platform.openai.com/docs/api-reference/chat. Other providers are subclasses that say what
+differs. Reading is total on any bytes, and invents nothing: a body that is no such answer is
+MALFORMED, one without text EMPTY, one by which the model or the provider declines REFUSED, one that
+reports an error ERROR. All of them are complete answers that were paid for.
 """
 
 from __future__ import annotations
@@ -15,7 +15,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from pytest_fairness.endpoints.config import ModelConfig, ProviderConfig, RemoteConfig, merged_parameters
+from pytest_fairness.endpoints.config import (
+    ModelConfig,
+    ProviderConfig,
+    RemoteConfig,
+    merged_parameters,
+)
 from pytest_fairness.endpoints.http import (
     CONCURRENCY,
     HttpExchange,
@@ -25,7 +30,13 @@ from pytest_fairness.endpoints.http import (
     plain_headers,
     token_count,
 )
-from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Reply, Request, plain_messages
+from pytest_fairness.endpoints.protocol import (
+    AttemptError,
+    Evidence,
+    Reply,
+    Request,
+    plain_messages,
+)
 from pytest_fairness.endpoints.redaction import read_key, safe_url
 from pytest_fairness.model import JSON, Message, Status, Usage
 
@@ -83,9 +94,15 @@ class ChatEndpoint(RemoteEndpoint):
     def hint(self) -> str:
         """What to look at where the server knows no such address."""
         ends_so = self.base_url.endswith("/v1")
-        return "is the model's name right?" if ends_so else "base_url usually ends in /v1; is the model's name right?"
+        return (
+            "is the model's name right?"
+            if ends_so
+            else "base_url usually ends in /v1; is the model's name right?"
+        )
 
-    def payload(self, messages: Sequence[Message], parameters: Mapping[str, JSON]) -> dict[str, JSON]:
+    def payload(
+        self, messages: Sequence[Message], parameters: Mapping[str, JSON]
+    ) -> dict[str, JSON]:
         """The body of the request."""
         return {"model": self.model, "messages": plain_messages(messages), **parameters}
 
@@ -144,16 +161,27 @@ class ChatEndpoint(RemoteEndpoint):
 
     async def body(self, request: Request) -> bytes:
         """The body that :meth:`ask` sends. Raises AttemptError for parameters that are not taken."""
-        return encode_json(self.payload(request.messages, merged_parameters(self, request.parameters)))
+        return encode_json(
+            self.payload(request.messages, merged_parameters(self, request.parameters))
+        )
 
     async def ask(self, request: Request) -> Reply:
-        if self.batches is not None:  # the price is that of calls in batches: alone, a call costs more
-            why = f"endpoint {self.name!r} is asked in batches alone, and so cannot be a step, or be asked one by one: "
-            raise AttemptError(f"{why}give it a second entry without `batch:`", evidence=Evidence.AUTH)
+        if (
+            self.batches is not None
+        ):  # the price is that of calls in batches: alone, a call costs more
+            why = (
+                f"endpoint {self.name!r} is asked in batches alone, and so cannot be a step, or be "
+                "asked one by one: "
+            )
+            raise AttemptError(
+                f"{why}give it a second entry without `batch:`", evidence=Evidence.AUTH
+            )
         headers, body = self.headers(), await self.body(request)
         exchange = HttpExchange(self.url, headers, body, hint=self.hint, leaving=request.leaving)
         await self._sender.send(exchange)
-        return exchange.failure(self.name) or replace(self.read(exchange.received), wire=exchange.wire())
+        return exchange.failure(self.name) or replace(
+            self.read(exchange.received), wire=exchange.wire()
+        )
 
     async def aclose(self) -> None:
         await super().aclose()
@@ -184,17 +212,25 @@ def read_json(body: bytes) -> Any:
 
 
 #: Finish reasons by which a provider says that it, or its model, declined.
-_REFUSING = frozenset(("content_filter", "refusal", "safety", "prohibited_content", "guardrail_intervened"))
+_REFUSING = frozenset(
+    ("content_filter", "refusal", "safety", "prohibited_content", "guardrail_intervened")
+)
 
 
 def judge(content: Any, reason: str | None = None, *, refusal: Any = None, **known: Any) -> Reply:
-    """The reply with a message's *content*, the provider's finish *reason*, and what it gave as its *refusal*."""
+    """The reply with a message's *content*, the provider's finish *reason*, and what it gave as its
+    *refusal*.
+    """
     status, text, error = Status.ANSWERED, content, None
     blank = content is None or (isinstance(content, str) and not content.strip())
     if isinstance(refusal, str) and refusal.strip():
         status, text = Status.REFUSED, refusal
     elif content is not None and not isinstance(content, str):
-        status, text, error = Status.MALFORMED, None, f"the content is {kind_of(content)}, not a text"
+        status, text, error = (
+            Status.MALFORMED,
+            None,
+            f"the content is {kind_of(content)}, not a text",
+        )
     elif reason is not None and reason.lower() in _REFUSING:
         status, text = Status.REFUSED, None if blank else content
     elif blank:
@@ -204,10 +240,15 @@ def judge(content: Any, reason: str | None = None, *, refusal: Any = None, **kno
 
 
 def read_usage(data: Any, input_key: str, output_key: str) -> Usage | None:
-    """Tokens as counted; what is no plausible count becomes ``None``, so that it is charged at its worst case."""
+    """Tokens as counted; what is no plausible count becomes ``None``, so that it is charged at its
+    worst case.
+    """
     if not isinstance(data, dict):
         return None
-    usage = Usage(input_tokens=token_count(data.get(input_key)), output_tokens=token_count(data.get(output_key)))
+    usage = Usage(
+        input_tokens=token_count(data.get(input_key)),
+        output_tokens=token_count(data.get(output_key)),
+    )
     return None if usage == Usage() else usage
 
 
@@ -218,5 +259,11 @@ def text_or_none(value: Any) -> str | None:
 
 def kind_of(value: Any) -> str:
     """What kind of JSON *value* is, in words."""
-    names = {type(None): "null", bool: "true or false", int: "a number", float: "a number", str: "a string"}
+    names = {
+        type(None): "null",
+        bool: "true or false",
+        int: "a number",
+        float: "a number",
+        str: "a string",
+    }
     return names.get(type(value), "a list" if isinstance(value, list) else "an object")

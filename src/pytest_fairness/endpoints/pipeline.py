@@ -1,7 +1,9 @@
-"""A pipeline as one system: steps that hand a text on, each of them asked as the endpoint that it names.
+"""A pipeline as one system: steps that hand a text on, each of them asked as the endpoint that it
+names.
 
-The pipeline itself is never asked. It says which steps there are, and each becomes a request of the trial: logged,
-paid for, repeated by its own evidence, and not asked again when a run is resumed (decision 81).
+The pipeline itself is never asked. It says which steps there are, and each becomes a request of the
+trial: logged, paid for, repeated by its own evidence, and not asked again when a run is resumed
+(decision 81).
 """
 
 from __future__ import annotations
@@ -16,7 +18,14 @@ from msgspec.structs import replace
 
 from pytest_fairness.documents import Misplaced
 from pytest_fairness.endpoints.config import EndpointConfig
-from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Price, Reply, Request
+from pytest_fairness.endpoints.protocol import (
+    AttemptError,
+    Endpoint,
+    Evidence,
+    Price,
+    Reply,
+    Request,
+)
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, PROMPT, TEXT, Ask
 
@@ -25,10 +34,11 @@ _SLOT = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 class PipelineStep(Struct, frozen=True, forbid_unknown_fields=True):
-    """One request: ``prompt`` with what the step before replied for ``{text}`` and what the test asked for
-    ``{prompt}``.
+    """One request: ``prompt`` with what the step before replied for ``{text}`` and what the test
+    asked for ``{prompt}``.
 
-    ``endpoint`` is an Endpoint, or what one is made of: the name or the content of an entry, a function.
+    ``endpoint`` is an Endpoint, or what one is made of: the name or the content of an entry, a
+    function.
     """
 
     endpoint: Any
@@ -52,7 +62,9 @@ class PipelineStep(Struct, frozen=True, forbid_unknown_fields=True):
     def ready(self) -> Endpoint:
         """The endpoint. Raises UsageError where it is a name still."""
         if not isinstance(self.endpoint, Endpoint):
-            raise UsageError(f"the step {self.endpoint!r} of a pipeline is asked by a fairness test, which knows it")
+            raise UsageError(
+                f"the step {self.endpoint!r} of a pipeline is asked by a fairness test, which knows it"
+            )
         return self.endpoint
 
 
@@ -63,9 +75,11 @@ class PipelineConfig(EndpointConfig, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class PipelineEndpoint:
-    """*steps* in their order; the first is given the prompt, and the reply to the last is the trial's.
+    """*steps* in their order; the first is given the prompt, and the reply to the last is the
+    trial's.
 
-    Raises UsageError for no steps, for a step that is a pipeline, and for a prompt without a place for the text.
+    Raises UsageError for no steps, for a step that is a pipeline, and for a prompt without a place
+    for the text.
     """
 
     type = "pipeline"
@@ -82,18 +96,29 @@ class PipelineEndpoint:
             where, system = f"endpoint {name!r}, step {number}", step.endpoint
             if isinstance(system, PipelineEndpoint):
                 raise UsageError(f"{where} is a pipeline itself: write its steps here")
-            if isinstance(system, Endpoint) and step.system is not None and not system.supports_system_prompt:
-                raise UsageError(f"{where} has a system prompt, which endpoint {system.name!r} does not take")
+            if (
+                isinstance(system, Endpoint)
+                and step.system is not None
+                and not system.supports_system_prompt
+            ):
+                raise UsageError(
+                    f"{where} has a system prompt, which endpoint {system.name!r} does not take"
+                )
 
     @property
     def simulated(self) -> bool:
         """Whether all of its steps are; a trial in which one is says so by itself."""
-        return all(isinstance(step.endpoint, Endpoint) and step.endpoint.simulated for step in self.steps)
+        return all(
+            isinstance(step.endpoint, Endpoint) and step.endpoint.simulated for step in self.steps
+        )
 
     @property
     def price(self) -> Price | None:
         """About what a trial costs: the prices of its steps together; None where one is not known."""
-        prices = [step.endpoint.price if isinstance(step.endpoint, Endpoint) else None for step in self.steps]
+        prices = [
+            step.endpoint.price if isinstance(step.endpoint, Endpoint) else None
+            for step in self.steps
+        ]
         known = [asdict(price) for price in prices if price is not None]
         if len(known) < len(prices):
             return None
@@ -110,13 +135,18 @@ class PipelineEndpoint:
         """Who the steps are, with their parameters, and what each is sent."""
         steps: list[JSON] = []
         for step in self.steps:
-            known = {"endpoint": step.ready.identity(), "parameters": dict(step.ready.default_parameters)}
+            known = {
+                "endpoint": step.ready.identity(),
+                "parameters": dict(step.ready.default_parameters),
+            }
             steps.append({**known, "prompt": step.prompt, "system": step.system})
         return {"type": self.type, "steps": steps}
 
     async def ask(self, request: Request) -> Reply:  # noqa: ARG002 - as the protocol has it
         """Raises AttemptError: whoever asks, asks the steps."""
-        raise AttemptError(f"endpoint {self.name!r} is a pipeline: its steps are asked", evidence=Evidence.NOT_SENT)
+        raise AttemptError(
+            f"endpoint {self.name!r} is a pipeline: its steps are asked", evidence=Evidence.NOT_SENT
+        )
 
     async def aclose(self) -> None:
         """Close what the steps hold open."""
@@ -127,9 +157,9 @@ class PipelineEndpoint:
 def pipeline_endpoint(steps: Sequence[Any], *, name: str = "pipeline") -> PipelineEndpoint:
     """*steps* as one system under test.
 
-    A step is a function from text to text, sync or async; an endpoint or its name in ``endpoints.yaml``, which is sent
-    the text as it is; or ``Ask(prompt=…, system=…, endpoint=…)``, whose prompt holds ``{text}`` and perhaps
-    ``{prompt}``. Raises UsageError for anything else.
+    A step is a function from text to text, sync or async; an endpoint or its name in
+    ``endpoints.yaml``, which is sent the text as it is; or ``Ask(prompt=…, system=…, endpoint=…)``,
+    whose prompt holds ``{text}`` and perhaps ``{prompt}``. Raises UsageError for anything else.
     """
     if isinstance(steps, str) or not isinstance(steps, Sequence):
         raise UsageError("pipeline_endpoint() takes a list of steps")
@@ -137,7 +167,9 @@ def pipeline_endpoint(steps: Sequence[Any], *, name: str = "pipeline") -> Pipeli
     for number, given in enumerate(steps, start=1):
         if isinstance(given, Ask):
             if given.endpoint is None:
-                raise UsageError(f"step {number} of the pipeline asks nobody: say Ask(endpoint=...)")
+                raise UsageError(
+                    f"step {number} of the pipeline asks nobody: say Ask(endpoint=...)"
+                )
             prompt = _AS_IT_IS if given.prompt is None else given.prompt
             made.append(PipelineStep(given.endpoint, prompt, given.system))
         elif isinstance(given, (str, Endpoint)) or callable(given):

@@ -1,7 +1,8 @@
-"""Our own price table, versioned and hashed: what a run was charged can be recomputed from its log for ever after.
+"""Our own price table, versioned and hashed: what a run was charged can be recomputed from its log
+for ever after.
 
-litellm's own map drops old models, lacks new ones, and prices an answer by the name that the server chose to
-put into it; none of that is good enough for a cap on somebody's money.
+litellm's own map drops old models, lacks new ones, and prices an answer by the name that the server
+chose to put into it; none of that is good enough for a cap on somebody's money.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ _Dollars = Annotated[float, Meta(ge=0, lt=1e6)]
 
 
 class PriceTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``prices`` maps a provider to models to what input and output cost; ``sha256`` is that of the file."""
+    """``prices`` maps a provider to models to what input and output cost; ``sha256`` is that of the
+    file.
+    """
 
     version: int
     as_of: str
@@ -31,9 +34,13 @@ class PriceTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sha256: str = ""
 
     def find(self, provider: str, model: str) -> Price | None:
-        """The price of exactly *model*, ``None`` if it is not in the table: a similar name may cost ten times more."""
+        """The price of exactly *model*, ``None`` if it is not in the table: a similar name may cost
+        ten times more.
+        """
         pair = self.prices.get(provider, {}).get(model)
-        return None if pair is None else Price(input_per_million=pair[0], output_per_million=pair[1])
+        return (
+            None if pair is None else Price(input_per_million=pair[0], output_per_million=pair[1])
+        )
 
     def provenance(self) -> dict[str, JSON]:
         """Which table a price came from that nobody gave, for the run's log."""

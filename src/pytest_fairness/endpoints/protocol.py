@@ -1,9 +1,10 @@
-"""What passes between the engine and an endpoint: one request, one attempt, one reply or one classified failure.
+"""What passes between the engine and an endpoint: one request, one attempt, one reply or one
+classified failure.
 
-An endpoint makes exactly one attempt a call. It never retries, never sleeps on its own and never raises
-anything but :class:`AttemptError`: deadlines, retries, budgets and the log belong to the engine, which
-decides by the *evidence* of what went over the wire, because that is what decides whether money may have been
-spent.
+An endpoint makes exactly one attempt a call. It never retries, never sleeps on its own and never
+raises anything but :class:`AttemptError`: deadlines, retries, budgets and the log belong to the
+engine, which decides by the *evidence* of what went over the wire, because that is what decides
+whether money may have been spent.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from pytest_fairness.model import JSON, Message, Status, Usage
 class Request:
     """One conversation to be continued by one reply.
 
-    ``key`` is the content key of the trial, for logs; ``signals`` are the surface strings that convey groups,
-    for the simulated endpoint alone. Neither is ever sent. ``leaving`` is for endpoints that announce when a request
-    leaves.
+    ``key`` is the content key of the trial, for logs; ``signals`` are the surface strings that
+    convey groups, for the simulated endpoint alone. Neither is ever sent. ``leaving`` is for
+    endpoints that announce when a request leaves.
     """
 
     messages: tuple[Message, ...]
@@ -42,10 +43,12 @@ def plain_messages(messages: Sequence[Message]) -> list[JSON]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wire:
-    """What went over the wire, verbatim but for secrets: headers by allow-list, user and query cut from the URL.
+    """What went over the wire, verbatim but for secrets: headers by allow-list, user and query cut
+    from the URL.
 
-    ``response_body`` holds the bytes as UTF-8 with ``surrogateescape``, so that they can be had back exactly;
-    ``truncated`` says that the body was longer than the cap, or that the connection broke while it came.
+    ``response_body`` holds the bytes as UTF-8 with ``surrogateescape``, so that they can be had
+    back exactly; ``truncated`` says that the body was longer than the cap, or that the connection
+    broke while it came.
     """
 
     url: str
@@ -63,9 +66,10 @@ class Reply:
 
     ``cost`` is in US dollars, if the system itself says what a call cost.
 
-    ``text`` is present for ANSWERED and, where the provider gave its refusal as text, for REFUSED; for every
-    other status it is ``None`` and ``error`` says in one redacted sentence what was wrong. ``finish_reason``
-    and ``model`` are the provider's own words. ``wire`` is ``None`` where nothing went over a wire.
+    ``text`` is present for ANSWERED and, where the provider gave its refusal as text, for REFUSED;
+    for every other status it is ``None`` and ``error`` says in one redacted sentence what was
+    wrong. ``finish_reason`` and ``model`` are the provider's own words. ``wire`` is ``None`` where
+    nothing went over a wire.
     """
 
     text: str | None
@@ -80,31 +84,46 @@ class Reply:
 
 
 class Evidence(StrEnum):
-    """What is known of a failed attempt, and so what it may have cost and whether it may be repeated."""
+    """What is known of a failed attempt, and so what it may have cost and whether it may be
+    repeated.
+    """
 
     NOT_SENT = "not_sent"  # no connection: free, may be repeated
-    THROTTLED = "throttled"  # a complete 429, 503 or 529: normally free, may be repeated after a wait
+    THROTTLED = (
+        "throttled"  # a complete 429, 503 or 529: normally free, may be repeated after a wait
+    )
     SERVER = "server"  # a complete 5xx otherwise: cost unknown
     NO_RESPONSE = "no_response"  # sent, and nothing came back: perhaps paid for
     PARTIAL = "partial"  # a success that broke off: paid for
     AUTH = "auth"  # 401, 403, quota, unknown model: free, and so will every other attempt be
-    REJECTED = "rejected"  # the request itself was refused (400, 422, redirects …): free, an outcome
+    REJECTED = (
+        "rejected"  # the request itself was refused (400, 422, redirects …): free, an outcome
+    )
 
 
 class AttemptError(EndpointError):
-    """One attempt failed. The message is redacted; ``retry_after`` is in seconds, as the server asked."""
+    """One attempt failed. The message is redacted; ``retry_after`` is in seconds, as the server
+    asked.
+    """
 
     def __init__(
-        self, message: str, *, evidence: Evidence, retry_after: float | None = None, wire: Wire | None = None
+        self,
+        message: str,
+        *,
+        evidence: Evidence,
+        retry_after: float | None = None,
+        wire: Wire | None = None,
     ) -> None:
         super().__init__(message)
         self.evidence, self.retry_after, self.wire = evidence, retry_after, wire
 
 
 class CutOff(asyncio.CancelledError):
-    """An attempt was cancelled, and this is as far as it had come: a CancelledError that loses nothing.
+    """An attempt was cancelled, and this is as far as it had come: a CancelledError that loses
+    nothing.
 
-    An endpoint that raises plain CancelledError says nothing of how far it was; the request then counts as sent.
+    An endpoint that raises plain CancelledError says nothing of how far it was; the request then
+    counts as sent.
     """
 
     def __init__(self, *, evidence: Evidence, wire: Wire | None = None) -> None:
@@ -131,11 +150,11 @@ FREE = Price(input_per_million=0.0, output_per_million=0.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How an endpoint may be asked: in a minute by all processes of a run together, and ``concurrency`` at once by
-    each, instead of what the session says. None: no limit of its own.
+    """How an endpoint may be asked: in a minute by all processes of a run together, and
+    ``concurrency`` at once by each, instead of what the session says. None: no limit of its own.
 
-    ``server_error_attempts`` is how often one turn may be asked where the server fails (500, 502, 504); each of those
-    attempts is charged at its worst case, because it may have been billed.
+    ``server_error_attempts`` is how often one turn may be asked where the server fails (500, 502,
+    504); each of those attempts is charged at its worst case, because it may have been billed.
     """
 
     requests_per_minute: int | None = None
@@ -167,16 +186,19 @@ def takes_structured_output(endpoint: Endpoint) -> bool:
 
 @runtime_checkable
 class Endpoint(Protocol):
-    """A system under test. Implementations are adapters: one module, one class, one row in the registry.
+    """A system under test. Implementations are adapters: one module, one class, one row in the
+    registry.
 
-    ``price`` is ``None`` if unknown. ``identity`` is JSON-able and free of secrets; it goes into content keys
-    and the manifest, so whatever changes the answers belongs in it, and nothing else does.
+    ``price`` is ``None`` if unknown. ``identity`` is JSON-able and free of secrets; it goes into
+    content keys and the manifest, so whatever changes the answers belongs in it, and nothing else
+    does.
 
-    It may also have ``limits``; ``supports_conversation = False``, where the turns before the last cannot be sent;
-    ``supports_structured_output = True``, where the parameter ``response_format`` may hold a JSON schema;
-    ``announces_leaving = True``, if it awaits ``Request.leaving`` before the first byte of the request (what that
-    raises keeps the request from leaving); and a coroutine method ``prepare``, which is awaited once before the first
-    question, while no attempt's time counts, and raises AttemptError.
+    It may also have ``limits``; ``supports_conversation = False``, where the turns before the last
+    cannot be sent; ``supports_structured_output = True``, where the parameter ``response_format``
+    may hold a JSON schema; ``announces_leaving = True``, if it awaits ``Request.leaving`` before
+    the first byte of the request (what that raises keeps the request from leaving); and a coroutine
+    method ``prepare``, which is awaited once before the first question, while no attempt's time
+    counts, and raises AttemptError.
     """
 
     @property

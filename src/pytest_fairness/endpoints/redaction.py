@@ -1,9 +1,9 @@
 """Keys: read from the environment when a call needs them, and kept out of all that is written down.
 
-By value: every secret that was read is remembered (:func:`remember`) and cut out of logs, errors and
-reports wherever it appears: in either case, as base64 and hex, and as JSON, HTML and addresses spell it.
-By pattern: what looks like a key is cut out even if nobody announced it. The list of secrets of a
-process only ever grows.
+By value: every secret that was read is remembered (:func:`remember`) and cut out of logs, errors
+and reports wherever it appears: in either case, as base64 and hex, and as JSON, HTML and addresses
+spell it. By pattern: what looks like a key is cut out even if nobody announced it. The list of
+secrets of a process only ever grows.
 """
 
 from __future__ import annotations
@@ -44,7 +44,15 @@ _USERINFO = re.compile(r"(?i)(\b[a-z][a-z0-9+.\-]*://)([^/\s@:]*(?::[^/\s@]*)?)@
 
 #: Headers that may be logged: nothing that carries a credential, a cookie or an account.
 REQUEST_HEADERS = frozenset(
-    ("accept", "accept-encoding", "content-type", "content-length", "user-agent", "host", "anthropic-version")
+    (
+        "accept",
+        "accept-encoding",
+        "content-type",
+        "content-length",
+        "user-agent",
+        "host",
+        "anthropic-version",
+    )
 )
 RESPONSE_HEADERS = frozenset((
     "content-type", "content-length", "content-encoding", "transfer-encoding", "date", "server", "retry-after",
@@ -72,7 +80,8 @@ def _variants(secret: str) -> set[str]:
     partly = quote(secret, safe=string.printable)  # letters beyond ASCII alone
     forms = {secret, json.dumps(secret)[1:-1], data.hex(), *_readings(secret)[-1:]}
     forms |= {quote(secret, safe=""), quote_plus(secret), partly}
-    # Within a longer text, base64 has three alignments; the outer characters mix with the neighbours and are cut.
+    # Within a longer text, base64 has three alignments; the outer characters mix with the
+    # neighbours and are cut.
     for lead in range(3):
         encoded = base64.b64encode(b"\0" * lead + data).decode("ascii").rstrip("=")
         inner = encoded[(lead * 8 + 5) // 6 : (lead * 8 + len(data) * 8) // 6]
@@ -112,7 +121,9 @@ def redact_values(text: str) -> str:
 
 
 def _found_in(text: str) -> list[tuple[int, int]]:
-    """Places in *text* at which secrets stand as they are: of the first character, and after the last."""
+    """Places in *text* at which secrets stand as they are: of the first character, and after the
+    last.
+    """
     lowered = _lowered(text)
     there = [form for form in _forms if form in lowered]
     if not there:
@@ -141,8 +152,8 @@ def _lowered(text: str) -> str:
 
 # ---------------------------------------------------------------- how JSON, HTML and addresses spell
 
-# JSON's escapes of what it need not escape, with as many backslashes as it was wrapped; HTML's references,
-# by number and by name; ASCII in addresses.
+# JSON's escapes of what it need not escape, with as many backslashes as it was wrapped; HTML's
+# references, by number and by name; ASCII in addresses.
 _ESCAPE = re.compile(
     r"""\\+(?:u(?P<json>[0-9a-fA-F]{4})|(?P<itself>["'/\\]))"""
     r"|(?P<html>&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8}(?=;));?)"
@@ -219,7 +230,9 @@ def safe_url(url: str) -> str:
 
 def safe_headers(headers: Mapping[str, str], allowed: frozenset[str]) -> dict[str, str]:
     """Those of *headers* that may be logged, names in lower case, in order of name."""
-    kept = {name.lower(): redact(value) for name, value in headers.items() if name.lower() in allowed}
+    kept = {
+        name.lower(): redact(value) for name, value in headers.items() if name.lower() in allowed
+    }
     return dict(sorted(kept.items()))
 
 
@@ -231,7 +244,8 @@ _PLAIN_VALUE = re.compile(r"(?:true|false|yes|no|none|on|off|[\d.]+|[a-z]{1,8})"
 
 
 def read_key(variable: str | None, endpoint: str, setting: str = "api_key_env") -> str | None:
-    """The key in the environment variable *variable*; ``None`` if the endpoint needs none. *setting* names it.
+    """The key in the environment variable *variable*; ``None`` if the endpoint needs none.
+    *setting* names it.
 
     Raises AttemptError(AUTH) if the variable is not set, or holds what no header can carry.
     """
@@ -240,19 +254,29 @@ def read_key(variable: str | None, endpoint: str, setting: str = "api_key_env") 
     remember(os.environ.get(variable))
     key, wrong = os.environ.get(variable, "").strip(), ""
     if not key:
-        wrong = f"the environment variable {variable} is not set; export the key, or name another variable with "
+        wrong = (
+            f"the environment variable {variable} is not set; export the key, or name another "
+            "variable with "
+        )
         wrong += setting
     elif not (key.isascii() and key.isprintable()) or " " in key:
-        wrong = f"{variable} holds a space, a line break or a character that no header can carry; set it again"
+        wrong = (
+            f"{variable} holds a space, a line break or a character that no header can carry; set "
+            "it again"
+        )
     if wrong:
         raise AttemptError(f"endpoint {endpoint!r}: {wrong}", evidence=Evidence.AUTH)
     return key
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Whether what is called *name* (a variable, an option, a part of a query) is a secret, going by that name."""
+    """Whether what is called *name* (a variable, an option, a part of a query) is a secret, going
+    by that name.
+    """
     plain = re.sub(r"[^A-Z0-9]+", "_", name.upper())
-    return bool(value) and _SECRET_NAME.search(plain) is not None and not _PLAIN_VALUE.fullmatch(value)
+    return (
+        bool(value) and _SECRET_NAME.search(plain) is not None and not _PLAIN_VALUE.fullmatch(value)
+    )
 
 
 _variables_seen: list[int] = []

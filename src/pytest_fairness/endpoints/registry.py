@@ -1,8 +1,10 @@
-"""The endpoints that there are: types, the entries of ``endpoints.yaml``, and what else can be asked.
+"""The endpoints that there are: types, the entries of ``endpoints.yaml``, and what else can be
+asked.
 
-A type is what its entry may say, a struct, and a function from such an entry to an Endpoint; a new one is one module
-and one row. Rows of third parties come from the hook ``pytest_fairness_endpoint_types``: a mapping from the type's name
-to a function that takes a :class:`~pytest_fairness.endpoints.config.ThirdPartyConfig`.
+A type is what its entry may say, a struct, and a function from such an entry to an Endpoint; a new
+one is one module and one row. Rows of third parties come from the hook
+``pytest_fairness_endpoint_types``: a mapping from the type's name to a function that takes a
+:class:`~pytest_fairness.endpoints.config.ThirdPartyConfig`.
 """
 
 from __future__ import annotations
@@ -19,13 +21,27 @@ from pytest_fairness.endpoints.anthropic import AnthropicConfig, AnthropicEndpoi
 from pytest_fairness.endpoints.application import ApplicationConfig, ApplicationEndpoint
 from pytest_fairness.endpoints.azure import AzureConfig, AzureEndpoint
 from pytest_fairness.endpoints.batch_api import AnthropicBatches, AzureBatches, BatchApi
-from pytest_fairness.endpoints.config import BatchOptions, EndpointConfig, ModelConfig, ProviderConfig, ThirdPartyConfig
+from pytest_fairness.endpoints.config import (
+    BatchOptions,
+    EndpointConfig,
+    ModelConfig,
+    ProviderConfig,
+    ThirdPartyConfig,
+)
 from pytest_fairness.endpoints.function import callable_endpoint
 from pytest_fairness.endpoints.litellm import LiteLLMConfig, LiteLLMEndpoint
 from pytest_fairness.endpoints.ollama import OllamaConfig, OllamaEndpoint
 from pytest_fairness.endpoints.openai import ChatEndpoint, OpenAIConfig
 from pytest_fairness.endpoints.pipeline import PipelineConfig, PipelineEndpoint
-from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Limits, Price, Reply, Request
+from pytest_fairness.endpoints.protocol import (
+    AttemptError,
+    Endpoint,
+    Evidence,
+    Limits,
+    Price,
+    Reply,
+    Request,
+)
 from pytest_fairness.endpoints.simulated import Planted, SimulatedEndpoint
 from pytest_fairness.errors import UsageError, unknown
 from pytest_fairness.model import JSON
@@ -42,8 +58,12 @@ _NOT_IN_A_FILE = {
 }
 
 
-def _directly(kind: Callable[[Any], ChatEndpoint], batches: Callable[..., BatchApi] = BatchApi) -> Factory:
-    """The factory of a provider that is spoken to directly, one by one or in *batches*, or ``via: litellm``."""
+def _directly(
+    kind: Callable[[Any], ChatEndpoint], batches: Callable[..., BatchApi] = BatchApi
+) -> Factory:
+    """The factory of a provider that is spoken to directly, one by one or in *batches*, or ``via:
+    litellm``.
+    """
 
     def make(config: ModelConfig) -> Endpoint:
         if isinstance(config, ProviderConfig) and config.via == "litellm":
@@ -97,8 +117,14 @@ def load_endpoints(path: Path, *, types: Iterable[str] = ()) -> dict[str, Endpoi
             named = found.get(step.endpoint) if isinstance(step.endpoint, str) else None
             if named is None or isinstance(named, PipelineConfig):
                 lost = unknown("endpoint", str(step.endpoint), [*found])
-                why = lost if named is None else f"{step.endpoint!r} is a pipeline itself: write its steps here"
-                raise document.wrong(f"endpoint {name!r}, step {at + 1}: {why}", "endpoints", number, "steps", at)
+                why = (
+                    lost
+                    if named is None
+                    else f"{step.endpoint!r} is a pipeline itself: write its steps here"
+                )
+                raise document.wrong(
+                    f"endpoint {name!r}, step {at + 1}: {why}", "endpoints", number, "steps", at
+                )
         if steps:
             linked = tuple(replace(step, endpoint=found[step.endpoint]) for step in steps)
             found[name] = replace(config, steps=linked)
@@ -110,11 +136,15 @@ def every_name(path: Path) -> list[str]:
     found = documents.open_document(path, max_bytes=MAX_BYTES).convert(_EndpointsFile).endpoints
     names = [name for entry in found if isinstance(name := entry.get("name"), str)]
     if "all" in names:
-        raise UsageError(f"{path}: an endpoint is called 'all', which stands for every one of them: rename it")
+        raise UsageError(
+            f"{path}: an endpoint is called 'all', which stands for every one of them: rename it"
+        )
     return names
 
 
-def _entry(document: documents.Document, types: frozenset[str], *place: str | int) -> EndpointConfig:
+def _entry(
+    document: documents.Document, types: frozenset[str], *place: str | int
+) -> EndpointConfig:
     entry: Any = document.data
     for step in place:
         entry = entry[step]
@@ -122,7 +152,11 @@ def _entry(document: documents.Document, types: frozenset[str], *place: str | in
     if not isinstance(kind, str):
         raise document.wrong("an endpoint needs a type", *place, "type")
     if kind not in known:
-        why = f"type {kind}: {_NOT_IN_A_FILE[kind]}" if kind in _NOT_IN_A_FILE else unknown("type", kind, known)
+        why = (
+            f"type {kind}: {_NOT_IN_A_FILE[kind]}"
+            if kind in _NOT_IN_A_FILE
+            else unknown("type", kind, known)
+        )
         raise document.wrong(why, *place, "type")
     for key in ("api_key", "key", "token", "password", "secret"):
         if key in entry:
@@ -142,37 +176,53 @@ def create_endpoint(
     types: Mapping[str, Factory] | None = None,
     concurrency: int | None = None,
 ) -> Endpoint:
-    """The endpoint that *entry* describes, as read from a file or written in Python. *types* come before the built-in
-    ones.
+    """The endpoint that *entry* describes, as read from a file or written in Python. *types* come
+    before the built-in ones.
 
     Raises UsageError for a type that nobody provides, or a factory that returns something else.
     """
     if not isinstance(entry, EndpointConfig):
         name = entry.get("name", "")
-        entry = _entry(documents.Document(f"endpoint {name!r}", dict(entry)), frozenset(types or ()))
+        entry = _entry(
+            documents.Document(f"endpoint {name!r}", dict(entry)), frozenset(types or ())
+        )
     config, limits = entry, entry.limits
     if concurrency is not None and getattr(config, "concurrency", concurrency) is None:
         config = replace(config, concurrency=concurrency)
     if isinstance(config, PipelineConfig):
-        made = (create_endpoint(step.endpoint, types=types, concurrency=concurrency) for step in config.steps)
-        steps = (replace(step, endpoint=endpoint) for step, endpoint in zip(config.steps, made, strict=True))
+        made = (
+            create_endpoint(step.endpoint, types=types, concurrency=concurrency)
+            for step in config.steps
+        )
+        steps = (
+            replace(step, endpoint=endpoint)
+            for step, endpoint in zip(config.steps, made, strict=True)
+        )
         config = replace(config, steps=tuple(steps))
     endpoint = {**BUILT_IN_TYPES, **(types or {})}[config.type](config)
     if not isinstance(endpoint, Endpoint):
         raise UsageError(
-            f"endpoint type {config.type!r}: its factory returned {type(endpoint).__name__}, which is no Endpoint"
+            f"endpoint type {config.type!r}: its factory returned {type(endpoint).__name__}, which "
+            "is no Endpoint"
         )
     if limits != Limits():
         try:
             endpoint.limits = limits  # type: ignore[attr-defined]  # one that an endpoint may have
         except AttributeError:
-            why = f"type {config.type!r} cannot hold limits per minute: its class needs an attribute called limits"
+            why = (
+                f"type {config.type!r} cannot hold limits per minute: its class needs an attribute "
+                "called limits"
+            )
             raise UsageError(f"endpoint {config.name!r}: {why}") from None
     return endpoint
 
 
 def named_endpoint(
-    name: str, *, path: Path, types: Mapping[str, Factory] | None = None, concurrency: int | None = None
+    name: str,
+    *,
+    path: Path,
+    types: Mapping[str, Factory] | None = None,
+    concurrency: int | None = None,
 ) -> Endpoint:
     """The endpoint called *name* in the file *path*; ``simulated`` is there without a file.
 
@@ -199,10 +249,11 @@ def as_endpoint(system: Any) -> Endpoint:
 
 
 class RecordedEndpoint:
-    """A system as a recorded run knows it: the ``endpoint`` of its record. It can be looked up, and never asked.
+    """A system as a recorded run knows it: the ``endpoint`` of its record. It can be looked up, and
+    never asked.
 
-    Name, identity and parameters are those of the recording, so that content keys come out the same. Raises
-    UsageError for a record of another shape.
+    Name, identity and parameters are those of the recording, so that content keys come out the
+    same. Raises UsageError for a record of another shape.
     """
 
     type = "replay"
@@ -219,7 +270,10 @@ class RecordedEndpoint:
             price = recorded.get("price")
             self.price = None if price is None else Price(**price)
         except (KeyError, TypeError, ValueError) as error:
-            why = f"the recorded endpoint cannot be read ({error!r}): replay with the version that wrote it"
+            why = (
+                f"the recorded endpoint cannot be read ({error!r}): replay with the version that "
+                "wrote it"
+            )
             raise UsageError(why) from error
 
     def identity(self) -> dict[str, JSON]:
@@ -227,7 +281,10 @@ class RecordedEndpoint:
 
     async def ask(self, request: Request) -> Reply:  # noqa: ARG002 - as the protocol has it
         """Raises AttemptError: a recorded run holds what it holds."""
-        raise AttemptError(f"endpoint {self.name!r} is a recorded run: it cannot be asked", evidence=Evidence.NOT_SENT)
+        raise AttemptError(
+            f"endpoint {self.name!r} is a recorded run: it cannot be asked",
+            evidence=Evidence.NOT_SENT,
+        )
 
     async def aclose(self) -> None:
         """Nothing is held open."""

@@ -25,7 +25,8 @@ _SNAPSHOT = re.compile(r"[-@:](?:latest|v?\d{3,8}(?:-\d{2}){0,2})")
 
 
 def same_model(requested: str, answered: str) -> bool:
-    """Whether *answered* is *requested*, or a dated snapshot of it (``gpt-4o-mini-2024-07-18``, ``llama3:latest``).
+    """Whether *answered* is *requested*, or a dated snapshot of it (``gpt-4o-mini-2024-07-18``,
+    ``llama3:latest``).
 
     Providers' prefixes (``openai/``) and case do not matter.
     """
@@ -35,7 +36,8 @@ def same_model(requested: str, answered: str) -> bool:
 
 
 class Tariff:
-    """The price of one endpoint's attempts: the dearer of that agreed on and that of whichever model answers.
+    """The price of one endpoint's attempts: the dearer of that agreed on and that of whichever
+    model answers.
 
     ``price`` is None where it is unknown; it never falls.
     """
@@ -44,20 +46,27 @@ class Tariff:
         model = endpoint.identity().get("model")
         # On Azure the name is that of a deployment, which says nothing of the model in it.
         self._model = model if isinstance(model, str) and endpoint.type != "azure" else None
-        self._provider = self._model.partition("/")[0] if endpoint.type == "litellm" and self._model else endpoint.type
+        self._provider = (
+            self._model.partition("/")[0]
+            if endpoint.type == "litellm" and self._model
+            else endpoint.type
+        )
         self._differs: dict[str, bool] = {}
-        self.free = endpoint.simulated or endpoint.price == Price(input_per_million=0.0, output_per_million=0.0)
+        self.free = endpoint.simulated or endpoint.price == Price(
+            input_per_million=0.0, output_per_million=0.0
+        )
         self.price = self._agreed = endpoint.price
 
     def answered_by(self, model: str | None) -> bool:
-        """Take note of who answered: whether that is another model than the requested one. From then on, its listed
-        price counts if it is the dearer.
+        """Take note of who answered: whether that is another model than the requested one. From
+        then on, its listed price counts if it is the dearer.
         """
         if model is None or self._model is None:
             return False
         if model not in self._differs:
             self._differs[model] = not same_model(self._model, model)
-            # Snapshots have prices of their own in the list; a price that was agreed on covers them.
+            # Snapshots have prices of their own in the list; a price that was agreed on covers
+            # them.
             by_list = self._agreed == self._listed(self._model)
             if self.price is not None and not self.free and (self._differs[model] or by_list):
                 other = self._listed(model) or self.price
@@ -71,13 +80,21 @@ class Tariff:
     def _listed(self, model: str) -> Price | None:
         name = model.rpartition("/")[2]
         table = price_table()
-        bare = next((known for known in table.prices.get(self._provider, {}) if same_model(known, name)), "")
+        bare = next(
+            (known for known in table.prices.get(self._provider, {}) if same_model(known, name)), ""
+        )
         return table.find(self._provider, name) or table.find(self._provider, bare)
 
     def cost(self, ending: Attempt, reserved: int) -> tuple[int | None, bool]:
-        """What an attempt costs, in nano-dollars (None: unknown), and whether its usage can be believed."""
+        """What an attempt costs, in nano-dollars (None: unknown), and whether its usage can be
+        believed.
+        """
         price = self.price
-        if self.free or ending.free or ending.evidence in (*REPEATABLE, Evidence.AUTH, Evidence.REJECTED):
+        if (
+            self.free
+            or ending.free
+            or ending.evidence in (*REPEATABLE, Evidence.AUTH, Evidence.REJECTED)
+        ):
             return 0, not absurd(ending.usage)
         stated = None if ending.cost is None else _per_call(ending.cost)
         if price is None:
@@ -85,7 +102,9 @@ class Tariff:
         if ending.status is None:
             return reserved, True
         if price.input_per_million == price.output_per_million == 0:
-            counted: int | None = _per_call(price.per_call)  # tokens do not matter, whoever counts them
+            counted: int | None = _per_call(
+                price.per_call
+            )  # tokens do not matter, whoever counts them
         else:
             counted = used(price, ending.usage, replied=bool(ending.text))
         if counted is None:
@@ -97,17 +116,25 @@ def _per_call(amount: float) -> int:
     return worst_case(Price(input_per_million=0.0, output_per_million=0.0, per_call=amount), (), {})
 
 
-def failed(evidence: Evidence, error: str, *, retry_after: float | None = None, **more: Any) -> Attempt:
+def failed(
+    evidence: Evidence, error: str, *, retry_after: float | None = None, **more: Any
+) -> Attempt:
     """The end of an attempt without an answer."""
     sensible = isinstance(retry_after, (int, float)) and 0 <= retry_after < math.inf
     pause = retry_after if sensible else None
     # Without secrets before it is cut: half a key is no longer known as one.
-    return Attempt(evidence=evidence, error=redact(error)[:_LONGEST_ERROR], retry_after=pause, **more)
+    return Attempt(
+        evidence=evidence, error=redact(error)[:_LONGEST_ERROR], retry_after=pause, **more
+    )
 
 
 def cut_off(error: BaseException, when: str, flag: str) -> Attempt:
-    """What there was of an attempt that was given up: bytes that had come are kept, and were paid for."""
-    evidence, wire = (error.evidence, error.wire) if isinstance(error, CutOff) else (Evidence.NO_RESPONSE, None)
+    """What there was of an attempt that was given up: bytes that had come are kept, and were paid
+    for.
+    """
+    evidence, wire = (
+        (error.evidence, error.wire) if isinstance(error, CutOff) else (Evidence.NO_RESPONSE, None)
+    )
     texts = {
         Evidence.NOT_SENT: f"nothing could be sent {when}",
         Evidence.NO_RESPONSE: f"no answer {when} (the request was sent)",
@@ -120,7 +147,11 @@ def replied(reply: Reply) -> Attempt:
     """The end of an attempt with a complete answer, of whatever kind."""
     status, text, error = reply.status, reply.text, reply.error
     if status is Status.ANSWERED and not isinstance(text, str):
-        status, text, error = Status.MALFORMED, None, f"the reply is {type(text).__name__}, not text"
+        status, text, error = (
+            Status.MALFORMED,
+            None,
+            f"the reply is {type(text).__name__}, not text",
+        )
     flags = {
         SIMULATED: reply.simulated,
         USAGE_ABSURD: absurd(reply.usage),
@@ -160,5 +191,7 @@ def cut_secrets(attempt: Attempt) -> None:
 def _loggable(usage: Usage) -> Usage:
     """*usage* without what no counter can show."""
     given = (usage.input_tokens, usage.output_tokens)
-    counts = (value if type(value) is int and abs(value) < _LONGEST_COUNT else None for value in given)
+    counts = (
+        value if type(value) is int and abs(value) < _LONGEST_COUNT else None for value in given
+    )
     return Usage(input_tokens=next(counts), output_tokens=next(counts))

@@ -1,9 +1,11 @@
-"""Asking through a provider's batch API, in rounds of batches: each is made once, looked at, collected.
+"""Asking through a provider's batch API, in rounds of batches: each is made once, looked at,
+collected.
 
-The attempts, claims, records and money are those of single requests. Every step is in the log before and after it is
-taken: what is sent lies on the disk before it leaves, and a process that dies before it logs the provider's answer
-leaves a tag, under which the batch is looked up before anything is sent again. Where it cannot be looked up, its trials
-are unknown and charged at their worst case. A trial of several requests takes part in as many batches.
+The attempts, claims, records and money are those of single requests. Every step is in the log
+before and after it is taken: what is sent lies on the disk before it leaves, and a process that
+dies before it logs the provider's answer leaves a tag, under which the batch is looked up before
+anything is sent again. Where it cannot be looked up, its trials are unknown and charged at their
+worst case. A trial of several requests takes part in as many batches.
 """
 
 from __future__ import annotations
@@ -15,7 +17,13 @@ from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from pytest_fairness.endpoints.batch_api import MAX_BYTES, BatchApi, BatchResult, BatchState, NotSettledError
+from pytest_fairness.endpoints.batch_api import (
+    MAX_BYTES,
+    BatchApi,
+    BatchResult,
+    BatchState,
+    NotSettledError,
+)
 from pytest_fairness.endpoints.http import make_wire
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Wire
 from pytest_fairness.endpoints.redaction import redact_values
@@ -30,7 +38,8 @@ from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.records import Attempt, utc_now
 
 T = TypeVar("T")
-#: Conversations with the bodies of their next requests, and what is reserved for each (nano-dollars).
+#: Conversations with the bodies of their next requests, and what is reserved for each
+#: (nano-dollars).
 Lot = list[tuple[Conversation, bytes, int]]
 
 BATCHED = "batched"
@@ -44,10 +53,11 @@ _SLOWEST = 100_000
 class Submission:
     """One batch, as the log and the provider know it.
 
-    ``tag`` is ours and stands in every request's identifier; ``batch`` is the provider's name, None until it has
-    answered; ``file`` the provider's name of the input, where it wants one. ``since`` and ``submitted`` are Unix time.
-    ``over``: nothing more is expected of it. ``members`` are the trials that wait for it here, by the identifiers of
-    their requests; ``failures`` counts the looks in vain since ``state`` was seen.
+    ``tag`` is ours and stands in every request's identifier; ``batch`` is the provider's name, None
+    until it has answered; ``file`` the provider's name of the input, where it wants one. ``since``
+    and ``submitted`` are Unix time. ``over``: nothing more is expected of it. ``members`` are the
+    trials that wait for it here, by the identifiers of their requests; ``failures`` counts the
+    looks in vain since ``state`` was seen.
     """
 
     tag: str
@@ -75,8 +85,8 @@ class Submission:
 
 
 def batch_record(tag: str, event: str, *, wire: Wire | None = None, **facts: Any) -> dict[str, Any]:
-    """The record of one step of the batch *tag*: intent, uploaded, submitted, status, ended, stray, or one of the
-    last: collected, void (never made), lost.
+    """The record of one step of the batch *tag*: intent, uploaded, submitted, status, ended, stray,
+    or one of the last: collected, void (never made), lost.
     """
     evidence = {} if wire is None else {"wire": wire}
     now = {"time": utc_now(), "unix": time.time(), "monotonic": time.monotonic()}
@@ -86,7 +96,8 @@ def batch_record(tag: str, event: str, *, wire: Wire | None = None, **facts: Any
 def submissions(records: Iterable[Mapping[str, Any]]) -> dict[str, Submission]:
     """The batches that *records* speak of, by their tags."""
     found: dict[str, Submission] = {}
-    # The records of one batch may stand in the logs of two writers: of one that made it and one that took it over.
+    # The records of one batch may stand in the logs of two writers: of one that made it and one
+    # that took it over.
     for record in sorted(records, key=lambda one: bool(one["event"] != "intent")):
         if record["event"] == "intent":
             found[record["tag"]] = Submission(record["tag"])
@@ -98,8 +109,10 @@ def submissions(records: Iterable[Mapping[str, Any]]) -> dict[str, Submission]:
 def still_open(records: Iterable[Mapping[str, Any]]) -> list[str]:
     """A sentence for each batch that goes on at its provider though nobody waits for it any more."""
     return [
-        f"batch {printable(one.batch)[:300]} of {one.endpoint!r} ({one.requests} requests) goes on at the provider "
-        f"and will be billed; --fairness-resume last collects it; to cancel it: {printable(one.cancel)[:300]}"
+        f"batch {printable(one.batch)[:300]} of {one.endpoint!r} ({one.requests} requests) goes on "
+        "at the provider "
+        "and will be billed; --fairness-resume last collects it; to cancel it: "
+        f"{printable(one.cancel)[:300]}"
         for one in submissions(records).values()
         if one.batch is not None and not one.over
     ]
@@ -114,9 +127,13 @@ class UnmadeError(EndpointError):
 
 
 class BatchQueue(queue.Queue):
-    """A queue with one worker, which asks in batches. Stopped, it leaves at the provider what is there."""
+    """A queue with one worker, which asks in batches. Stopped, it leaves at the provider what is
+    there.
+    """
 
-    def __init__(self, missing: Mapping[str, PlannedTrial], context: EngineContext, *, api: BatchApi) -> None:
+    def __init__(
+        self, missing: Mapping[str, PlannedTrial], context: EngineContext, *, api: BatchApi
+    ) -> None:
         super().__init__(missing, context)
         self._workers_wanted = 1
         self._api = api
@@ -169,13 +186,18 @@ class BatchQueue(queue.Queue):
         except (TimeoutError, asyncio.CancelledError) as error:
             if not ran_out(deadline):
                 raise
-            why = f"endpoint {self._lane.endpoint.name!r}: no answer of the batch API within {seconds:.3g} s"
+            why = (
+                f"endpoint {self._lane.endpoint.name!r}: no answer of the batch API within "
+                f"{seconds:.3g} s"
+            )
             raise AttemptError(why, evidence=Evidence.NO_RESPONSE) from error
 
     # ------------------------------------------------------------ what becomes of a trial
 
     def _conclude(self, conversation: Conversation, ending: Attempt, *, blame: bool = True) -> None:
-        """Log how a request ended, and go on with its trial. *blame*: a failure counts against the trial."""
+        """Log how a request ended, and go on with its trial. *blame*: a failure counts against the
+        trial.
+        """
         self._lane.conclude(conversation, ending, conversation.reserved)
         if not blame or self._take_in(conversation, self._lane, ending):
             self._go_on(conversation)
@@ -187,7 +209,9 @@ class BatchQueue(queue.Queue):
             self._ready.append(conversation)
 
     def _unmade(self, submission: Submission, error: UnmadeError) -> None:
-        """A batch was never made, and its trials are as free as before; or nobody knows, and they are charged."""
+        """A batch was never made, and its trials are as free as before; or nobody knows, and they
+        are charged.
+        """
         self._flying.remove(submission)
         self._note(submission, "lost" if error.lost else "void", why=str(error))
         for conversation in submission.members.values():
@@ -197,7 +221,9 @@ class BatchQueue(queue.Queue):
                 self._go_on(conversation)
                 continue
             lost = Evidence.NO_RESPONSE, f"{LOST} (batch {submission.tag}: {error})"
-            what, why = lost if error.lost else (Evidence.NOT_SENT, f"the batch was not made: {error}")
+            what, why = (
+                lost if error.lost else (Evidence.NOT_SENT, f"the batch was not made: {error}")
+            )
             self._conclude(conversation, failed(what, why, flags=(BATCHED,)), blame=error.lost)
         self._store.flush()
 
@@ -208,7 +234,9 @@ class BatchQueue(queue.Queue):
             if conversation.waiting is not None:
                 self._budget.leave(conversation.reserved)
                 which = f"batch {submission.batch or submission.tag} is in progress at the provider"
-                self.why[conversation.key] = f"{which}, and {because}: continue with --fairness-resume last"
+                self.why[conversation.key] = (
+                    f"{which}, and {because}: continue with --fairness-resume last"
+                )
 
     # ------------------------------------------------------------ resuming
 
@@ -217,7 +245,9 @@ class BatchQueue(queue.Queue):
         resumed = list(self._ready)
         self._ready.clear()
         left = self._budget.adopt(sum(one.reserved for one in resumed))
-        known = submissions(self._store.of_type("batch")) if any(one.waiting for one in resumed) else {}
+        known = (
+            submissions(self._store.of_type("batch")) if any(one.waiting for one in resumed) else {}
+        )
         for conversation in resumed:
             waiting = conversation.waiting
             if waiting is not None and waiting.tag in known:
@@ -240,26 +270,38 @@ class BatchQueue(queue.Queue):
                 self._unmade(submission, error)
 
     async def _search(self, submission: Submission) -> BatchState | None:
-        """The batch that may have been made, None if it was not: twice not listed, one look at a batch apart.
+        """The batch that may have been made, None if it was not: twice not listed, one look at a
+        batch apart.
 
-        Raises UnmadeError where that cannot be found out, EndpointError where we may not ask, and returns None when
-        all is stopped.
+        Raises UnmadeError where that cannot be found out, EndpointError where we may not ask, and
+        returns None when all is stopped.
         """
         looks = failures = 0
         while not self._over():
             try:
-                tag, file, requests, since = submission.tag, submission.file, submission.requests, submission.since
+                tag, file, requests, since = (
+                    submission.tag,
+                    submission.file,
+                    submission.requests,
+                    submission.since,
+                )
                 found = self._api.find(tag, file=file, requests=requests, since=since)
                 state = await self._within(self._context.attempt_timeout, found)
             except NotSettledError:
                 looks = 0
             except AttemptError as error:
                 failures += 1
-                if error.wire is not None and error.wire.status_code in (400, 404, 405, 501):  # there is no list
+                if error.wire is not None and error.wire.status_code in (
+                    400,
+                    404,
+                    405,
+                    501,
+                ):  # there is no list
                     raise UnmadeError(str(error), lost=True) from error
                 if error.evidence is Evidence.AUTH or failures >= 2 * self._context.max_attempts:
                     raise EndpointError(
-                        f"{error}; whether a batch of {submission.requests} requests was made cannot be known yet: "
+                        f"{error}; whether a batch of {submission.requests} requests was made "
+                        "cannot be known yet: "
                         "continue with --fairness-resume last when the provider can be reached"
                     ) from error
             else:
@@ -272,7 +314,9 @@ class BatchQueue(queue.Queue):
     # ------------------------------------------------------------ submitting
 
     async def _submit(self) -> None:
-        """Send what is ready, as far as the money goes and the provider takes it: first to the disk, then out."""
+        """Send what is ready, as far as the money goes and the provider takes it: first to the
+        disk, then out.
+        """
         while self._ready and not self._over() and not (self._full and self._flying):
             lot = await self._lot()
             total = sum(reserved for _, _, reserved in lot)
@@ -280,14 +324,22 @@ class BatchQueue(queue.Queue):
                 self._lane.settle(total, 0)
                 return
             submission = Submission(uuid.uuid4().hex[:20])
-            self._note(submission, "intent", endpoint=self._lane.endpoint.name, requests=len(lot), reserved=total)
+            self._note(
+                submission,
+                "intent",
+                endpoint=self._lane.endpoint.name,
+                requests=len(lot),
+                reserved=total,
+            )
             self._flying.append(submission)
             lines = []
             for number, (conversation, body, amount) in enumerate(lot):
                 custom_id = f"{submission.tag}-{number:05d}"
                 lines.append(self._api.line(custom_id, body))
                 line = redact_values(lines[-1].decode("utf-8", "surrogateescape"))
-                conversation.waiting = Waiting(tag=submission.tag, custom_id=custom_id, line=line, reserved=amount)
+                conversation.waiting = Waiting(
+                    tag=submission.tag, custom_id=custom_id, line=line, reserved=amount
+                )
                 conversation.attempts += 1
                 submission.members[custom_id] = conversation
                 self._lane.announce(conversation, amount)
@@ -297,15 +349,19 @@ class BatchQueue(queue.Queue):
             except UnmadeError as error:
                 self._unmade(submission, error)
                 raise
-            if submission.batch is not None and submission.state is not None and submission.state.ended:
+            if (
+                submission.batch is not None
+                and submission.state is not None
+                and submission.state.ended
+            ):
                 await self._look(submission)
                 if self._full:
                     return
 
     async def _lot(self) -> Lot:
-        """What goes into the next batch, from the front of what is ready (so every part of a design that is cut has
-        all its groups): as many requests as one batch may have and the cap bears, each with its worst case reserved.
-        Requests that cannot be sent end.
+        """What goes into the next batch, from the front of what is ready (so every part of a design
+        that is cut has all its groups): as many requests as one batch may have and the cap bears,
+        each with its worst case reserved. Requests that cannot be sent end.
         """
         lot: Lot = []
         room = MAX_BYTES
@@ -323,11 +379,13 @@ class BatchQueue(queue.Queue):
             amount = self._lane.reservation(conversation)
             if lot and len(body) > room:
                 break
-            # What does not fit beside batches of ours waits for them: they will cost less than was set aside. Alone, it
-            # waits for the reservations of other processes.
+            # What does not fit beside batches of ours waits for them: they will cost less than was
+            # set aside. Alone, it waits for the reservations of other processes.
             alone = not lot and not self._flying
             try:
-                fits = not amount or await (self._await_room(amount) if alone else self._budget.reserve(amount))
+                fits = not amount or await (
+                    self._await_room(amount) if alone else self._budget.reserve(amount)
+                )
             except BudgetError:
                 if alone:
                     raise
@@ -343,8 +401,9 @@ class BatchQueue(queue.Queue):
     async def _send(self, submission: Submission, lines: Sequence[bytes]) -> None:
         """Have the provider begin; on return its name for the batch is on the disk.
 
-        Repeats what was not made. Raises UnmadeError, or EndpointError where the provider's answer to the search says
-        that we may not ask; returns without a name where all was stopped before anything was sent.
+        Repeats what was not made. Raises UnmadeError, or EndpointError where the provider's answer
+        to the search says that we may not ask; returns without a name where all was stopped before
+        anything was sent.
         """
         timeout, most = self._context.attempt_timeout, self._context.max_attempts
         limit = timeout + sum(map(len, lines)) / _SLOWEST
@@ -354,7 +413,9 @@ class BatchQueue(queue.Queue):
             sent = False
             try:
                 if submission.file is None:
-                    file = await self._within(limit + 4 * timeout, self._api.upload(lines, submission.tag))
+                    file = await self._within(
+                        limit + 4 * timeout, self._api.upload(lines, submission.tag)
+                    )
                     if file is not None:
                         self._note(submission, "uploaded", file=file)
                 sent = True
@@ -362,11 +423,19 @@ class BatchQueue(queue.Queue):
                 state: BatchState | None = await self._within(limit, submitted)
             except AttemptError as error:
                 if error.evidence in (Evidence.AUTH, Evidence.REJECTED):
-                    raise UnmadeError(f"{error}; the batch was not made, and nothing was spent") from error
-                state = await self._search(submission) if sent and error.evidence not in REPEATABLE else None
+                    raise UnmadeError(
+                        f"{error}; the batch was not made, and nothing was spent"
+                    ) from error
+                state = (
+                    await self._search(submission)
+                    if sent and error.evidence not in REPEATABLE
+                    else None
+                )
                 if state is None and not self._over():
                     if failures == most:
-                        raise UnmadeError(f"{error}; the batch was not made (after {failures} attempts)") from error
+                        raise UnmadeError(
+                            f"{error}; the batch was not made (after {failures} attempts)"
+                        ) from error
                     pause = error.retry_after or queue.FIRST_PAUSE * 2 ** (failures - 1)
                     await self._sleep(min(pause, queue.LONGEST_PAUSE))
             if state is not None:
@@ -376,7 +445,14 @@ class BatchQueue(queue.Queue):
     def _made(self, submission: Submission, state: BatchState) -> None:
         submission.state = state
         cancel = self._api.how_to_cancel(state.id)
-        self._note(submission, "submitted", batch=state.id, status=state.status, cancel=cancel, wire=state.wire)
+        self._note(
+            submission,
+            "submitted",
+            batch=state.id,
+            status=state.status,
+            cancel=cancel,
+            wire=state.wire,
+        )
         self._store.flush()
 
     # ------------------------------------------------------------ collecting
@@ -394,16 +470,24 @@ class BatchQueue(queue.Queue):
             submission.state = state
             # Results are as many bytes as there are requests.
             patience = timeout + submission.requests / 10
-            results = await self._within(patience, self._api.results(state)) if state.ended and state.results else []
+            results = (
+                await self._within(patience, self._api.results(state))
+                if state.ended and state.results
+                else []
+            )
         except AttemptError as error:
             submission.failures += 1
             absent = error.wire is not None and error.wire.status_code in (404, 410)
             if absent and self._context.retry.unknown:
                 self._unmade(submission, UnmadeError(str(error), lost=True))
-            elif error.evidence in (Evidence.AUTH, Evidence.REJECTED) or submission.failures >= PATIENCE:
+            elif (
+                error.evidence in (Evidence.AUTH, Evidence.REJECTED)
+                or submission.failures >= PATIENCE
+            ):
                 hint = " (--fairness-retry-unknown gives it up and asks again)" if absent else ""
                 raise EndpointError(
-                    f"{error}; batch {submission.batch} is not lost: mend the key or the address, and continue with "
+                    f"{error}; batch {submission.batch} is not lost: mend the key or the address, "
+                    "and continue with "
                     f"--fairness-resume last{hint}"
                 ) from error
             return
@@ -422,18 +506,32 @@ class BatchQueue(queue.Queue):
         self._full = self._full + 1 if state.full else 0
         if state.full and not self._flying:  # it is not ours that is in the way: less at a time
             self._most = max(1, min(self._most, submission.requests) // 2)
-        if state.failed is not None and not state.faults and not 1 <= self._full <= 4 * self._context.max_attempts:
-            raise EndpointError(f"the provider did not begin the batch: {state.failed}; nothing was spent")
+        if (
+            state.failed is not None
+            and not state.faults
+            and not 1 <= self._full <= 4 * self._context.max_attempts
+        ):
+            raise EndpointError(
+                f"the provider did not begin the batch: {state.failed}; nothing was spent"
+            )
 
-    async def _collect(self, submission: Submission, state: BatchState, results: Sequence[BatchResult]) -> None:
-        """Note what became of the requests of a batch that has ended. Of one that was not begun, which is free, the
-        lines at fault end, and the others go out once more.
+    async def _collect(
+        self, submission: Submission, state: BatchState, results: Sequence[BatchResult]
+    ) -> None:
+        """Note what became of the requests of a batch that has ended. Of one that was not begun,
+        which is free, the lines at fault end, and the others go out once more.
         """
-        found: dict[str, dict[str, BatchResult]] = {custom_id: {} for custom_id in submission.members}
+        found: dict[str, dict[str, BatchResult]] = {
+            custom_id: {} for custom_id in submission.members
+        }
         for result in results:
             if result.custom_id in found:
-                found[result.custom_id].setdefault(result.line, result)  # the same line twice is one
-            elif not (result.custom_id or "").startswith(submission.tag):  # else another process collects it
+                found[result.custom_id].setdefault(
+                    result.line, result
+                )  # the same line twice is one
+            elif not (result.custom_id or "").startswith(
+                submission.tag
+            ):  # else another process collects it
                 self._note(submission, "stray", line=result.line)
         for custom_id, conversation in submission.members.items():
             fault = state.faults.get(int(custom_id.rpartition("-")[2]))
@@ -443,7 +541,9 @@ class BatchQueue(queue.Queue):
                 ending = failed(Evidence.REJECTED, f"the provider refused it: {fault}")
             else:
                 why = f"the provider did not begin the batch: {state.failed}"
-                ending = failed(Evidence.THROTTLED if state.full else Evidence.NOT_SENT, why, flags=(BATCHED,))
+                ending = failed(
+                    Evidence.THROTTLED if state.full else Evidence.NOT_SENT, why, flags=(BATCHED,)
+                )
             self._conclude(conversation, ending, blame=state.failed is None or fault is not None)
             await asyncio.sleep(0)
         self._flying.remove(submission)
@@ -456,28 +556,42 @@ class BatchQueue(queue.Queue):
         done = sum(one.state.done for one in self._flying if one.state is not None)
         total = sum(len(one.members) for one in self._flying)
         single = f"batch {one.batch} {one.status.replace('_', ' ')}"
-        self._progress.note(f"{f'{len(self._flying)} batches in progress' if others else single} {done}/{total}")
+        self._progress.note(
+            f"{f'{len(self._flying)} batches in progress' if others else single} {done}/{total}"
+        )
 
 
-def ending_of(results: Sequence[BatchResult], waiting: Waiting | None, state: BatchState) -> Attempt:
-    """How the attempt that is *waiting* ended, by its *results* in the batch that ended with *state*."""
+def ending_of(
+    results: Sequence[BatchResult], waiting: Waiting | None, state: BatchState
+) -> Attempt:
+    """How the attempt that is *waiting* ended, by its *results* in the batch that ended with
+    *state*.
+    """
     one = results[0] if len(results) == 1 else BatchResult(custom_id=None, line="")
     if one.error is not None:
         ending = failed(one.error.evidence, str(one.error))
     elif one.reply is not None:
         ending = replied(one.reply)
     elif results:
-        why = f"the provider gave {len(results)} different results for this request, and none is the right one"
+        why = (
+            f"the provider gave {len(results)} different results for this request, and none is the "
+            "right one"
+        )
         ending = Attempt(status=Status.MALFORMED, error=why, flags=(BATCHED, "result_repeated"))
     else:
-        why = f"the batch ended ({state.status}) and its results say nothing of this request: perhaps paid for"
+        why = (
+            f"the batch ended ({state.status}) and its results say nothing of this request: "
+            "perhaps paid for"
+        )
         ending = failed(Evidence.NO_RESPONSE, why, flags=(BATCHED, "result_missing"))
     wire = make_wire(
         url="" if state.wire is None else state.wire.url,
         request_body=b"" if waiting is None else waiting.line.encode("utf-8", "surrogateescape"),
         request_headers={},
         status_code=one.status_code,
-        response_body="\n".join(result.line for result in results).encode("utf-8", "surrogateescape"),
+        response_body="\n".join(result.line for result in results).encode(
+            "utf-8", "surrogateescape"
+        ),
     )
     flags = dict.fromkeys((*ending.flags, BATCHED, one.flag))
     return replace(ending, wire=wire, free=one.free, flags=tuple(filter(None, flags)))

@@ -17,7 +17,8 @@ REPEATABLE = frozenset({Evidence.NOT_SENT, Evidence.THROTTLED})
 #: How the flag of a trial begins that is asked again on request, after it came to nothing.
 AGAIN = "asked_again"
 LOST = (
-    "the request was sent by a process that ended before it could log the answer: perhaps paid for, "
+    "the request was sent by a process that ended before it could log the answer: perhaps paid "
+    "for, "
     "so not sent again; --fairness-retry-unknown asks again"
 )
 #: What a trial comes to by an attempt without a reply that is not repeated.
@@ -31,8 +32,8 @@ _OUTCOMES = {
 
 @dataclass(slots=True, kw_only=True)
 class Waiting:
-    """Where a request is that was sent in a batch: the batch's tag, the request's identifier and line in it, and what
-    is reserved for it, in nano-dollars.
+    """Where a request is that was sent in a batch: the batch's tag, the request's identifier and
+    line in it, and what is reserved for it, in nano-dollars.
     """
 
     tag: str
@@ -45,10 +46,11 @@ class Waiting:
 class Conversation:
     """The state of one trial. ``status`` is None until it is over.
 
-    ``messages`` are those of the turn that is next; once it is over, of the turn that was last. ``failures`` counts
-    this session's attempts in a row without a reply, ``server_failures`` those of them that may have been billed.
-    ``was_lost``: a process sent a request, and died before it logged what came of it; ``waiting`` says in which batch
-    it is. ``statuses`` has what each reply was, by its turn.
+    ``messages`` are those of the turn that is next; once it is over, of the turn that was last.
+    ``failures`` counts this session's attempts in a row without a reply, ``server_failures`` those
+    of them that may have been billed. ``was_lost``: a process sent a request, and died before it
+    logged what came of it; ``waiting`` says in which batch it is. ``statuses`` has what each reply
+    was, by its turn.
     """
 
     key: str
@@ -106,7 +108,9 @@ class Conversation:
             self.status = status
 
     def apply(self, attempt: Attempt) -> None:
-        """Take in how an attempt ended. Failures that may be repeated leave the conversation where it was."""
+        """Take in how an attempt ended. Failures that may be repeated leave the conversation where
+        it was.
+        """
         self.was_lost, self.waiting = False, None
         self.attempts = max(self.attempts, attempt.number)
         self.endings.append(attempt)
@@ -116,7 +120,8 @@ class Conversation:
                 self.status, self.error = _OUTCOMES[attempt.evidence], attempt.error
             return
         self.error = attempt.error
-        # A refusal is answered by the next turn: that is what escalation is about. A script decides on silence, too.
+        # A refusal is answered by the next turn: that is what escalation is about. A script decides
+        # on silence, too.
         silent = attempt.text is None and self.planned.script is None
         if silent or status not in (Status.ANSWERED, Status.REFUSED, Status.EMPTY):
             self.status = status
@@ -147,7 +152,9 @@ class Conversation:
             else:  # a trial that came to nothing, and is to be asked again
                 self.attempts, self.replies = record["attempts"], list(record["replies"])
                 flags = (*record["flags"], f"{AGAIN}_after_{record['status']}")
-                self.endings = [Attempt(cost=record["cost"], seconds=record["seconds"], flags=flags)]
+                self.endings = [
+                    Attempt(cost=record["cost"], seconds=record["seconds"], flags=flags)
+                ]
                 self._restore_statuses(record.get("threads", ()))
                 if self.replies:
                     self._proceed(Status.ANSWERED)
@@ -166,9 +173,15 @@ class Conversation:
         return list(dict.fromkeys(flag for ending in self.endings for flag in ending.flags))
 
     def to_trial(self, source: str) -> Trial:
-        last = next((ending for ending in reversed(self.endings) if ending.status is not None), None) or Attempt()
+        last = (
+            next((ending for ending in reversed(self.endings) if ending.status is not None), None)
+            or Attempt()
+        )
         usages = [ending.usage for ending in self.endings if ending.usage is not None]
-        tokens_in, tokens_out = _total(one.input_tokens for one in usages), _total(one.output_tokens for one in usages)
+        tokens_in, tokens_out = (
+            _total(one.input_tokens for one in usages),
+            _total(one.output_tokens for one in usages),
+        )
         counted = (tokens_in, tokens_out) != (None, None)
         return Trial(
             key=self.key,
@@ -191,7 +204,9 @@ class Conversation:
         return () if script is None else script.threads(cell, self.replies, self.statuses, ended)
 
     def read_refusals(self, is_refusal: Callable[[str], bool]) -> None:
-        """Mark the replies that decline in words, as *is_refusal* reads them, and the trial if its last one does."""
+        """Mark the replies that decline in words, as *is_refusal* reads them, and the trial if its
+        last one does.
+        """
         if self.status is Status.ANSWERED and is_refusal(self.replies[-1]):
             self.status = Status.REFUSED
         if self.planned.script is not None:

@@ -1,6 +1,8 @@
-"""The engine: planned trials in, finished trials out, each asked once, all of it on disk before it is used.
+"""The engine: planned trials in, finished trials out, each asked once, all of it on disk before it
+is used.
 
-It runs an event loop in a thread of its own, so that asking neither needs nor disturbs the loop of a test.
+It runs an event loop in a thread of its own, so that asking neither needs nor disturbs the loop of
+a test.
 """
 
 from __future__ import annotations
@@ -47,7 +49,9 @@ class EventLoop:
         self.loop = asyncio.new_event_loop()
         #: Have the loop call a function soon.
         self.call = self.loop.call_soon_threadsafe
-        self._thread = threading.Thread(target=self._main, name="pytest-fairness-asking", daemon=True)
+        self._thread = threading.Thread(
+            target=self._main, name="pytest-fairness-asking", daemon=True
+        )
         self._thread.start()
 
     def _main(self) -> None:
@@ -75,13 +79,16 @@ class EventLoop:
 class Engine(EngineContext):
     """Asks one endpoint for trials, and shares them through *store*.
 
-    *concurrency*: calls in flight at a time, unless the endpoint's ``limits`` have a number of their own.
-    *seed* orders the trials. *max_cost*: US dollars for the whole run, of all engines and processes.
+    *concurrency*: calls in flight at a time, unless the endpoint's ``limits`` have a number of
+    their own.
+    *seed* orders the trials. *max_cost*: US dollars for the whole run, of all engines and
+    processes.
     *attempt_timeout*: seconds for one attempt, in total. *deadline*: seconds from the first call of
-    :meth:`run`; what is not asked by then is NOT_RUN. *max_attempts*: at one turn, where an attempt cost
-    nothing. *retry*: what of previous sessions is asked again. *is_refusal* marks replies in words as REFUSED.
-    *grace*: seconds that calls in flight have left after an interrupt. *loop*: to share with other engines; the
-    engine starts one of its own otherwise.
+    :meth:`run`; what is not asked by then is NOT_RUN. *max_attempts*: at one turn, where an attempt
+    cost nothing. *retry*: what of previous sessions is asked again. *is_refusal* marks replies in
+    words as REFUSED.
+    *grace*: seconds that calls in flight have left after an interrupt. *loop*: to share with other
+    engines; the engine starts one of its own otherwise.
 
     Raises UsageError for numbers out of range, BudgetError for a cap that is no amount.
     """
@@ -109,10 +116,10 @@ class Engine(EngineContext):
     def run(self, planned: Sequence[PlannedTrial]) -> list[Trial]:
         """The trials of *planned*, in its order: those in the store, and the others asked now.
 
-        Blocks until all are finished and on the disk. Raises BudgetError where the cap leaves no room,
-        EndpointError where the endpoint refuses us altogether, StoreError where the log cannot be written or
-        read; what was paid for by then is kept, and a later call continues from it. An interrupt stops the
-        asking at once.
+        Blocks until all are finished and on the disk. Raises BudgetError where the cap leaves no
+        room, EndpointError where the endpoint refuses us altogether, StoreError where the log
+        cannot be written or read; what was paid for by then is kept, and a later call continues
+        from it. An interrupt stops the asking at once.
         """
         with self._mutex:
             keys = [self.key_of(one) for one in planned]
@@ -127,7 +134,8 @@ class Engine(EngineContext):
                         found[key] = _recorded(record)
             if missing:
                 found |= self._ask(missing)
-            # Which further cells share a trial, so that the table of every cell can be rebuilt from the log.
+            # Which further cells share a trial, so that the table of every cell can be rebuilt from
+            # the log.
             for key, one in zip(keys, planned, strict=True):
                 use = (key, one.cell.id)
                 if one.cell.id != found[key][1] and use not in self._used:
@@ -141,7 +149,9 @@ class Engine(EngineContext):
         if self._stopped is not None:
             raise EndpointError(str(self._stopped))
         scripts = (one.script for one in missing.values())
-        endpoints = (endpoint for script in scripts for endpoint in (script and script.endpoints) or (None,))
+        endpoints = (
+            endpoint for script in scripts for endpoint in (script and script.endpoints) or (None,)
+        )
         lanes = list(dict.fromkeys(map(self.lane, endpoints)))
         for lane in lanes:
             if not lane.endpoint.simulated:
@@ -162,7 +172,9 @@ class Engine(EngineContext):
             # What the deadline left is not logged, so that another session may ask it.
             why = queue.why.get(key, "the run's deadline passed before it was asked")
             one, source = missing[key], self.source
-            trial = Trial(key=key, repetition=one.repetition, status=Status.NOT_RUN, error=why, source=source)
+            trial = Trial(
+                key=key, repetition=one.repetition, status=Status.NOT_RUN, error=why, source=source
+            )
             found[key] = trial, one.cell.id
         return found
 
@@ -175,7 +187,8 @@ class Engine(EngineContext):
         mend = "take `batch:` out of endpoints.yaml"
         if others:
             raise UsageError(
-                f"{whose}, and a step asks endpoint {others[0]!r}: one trial cannot do both; {mend} for it"
+                f"{whose}, and a step asks endpoint {others[0]!r}: one trial cannot do both; "
+                f"{mend} for it"
             )
         if not isinstance(self.store.database, Database):
             why = "which a worker on another machine cannot do: run without -n or --tx"
@@ -185,8 +198,8 @@ class Engine(EngineContext):
         return BatchQueue(missing, self, api=api)
 
     def _finish(self, queue: Queue) -> None:
-        """Have the event loop work *queue* off. After an interrupt nothing more is sent; what is in flight ends if it
-        is quick, else it is logged as unknown.
+        """Have the event loop work *queue* off. After an interrupt nothing more is sent; what is in
+        flight ends if it is quick, else it is logged as unknown.
         """
         loop = self.loop = self.loop or EventLoop()
         future: Future[None] | None = None
@@ -197,7 +210,9 @@ class Engine(EngineContext):
         except BaseException as error:
             if isinstance(error, EndpointError):
                 self._stopped = error
-            elif future is not None and not future.done():  # this thread was interrupted while it waited
+            elif (
+                future is not None and not future.done()
+            ):  # this thread was interrupted while it waited
                 for ending, seconds in ((queue.stop, self.grace), (queue.cancel, 2.0)):
                     loop.call(ending)
                     # A second interrupt: no more patience.
@@ -210,7 +225,8 @@ class Engine(EngineContext):
             raise
 
     def halt(self, why: str) -> None:
-        """Send nothing more, now or later: calls in flight may end, and :meth:`run` raises EndpointError saying *why*.
+        """Send nothing more, now or later: calls in flight may end, and :meth:`run` raises
+        EndpointError saying *why*.
 
         May be called from another thread while :meth:`run` blocks.
         """
@@ -219,12 +235,21 @@ class Engine(EngineContext):
             self.loop.call(self._queue.stop, self._stopped)
 
     def _introduce(self, lane: Lane) -> None:
-        """Say in the log who is asked and how, before the first trial; it also shows that the log can be written."""
+        """Say in the log who is asked and how, before the first trial; it also shows that the log
+        can be written.
+        """
         endpoint = lane.endpoint
         if lane.digest in self._introduced:
             return
         api = batches_of(endpoint)
-        about = ("name", "type", "simulated", "supports_system_prompt", "default_parameters", "price")
+        about = (
+            "name",
+            "type",
+            "simulated",
+            "supports_system_prompt",
+            "default_parameters",
+            "price",
+        )
         settings = ("seed", "concurrency", "max_attempts", "attempt_timeout", "deadline")
         self.store.append(
             {
@@ -233,10 +258,16 @@ class Engine(EngineContext):
                 "endpoint": {
                     "identity": to_json(endpoint.identity()),
                     **{key: to_json(getattr(endpoint, key)) for key in about},
-                    **({"supports_structured_output": True} if takes_structured_output(endpoint) else {}),
+                    **(
+                        {"supports_structured_output": True}
+                        if takes_structured_output(endpoint)
+                        else {}
+                    ),
                     **({} if takes_conversation(endpoint) else {"supports_conversation": False}),
                 },
-                "price_table": None if endpoint.simulated or endpoint.price is None else price_table().provenance(),
+                "price_table": None
+                if endpoint.simulated or endpoint.price is None
+                else price_table().provenance(),
                 "limits": to_json(lane.limits),
                 "batch": None if api is None else msgspec.to_builtins(api.options),
                 "retry": to_json(self.retry),
@@ -249,10 +280,11 @@ class Engine(EngineContext):
     # ------------------------------------------------------------ the end
 
     def close(self) -> None:
-        """Close the endpoints and end the engine's thread. The store stays open. May be called twice.
+        """Close the endpoints and end the engine's thread. The store stays open. May be called
+        twice.
 
-        Raises EndpointError, or what the endpoint raises, where that does not close; the thread ends all the
-        same.
+        Raises EndpointError, or what the endpoint raises, where that does not close; the thread
+        ends all the same.
         """
         with self._mutex:
             loop, self.loop = self.loop, None
@@ -285,8 +317,8 @@ def _recorded(record: Mapping[str, Any]) -> tuple[Trial, str]:
 
 @contextlib.contextmanager
 def ended_as_by_ctrl_c() -> Iterator[None]:
-    """Within the block SIGTERM and SIGHUP raise KeyboardInterrupt, where they would kill the process: what is in
-    flight is then logged with its answer, not lost.
+    """Within the block SIGTERM and SIGHUP raise KeyboardInterrupt, where they would kill the
+    process: what is in flight is then logged with its answer, not lost.
 
     Handlers that somebody else has set are left alone, and so is every thread but the main one.
     """
@@ -308,13 +340,19 @@ def ended_as_by_ctrl_c() -> Iterator[None]:
 
 
 class ParentWatch(Watch):
-    """Calls *leave*, again and again, once this process is no longer a child of process *parent*, or *ended* says so.
+    """Calls *leave*, again and again, once this process is no longer a child of process *parent*,
+    or *ended* says so.
 
     Systems that never change a process's parent (Windows) show its end by *ended* alone.
     """
 
     def __init__(
-        self, parent: int, leave: Callable[[], None], *, ended: Callable[[], bool] = lambda: False, every: float = 0.1
+        self,
+        parent: int,
+        leave: Callable[[], None],
+        *,
+        ended: Callable[[], bool] = lambda: False,
+        every: float = 0.1,
     ) -> None:
         def look() -> None:
             if os.getppid() != parent or ended():

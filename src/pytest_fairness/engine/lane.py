@@ -1,7 +1,8 @@
-"""How an engine asks: its context, and a lane for each endpoint, with its attempts, pace, limits and pauses.
+"""How an engine asks: its context, and a lane for each endpoint, with its attempts, pace, limits
+and pauses.
 
-An attempt is logged before it leaves, has a deadline, is priced and logged with what came, and settles what was
-reserved for it.
+An attempt is logged before it leaves, has a deadline, is priced and logged with what came, and
+settles what was reserved for it.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ from pytest_fairness.runs.store import NEVER, Retry, RunStore
 class EngineContext:
     """Whom an engine asks, how, and where it is logged: what its queues and lanes see of it.
 
-    Times in seconds; ``until``, the end of the run, is on the monotonic clock. ``source`` is that of the trials, where
-    no step is simulated. ``lanes`` holds that of the engine's own *endpoint*, and one for each other identity.
+    Times in seconds; ``until``, the end of the run, is on the monotonic clock. ``source`` is that
+    of the trials, where no step is simulated. ``lanes`` holds that of the engine's own *endpoint*,
+    and one for each other identity.
     """
 
     endpoint: Endpoint
@@ -55,7 +57,9 @@ class EngineContext:
                 raise UsageError(f"{what} must be more than 0 seconds, not {seconds}")
         endpoint = self.endpoint
         self.concurrency = limits_of(endpoint).concurrency or self.concurrency
-        self.source = SIMULATED if endpoint.simulated else "replay" if endpoint.type == "replay" else "live"
+        self.source = (
+            SIMULATED if endpoint.simulated else "replay" if endpoint.type == "replay" else "live"
+        )
         self.budget = self.store.budget(self.max_cost)
         self.until: float | None = None
         self.lanes: dict[str, Lane] = {}
@@ -78,8 +82,8 @@ class EngineContext:
 
 
 class Pace:
-    """How many requests may be in flight: *most*, halved whenever the server asks to slow down, and one more for
-    each round that it does not (additive increase, multiplicative decrease).
+    """How many requests may be in flight: *most*, halved whenever the server asks to slow down, and
+    one more for each round that it does not (additive increase, multiplicative decrease).
 
     All methods run on the event loop.
     """
@@ -118,9 +122,9 @@ class Pace:
 class Lane:
     """How one endpoint is asked: that of *context*, or *step*, which a step of its trials names.
 
-    A step's parameters are those of its own endpoint, and the log says with each attempt who was asked.
-    ``paused_until`` is on the monotonic clock, ``unreached`` how many attempts in a row got no connection, ``tried``
-    whether a first trial, asked by itself, has ended.
+    A step's parameters are those of its own endpoint, and the log says with each attempt who was
+    asked. ``paused_until`` is on the monotonic clock, ``unreached`` how many attempts in a row got
+    no connection, ``tried`` whether a first trial, asked by itself, has ended.
     """
 
     def __init__(self, step: Endpoint | None, context: EngineContext) -> None:
@@ -132,7 +136,9 @@ class Lane:
         self.unreached = 0
         self.tried = False
         self.pace = Pace(self.limits.concurrency or context.concurrency)
-        self.limiter = context.store.limiter(self.digest, self.limits) if self.limits.by_the_minute else None
+        self.limiter = (
+            context.store.limiter(self.digest, self.limits) if self.limits.by_the_minute else None
+        )
         if step is not None and context.own_lane.digest == self.digest:
             self.pace, self.limiter = context.own_lane.pace, context.own_lane.limiter
         self.turns = asyncio.Lock()
@@ -164,7 +170,9 @@ class Lane:
             return 0
         return worst_case(price, conversation.messages, self.parameters(conversation))
 
-    def request(self, conversation: Conversation, leaving: Callable[[], Awaitable[None]] | None = None) -> Request:
+    def request(
+        self, conversation: Conversation, leaving: Callable[[], Awaitable[None]] | None = None
+    ) -> Request:
         """What is asked next; *leaving* is for endpoints that announce when it leaves."""
         return Request(
             messages=conversation.messages,
@@ -178,8 +186,8 @@ class Lane:
     async def attempt(self, conversation: Conversation, reserved: int) -> Attempt:
         """Ask for the next turn, once; *reserved* is set aside for it.
 
-        Returns when the attempt is logged, also when it is cancelled. Raises StoreError, with the reservation
-        standing where something may have been spent.
+        Returns when the attempt is logged, also when it is cancelled. Raises StoreError, with the
+        reservation standing where something may have been spent.
         """
         conversation.attempts += 1
         started = time.monotonic()
@@ -199,18 +207,26 @@ class Lane:
         if not self._announces and not self.endpoint.simulated:
             await leaving()
         left = self._context.left()
-        limit = self._context.attempt_timeout if left is None else min(self._context.attempt_timeout, left)
+        limit = (
+            self._context.attempt_timeout
+            if left is None
+            else min(self._context.attempt_timeout, left)
+        )
         ending = await self._ask(request, limit)
         if unlogged is not None:
             raise unlogged
         self.conclude(conversation, ending, reserved, time.monotonic() - started)
-        if not self.endpoint.simulated:  # what was paid for is on the disk before anything comes of it
+        if (
+            not self.endpoint.simulated
+        ):  # what was paid for is on the disk before anything comes of it
             await self._store.written()
         return ending
 
     def announce(self, conversation: Conversation, reserved: int) -> None:
         """Log that a request is about to leave: found without an answer, it is not sent again."""
-        record = sent_record(conversation.key, conversation.turn, conversation.attempts, conversation.order)
+        record = sent_record(
+            conversation.key, conversation.turn, conversation.attempts, conversation.order
+        )
         if conversation.waiting is not None:
             record["batch"] = asdict(conversation.waiting)
         try:
@@ -220,9 +236,14 @@ class Lane:
             raise
 
     def conclude(
-        self, conversation: Conversation, ending: Attempt, reserved: int, seconds: float | None = None
+        self,
+        conversation: Conversation,
+        ending: Attempt,
+        reserved: int,
+        seconds: float | None = None,
     ) -> None:
-        """Log how its attempt ended, settle what was reserved for it, and let the conversation know.
+        """Log how its attempt ended, settle what was reserved for it, and let the conversation
+        know.
 
         Here each attempt becomes a record, so that here it loses what is secret.
         """
@@ -231,9 +252,17 @@ class Lane:
         differs = self.tariff.answered_by(ending.model)
         cost, credible = self.tariff.cost(ending, reserved)
         flags = {MODEL_DIFFERS: differs, USAGE_INVALID: not credible, UNPRICED: cost is None}
-        ending.turn, ending.number, ending.seconds = conversation.turn, conversation.attempts, seconds
+        ending.turn, ending.number, ending.seconds = (
+            conversation.turn,
+            conversation.attempts,
+            seconds,
+        )
         ending.cost = None if cost is None else dollars(cost)
-        ending.flags = (*self._flags, *ending.flags, *(flag for flag, holds in flags.items() if holds))
+        ending.flags = (
+            *self._flags,
+            *ending.flags,
+            *(flag for flag, holds in flags.items() if holds),
+        )
         record = attempt_record(conversation.key, ending)
         if self._is_step:
             record["endpoint"] = {"name": self.endpoint.name, "identity": self.digest}
@@ -251,9 +280,12 @@ class Lane:
             async with deadline:
                 reply = await self.endpoint.ask(request)
         except AttemptError as error:
-            return failed(error.evidence, str(error), wire=error.wire, retry_after=error.retry_after)
+            return failed(
+                error.evidence, str(error), wire=error.wire, retry_after=error.retry_after
+            )
         except BaseException as error:  # noqa: BLE001 - an application that calls sys.exit() must not end the session
-            # A CutOff comes through the deadline as it is, or (since Python 3.12) as the cause of a TimeoutError.
+            # A CutOff comes through the deadline as it is, or (since Python 3.12) as the cause of a
+            # TimeoutError.
             if ran_out(deadline) and isinstance(error, (TimeoutError, asyncio.CancelledError)):
                 return cut_off(error.__cause__ or error, f"within {limit:.3g} s", "deadline")
             if isinstance(error, asyncio.CancelledError):

@@ -1,4 +1,6 @@
-"""How far an engine, or all workers of a run, are: one line in a terminal, now and then a line in a CI log."""
+"""How far an engine, or all workers of a run, are: one line in a terminal, now and then a line in a
+CI log.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ _EVERY = {True: 0.1, False: 15.0}
 
 @dataclass(slots=True, kw_only=True)
 class Standing:
-    """How far the asking has got, or other work with another ``unit``; ``before`` were done when it began. ``cost`` is
-    in US dollars, ``note`` about what is waited for.
+    """How far the asking has got, or other work with another ``unit``; ``before`` were done when it
+    began. ``cost`` is in US dollars, ``note`` about what is waited for.
     """
 
     label: str = ""
@@ -40,7 +42,11 @@ class Standing:
         share = self.done / self.planned if self.planned else 1.0
         parts = [f"{self.label}: {self.done}/{self.planned}{self.unit}", f"{rate:.1f}/s"]
         if self.cost:
-            parts.append(f"${self.cost:.4f} of about ${self.cost / share:.4f}" if share else f"${self.cost:.4f}")
+            parts.append(
+                f"${self.cost:.4f} of about ${self.cost / share:.4f}"
+                if share
+                else f"${self.cost:.4f}"
+            )
         if self.refused:
             parts.append(f"{self.refused} refused")
         if self.failed:
@@ -48,13 +54,16 @@ class Standing:
         if rate and self.done < self.planned:
             minutes, seconds = divmod(int((self.planned - self.done) / rate), 60)
             hours, minutes = divmod(minutes, 60)
-            parts.append((f"{hours}:{minutes:02d}" if hours else f"{minutes}") + f":{seconds:02d} left")
+            parts.append(
+                (f"{hours}:{minutes:02d}" if hours else f"{minutes}") + f":{seconds:02d} left"
+            )
         return ", ".join([*parts, self.note] if self.note else parts)
 
 
 class Progress:
-    """Writes progress to *stream*: trials done, rate, cost, refusals, time left; in one line that rewrites itself where
-    it is a terminal, in a line now and then elsewhere. *clock* is monotonic, in seconds.
+    """Writes progress to *stream*: trials done, rate, cost, refusals, time left; in one line that
+    rewrites itself where it is a terminal, in a line now and then elsewhere. *clock* is monotonic,
+    in seconds.
     """
 
     def __init__(self, stream: TextIO, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -116,7 +125,8 @@ class Progress:
         self._written = self._clock()
         line = self.line()
         if self._terminal:
-            # Padded, for the rest of a longer line before: no control code but the carriage return is needed.
+            # Padded, for the rest of a longer line before: no control code but the carriage return
+            # is needed.
             text = f"\r{line.ljust(self._width)}" + ("\n" if last else "")
             self._width = len(line)
         else:
@@ -139,7 +149,9 @@ class Watch:
     def __init__(self, look: Callable[[], None], every: float) -> None:
         self._look, self._every = look, every
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="pytest-fairness-watch", daemon=True)
+        self._thread = threading.Thread(
+            target=self._watch, name="pytest-fairness-watch", daemon=True
+        )
         self._thread.start()
 
     def _watch(self) -> None:
@@ -155,7 +167,10 @@ class Watch:
 def standing_of(store: RunStore) -> Standing:
     """How far all processes of the run are: what their tests ask, and what has come of it."""
     designs = store.designs()
-    planned = {(repr(one.identity), repr(one.parameters), one.prompts, one.part): one.trials for one in designs}
+    planned = {
+        (repr(one.identity), repr(one.parameters), one.prompts, one.part): one.trials
+        for one in designs
+    }
     by_status = dict(store.ask(Read("statuses")))
     done, refused = sum(by_status.values()), by_status.get(Status.REFUSED, 0)
     return Standing(

@@ -1,4 +1,6 @@
-"""What is to be asked, in which order, and the workers that draw from it on the engine's event loop."""
+"""What is to be asked, in which order, and the workers that draw from it on the engine's event
+loop.
+"""
 
 from __future__ import annotations
 
@@ -21,20 +23,21 @@ from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.keys import content_key
 from pytest_fairness.runs.records import Attempt, trial_record
 
-#: Seconds: the pause after a first failure for which the server asks for none, doubled at each further one; and the
-#: longest that a server may ask for with Retry-After.
+#: Seconds: the pause after a first failure for which the server asks for none, doubled at each
+#: further one; and the longest that a server may ask for with Retry-After.
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
-#: So many attempts in a row without a connection, and one trial's last among them, end the asking; of an endpoint that
-#: was never reached those of the first trial do.
+#: So many attempts in a row without a connection, and one trial's last among them, end the asking;
+#: of an endpoint that was never reached those of the first trial do.
 UNREACHED = 12
 
 
 def interleaved(strata: Sequence[Hashable], seed: int) -> list[int]:
-    """A random permutation of ``range(len(strata))`` in which the strata alternate, the same for the same seed.
+    """A random permutation of ``range(len(strata))`` in which the strata alternate, the same for
+    the same seed.
 
-    A provider's load, limits and model versions change over hours; in this order a change falls on all groups alike.
-    Item *i* of the *n* in a stratum, shuffled, is put at (i + u) / n with u uniform in [0, 1): at every point of the
-    order each stratum has had its share, give or take one.
+    A provider's load, limits and model versions change over hours; in this order a change falls on
+    all groups alike. Item *i* of the *n* in a stratum, shuffled, is put at (i + u) / n with u
+    uniform in [0, 1): at every point of the order each stratum has had its share, give or take one.
     """
     generator = random.Random(seed)
     members: defaultdict[Hashable, list[int]] = defaultdict(list)
@@ -43,16 +46,20 @@ def interleaved(strata: Sequence[Hashable], seed: int) -> list[int]:
     placed: list[tuple[float, int]] = []
     for indices in members.values():
         generator.shuffle(indices)
-        placed += [((rank + generator.random()) / len(indices), index) for rank, index in enumerate(indices)]
+        placed += [
+            ((rank + generator.random()) / len(indices), index)
+            for rank, index in enumerate(indices)
+        ]
     return [index for _, index in sorted(placed)]
 
 
 class Deal:
     """All trials of a session dealt out to *whole* shards, of which this is number *part* (from 1).
 
-    The shards differ by one trial at the most, over all and in each arm and group. A trial is dealt by what it asks
-    and nothing else (not by the test that wants it first, nor by the endpoint, whose address may differ between
-    machines): tests that share a trial share it in its shard, and no two shards pay for it.
+    The shards differ by one trial at the most, over all and in each arm and group. A trial is dealt
+    by what it asks and nothing else (not by the test that wants it first, nor by the endpoint,
+    whose address may differ between machines): tests that share a trial share it in its shard, and
+    no two shards pay for it.
     """
 
     def __init__(self, planned: Iterable[PlannedTrial], part: int, whole: int) -> None:
@@ -60,7 +67,9 @@ class Deal:
             raise UsageError(f"there is no shard {part} of {whole}")
         strata: dict[str, str] = {}
         for one in planned:
-            strata.setdefault(self._key(one), repr((one.cell.arm or "", sorted(one.cell.groups.items()))))
+            strata.setdefault(
+                self._key(one), repr((one.cell.arm or "", sorted(one.cell.groups.items())))
+            )
         ordered = sorted(strata, key=lambda key: (strata[key], key))
         self._part, self._whole = part, whole
         self._shard = {key: place % whole + 1 for place, key in enumerate(ordered)}
@@ -70,16 +79,20 @@ class Deal:
         return content_key({}, planned.parameters, planned.cell, planned.repetition)
 
     def mine(self, planned: PlannedTrial) -> bool:
-        """Whether this shard asks *planned*. A trial that was not dealt falls to a shard by its key alone."""
+        """Whether this shard asks *planned*. A trial that was not dealt falls to a shard by its key
+        alone.
+        """
         key = self._key(planned)
         return self._shard.get(key, int(key[:8], 16) % self._whole + 1) == self._part
 
 
 class Queue:
-    """The trials of one call of ``Engine.run`` that are not in the store. All methods run on the event loop.
+    """The trials of one call of ``Engine.run`` that are not in the store. All methods run on the
+    event loop.
 
-    *missing* are these trials by their keys; *of* names all trials of that call. ``finished`` holds the trials that
-    this process asked; ``why``, if more is known than that the time was over, why one was left.
+    *missing* are these trials by their keys; *of* names all trials of that call. ``finished`` holds
+    the trials that this process asked; ``why``, if more is known than that the time was over, why
+    one was left.
     """
 
     def __init__(self, missing: Mapping[str, PlannedTrial], context: EngineContext) -> None:
@@ -87,7 +100,8 @@ class Queue:
         self.why: dict[str, str] = {}
         self._missing, self._context = missing, context
         self._store, self._progress = context.store, context.progress
-        # A few more than may be in flight: their money is reserved, on the disk, before a place is free.
+        # A few more than may be in flight: their money is reserved, on the disk, before a place is
+        # free.
         self._workers_wanted = min(context.concurrency + 1 + context.concurrency // 8, len(missing))
         keys = list(missing)
         strata = [(one.cell.arm, *sorted(one.cell.groups.items())) for one in missing.values()]
@@ -104,8 +118,8 @@ class Queue:
         self._reserving = asyncio.Lock()
 
     async def run(self) -> None:
-        """Ask until every trial is finished, here or in another process. Raises the first error, once all that was in
-        flight is logged, and gives up the claims of what was not asked.
+        """Ask until every trial is finished, here or in another process. Raises the first error,
+        once all that was in flight is logged, and gives up the claims of what was not asked.
         """
         if self._progress is not None:
             self._progress.begin(len(self._missing), self._context.endpoint.name)
@@ -115,7 +129,8 @@ class Queue:
             pause, looked = 0.01, 0.0
             while not self._over():
                 if self._is_untried():
-                    # A wrong key, model or address ends the run after one request, not after one a place.
+                    # A wrong key, model or address ends the run after one request, not after one a
+                    # place.
                     await self._let_work(1, alone=True)
                     for lane in self._context.lanes.values():
                         lane.tried = lane.tried or bool(self.finished)
@@ -138,7 +153,9 @@ class Queue:
 
     def _is_untried(self) -> bool:
         """Whether an endpoint that is not simulated has not ended a trial yet."""
-        return any(not lane.tried and not lane.endpoint.simulated for lane in self._context.lanes.values())
+        return any(
+            not lane.tried and not lane.endpoint.simulated for lane in self._context.lanes.values()
+        )
 
     async def _let_work(self, workers: int, *, alone: bool = False) -> None:
         """Have so many *workers* ask until nothing is left to be claimed; *alone*: one trial."""
@@ -161,7 +178,9 @@ class Queue:
         preparing = asyncio.gather(*(lane.prepare() for lane in self._context.lanes.values()))
         preparing.add_done_callback(_take_note)  # also where nobody waits for it any more
         stopped = asyncio.ensure_future(self._stopped.wait())
-        await asyncio.wait((preparing, stopped), timeout=self._context.left(), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(
+            (preparing, stopped), timeout=self._context.left(), return_when=asyncio.FIRST_COMPLETED
+        )
         stopped.cancel()
         if preparing.done():
             preparing.result()
@@ -173,10 +192,14 @@ class Queue:
         """Ask one trial after the other; *alone*, a single one."""
         while not self._stopped.is_set():
             with self._first_error():
-                while not self._ready and (keys := list(islice(self._unclaimed, 1 if alone else self._chunk))):
+                while not self._ready and (
+                    keys := list(islice(self._unclaimed, 1 if alone else self._chunk))
+                ):
                     now = time.monotonic()
                     if not alone and now - self._last_claim < 0.25:
-                        self._chunk = min(2 * self._chunk, 1024)  # so fast that claiming would be most of the work
+                        self._chunk = min(
+                            2 * self._chunk, 1024
+                        )  # so fast that claiming would be most of the work
                     self._last_claim = now
                     self._claim(keys)
                 if not self._ready or self._over():
@@ -244,11 +267,18 @@ class Queue:
             self._progress.advance(trial)
 
     async def _converse(self, conversation: Conversation) -> None:
-        """Ask one trial to its end; or leave it where a stop or the deadline found it, to be resumed later."""
+        """Ask one trial to its end; or leave it where a stop or the deadline found it, to be
+        resumed later.
+        """
         again = self._context.retry.unknown
         if conversation.waiting is not None and not again:
-            where = f"endpoint {self._context.endpoint.name!r}: trials of this run were sent in a batch"
-            mend = "whose results are still to be had: put `batch: true` back into endpoints.yaml and resume"
+            where = (
+                f"endpoint {self._context.endpoint.name!r}: trials of this run were sent in a batch"
+            )
+            mend = (
+                "whose results are still to be had: put `batch: true` back into endpoints.yaml and "
+                "resume"
+            )
             raise EndpointError(f"{where} (tag {conversation.waiting.tag}), {mend}")
         if conversation.was_lost:
             conversation.lose(again=again)
@@ -260,13 +290,17 @@ class Queue:
             if conversation.failures and not conversation.over():
                 await self._after_failure(conversation, lane, ending)
             if CANCELLED in ending.flags:
-                if conversation.over():  # else nothing was spent, and it may be resumed another time
+                if (
+                    conversation.over()
+                ):  # else nothing was spent, and it may be resumed another time
                     self._end(conversation)
                 raise asyncio.CancelledError
         self._end(conversation)
 
     async def _attempt(self, conversation: Conversation, lane: Lane) -> Attempt | None:
-        """One attempt, when there is money, room and time for it; None where nothing is to be sent any more."""
+        """One attempt, when there is money, room and time for it; None where nothing is to be sent
+        any more.
+        """
         reserved = unused = lane.reservation(conversation)
         if reserved and not await self._await_room(reserved):
             return None
@@ -291,7 +325,9 @@ class Queue:
         return ending
 
     async def _await_turn(self, conversation: Conversation, lane: Lane) -> int | None:
-        """Wait for a turn under the limits per minute: the tokens that were taken for it, None where none comes."""
+        """Wait for a turn under the limits per minute: the tokens that were taken for it, None
+        where none comes.
+        """
         if lane.limiter is None:
             return 0
         tokens = lane.limiter.estimate(conversation.messages, lane.parameters(conversation))
@@ -305,8 +341,9 @@ class Queue:
         return tokens
 
     async def _await_room(self, amount: int) -> bool:
-        """Reserve *amount*, waiting for calls in flight where it does not fit beside them; False if all is stopped
-        first. Raises BudgetError where it cannot fit, or nothing was given back for as long as a call may take.
+        """Reserve *amount*, waiting for calls in flight where it does not fit beside them; False if
+        all is stopped first. Raises BudgetError where it cannot fit, or nothing was given back for
+        as long as a call may take.
         """
         budget = self._context.budget
         if await budget.reserve(amount):
@@ -327,14 +364,24 @@ class Queue:
         return self._context.attempt_timeout
 
     def _take_in(self, conversation: Conversation, lane: Lane, ending: Attempt) -> bool:
-        """Count how an attempt ended; False where that is not the trial's fault, which may be asked another day."""
+        """Count how an attempt ended; False where that is not the trial's fault, which may be asked
+        another day.
+        """
         if ending.evidence is Evidence.AUTH:
-            why = "nothing more is sent to this endpoint: mend its address, key, quota or model name"
+            why = (
+                "nothing more is sent to this endpoint: mend its address, key, quota or model name"
+            )
             self.stop(EndpointError(f"{ending.error}; {why}"))
             return False
         if USAGE_ABSURD in ending.flags and not lane.tariff.free:
-            why = f"counts more tokens for one call than any model can take or write ({ending.usage}): nothing more is"
-            mend = "look at its bill, and mend or replace the server. What was paid for is kept in the run's folder"
+            why = (
+                "counts more tokens for one call than any model can take or write "
+                f"({ending.usage}): nothing more is"
+            )
+            mend = (
+                "look at its bill, and mend or replace the server. What was paid for is kept in "
+                "the run's folder"
+            )
             self.stop(EndpointError(f"endpoint {lane.endpoint.name!r} {why} sent to it; {mend}"))
         if ending.evidence is None:
             conversation.failures = conversation.server_failures = 0
@@ -348,15 +395,23 @@ class Queue:
         if failures >= self._context.max_attempts and not conversation.over():
             if lane.unreached >= (UNREACHED if lane.tried else self._context.max_attempts):
                 # This trial has waited as long as any would; the others would wait for the same.
-                why = f"{lane.unreached} attempts in a row got no connection, so nothing more is sent to this endpoint"
-                mend = "when it can be reached, continue with --fairness-resume last --fairness-retry-errors"
+                why = (
+                    f"{lane.unreached} attempts in a row got no connection, so nothing more is "
+                    "sent to this endpoint"
+                )
+                mend = (
+                    "when it can be reached, continue with --fairness-resume last "
+                    "--fairness-retry-errors"
+                )
                 raise EndpointError(f"{ending.error}; {why}. What was asked before is kept: {mend}")
             often = f" (after {failures} attempts)" if failures > 1 else ""
             conversation.give_up(Status.ERROR, f"{ending.error}{often}")
         return True
 
     async def _after_failure(self, conversation: Conversation, lane: Lane, ending: Attempt) -> None:
-        """After an attempt that may be repeated: pause before the next, or give up where it would be too long."""
+        """After an attempt that may be repeated: pause before the next, or give up where it would
+        be too long.
+        """
         pause, left = ending.retry_after, self._context.left()
         if pause is None:
             pause = FIRST_PAUSE * 2 ** (conversation.failures - 1)
@@ -368,7 +423,8 @@ class Queue:
             conversation.give_up(Status.ERROR, f"{ending.error} ({why})")
         else:
             if ending.evidence is Evidence.THROTTLED:
-                # Whoever has to slow down speaks for all: the limit is the endpoint's, not the trial's.
+                # Whoever has to slow down speaks for all: the limit is the endpoint's, not the
+                # trial's.
                 lane.paused_until = max(lane.paused_until, time.monotonic() + pause)
             await self._sleep(pause)
 

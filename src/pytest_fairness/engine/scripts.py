@@ -1,8 +1,9 @@
-"""Conversations that are decided between turns: a pipeline of steps, or strategies tried until one is answered.
+"""Conversations that are decided between turns: a pipeline of steps, or strategies tried until one
+is answered.
 
-Without a script a trial sends the turns of its cell one after the other. With one, the script says after each
-reply what to send next. It decides from the replies alone, so that a trial resumed from the log continues where it
-stood, and every request is logged, paid for and repeated by itself.
+Without a script a trial sends the turns of its cell one after the other. With one, the script says
+after each reply what to send next. It decides from the replies alone, so that a trial resumed from
+the log continues where it stood, and every request is logged, paid for and repeated by itself.
 """
 
 from __future__ import annotations
@@ -32,12 +33,14 @@ _LONGEST_OBJECTION = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pipeline:
-    """The turns of the cell as steps, each a fresh conversation: step n + 1 is given the reply to step n.
+    """The turns of the cell as steps, each a fresh conversation: step n + 1 is given the reply to
+    step n.
 
-    ``systems`` has the system prompt of each step. ``between[n]`` are the functions that a text passes through
-    before step n. ``endpoints`` has the system of each step that does not ask the one under test. A reply that
-    declines, as ``refused`` says, or holds nothing that can be handed on, ends the pipeline. ``first`` is the text
-    that step 0 was given; it stands in its turn already.
+    ``systems`` has the system prompt of each step. ``between[n]`` are the functions that a text
+    passes through before step n. ``endpoints`` has the system of each step that does not ask the
+    one under test. A reply that declines, as ``refused`` says, or holds nothing that can be handed
+    on, ends the pipeline. ``first`` is the text that step 0 was given; it stands in its turn
+    already.
     """
 
     systems: tuple[str | None, ...]
@@ -47,18 +50,26 @@ class Pipeline:
     endpoints: tuple[Endpoint | None, ...] = ()
 
     def identity(self) -> JSON:
-        between: list[JSON] = [[number, list(map(fingerprint, made))] for number, made in self.between.items()]
+        between: list[JSON] = [
+            [number, list(map(fingerprint, made))] for number, made in self.between.items()
+        ]
         found: dict[str, JSON] = {"pipeline": list(self.systems), "between": between}
         if any(endpoint is not None for endpoint in self.endpoints):
             found["endpoints"] = [
-                None if one is None else {"identity": one.identity(), "parameters": dict(one.default_parameters)}
+                None
+                if one is None
+                else {"identity": one.identity(), "parameters": dict(one.default_parameters)}
                 for one in self.endpoints
             ]
         return found
 
-    def next(self, cell: Cell, replies: Sequence[str], status: Status) -> tuple[Message, ...] | None:
+    def next(
+        self, cell: Cell, replies: Sequence[str], status: Status
+    ) -> tuple[Message, ...] | None:
         step = len(replies)
-        if step == len(self.systems) or (replies and (status is not Status.ANSWERED or self.refused(replies[-1]))):
+        if step == len(self.systems) or (
+            replies and (status is not Status.ANSWERED or self.refused(replies[-1]))
+        ):
             return None
         return conversation(self.systems[step], [self._prompt(cell, replies)], ())
 
@@ -71,7 +82,9 @@ class Pipeline:
         for function in self.between.get(len(replies), ()):
             text = function(text)
             if not isinstance(text, str):
-                raise EndpointError(f"a step of the pipeline returned {type(text).__name__}, not a str")
+                raise EndpointError(
+                    f"a step of the pipeline returned {type(text).__name__}, not a str"
+                )
         return text
 
     def threads(
@@ -95,7 +108,9 @@ class Pipeline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relay(Pipeline):
-    """A pipeline that is the system under test: *steps* are given its prompt, and say whom they ask what."""
+    """A pipeline that is the system under test: *steps* are given its prompt, and say whom they ask
+    what.
+    """
 
     steps: tuple[PipelineStep, ...]
 
@@ -110,7 +125,9 @@ class Relay(Pipeline):
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """One way to ask: the turns of one conversation, by the name of its strategy; what objections it answers."""
+    """One way to ask: the turns of one conversation, by the name of its strategy; what objections
+    it answers.
+    """
 
     name: str
     turns: tuple[str, ...]
@@ -119,12 +136,13 @@ class Rung:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Escalation:
-    """The plain request first; after a reply that is refused or cannot be used, a strategy, and so on.
+    """The plain request first; after a reply that is refused or cannot be used, a strategy, and so
+    on.
 
-    Each strategy is a fresh conversation, so that it does not inherit the refusals before it. Those that answer what
-    the model objected to when it was first asked come first, the others in the order of the rungs. ``usable`` says
-    whether the last reply of a strategy is what was asked for; ``version`` names what it goes by. The rungs hold
-    the texts as they are sent for this cell.
+    Each strategy is a fresh conversation, so that it does not inherit the refusals before it. Those
+    that answer what the model objected to when it was first asked come first, the others in the
+    order of the rungs. ``usable`` says whether the last reply of a strategy is what was asked for;
+    ``version`` names what it goes by. The rungs hold the texts as they are sent for this cell.
     """
 
     rungs: tuple[Rung, ...]
@@ -134,8 +152,14 @@ class Escalation:
 
     def identity(self) -> JSON:
         rungs: list[JSON] = [[rung.name, *rung.turns] for rung in self.rungs]
-        objections: dict[str, JSON] = {rung.name: rung.objections for rung in self.rungs if rung.objections}
-        return {"rungs": rungs, "usable": self.version, **({"objections": objections} if objections else {})}
+        objections: dict[str, JSON] = {
+            rung.name: rung.objections for rung in self.rungs if rung.objections
+        }
+        return {
+            "rungs": rungs,
+            "usable": self.version,
+            **({"objections": objections} if objections else {}),
+        }
 
     def _in_order(self, replies: Sequence[str]) -> list[Rung]:
         """The rungs as they are tried after the first *replies*."""
@@ -149,13 +173,18 @@ class Escalation:
 
         return [first, *sorted(others, key=unanswered)]
 
-    def next(self, cell: Cell, replies: Sequence[str], status: Status) -> tuple[Message, ...] | None:
+    def next(
+        self, cell: Cell, replies: Sequence[str], status: Status
+    ) -> tuple[Message, ...] | None:
         start = 0
         for rung in self._in_order(replies):
             turn = len(replies) - start
             if turn < len(rung.turns):
-                return conversation(cell.system, rung.turns, [reply or _SILENCE for reply in replies[start:]])
-            # Only the reply that was last has a status; the ones before it were not what was asked for.
+                return conversation(
+                    cell.system, rung.turns, [reply or _SILENCE for reply in replies[start:]]
+                )
+            # Only the reply that was last has a status; the ones before it were not what was asked
+            # for.
             if turn == len(rung.turns) and status is Status.ANSWERED and self.usable(replies[-1]):
                 return None
             start += len(rung.turns)
@@ -193,15 +222,22 @@ class Escalation:
                 break
             messages = conversation(cell.system, (*rung.turns, ""), said)
             status = statuses.get(start + len(said) - 1, Status.ANSWERED) if whole else ended
-            found.append(Thread(strategy=rung.name, status=status, messages=messages[:-1] if whole else messages))
+            found.append(
+                Thread(
+                    strategy=rung.name, status=status, messages=messages[:-1] if whole else messages
+                )
+            )
             start += len(rung.turns)
         return tuple(found) if len(found) > 1 else ()
 
 
-def staged(planned: PlannedTrial, endpoint: Endpoint, is_refusal: Callable[[str], bool] | None = None) -> PlannedTrial:
+def staged(
+    planned: PlannedTrial, endpoint: Endpoint, is_refusal: Callable[[str], bool] | None = None
+) -> PlannedTrial:
     """*planned* as it is asked: of a pipeline, step by step.
 
-    Raises UsageError where a pipeline cannot be asked it: a conversation, a system prompt, strategies, parameters.
+    Raises UsageError where a pipeline cannot be asked it: a conversation, a system prompt,
+    strategies, parameters.
     """
     if not isinstance(endpoint, PipelineEndpoint):
         return planned
@@ -215,7 +251,8 @@ def staged(planned: PlannedTrial, endpoint: Endpoint, is_refusal: Callable[[str]
     what = next((what for what, given in cannot.items() if given), None)
     if what is not None:
         raise UsageError(
-            f"endpoint {endpoint.name!r} is a pipeline, which is given one text: the test has {what}; say it in the "
+            f"endpoint {endpoint.name!r} is a pipeline, which is given one text: the test has "
+            f"{what}; say it in the "
             "steps of the pipeline, or in their entries"
         )
     script = Relay(
@@ -228,7 +265,9 @@ def staged(planned: PlannedTrial, endpoint: Endpoint, is_refusal: Callable[[str]
 
 
 def fingerprint(function: Callable[..., object]) -> str:
-    """What tells one function from another across sessions: its name and a hash of its source, if there is one."""
+    """What tells one function from another across sessions: its name and a hash of its source, if
+    there is one.
+    """
     plain = inspect.unwrap(function)
     owner = plain if inspect.isroutine(plain) else type(plain)
     name = f"{owner.__module__}:{owner.__qualname__}"

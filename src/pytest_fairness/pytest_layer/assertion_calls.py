@@ -1,7 +1,9 @@
-"""What a test calls our assertions with, as far as its source says: what cannot be is found before anything is asked.
+"""What a test calls our assertions with, as far as its source says: what cannot be is found before
+anything is asked.
 
-Only a call that runs whatever happens is looked at, on ``trials`` as the fixture gave them, and only what stands there
-in letters, or in the parameters of the item. All else is left to the assertion.
+Only a call that runs whatever happens is looked at, on ``trials`` as the fixture gave them, and
+only what stands there in letters, or in the parameters of the item. All else is left to the
+assertion.
 """
 
 from __future__ import annotations
@@ -21,7 +23,13 @@ from pytest_fairness.pytest_layer import marks
 from pytest_fairness.pytest_layer.plans import Planned, PlannedPairs
 from pytest_fairness.scorers import Scorer
 from pytest_fairness.scorers.outcome import unknown_outcome
-from pytest_fairness.trials_frame import DISCLAIMS, ONE_MESSAGE, REFUSED_FIRST, EndpointFacts, trials_frame
+from pytest_fairness.trials_frame import (
+    DISCLAIMS,
+    ONE_MESSAGE,
+    REFUSED_FIRST,
+    EndpointFacts,
+    trials_frame,
+)
 
 if TYPE_CHECKING:
     import pytest
@@ -31,7 +39,9 @@ FRAME = "trials"
 _OUTCOMES = frozenset({"outcome", "score"})
 _COLUMNS = frozenset({"by", "cluster", "block", "persona", "categories", "warnings"})
 #: Analyses whose ``by`` names a class and no column.
-_OF_CHOICES = frozenset({"assert_no_preference", "analyze_preference", "assert_arm_reduces_disparity", "analyze_arms"})
+_OF_CHOICES = frozenset(
+    {"assert_no_preference", "analyze_preference", "assert_arm_reduces_disparity", "analyze_arms"}
+)
 #: Analyses that take a list of outcomes as one family.
 _OF_SEVERAL = frozenset({"assert_no_disparity", "analyze_disparity"})
 _NOT_JUDGED = frozenset({"skip", "skipif", "xfail"})
@@ -45,9 +55,15 @@ _MOST_CELLS = 20_000
 def problems(
     item: pytest.Item, planned: Planned | None, tier: int, scorers: Callable[[], Mapping[str, Any]]
 ) -> list[str]:
-    """What is wrong with the calls of *item*, whose design is *planned*: each with its file and line."""
+    """What is wrong with the calls of *item*, whose design is *planned*: each with its file and
+    line.
+    """
     function = getattr(item, "function", None)
-    if planned is None or function is None or any(item.get_closest_marker(name) for name in _NOT_JUDGED):
+    if (
+        planned is None
+        or function is None
+        or any(item.get_closest_marker(name) for name in _NOT_JUDGED)
+    ):
         return []
     design, found = _Design(planned, tier, scorers), []
     for call in _calls(item, function):
@@ -58,7 +74,9 @@ def problems(
 
 
 def outcome_kinds(item: pytest.Item, scorers: Mapping[str, Any]) -> tuple[str, ...]:
-    """The kinds of outcome that *item* judges, each once, as far as its calls say them or name a scorer."""
+    """The kinds of outcome that *item* judges, each once, as far as its calls say them or name a
+    scorer.
+    """
     function = getattr(item, "function", None)
     kinds = [] if function is None else [_kind(call, scorers) for call in _calls(item, function)]
     return tuple(dict.fromkeys(kind for kind in kinds if kind is not None))
@@ -87,8 +105,8 @@ _UNKNOWN = _Unknown()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Call:
-    """A call of *function*: its arguments, those that the source says by value. ``frame`` is ``"whole"`` or ``"part"``
-    of the table of trials as it came, None where that is not known.
+    """A call of *function*: its arguments, those that the source says by value. ``frame`` is
+    ``"whole"`` or ``"part"`` of the table of trials as it came, None where that is not known.
     """
 
     function: Callable[..., Any]
@@ -115,7 +133,9 @@ def _calls(item: pytest.Item, function: Callable[..., Any]) -> Iterator[_Call]:
     names = function.__globals__
     scorers = {name: value for name, value in names.items() if isinstance(value, Scorer)}
     given = {**scorers, **dict(_parameters(item))}
-    local = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name) and _assigned(node)}
+    local = {
+        node.id for node in ast.walk(definition) if isinstance(node, ast.Name) and _assigned(node)
+    }
     untouched = _is_ours(item) and not _is_touched(definition, names)
     for node, loops in _unconditional(definition.body):
         called = _ours(node.func, names, local)
@@ -128,20 +148,29 @@ def _calls(item: pytest.Item, function: Callable[..., Any]) -> Iterator[_Call]:
                 function=called,
                 line=start + node.lineno - 1,
                 positional=[_value(argument, {**known, **values}) for argument in node.args],
-                keywords={str(keyword.arg): _value(keyword.value, {**known, **values}) for keyword in node.keywords},
+                keywords={
+                    str(keyword.arg): _value(keyword.value, {**known, **values})
+                    for keyword in node.keywords
+                },
                 frame=_frame(node) if untouched else None,
             )
 
 
 @lru_cache(maxsize=1024)
-def _definition(function: Callable[..., Any]) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef | None, int]:
-    """The syntax of *function* and its first line; None where a program made it, or another language."""
+def _definition(
+    function: Callable[..., Any],
+) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef | None, int]:
+    """The syntax of *function* and its first line; None where a program made it, or another
+    language.
+    """
     try:
         lines, start = inspect.getsourcelines(function)
         (definition,) = ast.parse(textwrap.dedent("".join(lines))).body
     except (OSError, TypeError, SyntaxError, ValueError):
         return None, 0
-    return (definition if isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef)) else None), start
+    return (
+        definition if isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
+    ), start
 
 
 def _assigned(node: ast.Name) -> bool:
@@ -157,7 +186,9 @@ def _parameters(item: pytest.Item) -> Iterator[tuple[str, Any]]:
 
 
 def _is_ours(item: pytest.Item) -> bool:
-    """Whether *item* gets the table as our own fixture makes it, and no other fixture has it in its hands."""
+    """Whether *item* gets the table as our own fixture makes it, and no other fixture has it in its
+    hands.
+    """
     ours = marks.fixtures_of(item, FRAME)
     fixtures = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
     others = (one for known in fixtures.values() for one in known if FRAME in one.argnames)
@@ -167,11 +198,15 @@ def _is_ours(item: pytest.Item) -> bool:
 def _unconditional(
     body: Sequence[ast.stmt], loops: tuple[ast.For, ...] = ()
 ) -> Iterator[tuple[ast.Call, tuple[ast.For, ...]]]:
-    """The calls that are statements of *body*, or all of what a statement assigns, returns or asserts; those in loops
-    over constants with their *loops*.
+    """The calls that are statements of *body*, or all of what a statement assigns, returns or
+    asserts; those in loops over constants with their *loops*.
     """
     for statement in body:
-        if isinstance(statement, ast.For) and _is_constant(statement.iter) and isinstance(statement.target, ast.Name):
+        if (
+            isinstance(statement, ast.For)
+            and _is_constant(statement.iter)
+            and isinstance(statement.target, ast.Name)
+        ):
             yield from _unconditional(statement.body, (*loops, statement))
         value = getattr(statement, "test" if isinstance(statement, ast.Assert) else "value", None)
         if isinstance(value, ast.Call) and not isinstance(statement, ast.AugAssign):
@@ -181,7 +216,9 @@ def _unconditional(
 
 
 def _is_constant(node: ast.expr) -> bool:
-    return isinstance(node, (ast.Tuple, ast.List)) and all(isinstance(one, ast.Constant) for one in node.elts)
+    return isinstance(node, (ast.Tuple, ast.List)) and all(
+        isinstance(one, ast.Constant) for one in node.elts
+    )
 
 
 def _rounds(loops: Sequence[ast.For]) -> Iterator[dict[str, Any]]:
@@ -195,18 +232,28 @@ def _rounds(loops: Sequence[ast.For]) -> Iterator[dict[str, Any]]:
             yield {getattr(first.target, "id", ""): value, **inner}
 
 
-def _ours(node: ast.expr, names: Mapping[str, Any], local: Collection[str]) -> Callable[..., Any] | None:
+def _ours(
+    node: ast.expr, names: Mapping[str, Any], local: Collection[str]
+) -> Callable[..., Any] | None:
     """The assertion or analysis of ours that *node* names among the globals *names*."""
     found = None
     if isinstance(node, ast.Name) and node.id not in local:
         found = names.get(node.id)
-    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id not in local:
+    elif (
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id not in local
+    ):
         module = names.get(node.value.id)
         is_ours = getattr(module, "__name__", "") == "pytest_fairness"
         found = getattr(module, node.attr, None) if is_ours else None
     module = getattr(found, "__module__", None) or ""
     named = inspect.isfunction(found) and found.__name__.startswith(("assert_", "analyze_"))
-    return found if named and module.startswith(("pytest_fairness.asserts", "pytest_fairness.analysis.")) else None
+    return (
+        found
+        if named and module.startswith(("pytest_fairness.asserts", "pytest_fairness.analysis."))
+        else None
+    )
 
 
 def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
@@ -230,7 +277,9 @@ def _frame(call: ast.Call) -> str | None:
 
 
 def _is_touched(definition: ast.AST, names: Mapping[str, Any]) -> bool:
-    """Whether anything but our own functions could change the table: it is handed on, or something is put into it."""
+    """Whether anything but our own functions could change the table: it is handed on, or something
+    is put into it.
+    """
     nodes = list(ast.walk(definition))
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     methods, reads = {id(call.func) for call in calls}, set[int]()
@@ -243,7 +292,9 @@ def _is_touched(definition: ast.AST, names: Mapping[str, Any]) -> bool:
             puts = isinstance(node, ast.Attribute) and node.attr in _PLACES
             if not puts and id(node) not in methods:
                 reads.add(id(node.value))
-    return any(isinstance(node, ast.Name) and node.id == FRAME and id(node) not in reads for node in nodes)
+    return any(
+        isinstance(node, ast.Name) and node.id == FRAME and id(node) not in reads for node in nodes
+    )
 
 
 # ---------------------------------------------------------------- holding it against the design
@@ -254,7 +305,10 @@ def _misfit(call: _Call) -> str | None:
     known = inspect.signature(call.function).parameters
     for name in call.keywords:
         if name not in known:
-            return f"there is no argument {name!r}{did_you_mean(name, known) or f' (there are: {listed(known)})'}"
+            return (
+                "there is no argument "
+                f"{name!r}{did_you_mean(name, known) or f' (there are: {listed(known)})'}"
+            )
     try:
         _ = call.arguments
     except TypeError as error:
@@ -265,7 +319,9 @@ def _misfit(call: _Call) -> str | None:
 class _Design:
     """What the table of trials is going to look like."""
 
-    def __init__(self, planned: Planned, tier: int, scorers: Callable[[], Mapping[str, Any]]) -> None:
+    def __init__(
+        self, planned: Planned, tier: int, scorers: Callable[[], Mapping[str, Any]]
+    ) -> None:
         self._planned, self._tier, self._scorers = planned, tier, scorers
 
     def problem(self, call: _Call) -> str | None:
@@ -290,7 +346,10 @@ class _Design:
             reasons = (self._of_outcome(argument, outcome, several=False) for outcome in value)
             return next((why for why in reasons if why is not None), None)
         if isinstance(value, (list, tuple, dict, set, int, float)):
-            return f"{argument}={value!r}: give one column, the name of a scorer, or a function of the reply"
+            return (
+                f"{argument}={value!r}: give one column, the name of a scorer, or a function of "
+                "the reply"
+            )
         known = not isinstance(value, str) or value in self._scorers() or self.has(value)
         return None if known else unknown_outcome(value, self.columns, self._scorers(), argument)
 
@@ -300,8 +359,16 @@ class _Design:
         for column in columns:
             if not isinstance(column, str) or self.has(column):
                 continue
-            swapped = "; outcome and by are swapped" if argument == "by" and column in self._scorers() else ""
-            near = swapped or did_you_mean(column, self.columns) or f" (there are: {listed(self.columns)})"
+            swapped = (
+                "; outcome and by are swapped"
+                if argument == "by" and column in self._scorers()
+                else ""
+            )
+            near = (
+                swapped
+                or did_you_mean(column, self.columns)
+                or f" (there are: {listed(self.columns)})"
+            )
             is_scorer = " names a scorer and" if swapped else ""
             return f"{argument}={column!r}{is_scorer} is no column of the trials{near}"
         grid = self._planned.grid
@@ -309,11 +376,19 @@ class _Design:
             return None
         groups = {unit.groups.get(str(columns[0])) for unit in grid.units}
         is_alone = len(groups) == 1 and None not in groups
-        return f"{columns[0]!r} has one group only ({groups.pop()!r}): a comparison needs two" if is_alone else None
+        return (
+            f"{columns[0]!r} has one group only ({groups.pop()!r}): a comparison needs two"
+            if is_alone
+            else None
+        )
 
     def _of_reference(self, value: Any, by: Any) -> str | None:
         grid = self._planned.grid
-        units = grid.units if isinstance(grid, Grid) and isinstance(by, str) and isinstance(value, str) else ()
+        units = (
+            grid.units
+            if isinstance(grid, Grid) and isinstance(by, str) and isinstance(value, str)
+            else ()
+        )
         groups = dict.fromkeys(unit.groups[by] for unit in units if by in unit.groups)
         if not groups or value in groups:
             return None
@@ -322,7 +397,9 @@ class _Design:
 
     def has(self, column: str) -> bool:
         """Whether the table has *column*, as far as anybody can know before it is there."""
-        return column in self._first or len(self._planned.grid) > _MOST_CELLS or column in self.columns
+        return (
+            column in self._first or len(self._planned.grid) > _MOST_CELLS or column in self.columns
+        )
 
     @cached_property
     def _first(self) -> frozenset[str]:
@@ -337,7 +414,9 @@ class _Design:
         # Choices have the same columns throughout, and a table of them is large.
         cells = 1 if isinstance(planned, PlannedPairs) else len(planned.grid)
         entries = planned.entries(self._tier, range(cells))
-        frame = trials_frame([(one.cell, trial) for one in entries], EndpointFacts(name="", simulated=False))
+        frame = trials_frame(
+            [(one.cell, trial) for one in entries], EndpointFacts(name="", simulated=False)
+        )
         scripts = [(one.cell, one.script) for one in entries if one.script is not None]
         of_scripts = (name for cell, script in scripts for name in script.columns(cell, trial))
         by_axes = ("temperature",) if planned.temperatures else ()

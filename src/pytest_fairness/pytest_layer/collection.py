@@ -1,4 +1,6 @@
-"""From a ``fairness_grid`` or ``fairness_pairs`` marker to pytest items: one of all, or one a cell; tiers apart."""
+"""From a ``fairness_grid`` or ``fairness_pairs`` marker to pytest items: one of all, or one a cell;
+tiers apart.
+"""
 
 from __future__ import annotations
 
@@ -36,18 +38,20 @@ from pytest_fairness.scorers import Scorer, is_refusal
 _MOST_ITEMS = 20_000
 
 #: Why a test is skipped at a tier that it does not have.
-TIER_OF_ARMS = SkipReason("its arms have system prompts, so they are of tier 1: give arms without, to run it in tier 2")
+TIER_OF_ARMS = SkipReason(
+    "its arms have system prompts, so they are of tier 1: give arms without, to run it in tier 2"
+)
 NO_TIER_1 = SkipReason("tier 1 needs a system prompt: give fairness_grid(system=...)")
-#: Identifies a design: the node id of the parent of its test function, and the function's name, with the protected
-#: class in brackets where the function has a design for each of several.
+#: Identifies a design: the node id of the parent of its test function, and the function's name,
+#: with the protected class in brackets where the function has a design for each of several.
 Key: TypeAlias = tuple[str, str]
 #: The parameter of an item whose test has a design for each of several protected classes.
 CLASS = "protected_class"
 
 
 class Selection(NamedTuple):
-    """A test function, its tier (2 where it has none), its temperature (None: the deployment's own), and which of
-    several endpoints it asks, by name.
+    """A test function, its tier (2 where it has none), its temperature (None: the deployment's
+    own), and which of several endpoints it asks, by name.
     """
 
     key: Key
@@ -72,7 +76,9 @@ def _key(item: Any, protected_class: str | None) -> Key:
 
 
 def _designs(item: pytest.Item) -> Mapping[str, Mapping[str, Any]] | None:
-    """What ``each=`` of the item's marker says of each protected class; None where it has one design for all."""
+    """What ``each=`` of the item's marker says of each protected class; None where it has one
+    design for all.
+    """
     marker = item.get_closest_marker(GRID)
     return None if marker is None else marker.kwargs.get("each")
 
@@ -92,12 +98,14 @@ def nodeid_of(item: pytest.Item) -> str:
 
 
 def ask_each(metafunc: pytest.Metafunc, endpoints: Sequence[str]) -> None:
-    """Make an item of each of several *endpoints*, where the test asks what the settings name; a single one leaves the
-    test's id as it is.
+    """Make an item of each of several *endpoints*, where the test asks what the settings name; a
+    single one leaves the test's id as it is.
     """
     markers = metafunc.definition.iter_markers("parametrize")
     named = [
-        name for marker in markers for name in _names(marker.args[0] if marker.args else marker.kwargs["argnames"])
+        name
+        for marker in markers
+        for name in _names(marker.args[0] if marker.args else marker.kwargs["argnames"])
     ]
     if len(endpoints) > 1 and "endpoint" not in named and gets_named_endpoint(metafunc.definition):
         metafunc.parametrize("endpoint", endpoints, ids=endpoints, indirect=True)
@@ -110,7 +118,8 @@ def _names(given: str | Sequence[str]) -> list[str]:
 def expand(
     metafunc: pytest.Metafunc, tier: str, scorers: Callable[[], Mapping[str, Any]], resolve: Resolve
 ) -> dict[Key, Planned]:
-    """Parametrise a test from its ``fairness_grid`` or ``fairness_pairs`` marker; what it plans, a design or several.
+    """Parametrise a test from its ``fairness_grid`` or ``fairness_pairs`` marker; what it plans, a
+    design or several.
 
     A design that makes no sense is a collection error which names the test and the mend.
     """
@@ -121,18 +130,25 @@ def expand(
     if more:
         problem = f"has both {GRID} and {PAIRS}; write two tests"
     elif not wanted:
-        problem = f"has a {marker.name} but asks for neither 'trials' (the whole grid) nor 'cell' (one at a time)"
+        problem = (
+            f"has a {marker.name} but asks for neither 'trials' (the whole grid) nor 'cell' (one "
+            "at a time)"
+        )
     elif wanted == PULLS:
         problem = "asks for both 'trials' and 'cell'; write two tests: they share their replies"
     else:
         try:
-            found = {own: _planned(one, metafunc, scorers, resolve) for own, one in _marks(marker, wanted).items()}
+            found = {
+                own: _planned(one, metafunc, scorers, resolve)
+                for own, one in _marks(marker, wanted).items()
+            }
             planned = _alike(found)
         except UsageError as error:
             problem = str(error)
     if problem is None and "cell" in wanted and len(planned.grid) > _MOST_ITEMS:
         problem = (
-            f"would make {len(planned.grid):,} items, a cell each (at most {_MOST_ITEMS:,}): ask for 'trials', the "
+            f"would make {len(planned.grid):,} items, a cell each (at most {_MOST_ITEMS:,}): ask "
+            "for 'trials', the "
             "whole grid as one table, or give sample="
         )
     if problem is not None:  # outside the except block: one error is shown, not two
@@ -157,18 +173,32 @@ def _marks(marker: pytest.Mark, wanted: Container[str]) -> dict[str | None, pyte
         return {None: marker}
     if marker.name == PAIRS or "cell" in wanted:
         raise UsageError(
-            "each= makes a design for each protected class, for a fairness_grid whose test asks for 'trials'"
+            "each= makes a design for each protected class, for a fairness_grid whose test asks "
+            "for 'trials'"
         )
-    if not isinstance(each, Mapping) or not each or not all(isinstance(own, Mapping) for own in each.values()):
-        raise UsageError("each= is a mapping: {'gender': {'groups': {...}, ...}, ...}, a protected class an entry")
+    if (
+        not isinstance(each, Mapping)
+        or not each
+        or not all(isinstance(own, Mapping) for own in each.values())
+    ):
+        raise UsageError(
+            "each= is a mapping: {'gender': {'groups': {...}, ...}, ...}, a protected class an "
+            "entry"
+        )
     common = {key: value for key, value in marker.kwargs.items() if key != "each"}
     designs = {
-        label: {**common, **{key: value for key, value in own.items() if key != "id"}} for label, own in each.items()
+        label: {**common, **{key: value for key, value in own.items() if key != "id"}}
+        for label, own in each.items()
     }
     for label, design in designs.items():
         if (of := class_in(label)) not in (design.get("groups") or ()):
-            raise UsageError(f"each={{{label!r}: ...}} has no groups of {of!r}: give groups={{{of!r}: [...]}}")
-    return {str(label): pytest.Mark(marker.name, (), design, _ispytest=True) for label, design in designs.items()}
+            raise UsageError(
+                f"each={{{label!r}: ...}} has no groups of {of!r}: give groups={{{of!r}: [...]}}"
+            )
+    return {
+        str(label): pytest.Mark(marker.name, (), design, _ispytest=True)
+        for label, design in designs.items()
+    }
 
 
 def _alike(found: Mapping[str | None, Planned]) -> Planned:
@@ -176,18 +206,25 @@ def _alike(found: Mapping[str | None, Planned]) -> Planned:
     first, *others = found.values()
     axes = first.has_system_prompt, first.temperatures
     if any((one.has_system_prompt, one.temperatures) != axes for one in others):
-        raise UsageError("each=: all designs of a test have a system prompt or none, and the same temperatures")
+        raise UsageError(
+            "each=: all designs of a test have a system prompt or none, and the same temperatures"
+        )
     return first
 
 
 def _planned(
-    marker: pytest.Mark, metafunc: pytest.Metafunc, scorers: Callable[[], Mapping[str, Any]], resolve: Resolve
+    marker: pytest.Mark,
+    metafunc: pytest.Metafunc,
+    scorers: Callable[[], Mapping[str, Any]],
+    resolve: Resolve,
 ) -> Planned:
     root, folder = metafunc.config.rootpath, Path(metafunc.definition.path).parent
     expand = expand_pairs if marker.name == PAIRS else expand_grid
     if marker.args:
         example = "groups" if marker.name == GRID else "candidates"
-        raise UsageError(f"{marker.name} takes keyword arguments only, for example template=..., {example}=...")
+        raise UsageError(
+            f"{marker.name} takes keyword arguments only, for example template=..., {example}=..."
+        )
     arguments = {key: _located(value, folder, root) for key, value in marker.kwargs.items()}
     arguments.setdefault("personas_folder", project_folder(root))
     temperatures, ladder = _temperatures(arguments), None
@@ -208,18 +245,26 @@ def _planned(
 def _meant(expand: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
     """The argument that is missing, where one of *arguments*, taken for an axis, is close to it."""
     parameters = inspect.signature(expand).parameters
-    required = [one for one in parameters.values() if one.default is one.empty and one.kind is one.KEYWORD_ONLY]
+    required = [
+        one
+        for one in parameters.values()
+        if one.default is one.empty and one.kind is one.KEYWORD_ONLY
+    ]
     missing = [parameter.name for parameter in required if parameter.name not in arguments]
     strays = [name for name in arguments if name not in parameters and did_you_mean(name, missing)]
     return f" (there is {strays[0]!r}){did_you_mean(strays[0], missing)}" if strays else ""
 
 
 def usable(scorer: Any, scorers: Mapping[str, Any]) -> Usable:
-    """What tells a reply that can be used: it does not decline, and *scorer*, if there is one, reads it."""
+    """What tells a reply that can be used: it does not decline, and *scorer*, if there is one,
+    reads it.
+    """
     if scorer is None:
         return (lambda text: bool(text.strip()) and not is_refusal(text)), "not refused"
     if isinstance(scorer, str) and scorer not in scorers:
-        raise UsageError(f"scorer={scorer!r}: there is no such scorer (there are: {', '.join(scorers)})")
+        raise UsageError(
+            f"scorer={scorer!r}: there is no such scorer (there are: {', '.join(scorers)})"
+        )
     known = scorers[scorer] if isinstance(scorer, str) else scorer
     known = known if isinstance(known, Scorer) else Scorer(name="own", score=known)
     return (lambda text: not is_refusal(text) and known.score(text) is not None), known.fingerprint
@@ -233,7 +278,9 @@ def _temperatures(arguments: dict[str, Any]) -> tuple[float | None, ...]:
     if not isinstance(given, Sequence) or isinstance(given, str) or not given:
         raise UsageError("temperatures: give a list, such as ['default', 0.0]")
     if "temperature" in (arguments.get("parameters") or {}):
-        raise UsageError("temperatures and parameters={'temperature': ...} both set the temperature; keep one")
+        raise UsageError(
+            "temperatures and parameters={'temperature': ...} both set the temperature; keep one"
+        )
     found: list[float | None] = []
     for value in given:
         if value == "default":
@@ -241,7 +288,9 @@ def _temperatures(arguments: dict[str, Any]) -> tuple[float | None, ...]:
         elif isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 2:
             found.append(float(value))
         else:
-            raise UsageError(f"temperatures: {value!r} is neither 'default' nor a number from 0 to 2")
+            raise UsageError(
+                f"temperatures: {value!r} is neither 'default' nor a number from 0 to 2"
+            )
     if len(set(found)) != len(found):
         raise UsageError("temperatures: one stands twice; keep one")
     return tuple(found)
@@ -255,12 +304,15 @@ def _located(value: Any, folder: Path, root: Path) -> Any:
         return {key: _located(item, folder, root) for key, item in value.items()}
     if not isinstance(value, Path) or value.is_absolute():
         return value
-    return next((place / value for place in (folder, root) if (place / value).exists()), folder / value)
+    return next(
+        (place / value for place in (folder, root) if (place / value).exists()), folder / value
+    )
 
 
 def _tiers(grid: Planned, tier: str, *, known: bool) -> tuple[list[Any], list[Any]]:
-    """Parameters and ids of the ``tier`` axis; a single tier leaves the test's id as it is. *known*: the system under
-    test is one of the settings; of a test's own nobody knows yet whether it takes a system prompt.
+    """Parameters and ids of the ``tier`` axis; a single tier leaves the test's id as it is.
+    *known*: the system under test is one of the settings; of a test's own nobody knows yet whether
+    it takes a system prompt.
     """
     prompted, why = grid.has_system_prompt, None
     if tier == "all" and prompted and not grid.tiers_by_arm:
@@ -290,7 +342,9 @@ def _parameters(item: pytest.Item) -> Mapping[str, Any]:
 
 
 def selected_cells(items: Sequence[pytest.Item]) -> dict[Selection, tuple[int, ...]]:
-    """Which cells of which grid (tier, temperature, endpoint) the selected per-cell items will ask for."""
+    """Which cells of which grid (tier, temperature, endpoint) the selected per-cell items will ask
+    for.
+    """
     chosen: dict[Selection, set[int]] = {}
     for item in items:
         parameters = _parameters(item)
@@ -299,7 +353,9 @@ def selected_cells(items: Sequence[pytest.Item]) -> dict[Selection, tuple[int, .
     return {key: tuple(sorted(indices)) for key, indices in chosen.items()}
 
 
-def active_items(items: Iterable[pytest.Item], grids: Container[Key]) -> dict[Selection, list[pytest.Item]]:
+def active_items(
+    items: Iterable[pytest.Item], grids: Container[Key]
+) -> dict[Selection, list[pytest.Item]]:
     """The items of each selection that is going to ask."""
     found: dict[Selection, list[pytest.Item]] = {}
     for item in items:
@@ -310,9 +366,9 @@ def active_items(items: Iterable[pytest.Item], grids: Container[Key]) -> dict[Se
 
 
 class Labels(NamedTuple):
-    """What a test is called in reports: its id, module and description, the controls that it is evidence of with the
-    strength of the evidence, and the justifications that stand at it. ``finding``: it is there to draw one, and does
-    not judge by asserts of its own.
+    """What a test is called in reports: its id, module and description, the controls that it is
+    evidence of with the strength of the evidence, and the justifications that stand at it.
+    ``finding``: it is there to draw one, and does not judge by asserts of its own.
     """
 
     id: str
@@ -333,40 +389,58 @@ def labels_of(item: pytest.Item) -> Labels:
     for marker in reversed(list(item.iter_markers("fairness"))):
         keywords |= marker.kwargs
     for key in keywords.keys() - _LABELS:
-        raise UsageError(f"{item.nodeid}: @pytest.mark.fairness has no {key!r}; it takes {', '.join(_LABELS)}")
+        raise UsageError(
+            f"{item.nodeid}: @pytest.mark.fairness has no {key!r}; it takes {', '.join(_LABELS)}"
+        )
     if own := (_designs(item) or {}).get(_parameters(item).get(CLASS, ""), {}).get("id"):
         keywords["id"] = own
     if not isinstance(keywords.get("finding", True), bool):
         raise UsageError(
-            f"{item.nodeid}: finding={keywords['finding']!r}; say False where it judges by its own asserts"
+            f"{item.nodeid}: finding={keywords['finding']!r}; say False where it judges by its own "
+            "asserts"
         )
     docstring = (inspect.getdoc(getattr(item, "function", item)) or "").strip().partition("\n")[0]
     given = keywords.get("justification")
     if level_of(item) is None:
-        raise UsageError(f"{item.nodeid}: alpha={keywords['alpha']!r} is no level; give a number between 0 and 1")
+        raise UsageError(
+            f"{item.nodeid}: alpha={keywords['alpha']!r} is no level; give a number between 0 and 1"
+        )
     return Labels(
         id=str(keywords.get("id") or nodeid_of(item)),
-        module=str(keywords.get("module") or getattr(getattr(item, "module", None), "__name__", "")),
+        module=str(
+            keywords.get("module") or getattr(getattr(item, "module", None), "__name__", "")
+        ),
         description=str(
-            keywords.get("description") or docstring or name_of(item).removeprefix("test_").replace("_", " ")
+            keywords.get("description")
+            or docstring
+            or name_of(item).removeprefix("test_").replace("_", " ")
         ),
         controls=checked_controls(keywords.get("controls"), item.nodeid),
         justifications=() if given is None else (parse(given, f"{item.nodeid}: justification"),),
         finding=keywords.get("finding", True),
-        room=any(marker.kwargs.get("room") for name in ("fairness", GRID) for marker in item.iter_markers(name)),
+        room=any(
+            marker.kwargs.get("room")
+            for name in ("fairness", GRID)
+            for marker in item.iter_markers(name)
+        ),
     )
 
 
 def level_of(item: pytest.Item) -> float | None:
-    """The level at which *item* says that it judges, .05 if it says none; None for what is no level."""
-    given = (mark.kwargs["alpha"] for mark in item.iter_markers("fairness") if "alpha" in mark.kwargs)
+    """The level at which *item* says that it judges, .05 if it says none; None for what is no
+    level.
+    """
+    given = (
+        mark.kwargs["alpha"] for mark in item.iter_markers("fairness") if "alpha" in mark.kwargs
+    )
     alpha = next(given, ALPHA)
     return alpha if isinstance(alpha, float) and 0 < alpha < 1 else None
 
 
 def selected(items: Sequence[pytest.Item], tests: str, classes: str) -> list[pytest.Item]:
-    """The fairness tests among *items* with an id among *tests*, and about one of *classes*: names, or patterns with
-    ``*``, with commas between them; empty for any. Raises UsageError for a name that no item has.
+    """The fairness tests among *items* with an id among *tests*, and about one of *classes*: names,
+    or patterns with ``*``, with commas between them; empty for any. Raises UsageError for a name
+    that no item has.
     """
     found = [item for item in items if is_fairness_item(item)]
     for option, names, of in (
@@ -378,7 +452,14 @@ def selected(items: Sequence[pytest.Item], tests: str, classes: str) -> list[pyt
         for name in wanted:
             if not any(fnmatchcase(one, name) for own in known.values() for one in own):
                 ids = dict.fromkeys(one for own in known.values() for one in own)
-                raise UsageError(f"{option}: no test collected here has {name!r}; there are: {listed(list(ids)[:20])}")
+                raise UsageError(
+                    f"{option}: no test collected here has {name!r}; there are: "
+                    f"{listed(list(ids)[:20])}"
+                )
         if wanted:
-            found = [item for item in found if any(fnmatchcase(one, name) for one in known[item] for name in wanted)]
+            found = [
+                item
+                for item in found
+                if any(fnmatchcase(one, name) for one in known[item] for name in wanted)
+            ]
     return found

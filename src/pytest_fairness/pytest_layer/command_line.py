@@ -1,7 +1,8 @@
-"""The command line of a session as it may be written down: no secret, and as if typed in the project's folder.
+"""The command line of a session as it may be written down: no secret, and as if typed in the
+project's folder.
 
-Our own options, pytest's and the tests that were named stay. Of any other option the name stays: its value may be a
-password, and nothing here shows it.
+Our own options, pytest's and the tests that were named stay. Of any other option the name stays:
+its value may be a password, and nothing here shows it.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^\s'\"]+")
 
 
 def recorded_command(config: pytest.Config) -> list[str]:
-    """``pytest`` and its arguments as they may stand in a file that is shown around; in a worker those of its
-    controller. From now on the secrets among them are cut out of everything else, too.
+    """``pytest`` and its arguments as they may stand in a file that is shown around; in a worker
+    those of its controller. From now on the secrets among them are cut out of everything else, too.
     """
     given = getattr(config, "workerinput", {}).get("fairness_arguments") or arguments_of(config)
     root, folder = Path(given["root"]), Path(given["folder"])
@@ -62,8 +63,8 @@ def recorded_command(config: pytest.Config) -> list[str]:
 
 
 def parsed(arguments: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """Each option, what stands between it and its value (a blank where that is an argument by itself), and the value or
-    whatever else follows; what follows no option has an empty name.
+    """Each option, what stands between it and its value (a blank where that is an argument by
+    itself), and the value or whatever else follows; what follows no option has an empty name.
     """
     option = ""
     for argument in [*arguments, "-"]:
@@ -83,7 +84,9 @@ def parsed(arguments: Sequence[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def secrets_of(arguments: Sequence[str]) -> list[str]:
-    """Those values in *arguments* that are secrets by the name of their option, or by their place in an address."""
+    """Those values in *arguments* that are secrets by the name of their option, or by their place
+    in an address.
+    """
     found = [value for name, _, value in parsed(arguments) if name and is_secret(name, value)]
     for argument in arguments:
         for address in _ADDRESS.findall(argument):
@@ -104,11 +107,15 @@ def recorded_path(path: Path, root: Path) -> str:
 
 
 def recorded_text(text: str, root: Path) -> str:
-    """*text* without secrets, and without the way to the project *root* and to the home of whoever runs it."""
+    """*text* without secrets, and without the way to the project *root* and to the home of whoever
+    runs it.
+    """
     text = _ADDRESS.sub(lambda match: safe_url(match[0]), redact(text))
     for folder, short in ((str(root), "."), (str(Path.home()), "~")):
         if len(folder) > 1:
-            text = text.replace(folder + os.sep, "" if short == "." else short + os.sep).replace(folder, short)
+            text = text.replace(folder + os.sep, "" if short == "." else short + os.sep).replace(
+                folder, short
+            )
     return text
 
 

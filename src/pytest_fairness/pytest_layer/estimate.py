@@ -1,4 +1,6 @@
-"""What a session is about to ask, what that costs and how long it takes, before the first call is paid for."""
+"""What a session is about to ask, what that costs and how long it takes, before the first call is
+paid for.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ _REPLY_TOKENS = 200
 
 
 class Requests(NamedTuple):
-    """Requests to an endpoint: how many, messages and UTF-8 bytes in them, and earlier replies sent along."""
+    """Requests to an endpoint: how many, messages and UTF-8 bytes in them, and earlier replies sent
+    along.
+    """
 
     requests: float = 0
     messages: float = 0
@@ -51,14 +55,20 @@ class Requests(NamedTuple):
 
     def input_tokens(self, reply_tokens: int) -> int:
         """Tokens sent, about: texts, what separates messages, and earlier replies."""
-        return int(self.text / _BYTES_A_TOKEN + _TOKENS_A_MESSAGE * self.messages + reply_tokens * self.replies)
+        return int(
+            self.text / _BYTES_A_TOKEN
+            + _TOKENS_A_MESSAGE * self.messages
+            + reply_tokens * self.replies
+        )
 
     def usual_cost(self, price: Price, reply_tokens: int) -> float:
         """Dollars, with replies of *reply_tokens*."""
         return self._cost(price, self.input_tokens(reply_tokens), reply_tokens)
 
     def most_cost(self, price: Price, longest: int) -> float:
-        """Dollars at the most: replies of *longest* tokens, and a byte a token, as the account has it."""
+        """Dollars at the most: replies of *longest* tokens, and a byte a token, as the account has
+        it.
+        """
         return self._cost(price, self.text + 16 * self.messages + self.replies * longest, longest)
 
     def _cost(self, price: Price, sent: float, reply: int) -> float:
@@ -79,16 +89,20 @@ def duration(seconds: float) -> str:
 def requests_of(entry: PlannedCell) -> tuple[Requests, Requests]:
     """The fewest and the most requests that one trial of *entry* makes.
 
-    A conversation sends its earlier turns and their replies again with each turn. A pipeline gives each step the
-    reply to the one before. Of strategies, the first may do, or all may be tried.
+    A conversation sends its earlier turns and their replies again with each turn. A pipeline gives
+    each step the reply to the one before. Of strategies, the first may do, or all may be tried.
     """
     cell, script = entry.cell, entry.script
     few = whole = Requests()
     if isinstance(script, Pipeline):
         for step, (system, turn) in enumerate(zip(script.systems, cell.turns, strict=False)):
-            whole = whole.plus(Requests(1, 1 + (system is not None), _size(turn) + _size(system), int(step > 0)))
+            whole = whole.plus(
+                Requests(1, 1 + (system is not None), _size(turn) + _size(system), int(step > 0))
+            )
         return whole, whole
-    for turns in [rung.turns for rung in script.rungs] if isinstance(script, Escalation) else [cell.turns]:
+    for turns in (
+        [rung.turns for rung in script.rungs] if isinstance(script, Escalation) else [cell.turns]
+    ):
         whole = whole.plus(_conversation(cell.system, turns))
         few = few if few.requests else whole
     return few, whole
@@ -112,7 +126,9 @@ def _size(text: str | None) -> int:
 
 
 class Shape(NamedTuple):
-    """Of a protected class: its groups, and the names (or personas) and trials of the group that has the fewest."""
+    """Of a protected class: its groups, and the names (or personas) and trials of the group that
+    has the fewest.
+    """
 
     groups: int
     names: int
@@ -120,7 +136,9 @@ class Shape(NamedTuple):
 
 
 def shapes(grid: Grid | PairGrid, *, swapped: bool) -> dict[str, Shape]:
-    """The classes of a grid; *swapped*: those alone that it swaps, while everything else stays. None of pairs."""
+    """The classes of a grid; *swapped*: those alone that it swaps, while everything else stays.
+    None of pairs.
+    """
     found: dict[str, dict[str, list[str | None]]] = {}
     for unit in grid.units if isinstance(grid, Grid) else ():
         for by, group in (unit.swapped if swapped else unit.groups).items():
@@ -136,13 +154,19 @@ def shapes(grid: Grid | PairGrid, *, swapped: bool) -> dict[str, Shape]:
     }
 
 
-def power_of(grid: Grid | PairGrid, shape: Shape, temperature: object, **assumed: Any) -> DesignPower:
+def power_of(
+    grid: Grid | PairGrid, shape: Shape, temperature: object, **assumed: Any
+) -> DesignPower:
     """What *grid* can find out about the class of that *shape*; *assumed* of its outcome."""
     from pytest_fairness.analysis.planning import assess_design
 
     templates, repeats = len(grid.templates), temperature == 0
     return assess_design(
-        **shape._asdict(), templates=templates, repetitions=grid.repetitions, repeats=repeats, **assumed
+        **shape._asdict(),
+        templates=templates,
+        repetitions=grid.repetitions,
+        repeats=repeats,
+        **assumed,
     )
 
 
@@ -168,10 +192,15 @@ class _MeasuredCell(NamedTuple):
         return cls(sent, entry.system is None, entry.asks_others, *requests_of(entry))
 
 
-def _measured(planned: Planned, tiers: Iterable[int], indices: Sequence[int]) -> dict[int, list[_MeasuredCell]]:
+def _measured(
+    planned: Planned, tiers: Iterable[int], indices: Sequence[int]
+) -> dict[int, list[_MeasuredCell]]:
     """The cells at *indices* as each of *tiers* sends them; a cell of a grid is made once for all."""
     if not isinstance(planned, PlannedGrid):
-        return {tier: [_MeasuredCell.of(entry) for entry in planned.entries(tier, indices)] for tier in tiers}
+        return {
+            tier: [_MeasuredCell.of(entry) for entry in planned.entries(tier, indices)]
+            for tier in tiers
+        }
     found: dict[int, list[_MeasuredCell]] = {tier: [] for tier in tiers}
     for index in indices:
         cell = planned.grid[index]
@@ -184,12 +213,13 @@ def _measured(planned: Planned, tiers: Iterable[int], indices: Sequence[int]) ->
 class TestEstimate:
     """What one test (at one tier and temperature) is going to ask of one endpoint.
 
-    ``endpoint`` is the name of that of the settings which it asks, unless it brings a system of its own. ``shared`` of
-    its ``trials`` are those of tests before it: a run asks each once, and they are in no requests. ``configured`` are
-    the fewest requests to the endpoint of the settings, and the most, if every strategy is tried; ``own`` those to a
-    system of the test's own, whose price only the test knows. ``again``: an alarm asks a second sample.
-    ``reply_tokens`` are those of a usual reply, ``longest_reply`` the most. ``kinds`` are those of the outcomes that it
-    is known to judge.
+    ``endpoint`` is the name of that of the settings which it asks, unless it brings a system of its
+    own. ``shared`` of its ``trials`` are those of tests before it: a run asks each once, and they
+    are in no requests. ``configured`` are the fewest requests to the endpoint of the settings, and
+    the most, if every strategy is tried; ``own`` those to a system of the test's own, whose price
+    only the test knows. ``again``: an alarm asks a second sample. ``reply_tokens`` are those of a
+    usual reply, ``longest_reply`` the most. ``kinds`` are those of the outcomes that it is known to
+    judge.
     """
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -217,8 +247,12 @@ class TestEstimate:
         return self.trials - self.shared
 
     def requests(self, *, own: bool) -> tuple[Requests, Requests]:
-        """Requests to be expected, the second sample as often as a fair system raises an alarm, and the most."""
-        few, most = (one.plus(other, own) for one, other in zip(self.configured, self.own, strict=True))
+        """Requests to be expected, the second sample as often as a fair system raises an alarm, and
+        the most.
+        """
+        few, most = (
+            one.plus(other, own) for one, other in zip(self.configured, self.own, strict=True)
+        )
         return few.plus(few, self.again * chance(self.alpha)), most.plus(most, self.again)
 
 
@@ -231,10 +265,12 @@ def estimates(
     sample: int | None = None,
     reply_tokens: int | None = None,
 ) -> Iterator[TestEstimate]:
-    """What each fairness test among *items* is going to ask; *endpoints* are those of the settings that are known.
+    """What each fairness test among *items* is going to ask; *endpoints* are those of the settings
+    that are known.
 
-    Requests are counted on about *sample* cells of each design, if given, so that a grid of a million cells is not
-    expanded to be announced. *reply_tokens* are those of a usual reply, where somebody knows better.
+    Requests are counted on about *sample* cells of each design, if given, so that a grid of a
+    million cells is not expanded to be announced. *reply_tokens* are those of a usual reply, where
+    somebody knows better.
     """
     counted: dict[Any, int] = {}
     measured: dict[Any, list[_MeasuredCell]] = {}
@@ -266,7 +302,9 @@ def estimates(
             if factor:
                 few, most = counts[own]
                 counts[own] = few.plus(entry.few, factor), most.plus(entry.most, factor)
-        limit = output_limit({**({} if endpoint is None else endpoint.default_parameters), **parameters})
+        limit = output_limit(
+            {**({} if endpoint is None else endpoint.default_parameters), **parameters}
+        )
         longest = UNLIMITED_OUTPUT if limit is None else limit
         yield TestEstimate(
             test="::".join(key),
@@ -289,23 +327,34 @@ def estimates(
 
 
 def brings_its_own(item: pytest.Item) -> bool:
-    """Whether the project overrides the ``endpoint`` fixture: then only the test knows what is asked."""
-    return any(fixture.func.__module__ != marks.FIXTURES for fixture in marks.fixtures_of(item, "endpoint")[-1:])
+    """Whether the project overrides the ``endpoint`` fixture: then only the test knows what is
+    asked.
+    """
+    return any(
+        fixture.func.__module__ != marks.FIXTURES
+        for fixture in marks.fixtures_of(item, "endpoint")[-1:]
+    )
 
 
 def _system_of(item: pytest.Item) -> str:
-    """What tells the system under test of one test from that of another: the ``endpoint`` fixture that it gets."""
-    return " ".join(f"{one.baseid} {one.func.__module__}" for one in marks.fixtures_of(item, "endpoint"))
+    """What tells the system under test of one test from that of another: the ``endpoint`` fixture
+    that it gets.
+    """
+    return " ".join(
+        f"{one.baseid} {one.func.__module__}" for one in marks.fixtures_of(item, "endpoint")
+    )
 
 
 def looks_again(settings: Settings, planned: Planned) -> bool:
-    """Whether a test of *planned* asks for a second sample before an alarm stands: there are names left to ask about,
-    and nothing stands in the way of asking."""
+    """Whether a test of *planned* asks for a second sample before an alarm stands: there are names
+    left to ask about, and nothing stands in the way of asking."""
     asks = settings.confirm and settings.replay is None and not settings.shard
     return asks and planned.on_other_names is not None
 
 
-def chance_of_red(settings: Settings, items: Sequence[pytest.Item], grids: Mapping[collection.Key, Planned]) -> float:
+def chance_of_red(
+    settings: Settings, items: Sequence[pytest.Item], grids: Mapping[collection.Key, Planned]
+) -> float:
     """Return how often a fair system turns the session of *items* red, if each test that asks for
     trials asserts once. Tests of one cell and tests without a design judge no groups; a test that
     is expected to fail turns nothing red.
@@ -324,22 +373,29 @@ def chance_of_red(settings: Settings, items: Sequence[pytest.Item], grids: Mappi
 
 
 def _usual_reply(item: pytest.Item, planned: Planned, scorers: Mapping[str, Any]) -> int:
-    """Tokens of a usual reply: the most that a scorer asks for which the design or the code of the test names.
+    """Tokens of a usual reply: the most that a scorer asks for which the design or the code of the
+    test names.
 
-    A choice between candidates is a name. Nobody knows beforehand which scorers a test calls by other means, such as a
-    fixture; without any the reply is taken to be a letter.
+    A choice between candidates is a name. Nobody knows beforehand which scorers a test calls by
+    other means, such as a fixture; without any the reply is taken to be a letter.
     """
     if planned.tiers_by_arm:
         return SHORT_REPLY
-    lengths = (scorer.reply_tokens or _REPLY_TOKENS for scorer in _named_scorers(item, planned, scorers))
+    lengths = (
+        scorer.reply_tokens or _REPLY_TOKENS for scorer in _named_scorers(item, planned, scorers)
+    )
     return max(lengths, default=_REPLY_TOKENS)
 
 
 def _kinds(item: pytest.Item, planned: Planned, scorers: Mapping[str, Any]) -> tuple[str, ...]:
-    """The kinds of outcome that *item* judges, by its calls, else by the scorers that it names; of choices none."""
+    """The kinds of outcome that *item* judges, by its calls, else by the scorers that it names; of
+    choices none.
+    """
     if planned.tiers_by_arm:
         return ()
-    named = (scorer.kind for scorer in _named_scorers(item, planned, scorers) if scorer.kind is not None)
+    named = (
+        scorer.kind for scorer in _named_scorers(item, planned, scorers) if scorer.kind is not None
+    )
     return outcome_kinds(item, scorers) or tuple(dict.fromkeys(map(str, named)))
 
 

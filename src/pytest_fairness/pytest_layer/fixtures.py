@@ -1,4 +1,6 @@
-"""What a test can ask for. Override ``endpoint`` with any callable to make that the system under test."""
+"""What a test can ask for. Override ``endpoint`` with any callable to make that the system under
+test.
+"""
 
 from __future__ import annotations
 
@@ -39,11 +41,11 @@ def plainly() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def endpoint(request: pytest.FixtureRequest) -> Any:
-    """The system under test: the one that ``--fairness-endpoint`` names, by default the simulated one. Where it names
-    several, each item has its own.
+    """The system under test: the one that ``--fairness-endpoint`` names, by default the simulated
+    one. Where it names several, each item has its own.
 
-    Override it with a fixture that returns any callable, sync or async, from the prompt (or, if its parameter is
-    called ``messages``, from the conversation) to the reply.
+    Override it with a fixture that returns any callable, sync or async, from the prompt (or, if its
+    parameter is called ``messages``, from the conversation) to the reply.
     """
     with plainly():
         return session_of(request.config).systems.configured(getattr(request, "param", None))
@@ -88,7 +90,9 @@ def fairness_temperature(request: pytest.FixtureRequest) -> float | None:
 
 @pytest.fixture
 def protected_class(request: pytest.FixtureRequest) -> str | None:
-    """The protected class of this item, where ``fairness_grid(each=...)`` makes a design for each of several."""
+    """The protected class of this item, where ``fairness_grid(each=...)`` makes a design for each
+    of several.
+    """
     label = getattr(request, "param", None)
     return None if label is None else class_in(label)
 
@@ -101,18 +105,27 @@ def trials(
     fairness_temperature: float | None,  # noqa: ARG001
     protected_class: str | None,  # noqa: ARG001
 ) -> pd.DataFrame:
-    """Every trial of the test's grid, asked or found in the run: one row each (:mod:`pytest_fairness.trials_frame`)."""
+    """Every trial of the test's grid, asked or found in the run: one row each
+    (:mod:`pytest_fairness.trials_frame`).
+    """
     with plainly():
         _refuse_without_design(request)
         return session_of(request.config).trial_source.trials_of(request.node, endpoint)
 
 
 @pytest.fixture
-def cell(request: pytest.FixtureRequest, endpoint: Any, tier: int, fairness_temperature: Any) -> AnsweredCell:  # noqa: ARG001
+def cell(
+    request: pytest.FixtureRequest,
+    endpoint: Any,
+    tier: int,  # noqa: ARG001
+    fairness_temperature: Any,  # noqa: ARG001
+) -> AnsweredCell:
     """One cell of the test's grid with its replies; makes one item a cell."""
     with plainly():
         _refuse_without_design(request)
-        return session_of(request.config).trial_source.cell_of(request.node, endpoint, request.param)
+        return session_of(request.config).trial_source.cell_of(
+            request.node, endpoint, request.param
+        )
 
 
 def _refuse_without_design(request: pytest.FixtureRequest) -> None:
@@ -123,4 +136,6 @@ def _refuse_without_design(request: pytest.FixtureRequest) -> None:
         for marker in request.node.iter_markers():
             if hint := did_you_mean(marker.name, DESIGNS):
                 typo = f"; @pytest.mark.{marker.name} is a typo{hint}"
-        raise UsageError(f"{request.node.nodeid} asks for {name!r} but has no @pytest.mark.{GRID}(...){typo}")
+        raise UsageError(
+            f"{request.node.nodeid} asks for {name!r} but has no @pytest.mark.{GRID}(...){typo}"
+        )

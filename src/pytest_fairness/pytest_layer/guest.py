@@ -1,7 +1,7 @@
 """The fairness session of a pytest session, and the hooks that lead to it.
 
-The plugin is a guest in every session of everyone who installed it: nothing else of the package is imported before a
-fairness test is found.
+The plugin is a guest in every session of everyone who installed it: nothing else of the package is
+imported before a fairness test is found.
 """
 
 from __future__ import annotations
@@ -33,9 +33,13 @@ def session_of(config: pytest.Config) -> FairnessSession:
 
 
 def session_if_any(config: pytest.Config) -> FairnessSession | None:
-    """The fairness session, if anything has made one yet, or a worker of this process has begun a run."""
+    """The fairness session, if anything has made one yet, or a worker of this process has begun a
+    run.
+    """
     controller: Any = config.pluginmanager.getplugin(CONTROLLER)
-    return session_of(config) if controller and controller.begun else config.stash.get(_SESSION, None)
+    return (
+        session_of(config) if controller and controller.begun else config.stash.get(_SESSION, None)
+    )
 
 
 class Recorder:
@@ -52,27 +56,36 @@ class Recorder:
             session_of(self._config).ledger.record(report)
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_warning_recorded(self, warning_message: warnings.WarningMessage, nodeid: str) -> None:
-        """Write out what a terminal would obey in the warning of a fairness test, and in a worker, whoever raised it,
-        what could not cross to the controller: xdist sends warnings beside the reports.
+    def pytest_warning_recorded(
+        self, warning_message: warnings.WarningMessage, nodeid: str
+    ) -> None:
+        """Write out what a terminal would obey in the warning of a fairness test, and in a worker,
+        whoever raised it, what could not cross to the controller: xdist sends warnings beside the
+        reports.
         """
         fairness = self._config.stash.get(_SESSION, None)
         ours = fairness is not None and nodeid in fairness.ledger.collected
-        if ours or (hasattr(self._config, "workerinput") and _SURROGATE.search(str(warning_message.message))):
+        if ours or (
+            hasattr(self._config, "workerinput") and _SURROGATE.search(str(warning_message.message))
+        ):
             from pytest_fairness.pytest_layer.ledger import make_warning_safe
 
             make_warning_safe(warning_message)
 
 
 class HtmlBridge:
-    """Puts each finding's sentence and table into pytest-html's rows; its cells are raw HTML, so all is escaped."""
+    """Puts each finding's sentence and table into pytest-html's rows; its cells are raw HTML, so
+    all is escaped.
+    """
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_html_results_table_row(self, report: pytest.TestReport, cells: list[str]) -> None:
-        if session_if_any(self._config) is not None:  # pytest-html puts the id there as it is (pytest-html#1024)
+        if (
+            session_if_any(self._config) is not None
+        ):  # pytest-html puts the id there as it is (pytest-html#1024)
             from pytest_fairness.reports.escaping import html
 
             cells[:] = [cell.replace(report.nodeid, html(report.nodeid)) for cell in cells]
@@ -84,8 +97,12 @@ class HtmlBridge:
             from pytest_fairness.reports.escaping import html
             from pytest_fairness.reports.plain_text import finding_text
 
-            found = sorted(session.ledger.items[report.nodeid].findings, key=lambda one: -one.verdict.severity)
-            data[:0] = [f'<pre class="fairness">{html(finding_text(finding))}</pre>' for finding in found]
+            found = sorted(
+                session.ledger.items[report.nodeid].findings, key=lambda one: -one.verdict.severity
+            )
+            data[:0] = [
+                f'<pre class="fairness">{html(finding_text(finding))}</pre>' for finding in found
+            ]
 
     @pytest.hookimpl
     def pytest_html_results_summary(self, postfix: list[str]) -> None:
@@ -97,7 +114,9 @@ class HtmlBridge:
 
 
 def register(config: pytest.Config) -> None:
-    """Register what needs the configuration at hand, and the bridges to other plugins where they are present."""
+    """Register what needs the configuration at hand, and the bridges to other plugins where they
+    are present.
+    """
     manager = config.pluginmanager
     manager.register(Recorder(config), RECORDER)
     if manager.hasplugin("dsession"):

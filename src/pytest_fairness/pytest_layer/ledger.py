@@ -1,12 +1,14 @@
 """The controller's book: which fairness tests were collected, how each ended, and what it found.
 
-Findings arrive as one JSON string on the test report, which survives xdist's transport and a worker's death
-better than anything pushed at the end of a session. From the book come ``findings.json`` and the completeness
-guard: a test that was collected and never reported fails the session, whatever the exit status would have been.
+Findings arrive as one JSON string on the test report, which survives xdist's transport and a
+worker's death better than anything pushed at the end of a session. From the book come
+``findings.json`` and the completeness guard: a test that was collected and never reported fails the
+session, whatever the exit status would have been.
 
-A report of a fairness test holds text that crosses to xdist's controller and is shown in a terminal. A model's reply in
-an assertion message is enough to lose a failing test: execnet cannot send a lone surrogate, the worker stops reporting,
-and pytest exits 0 (pytest-xdist#843). Control codes would cross, and be obeyed by the terminal.
+A report of a fairness test holds text that crosses to xdist's controller and is shown in a
+terminal. A model's reply in an assertion message is enough to lose a failing test: execnet cannot
+send a lone surrogate, the worker stops reporting, and pytest exits 0 (pytest-xdist#843). Control
+codes would cross, and be obeyed by the terminal.
 """
 
 from __future__ import annotations
@@ -37,16 +39,21 @@ _WRITTEN = ("nodeid", "outcome", "message", "file", "line", "unjudged")
 _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 
 
-def attach(report: pytest.TestReport, findings: Iterable[Finding], facts: Mapping[str, JSON]) -> None:
-    """Put *findings* on *report*, and the *facts* of its test, fields of :class:`Item`, each as one string of plain
-    ASCII: nothing else is sure to cross to the controller.
+def attach(
+    report: pytest.TestReport, findings: Iterable[Finding], facts: Mapping[str, JSON]
+) -> None:
+    """Put *findings* on *report*, and the *facts* of its test, fields of :class:`Item`, each as one
+    string of plain ASCII: nothing else is sure to cross to the controller.
     """
-    setattr(report, FINDINGS, json.dumps([finding.to_dict() for finding in findings], allow_nan=False))
+    setattr(
+        report, FINDINGS, json.dumps([finding.to_dict() for finding in findings], allow_nan=False)
+    )
     setattr(report, FACTS, json.dumps(facts, allow_nan=False))
 
 
 def lead_with_sentence(report: pytest.TestReport, findings: Sequence[Finding]) -> None:
-    """Let the sentence of the last of *findings* alone stand for the failure that it raised, in the short summary.
+    """Let the sentence of the last of *findings* alone stand for the failure that it raised, in the
+    short summary.
 
     The whole message stands above it, under the test's name; in CI pytest does not cut it in the
     summary, where all its tables would stand again.
@@ -59,20 +66,29 @@ def lead_with_sentence(report: pytest.TestReport, findings: Sequence[Finding]) -
 
 
 def note_properties(item: pytest.Item, findings: Iterable[Finding]) -> None:
-    """Let JUnit know each finding: the comparison, its verdict and its sentence. A rerun's replace those before.
+    """Let JUnit know each finding: the comparison, its verdict and its sentence. A rerun's replace
+    those before.
 
     They are on the item: JUnit reads them off the report of the teardown, which is still to come.
     """
     others = [entry for entry in item.user_properties if not str(entry[0]).startswith(_PROPERTY)]
-    ours = ((f"{one.assertion}: {one.outcome} by {one.protected_class}", one.sentence) for one in findings)
-    item.user_properties[:] = [*others, *((_PROPERTY + terminal(name), terminal(text)) for name, text in ours)]
+    ours = (
+        (f"{one.assertion}: {one.outcome} by {one.protected_class}", one.sentence)
+        for one in findings
+    )
+    item.user_properties[:] = [
+        *others,
+        *((_PROPERTY + terminal(name), terminal(text)) for name, text in ours),
+    ]
 
 
 @dataclass
 class Item:
-    """How one test ended: pytest's word for it, its message, its findings as they crossed, and where it is written.
+    """How one test ended: pytest's word for it, its message, its findings as they crossed, and
+    where it is written.
 
-    ``unjudged``: what it asked for, where it concluded nothing. ``skipped_here``: by the plugin or a suite of ours.
+    ``unjudged``: what it asked for, where it concluded nothing. ``skipped_here``: by the plugin or
+    a suite of ours.
     """
 
     nodeid: str
@@ -128,8 +144,8 @@ class Ledger:
 
     @property
     def skipped_here(self) -> bool:
-        """Whether every fairness test was skipped by the plugin or a suite of ours, before it judged anything, and no
-        other test ran.
+        """Whether every fairness test was skipped by the plugin or a suite of ours, before it
+        judged anything, and no other test ran.
         """
         tests = [self.items.get(nodeid) for nodeid in self.collected]
         return (
@@ -163,7 +179,9 @@ class Ledger:
 
 
 def _error(text: str) -> str:
-    """What *text*, a traceback as pytest shows it, says of the error; the whole of it where nothing is marked so."""
+    """What *text*, a traceback as pytest shows it, says of the error; the whole of it where nothing
+    is marked so.
+    """
     lines = [line[1:].strip() for line in text.splitlines() if line.startswith("E ")]
     return "\n".join(lines) or text
 
@@ -174,12 +192,16 @@ def _error(text: str) -> str:
 def make_safe(report: pytest.TestReport) -> None:
     """Write out, in *report*, whatever could not cross or would be obeyed; nothing is cut."""
     if hasattr(report.longrepr, "toterminal") and not is_dataclass(report.longrepr):
-        text = str(report.longrepr)  # pytest's own text for a missing fixture, and whatever an item made of its failure
+        text = str(
+            report.longrepr
+        )  # pytest's own text for a missing fixture, and whatever an item made of its failure
         report.longrepr = report.longrepr if terminal(text) == text else terminal(text)
     else:
         report.longrepr = _safe(report.longrepr)
     report.sections = [(terminal(title), _coloured(text)) for title, text in report.sections]
-    report.user_properties = [(terminal(str(name)), _safe(value)) for name, value in report.user_properties]
+    report.user_properties = [
+        (terminal(str(name)), _safe(value)) for name, value in report.user_properties
+    ]
     if hasattr(report, "wasxfail"):
         report.wasxfail = terminal(str(report.wasxfail))
 
@@ -188,17 +210,25 @@ def make_warning_safe(message: warnings.WarningMessage) -> None:
     """Write out, in a warning's text, whatever could not cross or would be obeyed."""
     warning, text = message.message, str(message.message)
     if isinstance(warning, Warning) and terminal(text) != text:
-        warning.args = tuple(terminal(value) if isinstance(value, str) else value for value in warning.args)
+        warning.args = tuple(
+            terminal(value) if isinstance(value, str) else value for value in warning.args
+        )
 
 
 def _safe(value: Any) -> Any:
-    """*value* with every text in it escaped: the parts of pytest's tracebacks in place, containers anew."""
+    """*value* with every text in it escaped: the parts of pytest's tracebacks in place, containers
+    anew.
+    """
     if isinstance(value, str):
         return terminal(str(value))
     if type(value) in (bool, int, float, type(None)):
         return value
     if isinstance(value, (list, tuple)):
-        return type(value)(_safe(item) for item in value) if type(value) in (list, tuple) else _safe(list(value))
+        return (
+            type(value)(_safe(item) for item in value)
+            if type(value) in (list, tuple)
+            else _safe(list(value))
+        )
     if isinstance(value, Mapping):
         return {_safe(key): _safe(item) for key, item in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
@@ -209,4 +239,6 @@ def _safe(value: Any) -> Any:
 
 
 def _coloured(text: str) -> str:
-    return "".join(part if _COLOUR.fullmatch(part) else terminal(part) for part in _COLOUR.split(text))
+    return "".join(
+        part if _COLOUR.fullmatch(part) else terminal(part) for part in _COLOUR.split(text)
+    )

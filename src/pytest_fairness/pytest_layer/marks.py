@@ -1,4 +1,6 @@
-"""What makes a test a fairness test, and which fixtures it sees. Every session asks, so it costs next to nothing."""
+"""What makes a test a fairness test, and which fixtures it sees. Every session asks, so it costs
+next to nothing.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def has_design(node: pytest.Item) -> bool:
 
 
 def class_in(label: str) -> str:
-    """The protected class of an entry of ``each=``: what stands before a hyphen, ``age`` of ``age-stated_age``."""
+    """The protected class of an entry of ``each=``: what stands before a hyphen, ``age`` of
+    ``age-stated_age``.
+    """
     return str(label).partition("-")[0]
 
 
@@ -48,7 +52,9 @@ def concerns(item: pytest.Item) -> bool:
 
 
 def gets_named_endpoint(node: pytest.Item) -> bool:
-    """Whether a test, or its definition, gets our own fixture ``endpoint``, as it is or wrapped by the project's."""
+    """Whether a test, or its definition, gets our own fixture ``endpoint``, as it is or wrapped by
+    the project's.
+    """
     for fixture in reversed(fixtures_of(node, "endpoint")):
         if fixture.func.__module__ == FIXTURES:
             return True
@@ -60,7 +66,8 @@ def gets_named_endpoint(node: pytest.Item) -> bool:
 def fixtures_of(item: pytest.Item, name: str) -> Sequence[Any]:
     """The definitions of the fixture *name* that *item* sees, the one that it gets last.
 
-    pytest has no public way to ask before the fixture is made; a test holds this one against the newest pytest.
+    pytest has no public way to ask before the fixture is made; a test holds this one against the
+    newest pytest.
     """
     fixtures = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
     return fixtures.get(name) or ()

@@ -1,8 +1,9 @@
-"""Every option and ini value, and how they come to the frozen :class:`~pytest_fairness.context.Settings`.
+"""Every option and ini value, and how they come to the frozen
+:class:`~pytest_fairness.context.Settings`.
 
-A person types an option; what a project sets once is in its ini file alone. This module is the only reader of
-configuration. Under xdist the controller resolves and the workers receive its answer, because a worker parses the
-original command line again and may stand in another folder.
+A person types an option; what a project sets once is in its ini file alone. This module is the only
+reader of configuration. Under xdist the controller resolves and the workers receive its answer,
+because a worker parses the original command line again and may stand in another folder.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ APPROVE_VARIABLE = "FAIRNESS_APPROVE"
 _RESOLVED: pytest.StashKey[Settings] = pytest.StashKey()
 
 
-def _checked(read: Callable[[str], Any], check: Callable[[Any], bool], problem: str) -> Callable[[str], Any]:
+def _checked(
+    read: Callable[[str], Any], check: Callable[[Any], bool], problem: str
+) -> Callable[[str], Any]:
     def checked(text: str) -> Any:
         value = read(text)
         if not check(value):
@@ -56,17 +59,23 @@ def _names(text: str) -> str:
 
 
 _positive = _checked(int, lambda value: value >= 1, "must be 1 or more")
-_dollars = _checked(float, lambda value: 0 <= value < float("inf"), "must be a number of US dollars, 0 or more")
+_dollars = _checked(
+    float, lambda value: 0 <= value < float("inf"), "must be a number of US dollars, 0 or more"
+)
 _level = _checked(float, lambda value: 0 < value < 1, "must be a level between 0 and 1, as .05")
-_seconds = _checked(float, lambda value: 0 < value < float("inf"), "must be a number of seconds, more than 0")
+_seconds = _checked(
+    float, lambda value: 0 < value < float("inf"), "must be a number of seconds, more than 0"
+)
 _share = _checked(str, _is_share, "must be K/N, for example 2/5, where K goes from 1 to N")
 
 
 class Option(NamedTuple):
-    """One setting: its field, how its text is read (``bool`` for a switch), its default, where it is set, its help.
+    """One setting: its field, how its text is read (``bool`` for a switch), its default, where it
+    is set, its help.
 
-    *where*: ``both`` on the command line and in the ini file; ``typed`` on the command line alone; ``ini`` in the ini
-    file alone; ``approval`` typed, and refused where a file or a variable sets it: such a change would approve itself.
+    *where*: ``both`` on the command line and in the ini file; ``typed`` on the command line alone;
+    ``ini`` in the ini file alone; ``approval`` typed, and refused where a file or a variable sets
+    it: such a change would approve itself.
     *adds*: typed again, it names more; else what was typed last counts.
     """
 
@@ -99,7 +108,8 @@ OPTIONS = (
         _names,
         "simulated",
         "both",
-        "system under test: a name from endpoints.yaml, or 'simulated'; several with commas between them, or 'all' of "
+        "system under test: a name from endpoints.yaml, or 'simulated'; several with commas "
+        "between them, or 'all' of "
         "the file: each test asks each, as an item of its own",
     ),
     Option(
@@ -107,14 +117,16 @@ OPTIONS = (
         _one_of("auto", "1", "2", "all"),
         "auto",
         "both",
-        "1: with system prompt; 2: conversation only; all: both; auto: 1 where a test has a system prompt",
+        "1: with system prompt; 2: conversation only; all: both; auto: 1 where a test has a system "
+        "prompt",
     ),
     Option(
         "test",
         str,
         "",
         "typed",
-        "run the fairness tests of these ids alone, as reports have them, with commas between them: BIAS-ATTR-001, "
+        "run the fairness tests of these ids alone, as reports have them, with commas between "
+        "them: BIAS-ATTR-001, "
         "or BIAS-ATTR-* for several; may be repeated",
         adds=True,
     ),
@@ -127,60 +139,141 @@ OPTIONS = (
         adds=True,
     ),
     Option("max_cost", _dollars, None, "both", "US dollars that this run may cost at most"),
-    Option("deadline", _seconds, None, "both", "seconds that this session may ask; what is left then is not run"),
-    Option("seed", int, 0, "both", "seed of the order in which trials are asked and of the statistics"),
-    Option("smoke", bool, False, "both", "a quick look: too small a sample skips instead of failing"),
+    Option(
+        "deadline",
+        _seconds,
+        None,
+        "both",
+        "seconds that this session may ask; what is left then is not run",
+    ),
+    Option(
+        "seed", int, 0, "both", "seed of the order in which trials are asked and of the statistics"
+    ),
+    Option(
+        "smoke", bool, False, "both", "a quick look: too small a sample skips instead of failing"
+    ),
     Option(
         "require_conclusive",
         bool,
         False,
         "both",
-        "fail on every INCONCLUSIVE, not only on small samples, and on tests that ask for trials and conclude nothing",
+        "fail on every INCONCLUSIVE, not only on small samples, and on tests that ask for trials "
+        "and conclude nothing",
     ),
     Option(
         "resume",
         str,
         None,
         "typed",
-        "resume an earlier run, its id or 'last': no finished trial is asked again; 'auto': the last of the same "
+        "resume an earlier run, its id or 'last': no finished trial is asked again; 'auto': the "
+        "last of the same "
         "command, if it left something to ask",
     ),
-    Option("retry_unknown", bool, False, "typed", "ask again what was sent and never answered, perhaps paid for twice"),
-    Option("retry_errors", bool, False, "typed", "on resuming, ask again the trials that failed and cost nothing"),
-    Option("replay", str, None, "typed", "judge a recorded run: its id, 'last' or its folder; nothing is asked"),
-    Option("shard", _share, "", "typed", "K/N: ask the K-th of N shares of all trials, to be merged and judged later"),
     Option(
-        "against", str, None, "typed", "compare the findings with those of a run: its id, 'last', its findings.json"
+        "retry_unknown",
+        bool,
+        False,
+        "typed",
+        "ask again what was sent and never answered, perhaps paid for twice",
     ),
-    Option("markdown", Path, None, "typed", "write the report for a pull request, as Markdown, to this file"),
+    Option(
+        "retry_errors",
+        bool,
+        False,
+        "typed",
+        "on resuming, ask again the trials that failed and cost nothing",
+    ),
+    Option(
+        "replay",
+        str,
+        None,
+        "typed",
+        "judge a recorded run: its id, 'last' or its folder; nothing is asked",
+    ),
+    Option(
+        "shard",
+        _share,
+        "",
+        "typed",
+        "K/N: ask the K-th of N shares of all trials, to be merged and judged later",
+    ),
+    Option(
+        "against",
+        str,
+        None,
+        "typed",
+        "compare the findings with those of a run: its id, 'last', its findings.json",
+    ),
+    Option(
+        "markdown",
+        Path,
+        None,
+        "typed",
+        "write the report for a pull request, as Markdown, to this file",
+    ),
     Option(
         "notify",
         _one_of("off", "slack"),
         "off",
         "both",
-        "slack: on a FAIL or a regression, send a message to the webhook in the variable FAIRNESS_SLACK_WEBHOOK",
+        "slack: on a FAIL or a regression, send a message to the webhook in the variable "
+        "FAIRNESS_SLACK_WEBHOOK",
     ),
-    Option("approve", bool, False, "approval", "write the scores of this run as approved baselines"),
+    Option(
+        "approve", bool, False, "approval", "write the scores of this run as approved baselines"
+    ),
     Option("justification", str, "", "approval", "why the baselines are approved; kept with them"),
-    Option("approve_regression", bool, False, "approval", "allow --fairness-approve to approve a regression"),
+    Option(
+        "approve_regression",
+        bool,
+        False,
+        "approval",
+        "allow --fairness-approve to approve a regression",
+    ),
     Option("approve_in_ci", bool, False, "approval", "allow --fairness-approve where CI is set"),
     Option("endpoints_file", Path, "endpoints.yaml", "ini", "where the endpoints are described"),
     Option("run_dir", Path, ".fairness/runs", "ini", "where runs are kept"),
     Option("baseline_dir", Path, "baselines", "ini", "where approved baselines are kept"),
     Option("concurrency", _positive, 16, "ini", "requests in flight at once"),
     Option("attempt_timeout", _seconds, 120.0, "ini", "seconds that one request may take, in all"),
-    Option("confirm", bool, True, "ini", "judge a FLAG or FAIL again, on this sample and one on other names together"),
-    Option("sensitivity", bool, False, "ini", "try every PASS on copies of its data with a planted disparity"),
-    Option("session_alpha", _level, None, "ini", "fail the session on any finding below this level after Holm"),
     Option(
-        "github", _one_of("auto", "off"), "auto", "ini", "in a job of GitHub's, annotate tests and add to its summary"
+        "confirm",
+        bool,
+        True,
+        "ini",
+        "judge a FLAG or FAIL again, on this sample and one on other names together",
     ),
-    Option("progress", _one_of("auto", "off"), "auto", "ini", "show progress while asking: auto or off"),
+    Option(
+        "sensitivity",
+        bool,
+        False,
+        "ini",
+        "try every PASS on copies of its data with a planted disparity",
+    ),
+    Option(
+        "session_alpha",
+        _level,
+        None,
+        "ini",
+        "fail the session on any finding below this level after Holm",
+    ),
+    Option(
+        "github",
+        _one_of("auto", "off"),
+        "auto",
+        "ini",
+        "in a job of GitHub's, annotate tests and add to its summary",
+    ),
+    Option(
+        "progress", _one_of("auto", "off"), "auto", "ini", "show progress while asking: auto or off"
+    ),
 )
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """Declare every option and ini value; the ini twin of one that approves too, so that it can be refused."""
+    """Declare every option and ini value; the ini twin of one that approves too, so that it can be
+    refused.
+    """
     group = parser.getgroup("fairness", "fairness")
     for option in OPTIONS:
         if option.flag is not None:
@@ -192,7 +285,11 @@ def add_options(parser: pytest.Parser) -> None:
                 form["action"] = "append"
             group.addoption(option.flag, default=None, help=text, **form)
         if option.where != "typed":
-            about = option.help if option.ini else f"refused: {option.flag} is read from the command line alone"
+            about = (
+                option.help
+                if option.ini
+                else f"refused: {option.flag} is read from the command line alone"
+            )
             kind: Literal["bool", "string"] = "bool" if option.read is bool else "string"
             parser.addini(f"fairness_{option.field}", about, type=kind, default=None)
 
@@ -204,18 +301,22 @@ def refuse_unreadable(config: pytest.Config) -> None:
 
 
 def settings_of(config: pytest.Config) -> Settings:
-    """Settings of this session, read once. Raises :class:`pytest.UsageError` naming the option that has no sense."""
+    """Settings of this session, read once. Raises :class:`pytest.UsageError` naming the option that
+    has no sense.
+    """
     if _RESOLVED not in config.stash:
         from pytest_fairness.context import Settings
 
         received = getattr(config, "workerinput", {}).get("fairness_settings")
-        config.stash[_RESOLVED] = _resolved(config) if received is None else Settings.from_dict(received)
+        config.stash[_RESOLVED] = (
+            _resolved(config) if received is None else Settings.from_dict(received)
+        )
     return config.stash[_RESOLVED]
 
 
 def arguments_of(config: pytest.Config) -> dict[str, Any]:
-    """The arguments of the command line, ``all`` of them, and those that name ``tests``; the ``root`` of the project,
-    and the ``folder`` that the command was typed in.
+    """The arguments of the command line, ``all`` of them, and those that name ``tests``; the
+    ``root`` of the project, and the ``folder`` that the command was typed in.
     """
     tests = config.args if config.args_source is config.ArgsSource.ARGS else []
     return {
@@ -243,12 +344,14 @@ def _resolved(config: pytest.Config) -> Settings:
     meant = os.environ.get(APPROVE_VARIABLE, "").strip()
     if meant.lower() not in FALSE and not values["approve"]:
         raise pytest.UsageError(
-            f"{APPROVE_VARIABLE}={meant!r} is set and approves nothing: a variable outlives the decision that it was "
+            f"{APPROVE_VARIABLE}={meant!r} is set and approves nothing: a variable outlives the "
+            "decision that it was "
             'set for. Unset it, and type --fairness-approve --fairness-justification "what changed, and what was '
             'reviewed" in the session that approves'
         )
     for field in ("endpoints_file", "run_dir", "baseline_dir"):
-        # Relative to the root directory, not to wherever the command was typed: a run must be found again.
+        # Relative to the root directory, not to wherever the command was typed: a run must be found
+        # again.
         values[field] = config.rootpath / values[field]
     if values["markdown"] is not None:  # as pytest's own outputs
         values["markdown"] = _output_path(config, values["markdown"])
@@ -263,25 +366,37 @@ def _resolved(config: pytest.Config) -> Settings:
 
     other = next((field for field in ("resume", "shard") if values[field]), None)
     if replay is not None and other is not None:
-        raise pytest.UsageError(f"--fairness-replay asks nothing, so --fairness-{other} cannot go with it")
+        raise pytest.UsageError(
+            f"--fairness-replay asks nothing, so --fairness-{other} cannot go with it"
+        )
     # Once, here, so that all processes mean the same run.
     try:
         if resume not in (None, AUTO):
             values["resume"] = past_runs.resumable(values["run_dir"], resume).name
         if against is not None:
             own = None if resume in (None, AUTO) else values["run_dir"] / values["resume"]
-            values["against"] = earlier_results(values["run_dir"], config.invocation_params.dir, against, but=own)
+            values["against"] = earlier_results(
+                values["run_dir"], config.invocation_params.dir, against, but=own
+            )
         if replay is not None:
-            values["replay"] = past_runs.replayable(values["run_dir"], config.invocation_params.dir, replay)
+            values["replay"] = past_runs.replayable(
+                values["run_dir"], config.invocation_params.dir, replay
+            )
             recorded = past_runs.recorded_settings(values["replay"])
-            typed = {field for field in recorded if config.getoption(f"--fairness-{field}") is not None}
-            typed -= {"endpoint"} if values["endpoint"] == EVERY else set()  # every one of the recording
+            typed = {
+                field for field in recorded if config.getoption(f"--fairness-{field}") is not None
+            }
+            typed -= (
+                {"endpoint"} if values["endpoint"] == EVERY else set()
+            )  # every one of the recording
             values |= {field: old for field, old in recorded.items() if field not in typed}
         if values["endpoint"] == EVERY:
             values["endpoint"] = ",".join(every_name(values["endpoints_file"]))
         if resume is None:
             return Settings(**values)
-        if resume == AUTO:  # which it is depends on what the tests ask, and is chosen when they are collected
+        if (
+            resume == AUTO
+        ):  # which it is depends on what the tests ask, and is chosen when they are collected
             return Settings(**values)
         settings = Settings(**values)
         past_runs.refuse_changes(settings, config.rootpath)
@@ -294,16 +409,21 @@ def _value(config: pytest.Config, option: Option) -> Any:
     typed, in_file = option.given(config)
     if option.where == "approval":
         belongs = (
-            "it is read from the command line alone, because a file of the project, or a variable, that approves "
-            f"baselines lets a change approve itself. Take it out, and type {option.flag} in the session that approves"
+            "it is read from the command line alone, because a file of the project, or a variable, "
+            "that approves "
+            f"baselines lets a change approve itself. Take it out, and type {option.flag} in the "
+            "session that approves"
         )
         if in_file is not None:
             where = "the ini file" if config.inipath is None else config.inipath.name
-            raise pytest.UsageError(f"fairness_{option.field} is set in {where} (or with -o): {belongs}")
+            raise pytest.UsageError(
+                f"fairness_{option.field} is set in {where} (or with -o): {belongs}"
+            )
         words = [str(argument).partition("=")[0] for argument in config.invocation_params.args]
         if typed is not None and option.flag not in words:
             raise pytest.UsageError(
-                f"{option.flag} comes from addopts, PYTEST_ADDOPTS or a file of arguments: {belongs}"
+                f"{option.flag} comes from addopts, PYTEST_ADDOPTS or a file of arguments: "
+                f"{belongs}"
             )
     given, origin = (in_file, option.ini) if typed is None else (typed, option.flag)
     if given is None or given == "":

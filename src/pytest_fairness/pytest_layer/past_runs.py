@@ -13,7 +13,8 @@ from pytest_fairness.runs.project import has_asked
 if TYPE_CHECKING:
     from pytest_fairness.context import Settings
 
-#: Settings that decide which trials there are, or how chance falls: a replay takes them from the recording.
+#: Settings that decide which trials there are, or how chance falls: a replay takes them from the
+#: recording.
 RECORDED = ("endpoint", "tier", "seed")
 _PACKAGE = "pytest-fairness"
 #: What ``last`` is the newest of.
@@ -21,17 +22,27 @@ ASKED = "that asked something itself"
 
 
 def resumable(root: Path, name: str) -> Path:
-    """The run of *root* to resume. Raises UsageError where there is none, or it asked nothing itself."""
+    """The run of *root* to resume. Raises UsageError where there is none, or it asked nothing
+    itself.
+    """
     run = locate_run(root, name, is_meant=_asked_alone, which=ASKED)
     if not _only(run, "replay_of", "merged_from"):
         manifest = read_manifest(run)
-        what = "a merged run" if "merged_from" in manifest else "a replay" if "replay_of" in manifest else "no run"
+        what = (
+            "a merged run"
+            if "merged_from" in manifest
+            else "a replay"
+            if "replay_of" in manifest
+            else "no run"
+        )
         raise UsageError(f"{run} cannot be resumed: it is {what}; resume the run that asked")
     return run
 
 
 def replayable(root: Path, here: Path, name: str) -> Path:
-    """The run to replay: an id of *root*, ``last`` (that asked itself), or a folder, seen from *here*."""
+    """The run to replay: an id of *root*, ``last`` (that asked itself), or a folder, seen from
+    *here*.
+    """
     if (here / name / "manifest.json").is_file():
         return (here / name).resolve()
     return locate_run(root, name, is_meant=_has_replies, which=ASKED)
@@ -61,7 +72,8 @@ def recorded_settings(run: Path) -> dict[str, Any]:
 
 
 def changes_since(run: Path, settings: Settings, root: Path) -> list[str]:
-    """What differs between the command that made *run* and this one, if it would mix; each in a few words.
+    """What differs between the command that made *run* and this one, if it would mix; each in a few
+    words.
 
     What tests ask is compared test by test, when it is asked.
     """
@@ -70,13 +82,23 @@ def changes_since(run: Path, settings: Settings, root: Path) -> list[str]:
     manifest = read_manifest(run)
     before, now = manifest.get("settings", {}), settings.to_dict()
     pairs = [(f"the {field}", before.get(field), now[field]) for field in (*RECORDED, "shard")]
-    changed = [f"{what} was {old!r}, is {new!r}" for what, old, new in pairs if old is not None and old != new]
+    changed = [
+        f"{what} was {old!r}, is {new!r}"
+        for what, old, new in pairs
+        if old is not None and old != new
+    ]
     old, new = manifest.get("versions", {}).get(_PACKAGE), versions().get(_PACKAGE)
     if old != new:
         changed.append(f"the version of {_PACKAGE} was {old}, is {new}")
-    # Where the system under test is code of this project, a function's own source would not show what it calls.
+    # Where the system under test is code of this project, a function's own source would not show
+    # what it calls.
     identities = [entry.get("identity", {}) for entry in manifest.get("endpoints", ())]
-    identities += [step["endpoint"] for one in identities if one.get("type") == "pipeline" for step in one["steps"]]
+    identities += [
+        step["endpoint"]
+        for one in identities
+        if one.get("type") == "pipeline"
+        for step in one["steps"]
+    ]
     asks_code = any(identity.get("type") == "callable" for identity in identities)
     if asks_code and manifest.get("git_commit") != (commit := git_commit(root)):
         changed.append(f"the code was at commit {manifest.get('git_commit')}, is at {commit}")
@@ -84,9 +106,12 @@ def changes_since(run: Path, settings: Settings, root: Path) -> list[str]:
 
 
 def refuse_changes(settings: Settings, root: Path) -> None:
-    """Raise UsageError naming what differs between the command that made the run to resume and this one."""
+    """Raise UsageError naming what differs between the command that made the run to resume and this
+    one.
+    """
     if changed := changes_since(settings.run_dir / str(settings.resume), settings, root):
         raise UsageError(
-            f"run {settings.resume} cannot be resumed: {'; '.join(changed)}. Its data are kept. Reissue the command as "
+            f"run {settings.resume} cannot be resumed: {'; '.join(changed)}. Its data are kept. "
+            "Reissue the command as "
             "it was or start a new run without --fairness-resume"
         )

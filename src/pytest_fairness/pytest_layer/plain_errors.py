@@ -1,4 +1,6 @@
-"""How a test shows an error of ours: where the test made it, and the message with its mend; nothing of our inside."""
+"""How a test shows an error of ours: where the test made it, and the message with its mend; nothing
+of our inside.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,12 @@ _STRAY = re.compile(r"(assert_\w+)\(\) got an unexpected keyword argument '(\w+)
 KEPT = "the replies are kept: mend the test, then run it with --fairness-replay last"
 
 
-def show_plainly(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, *, asked: bool) -> None:
-    """Shorten *report* of *item*, where *call* ended in an error of ours; *asked*: replies for it are in the run."""
+def show_plainly(
+    item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, *, asked: bool
+) -> None:
+    """Shorten *report* of *item*, where *call* ended in an error of ours; *asked*: replies for it
+    are in the run.
+    """
     if call.excinfo is None or report.outcome != "failed":
         return
     error = call.excinfo.value
@@ -25,13 +31,18 @@ def show_plainly(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.
         _leave_out_arguments(report)
     notes = [_hint(error)] if isinstance(error, TypeError) else []
     is_ours = isinstance(error, FairnessError)
-    if asked and (any(notes) or (isinstance(error, UsageError) and not isinstance(error, BaselineError))):
+    if asked and (
+        any(notes) or (isinstance(error, UsageError) and not isinstance(error, BaselineError))
+    ):
         notes.append(KEPT)
     for note in filter(None, notes):
         error.add_note(note)
     if item.config.getoption("tbstyle") == "auto" and (is_ours or any(notes)):
         report.longrepr = call.excinfo.getrepr(
-            style="short", funcargs=False, chain=False, tbfilter=lambda excinfo: _of_the_test(item, excinfo)
+            style="short",
+            funcargs=False,
+            chain=False,
+            tbfilter=lambda excinfo: _of_the_test(item, excinfo),
         )
 
 

@@ -1,4 +1,6 @@
-"""What a marker comes to: the cells of a grid or of a pairwise experiment, with the script that each is asked by."""
+"""What a marker comes to: the cells of a grid or of a pairwise experiment, with the script that
+each is asked by.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +35,10 @@ Resolve: TypeAlias = Callable[[Any], Endpoint]
 class PlannedCell:
     """A cell to ask: by a script, if it has one, and of a system of its own, if its arm brings one.
 
-    ``first`` is the number of its first repetition: cells whose texts may turn out the same, as scrubbed ones do,
-    are trials of their own all the same, and would share one reply under one number. ``role`` is what is established
-    before the ``request``; with ``one_message``, both are sent as one.
+    ``first`` is the number of its first repetition: cells whose texts may turn out the same, as
+    scrubbed ones do, are trials of their own all the same, and would share one reply under one
+    number. ``role`` is what is established before the ``request``; with ``one_message``, both are
+    sent as one.
     """
 
     cell: Cell
@@ -49,7 +52,11 @@ class PlannedCell:
     @property
     def step_systems(self) -> list[Endpoint]:
         """The systems that single requests of a trial ask instead of the test's."""
-        return [] if self.script is None else [system for system in self.script.endpoints if system is not None]
+        return (
+            []
+            if self.script is None
+            else [system for system in self.script.endpoints if system is not None]
+        )
 
     @property
     def asks_others(self) -> bool:
@@ -70,7 +77,8 @@ def takes_one_text(endpoint: Endpoint) -> bool:
 def _one_text_a_request(endpoint: Endpoint, what: str) -> UsageError:
     """Says that *endpoint* cannot be asked *what* the test has, and the mend."""
     return UsageError(
-        f"endpoint {endpoint.name!r} is sent one text a request, and the test has {what}. In an entry of type http, "
+        f"endpoint {endpoint.name!r} is sent one text a request, and the test has {what}. In an "
+        "entry of type http, "
         'put "{messages}" where the conversation belongs; give a function a parameter called messages; or ask single '
         "prompts"
     )
@@ -82,12 +90,15 @@ def _refuse_turns_after_the_request(turns: Sequence[Template], endpoint: Endpoin
 
 
 def needs_one_message(entry: PlannedCell, endpoint: Endpoint) -> bool:
-    """Whether *entry* holds what can be said in one message alone to *endpoint*, or to the system of a step: a role
-    beside the request, or strategies of several turns.
+    """Whether *entry* holds what can be said in one message alone to *endpoint*, or to the system
+    of a step: a role beside the request, or strategies of several turns.
     """
     cell, script = entry.cell, entry.script
     if isinstance(script, Pipeline):
-        return any(prompt is not None and takes_one_text(system) for prompt, system in step_systems(script, endpoint))
+        return any(
+            prompt is not None and takes_one_text(system)
+            for prompt, system in step_systems(script, endpoint)
+        )
     if cell.system is not None:
         return takes_one_text(endpoint)
     several = len(cell.turns) > 1
@@ -97,16 +108,21 @@ def needs_one_message(entry: PlannedCell, endpoint: Endpoint) -> bool:
 
 
 def step_systems(script: Pipeline, endpoint: Endpoint) -> list[tuple[str | None, Endpoint]]:
-    """The system prompt of each step of *script*, and whom it asks: *endpoint*, where it brings no other."""
+    """The system prompt of each step of *script*, and whom it asks: *endpoint*, where it brings no
+    other.
+    """
     own = [*script.endpoints, *(None for _ in script.systems[len(script.endpoints) :])]
     return [
-        (prompt, endpoint if system is None else system) for prompt, system in zip(script.systems, own, strict=True)
+        (prompt, endpoint if system is None else system)
+        for prompt, system in zip(script.systems, own, strict=True)
     ]
 
 
 @dataclass(frozen=True)
 class PlannedGrid:
-    """One test's grid as the tiers send it, with the strategies and temperatures that its marker asks for."""
+    """One test's grid as the tiers send it, with the strategies and temperatures that its marker
+    asks for.
+    """
 
     tiers_by_arm: ClassVar[bool] = False
 
@@ -129,15 +145,19 @@ class PlannedGrid:
     @property
     def script_columns(self) -> tuple[str, ...]:
         """Columns that the table has in every tier: strategies belong to one of them."""
-        return () if self.ladder is None else ("strategy", "strategy_level", REFUSED_FIRST, DISCLAIMS)
+        return (
+            () if self.ladder is None else ("strategy", "strategy_level", REFUSED_FIRST, DISCLAIMS)
+        )
 
     def structured(self, cell: Cell) -> Mapping[str, JSON]:
-        """In what form the answer is wanted. Tier 2 is conversation only: there it can be asked for in words alone."""
+        """In what form the answer is wanted. Tier 2 is conversation only: there it can be asked for
+        in words alone.
+        """
         return self.grid.answer if cell.tier == 1 else {}
 
     def entries(self, tier: int, indices: Sequence[int] | None = None) -> list[PlannedCell]:
-        """The cells (those at *indices*, if given) as *tier* sends them: tier 2 agrees on the role in conversation, has
-        strategies and no system prompt.
+        """The cells (those at *indices*, if given) as *tier* sends them: tier 2 agrees on the role
+        in conversation, has strategies and no system prompt.
         """
         chosen = range(len(self.grid)) if indices is None else indices
         return [self.entry(tier, index, self.grid[index]) for index in chosen]
@@ -147,28 +167,39 @@ class PlannedGrid:
         turns, script = self.grid.conversation_at(index, cell), None
         role, request = cell.system, cell.prompt
         if role is None:  # the turns of the test establish it
-            role, request = "\n\n".join(turns[: self.grid.asked_at]) or None, turns[self.grid.asked_at]
+            role, request = (
+                "\n\n".join(turns[: self.grid.asked_at]) or None,
+                turns[self.grid.asked_at],
+            )
         if tier == 1:
             # Where the grid has a system prompt, its cells are of this tier already.
             cell = cell if cell.tier == 1 else replace(cell, tier=1)
         else:
             if self.ladder is not None:
-                script = self._escalation(cell.prompt, turns, self.ladder, self._other_prompt(index))
+                script = self._escalation(
+                    cell.prompt, turns, self.ladder, self._other_prompt(index)
+                )
             cell = replace(cell, tier=2, system=None, turns=turns)
         return PlannedCell(cell, script, role=role, request=request)
 
     def in_one_message(self, entry: PlannedCell, endpoint: Endpoint) -> PlannedCell:
-        """*entry* as it is asked of a system that is sent one text a request: role and request in one message, and of
-        the strategies those of one turn. Raises UsageError where there are none of those, or turns after the request.
+        """*entry* as it is asked of a system that is sent one text a request: role and request in
+        one message, and of the strategies those of one turn. Raises UsageError where there are none
+        of those, or turns after the request.
         """
         cell, script = entry.cell, entry.script
         if len(cell.turns) > 1:
             _refuse_turns_after_the_request(self.grid.turns, endpoint)
         if isinstance(script, Escalation) and self.ladder is not None:
-            filled = [(strategy, strategy.fill(entry.request, self.ladder.key)) for strategy in self.ladder.strategies]
+            filled = [
+                (strategy, strategy.fill(entry.request, self.ladder.key))
+                for strategy in self.ladder.strategies
+            ]
             of_one_turn = [(strategy, turns[0]) for strategy, turns in filled if len(turns) == 1]
             if not of_one_turn:
-                raise _one_text_a_request(endpoint, "strategies of several turns, the first of which would be lost")
+                raise _one_text_a_request(
+                    endpoint, "strategies of several turns, the first of which would be lost"
+                )
             rungs = [Rung(DIRECT, (one_text(entry.role, entry.request),))]
             for strategy, text in of_one_turn:
                 message = one_text(None if strategy.own_role else entry.role, text)
@@ -179,22 +210,38 @@ class PlannedGrid:
 
     @cached_property
     def _somebody_else(self) -> Grid | None:
-        """Whom strategies that compare two people show beside each person: one and the same for all."""
-        compares = self.ladder is not None and any(strategy.compares for strategy in self.ladder.strategies)
-        return somebody_else(self.grid, self.arguments) if compares and self.arguments is not None else None
+        """Whom strategies that compare two people show beside each person: one and the same for
+        all.
+        """
+        compares = self.ladder is not None and any(
+            strategy.compares for strategy in self.ladder.strategies
+        )
+        return (
+            somebody_else(self.grid, self.arguments)
+            if compares and self.arguments is not None
+            else None
+        )
 
     def _other_prompt(self, index: int) -> str | None:
         """The prompt of the cell at *index*, about somebody else."""
         other = self._somebody_else
-        return None if other is None else other.cell_at(self.grid.position(index) // len(self.grid.units)).prompt
+        return (
+            None
+            if other is None
+            else other.cell_at(self.grid.position(index) // len(self.grid.units)).prompt
+        )
 
-    def _escalation(self, prompt: str, turns: tuple[str, ...], ladder: Ladder, other: str | None) -> Escalation:
+    def _escalation(
+        self, prompt: str, turns: tuple[str, ...], ladder: Ladder, other: str | None
+    ) -> Escalation:
         """*turns* first; each strategy begins with what they establish before the request."""
         established = turns[: self.grid.asked_at]
         rungs = [Rung(DIRECT, turns)]
         for one in ladder.strategies:
             before = () if one.own_role else established
-            rungs.append(Rung(one.name, (*before, *one.fill(prompt, ladder.key, other)), one.objections))
+            rungs.append(
+                Rung(one.name, (*before, *one.fill(prompt, ladder.key, other)), one.objections)
+            )
         return Escalation(rungs=tuple(rungs), usable=self.usable[0], version=self.usable[1])
 
     def table(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -204,9 +251,11 @@ class PlannedGrid:
 
 @dataclass(frozen=True)
 class PlannedPairs:
-    """One test's choices between candidates. Tiers belong to its arms: one with a system prompt is of tier 1.
+    """One test's choices between candidates. Tiers belong to its arms: one with a system prompt is
+    of tier 1.
 
-    ``beyond`` is what the numbers of repetitions start from: texts that scrubbing makes equal must not share replies.
+    ``beyond`` is what the numbers of repetitions start from: texts that scrubbing makes equal must
+    not share replies.
     """
 
     tiers_by_arm: ClassVar[bool] = True
@@ -226,7 +275,9 @@ class PlannedPairs:
 
     @cached_property
     def on_other_names(self) -> PlannedPairs | None:
-        """The same with candidates that it has not used, for a second sample; None where there are none."""
+        """The same with candidates that it has not used, for a second sample; None where there are
+        none.
+        """
         grid = None if self.arguments is None else other_candidates(self.grid, self.arguments)
         beyond = self.grid.full_size * self.grid.repetitions
         return None if grid is None else replace(self, grid=grid, beyond=beyond)
@@ -249,35 +300,45 @@ class PlannedPairs:
                     between=steps.between,
                     first=steps.first,
                     refused=is_refusal,
-                    endpoints=tuple(None if one is None else self._endpoint(one) for one in steps.endpoints),
+                    endpoints=tuple(
+                        None if one is None else self._endpoint(one) for one in steps.endpoints
+                    ),
                 )
             # Stand-ins of one group come to the same texts for different groups.
             own_numbers = steps is not None or (arm is not None and arm.placebo)
             first = self.beyond + (made.number * self.grid.repetitions if own_numbers else 0)
-            entries.append(PlannedCell(made.cell, script, None if arm is None else arm.endpoint, first))
+            entries.append(
+                PlannedCell(made.cell, script, None if arm is None else arm.endpoint, first)
+            )
         return entries
 
     def in_one_message(self, entry: PlannedCell, endpoint: Endpoint) -> PlannedCell:
-        """*entry* as it is asked of *endpoint*, which is sent one text a request: of a pipeline, each step that asks
-        such a system.
+        """*entry* as it is asked of *endpoint*, which is sent one text a request: of a pipeline,
+        each step that asks such a system.
         """
         cell, script = entry.cell, entry.script
         if len(cell.turns) > 1 and not isinstance(script, Pipeline):
             _refuse_turns_after_the_request(self.grid.turns, endpoint)
         if not isinstance(script, Pipeline):
-            cell = replace(cell, system=None, turns=(one_text(cell.system, "\n\n".join(cell.turns)),))
+            cell = replace(
+                cell, system=None, turns=(one_text(cell.system, "\n\n".join(cell.turns)),)
+            )
             return replace(entry, cell=cell, one_message=True)
         systems, turns = list(script.systems), list(cell.turns)
         for step, (prompt, system) in enumerate(step_systems(script, endpoint)):
             if takes_one_text(system):
                 turns[step], systems[step] = one_text(prompt, turns[step]), None
         cell = replace(cell, system=None, turns=tuple(turns))
-        return replace(entry, cell=cell, script=replace(script, systems=tuple(systems)), one_message=True)
+        return replace(
+            entry, cell=cell, script=replace(script, systems=tuple(systems)), one_message=True
+        )
 
     def _endpoint(self, system: Any) -> Endpoint:
         """What an arm's step names; made once, so that all cells ask the same."""
         if self.resolve is None:
-            raise UsageError(f"a step names the endpoint {system!r}, which a fairness test alone can ask")
+            raise UsageError(
+                f"a step names the endpoint {system!r}, which a fairness test alone can ask"
+            )
         if id(system) not in self._resolved:
             self._resolved[id(system)] = self.resolve(system)
         return self._resolved[id(system)]
@@ -292,4 +353,7 @@ Planned: TypeAlias = PlannedGrid | PlannedPairs
 
 def parameters_of(planned: Planned, temperature: float | None) -> dict[str, JSON]:
     """What is laid over the endpoint's defaults, at *temperature* if that is one of the marker's."""
-    return {**planned.grid.parameters, **({} if temperature is None else {"temperature": temperature})}
+    return {
+        **planned.grid.parameters,
+        **({} if temperature is None else {"temperature": temperature}),
+    }

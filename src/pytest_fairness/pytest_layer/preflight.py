@@ -1,5 +1,6 @@
-"""What a session with fairness tests starts with: how much it asks, of whom, for how much and how long; if it may; what
-the project puts in the place of what ships; and what its designs can never decide.
+"""What a session with fairness tests starts with: how much it asks, of whom, for how much and how
+long; if it may; what the project puts in the place of what ships; and what its designs can never
+decide.
 """
 
 from __future__ import annotations
@@ -60,11 +61,11 @@ def announcement(
     *,
     tests: int,
 ) -> list[str]:
-    """The lines: size, endpoints, seed and run; where a model is going to be paid, also requests, cost and time; what
-    to know of the designs.
+    """The lines: size, endpoints, seed and run; where a model is going to be paid, also requests,
+    cost and time; what to know of the designs.
 
-    Raises :class:`pytest.UsageError` where an endpoint that is going to be asked is configured wrongly, is the same
-    system as another, or its cost has a cap and no price.
+    Raises :class:`pytest.UsageError` where an endpoint that is going to be asked is configured
+    wrongly, is the same system as another, or its cost has a cap and no price.
     """
     settings, endpoints, wrong = context.settings, dict[str, Endpoint](), dict[str, str]()
     for name in settings.endpoints:
@@ -92,8 +93,15 @@ def announcement(
             "if each test asserts once"
         )
     if again := sum(row.new for row in rows if row.again):
-        lines.append(f"fairness: an alarm is asked about again before it stands, with up to {again:,} trials more")
-    paid = {name: endpoint for name, endpoint in endpoints.items() if name in asked and not endpoint.simulated}
+        lines.append(
+            f"fairness: an alarm is asked about again before it stands, with up to {again:,} "
+            "trials more"
+        )
+    paid = {
+        name: endpoint
+        for name, endpoint in endpoints.items()
+        if name in asked and not endpoint.simulated
+    }
     if paid and settings.replay is None:
         lines += _prices(settings, rows, paid)
     return [*lines, *_replacements(context, items), *_remarks(grids, items)]
@@ -101,7 +109,11 @@ def announcement(
 
 def _steps_of(endpoint: Endpoint) -> list[Endpoint]:
     """The systems that are asked, one after the other, for one reply of *endpoint*."""
-    return [step.ready for step in endpoint.steps] if isinstance(endpoint, PipelineEndpoint) else [endpoint]
+    return (
+        [step.ready for step in endpoint.steps]
+        if isinstance(endpoint, PipelineEndpoint)
+        else [endpoint]
+    )
 
 
 def _size(settings: Settings, tests: int, rows: Sequence[TestEstimate], run: str) -> str:
@@ -113,15 +125,24 @@ def _size(settings: Settings, tests: int, rows: Sequence[TestEstimate], run: str
         endpoint = f"{endpoint} and the tests' own" if configured else "of the tests' own"
     several = "s" * (len(settings.endpoints) > 1)
     part = f"shard {settings.shard} of " if settings.shard else ""
-    source = f"replayed from {settings.replay.name}" if settings.replay is not None else f"endpoint{several} {endpoint}"
+    source = (
+        f"replayed from {settings.replay.name}"
+        if settings.replay is not None
+        else f"endpoint{several} {endpoint}"
+    )
     return (
-        f"fairness: {tests} test{'s' * (tests != 1)}, {part}up to {sum(row.new for row in rows):,} trials, {source}, "
+        f"fairness: {tests} test{'s' * (tests != 1)}, {part}up to {sum(row.new for row in rows):,} "
+        f"trials, {source}, "
         f"seed {settings.seed}, run {run}"
     )
 
 
-def _prices(settings: Settings, rows: Sequence[TestEstimate], endpoints: Mapping[str, Endpoint]) -> list[str]:
-    """A line for each of *endpoints* that is paid; of several, which, and what they come to together."""
+def _prices(
+    settings: Settings, rows: Sequence[TestEstimate], endpoints: Mapping[str, Endpoint]
+) -> list[str]:
+    """A line for each of *endpoints* that is paid; of several, which, and what they come to
+    together.
+    """
     cap = "" if settings.max_cost is None else f" (cap {dollars(settings.max_cost)})"
     if len(settings.endpoints) == 1:
         ((cost, rest, _),) = (_price(settings, rows, endpoint) for endpoint in endpoints.values())
@@ -146,14 +167,15 @@ def _cost(usual: float, most: float) -> str:
 def _price(
     settings: Settings, rows: Sequence[TestEstimate], endpoint: Endpoint
 ) -> tuple[str, str, tuple[float, float] | None]:
-    """Of *endpoint*, which all *rows* are about, in words: requests and cost, and how long they take; and in dollars,
-    what is to be expected and the most, where it has a price.
+    """Of *endpoint*, which all *rows* are about, in words: requests and cost, and how long they
+    take; and in dollars, what is to be expected and the most, where it has a price.
     """
     shards = 1 if not settings.shard else int(settings.shard.partition("/")[2])
     usual = [(row.requests(own=False)[0], row.reply_tokens) for row in rows]
     total = sum(few.requests for few, _ in usual)
     reply = round(sum(few.requests * tokens for few, tokens in usual) / total)
-    # The price of a pipeline is that of its steps together; what it is asked once are as many requests.
+    # The price of a pipeline is that of its steps together; what it is asked once are as many
+    # requests.
     requests = total / shards * len(_steps_of(endpoint))
     limits, price = limits_of(endpoint), endpoint.price
     at_once = limits.concurrency or settings.concurrency
@@ -163,9 +185,15 @@ def _price(
     cost, amounts = "cost unknown (give price: in endpoints.yaml)", None
     if price is not None:
         expected = sum(few.usual_cost(price, tokens) for few, tokens in usual) / shards
-        most = sum(row.requests(own=False)[1].most_cost(price, row.longest_reply) for row in rows) / shards
+        most = (
+            sum(row.requests(own=False)[1].most_cost(price, row.longest_reply) for row in rows)
+            / shards
+        )
         cost, amounts = _cost(expected, most), (expected, most)
-    rest = f", about {duration(seconds)} ({at_once} at a time, {LATENCY:g} s and {reply} tokens a reply)"
+    rest = (
+        f", about {duration(seconds)} ({at_once} at a time, {LATENCY:g} s and {reply} tokens a "
+        "reply)"
+    )
     if batches_of(endpoint) is not None:
         rest = ", in the provider's batches (hours, most often)"
     return f"about {requests:,.0f} requests, {cost}", rest, amounts
@@ -186,14 +214,20 @@ def _lines(found: Iterable[tuple[str, str]]) -> list[str]:
 # ---------------------------------------------------------------- what the project replaces
 
 
-def asks_the_settings_endpoint(items: Sequence[pytest.Item], grids: Mapping[collection.Key, Planned]) -> bool:
-    """Whether any of *items* asks the endpoint that the settings name; also where none asks anything."""
+def asks_the_settings_endpoint(
+    items: Sequence[pytest.Item], grids: Mapping[collection.Key, Planned]
+) -> bool:
+    """Whether any of *items* asks the endpoint that the settings name; also where none asks
+    anything.
+    """
     designed = [item for item in items if collection.grid_key(item) in grids]
     return not designed or not all(map(brings_its_own, designed))
 
 
 def _replacements(context: RunContext, items: Sequence[pytest.Item]) -> list[str]:
-    """A line for each built-in scorer, and each use of ``--fairness-endpoint``, that the project replaces."""
+    """A line for each built-in scorer, and each use of ``--fairness-endpoint``, that the project
+    replaces.
+    """
     named, several = _named_endpoint(context), len(context.settings.endpoints) > 1
     own = [item for item in items if named is not None and brings_its_own(item)]
     fixtures = []
@@ -201,25 +235,35 @@ def _replacements(context: RunContext, items: Sequence[pytest.Item]) -> list[str
         does = "wraps" if marks.gets_named_endpoint(item) else "replaces"
         once = " and is asked once" * (several and does == "replaces")
         fixture = _fixture(item, context.root)
-        fixtures.append((collection.name_of(item), f"{fixture} {does} --fairness-endpoint {named}{once}"))
+        fixtures.append(
+            (collection.name_of(item), f"{fixture} {does} --fairness-endpoint {named}{once}")
+        )
     return [
         *(line(f"fairness: {remark}") for remark in dict.fromkeys(_own_scorers(context).values())),
         *_lines(fixtures),
     ]
 
 
-def notes_on(context: RunContext, item: pytest.Item, finding: Finding, scored_by: set[str]) -> list[str]:
-    """What of *finding*, made in the test *item* with the scorers *scored_by*, rests on a replacement."""
+def notes_on(
+    context: RunContext, item: pytest.Item, finding: Finding, scored_by: set[str]
+) -> list[str]:
+    """What of *finding*, made in the test *item* with the scorers *scored_by*, rests on a
+    replacement.
+    """
     own = _own_scorers(context)
     notes = [own[finding.outcome]] if finding.outcome in own.keys() & scored_by else []
     named = _named_endpoint(context)
     if named is not None and finding.model_endpoint is not None and brings_its_own(item):
-        notes.append(f"{_fixture(item, context.root)} was asked instead of --fairness-endpoint {named}")
+        notes.append(
+            f"{_fixture(item, context.root)} was asked instead of --fairness-endpoint {named}"
+        )
     return notes
 
 
 def _own_scorers(context: RunContext) -> dict[str, str]:
-    """What to say of those scorers that have the name of a built-in one and are another, by that name."""
+    """What to say of those scorers that have the name of a built-in one and are another, by that
+    name.
+    """
     return {
         name: "letters are read by the project's own terms and acceptances (personas/lexicon, accepted.yaml)"
         if isinstance(own.score, LetterReader)
@@ -230,12 +274,14 @@ def _own_scorers(context: RunContext) -> dict[str, str]:
 
 
 def _named_endpoint(context: RunContext) -> str | None:
-    """What the command line names as the endpoint, on replay the recorded one; a name in the ini file is a default, and
-    meant to be replaced.
+    """What the command line names as the endpoint, on replay the recorded one; a name in the ini
+    file is a default, and meant to be replaced.
     """
     replayed = context.settings.replay
     command = context.command if replayed is None else read_manifest(replayed).get("command") or ()
-    return next((value for name, _, value in parsed(command) if name == "--fairness-endpoint"), None)
+    return next(
+        (value for name, _, value in parsed(command) if name == "--fairness-endpoint"), None
+    )
 
 
 def _fixture(item: pytest.Item, root: Path) -> str:
@@ -251,15 +297,17 @@ def _place(function: Any, root: Path) -> str:
         function = function.func
     function = getattr(function, "__wrapped__", function)
     code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
-    return type(function).__module__ if code is None else recorded_path(Path(code.co_filename), root)
+    return (
+        type(function).__module__ if code is None else recorded_path(Path(code.co_filename), root)
+    )
 
 
 # ---------------------------------------------------------------- what to know of the designs
 
 
 def _remarks(grids: Mapping[collection.Key, Planned], items: Sequence[pytest.Item]) -> list[str]:
-    """A line for each thing to know of the designs that *items* pull from, with the tests it is true of: that one is a
-    sample, how alike its texts are, and what it can never decide.
+    """A line for each thing to know of the designs that *items* pull from, with the tests it is
+    true of: that one is a sample, how alike its texts are, and what it can never decide.
     """
     active = [item for item in items if not item.get_closest_marker("skip")]
     cellwise = {selection.key for selection in collection.selected_cells(active)}
@@ -276,32 +324,45 @@ def _remarks(grids: Mapping[collection.Key, Planned], items: Sequence[pytest.Ite
 
 
 def _unequal_texts(grid: Grid | PairGrid) -> Iterator[str]:
-    """How the texts of the groups differ beside the group: of pairs, in one signal condition and one arm; of a grid,
-    for every group and name in the first context of each template; of a sample, in its beginning.
+    """How the texts of the groups differ beside the group: of pairs, in one signal condition and
+    one arm; of a grid, for every group and name in the first context of each template; of a sample,
+    in its beginning.
     """
     chosen: Iterable[int] = range(len(grid))
     if isinstance(grid, Grid) and grid.positions is None:
         block = grid.full_size // len(grid.templates)
-        chosen = (template * block + unit for template in range(len(grid.templates)) for unit in range(len(grid.units)))
+        chosen = (
+            template * block + unit
+            for template in range(len(grid.templates))
+            for unit in range(len(grid.units))
+        )
     cells = [grid[index] for index in islice(chosen, _LOOKED_AT)]
     if isinstance(grid, Grid):
         classes = dict.fromkeys(name for unit in grid.units for name in unit.swapped)
     else:
         classes = {"group": None}
-        cells = [cell for cell in cells if (cell.arm, cell.signal) == (cells[0].arm, cells[0].signal)]
+        cells = [
+            cell for cell in cells if (cell.arm, cell.signal) == (cells[0].arm, cells[0].signal)
+        ]
     for by in classes:
-        with suppress(UsageError):  # texts that are meant to be the same: a placebo, or scrubbed before they are sent
+        with suppress(
+            UsageError
+        ):  # texts that are meant to be the same: a placebo, or scrubbed before they are sent
             yield from group_parity(cells, by).notes
 
 
 def _undecidable(grid: Grid | PairGrid) -> Iterator[str]:
-    """What a comparison of the groups of *grid* can never conclude, with what it takes: of scores, for which outcome a
-    test asks is not known before it runs, and other outcomes need more."""
+    """What a comparison of the groups of *grid* can never conclude, with what it takes: of scores,
+    for which outcome a test asks is not known before it runs, and other outcomes need more."""
     for by, shape in shapes(grid, swapped=True).items():
         if shape.groups < 2 or (shape.names >= _ENOUGH_NAMES and shape.trials >= _ENOUGH_TRIALS):
             continue  # a PASS and a FAIL are in reach: statistics are not imported to say so
         design = power_of(grid, shape, grid.parameters.get("temperature"))
         reach = {"PASS": design.can_pass, "FAIL": design.can_fail}
         if never := " or ".join(verdict for verdict, can in reach.items() if not can):
-            takes = f"; a PASS is likely with {design.needs}" if design.needs and not design.can_pass else ""
+            takes = (
+                f"; a PASS is likely with {design.needs}"
+                if design.needs and not design.can_pass
+                else ""
+            )
             yield f"a comparison by {by} can never {never}: {design.why}{takes}"

@@ -1,4 +1,6 @@
-"""What a session writes down: its manifest, at its end findings.json and report.html, a few lines in the terminal."""
+"""What a session writes down: its manifest, at its end findings.json and report.html, a few lines
+in the terminal.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ if TYPE_CHECKING:
 
 
 class Aside:
-    """A stream to the terminal past pytest's capture, for progress while a test waits for its replies."""
+    """A stream to the terminal past pytest's capture, for progress while a test waits for its
+    replies.
+    """
 
     def __init__(self, config: pytest.Config) -> None:
         self._terminal = config.pluginmanager.getplugin("terminalreporter")
@@ -58,7 +62,11 @@ class Aside:
         return self._terminal is not None and bool(self._terminal.isatty)
 
     def write(self, text: str) -> int:
-        aside = self._capture.global_and_fixture_disabled() if self._capture else contextlib.nullcontext()
+        aside = (
+            self._capture.global_and_fixture_disabled()
+            if self._capture
+            else contextlib.nullcontext()
+        )
         if self._terminal is not None:
             with aside:
                 self._terminal.write(text, flush=True)
@@ -104,7 +112,9 @@ def start_manifest(store: RunStore, context: RunContext) -> None:
         "versions": versions(),
         "git_commit": git_commit(root),
         # In CI, git's identity is the machine's.
-        "run_by": os.environ.get("GITHUB_ACTOR") or os.environ.get("GITLAB_USER_LOGIN") or person(root)[0],
+        "run_by": os.environ.get("GITHUB_ACTOR")
+        or os.environ.get("GITLAB_USER_LOGIN")
+        or person(root)[0],
     }
     origin: dict[str, Any] = {"id": store.directory.name, "seed": settings.seed}
     if settings.replay is not None:
@@ -148,7 +158,9 @@ def note_replaced_endpoint(context: RunContext) -> None:
 
 
 def note_unasked(store: RunStore, why: str) -> None:
-    """Let the manifest say that trials were not asked for want of *why*: time, cost or an endpoint that answers."""
+    """Let the manifest say that trials were not asked for want of *why*: time, cost or an endpoint
+    that answers.
+    """
 
     def add(manifest: dict[str, Any]) -> None:
         known = manifest.setdefault("unasked", [])
@@ -160,7 +172,11 @@ def note_unasked(store: RunStore, why: str) -> None:
 
 def note_endpoint(store: RunStore, endpoint: Endpoint) -> None:
     """Add *endpoint* to log and manifest, once."""
-    entry = {"name": endpoint.name, "simulated": endpoint.simulated, "identity": to_json(endpoint.identity())}
+    entry = {
+        "name": endpoint.name,
+        "simulated": endpoint.simulated,
+        "identity": to_json(endpoint.identity()),
+    }
     if entry in store.manifest().get("endpoints", ()):
         return
     store.append({"type": ENDPOINT, "endpoint": entry})
@@ -185,10 +201,11 @@ def write_reports(
     whole: bool,
     facts: Mapping[str, JSON],
 ) -> dict[str, Path]:
-    """findings.json of the run, from the ledger, then every report, from the files alone; where each is. Messages of
-    tests are written without secrets and without the way to the project's folder. *mitigations* are followed up.
-    *whole*: nobody writes to the run any more, so that its logs can be sealed. *facts* of the session's end go into the
-    manifest.
+    """findings.json of the run, from the ledger, then every report, from the files alone; where
+    each is. Messages of tests are written without secrets and without the way to the project's
+    folder. *mitigations* are followed up.
+    *whole*: nobody writes to the run any more, so that its logs can be sealed. *facts* of the
+    session's end go into the manifest.
     """
     from pytest_fairness.reports.findings_json import write_results
     from pytest_fairness.reports.outputs import write_outputs
@@ -203,23 +220,32 @@ def write_reports(
     for item in book.items.values():
         item.message = recorded_text(item.message, root)
     left = left_standing(store, book, context)
-    log_conclusions(store, book, context, left, **facts, **{FINISHED: end}, notes=notes, mitigations=mitigations)
+    log_conclusions(
+        store, book, context, left, **facts, **{FINISHED: end}, notes=notes, mitigations=mitigations
+    )
     concluded = with_standing(book.to_dict(), left)
-    results = write_results(run, {**store.manifest(), **facts, FINISHED: end}, concluded, mitigations)
+    results = write_results(
+        run, {**store.manifest(), **facts, FINISHED: end}, concluded, mitigations
+    )
     facts = {
         **facts,
-        **{key: results.run[key] for key in ("models", "cost", "costs", "unpriced", "charged_at_worst_case")},
+        **{
+            key: results.run[key]
+            for key in ("models", "cost", "costs", "unpriced", "charged_at_worst_case")
+        },
     }
     if whole:  # after the results: who is killed before leaves a run that has not come to its end
         store.finish(**facts, **{FINISHED: end})
     else:
         store.update_manifest(**facts)
-    return write_outputs(run, markdown=settings.markdown, against=compared_with(context, run), root=root)
+    return write_outputs(
+        run, markdown=settings.markdown, against=compared_with(context, run), root=root
+    )
 
 
 def left_standing(store: RunStore, book: Ledger, context: RunContext) -> list[StandingJudgement]:
-    """The judgements of earlier sessions, and of the run that is replayed, that this session did not
-    answer. Raises StoreError.
+    """The judgements of earlier sessions, and of the run that is replayed, that this session did
+    not answer. Raises StoreError.
     """
     counts = {nodeid: len(item.encoded) for nodeid, item in book.items.items()}
     recording = context.recording
@@ -248,7 +274,9 @@ def log_conclusions(
     for standing in left:
         if standing.replayed:
             store.append(standing.to_record())
-    pages = sorted(path for suffix in (SUFFIX, SECTIONS_SUFFIX) for path in store.directory.glob(f"*{suffix}"))
+    pages = sorted(
+        path for suffix in (SUFFIX, SECTIONS_SUFFIX) for path in store.directory.glob(f"*{suffix}")
+    )
     store.append(
         {
             "type": ENDED,
@@ -264,13 +292,17 @@ def log_conclusions(
 
 
 def compared_with(context: RunContext, run: Path) -> Path | None:
-    """Where the findings lie that those of *run* are compared with; None where that is the run itself, resumed."""
+    """Where the findings lie that those of *run* are compared with; None where that is the run
+    itself, resumed.
+    """
     against = context.settings.against
     return None if against == run else against
 
 
 def summary(outputs: Mapping[str, Path], context: RunContext) -> list[str]:
-    """What the terminal shows at the end: counts, each finding's sentence, what has changed, where the reports lie."""
+    """What the terminal shows at the end: counts, each finding's sentence, what has changed, where
+    the reports lie.
+    """
     from pytest_fairness.reports.changes import counted
     from pytest_fairness.reports.findings_json import read_results
     from pytest_fairness.reports.outputs import compared_runs
@@ -279,12 +311,16 @@ def summary(outputs: Mapping[str, Path], context: RunContext) -> list[str]:
 
     run, root = outputs["report"].parent, context.root
     against = compared_with(context, run)
-    lines = summary_lines(read_results(run), shown(outputs["report"], root), printed_lines(read_sections(run)))
+    lines = summary_lines(
+        read_results(run), shown(outputs["report"], root), printed_lines(read_sections(run))
+    )
     places = {**{stem: run / f"{stem}.html" for stem in page_stems(run)}, **outputs}
     lines += [f"{name}: {shown(path, root)}" for name, path in places.items() if name != "report"]
     if os.environ.get("CI") and only_simulated(run):
         lines.append(f"note: {_ONLY_SIMULATED}")
-    since = [] if against is None else [f"since {against.stem}: {counted(compared_runs(run, against))}"]
+    since = (
+        [] if against is None else [f"since {against.stem}: {counted(compared_runs(run, against))}"]
+    )
     return [*lines, *since]
 
 
@@ -301,7 +337,9 @@ def only_simulated(run: Path) -> bool:
 
 
 def report_to_github(run: Path, context: RunContext, environment: Mapping[str, str]) -> list[str]:
-    """In a job of GitHub's: append the report to the job's summary; the commands that annotate the tests."""
+    """In a job of GitHub's: append the report to the job's summary; the commands that annotate the
+    tests.
+    """
     from pytest_fairness.reports.ci_formats import workflow_commands
     from pytest_fairness.reports.findings_json import read_results
     from pytest_fairness.reports.outputs import append_summary, markdown_text, repository_folder
@@ -312,7 +350,9 @@ def report_to_github(run: Path, context: RunContext, environment: Mapping[str, s
     if only_simulated(run):
         lines.append(f"::notice title=fairness::{_ONLY_SIMULATED}")
     if place := environment.get("GITHUB_STEP_SUMMARY"):
-        text = markdown_text(run, against=compared_with(context, run), root=context.root, environment=environment)
+        text = markdown_text(
+            run, against=compared_with(context, run), root=context.root, environment=environment
+        )
         try:
             if not append_summary(Path(place), text):
                 lines.append("fairness: the summary of this step is full: the report is not in it")
@@ -322,7 +362,9 @@ def report_to_github(run: Path, context: RunContext, environment: Mapping[str, s
 
 
 def orphans(folder: Path, root: Path, book: Ledger) -> list[str]:
-    """A line for each approved baseline that no test of a whole session claims; nothing is ever deleted."""
+    """A line for each approved baseline that no test of a whole session claims; nothing is ever
+    deleted.
+    """
     used = {
         str(baseline["file"]).rpartition("/")[2]
         for finding in book.findings
@@ -330,28 +372,43 @@ def orphans(folder: Path, root: Path, book: Ledger) -> list[str]:
     }
     # A test that failed may have done so before it asked for its baseline: it keeps what it has.
     finished = [item.nodeid for item in book.items.values() if item.outcome == "passed"]
-    found = find_orphans(BaselineFolder(folder, anchor=root), collected=book.collected, finished=finished, used=used)
-    return [f"  unclaimed baseline {name}: {why}; if it is of no use, git rm it" for name, why in found.items()]
+    found = find_orphans(
+        BaselineFolder(folder, anchor=root), collected=book.collected, finished=finished, used=used
+    )
+    return [
+        f"  unclaimed baseline {name}: {why}; if it is of no use, git rm it"
+        for name, why in found.items()
+    ]
 
 
 # ---------------------------------------------------------------- what is unusual about a run
 
 
 def run_notes(run: Path, manifest: Mapping[str, Any]) -> list[str]:
-    """Sentences for the terminal and the report: whether this is a replay, a shard, salvaged or resumed, and how."""
+    """Sentences for the terminal and the report: whether this is a replay, a shard, salvaged or
+    resumed, and how.
+    """
     notes = []
     if manifest.get("replay_of"):
-        notes.append(f"replayed from run {manifest['replay_of']}: nothing was asked; costs are those of the recording")
+        notes.append(
+            f"replayed from run {manifest['replay_of']}: nothing was asked; costs are those of the "
+            "recording"
+        )
         if manifest.get("replay_of_finished") is False:
-            notes.append("the recorded run never came to its end: nothing shows whether the end of its log is there")
+            notes.append(
+                "the recorded run never came to its end: nothing shows whether the end of its log "
+                "is there"
+            )
     if manifest.get("shard"):
         notes.append(
-            f"shard {manifest['shard']}: its trials are asked and nothing is judged; put the shards together with "
+            f"shard {manifest['shard']}: its trials are asked and nothing is judged; put the "
+            "shards together with "
             "pytest-fairness merge, and judge the merged run with --fairness-replay"
         )
     if manifest.get("replay_of_shards"):
         notes.append(
-            "asked in shards, which ask no second sample: an alarm stands unconfirmed, and a fair system turns a test "
+            "asked in shards, which ask no second sample: an alarm stands unconfirmed, and a fair "
+            "system turns a test "
             "red more often than on one machine"
         )
     if salvaged := manifest.get("salvaged_from"):
@@ -370,7 +427,9 @@ def run_notes(run: Path, manifest: Mapping[str, Any]) -> list[str]:
 
 
 def _repeated_requests(run: Path) -> list[str]:
-    """How many trials were asked again, in each group: to replace failures alone shifts the sample that is left."""
+    """How many trials were asked again, in each group: to replace failures alone shifts the sample
+    that is left.
+    """
     trials, again = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     total = 0
     with reading(run) as reader:
@@ -384,6 +443,12 @@ def _repeated_requests(run: Path) -> list[str]:
     shares: dict[str, list[str]] = {}
     for (protected, group), count in sorted(trials.items()):
         shares.setdefault(protected, []).append(f"{group} {again[protected, group]}/{count}")
-    by_group = "; ".join(f"{protected}: {', '.join(groups)}" for protected, groups in shares.items())
-    which = f"{total} trials had come to nothing and were" if total > 1 else "one trial had come to nothing and was"
+    by_group = "; ".join(
+        f"{protected}: {', '.join(groups)}" for protected, groups in shares.items()
+    )
+    which = (
+        f"{total} trials had come to nothing and were"
+        if total > 1
+        else "one trial had come to nothing and was"
+    )
     return [f"{which} asked again ({by_group})"]

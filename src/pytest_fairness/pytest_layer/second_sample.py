@@ -1,8 +1,10 @@
-"""A second sample for a test: its design with other names, and of that what corresponds to the table it asserted on.
+"""A second sample for a test: its design with other names, and of that what corresponds to the
+table it asserted on.
 
-Rows picked by the design are picked again. Whatever else the test made of its trials (columns added or changed, rows
-picked by their replies, tables merged) is made again by running the test function on the fresh sample, up to the
-assertion that is looked at again. See ``docs/decisions/0173-a-table-is-made-again.md``.
+Rows picked by the design are picked again. Whatever else the test made of its trials (columns added
+or changed, rows picked by their replies, tables merged) is made again by running the test function
+on the fresh sample, up to the assertion that is looked at again. See
+``docs/decisions/0173-a-table-is-made-again.md``.
 """
 
 from __future__ import annotations
@@ -18,7 +20,14 @@ import pytest
 from pytest_fairness.analysis.sentences import percent
 from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.pytest_layer.plans import Planned
-from pytest_fairness.running_test import Assertion, FreshSample, Rehearsal, RehearsalEnd, current_test, running_test
+from pytest_fairness.running_test import (
+    Assertion,
+    FreshSample,
+    Rehearsal,
+    RehearsalEnd,
+    current_test,
+    running_test,
+)
 from pytest_fairness.trials_frame import UNFINISHED, design_of
 
 if TYPE_CHECKING:
@@ -29,19 +38,27 @@ MOST_UNFINISHED = 0.05
 
 #: What tells one row of trials from another.
 _ROW = ("key", "cell", "position")
-#: What gives a second sample like the table that it is handed: in the stash of a test with a design.
+#: What gives a second sample like the table that it is handed: in the stash of a test with a
+#: design.
 OFFERED = pytest.StashKey["Repeatable"]()
-#: Makes the table of an assertion again, of a fresh table of trials. Raises UsageError where it cannot.
+#: Makes the table of an assertion again, of a fresh table of trials. Raises UsageError where it
+#: cannot.
 Remake = Callable[[Assertion, "pd.DataFrame"], Any]
 
 
-def offer(item: pytest.Item, table: pd.DataFrame, planned: Planned, ask: Callable[[Planned], pd.DataFrame]) -> None:
-    """Let the assertions of *item*, which got *table*, ask for a second sample: an equal one on other names."""
+def offer(
+    item: pytest.Item, table: pd.DataFrame, planned: Planned, ask: Callable[[Planned], pd.DataFrame]
+) -> None:
+    """Let the assertions of *item*, which got *table*, ask for a second sample: an equal one on
+    other names.
+    """
 
     def second() -> FreshSample:
         other = planned.on_other_names
         if other is None:
-            raise UsageError("there are no fresh names to ask about: personas, words and given names are used up")
+            raise UsageError(
+                "there are no fresh names to ask about: personas, words and given names are used up"
+            )
         return FreshSample(frame=ask(other), about=_other_names(other.grid.fewest_names))
 
     # A copy: the test may add columns to its own, which another sample would not have.
@@ -59,10 +76,13 @@ def _other_names(count: int) -> str:
 
 
 class Repeatable:
-    """A table of trials as a test got it, and how to ask for another like it: once, whoever wants it.
+    """A table of trials as a test got it, and how to ask for another like it: once, whoever wants
+    it.
 
-    *context* are the columns of the design's context axes; *possible* says beforehand whether there is another;
-    *remake*, where the test can be run again, makes the table of an assertion of another table of trials.
+    *context* are the columns of the design's context axes; *possible* says beforehand whether there
+    is another;
+    *remake*, where the test can be run again, makes the table of an assertion of another table of
+    trials.
     """
 
     def __init__(
@@ -74,7 +94,14 @@ class Repeatable:
         possible: Callable[[], bool] = lambda: True,
         remake: Remake | None = None,
     ) -> None:
-        design = ("template", "arm", "tier", "signal", *design_of(table).protected_classes, *context)
+        design = (
+            "template",
+            "arm",
+            "tier",
+            "signal",
+            *design_of(table).protected_classes,
+            *context,
+        )
         self._columns = [column for column in dict.fromkeys(design) if column in table.columns]
         self._table, self._ask, self.possible, self._remake = table, ask, possible, remake
         self._sample: FreshSample | None = None
@@ -82,8 +109,8 @@ class Repeatable:
     def like(self, assertion: Assertion) -> FreshSample:
         """The second sample of the table of *assertion*.
 
-        Raises UsageError, saying why, where that is none that can be asked again, and EndpointError where too much
-        of the second sample was not answered.
+        Raises UsageError, saying why, where that is none that can be asked again, and EndpointError
+        where too much of the second sample was not answered.
         """
         part: pd.DataFrame = assertion.arguments["frame"]
         why, kept = self._as_handed_out(assertion, part)
@@ -100,14 +127,16 @@ class Repeatable:
         return replace(sample, frame=sample.frame[rows])
 
     def changed(self, part: pd.DataFrame) -> tuple[str, ...]:
-        """The columns of the trials that hold other values in *part* than were handed out, in rows that still say
-        which trial they are.
+        """The columns of the trials that hold other values in *part* than were handed out, in rows
+        that still say which trial they are.
         """
         import pandas as pd
 
         table = self._table
         shared = [column for column in table.columns if column in part.columns]
-        if part.index.equals(table.index) and all(part[column].equals(table[column]) for column in shared):
+        if part.index.equals(table.index) and all(
+            part[column].equals(table[column]) for column in shared
+        ):
             return ()  # as it was handed out, which is usual and soon seen
         row = [column for column in _ROW if column in table.columns]
         if not row or not set(row) <= set(part.columns) or not part.columns.is_unique:
@@ -119,24 +148,36 @@ class Repeatable:
             pd.MultiIndex.from_frame(part[row].astype(object))
         )
         known, theirs = part[places >= 0], handed_out.iloc[places[places >= 0]]
-        return tuple(column for column in shared if column not in row and _differ(known[column], theirs[column]))
+        return tuple(
+            column
+            for column in shared
+            if column not in row and _differ(known[column], theirs[column])
+        )
 
     def _fresh(self) -> FreshSample:
         if self._sample is None:
             self._sample = self._ask()
         lost = float(self._sample.frame["status"].isin(UNFINISHED).mean())
         if lost > MOST_UNFINISHED:
-            raise EndpointError(f"{percent(lost)} of the trials of the second sample were never answered")
+            raise EndpointError(
+                f"{percent(lost)} of the trials of the second sample were never answered"
+            )
         return self._sample
 
-    def _as_handed_out(self, assertion: Assertion, part: pd.DataFrame) -> tuple[str, set[tuple[str, ...]] | None]:
-        """Why *part* is not rows of the table picked by its design, if it is not; and else the combinations of the
-        design that it consists of, None where it is the whole table.
+    def _as_handed_out(
+        self, assertion: Assertion, part: pd.DataFrame
+    ) -> tuple[str, set[tuple[str, ...]] | None]:
+        """Why *part* is not rows of the table picked by its design, if it is not; and else the
+        combinations of the design that it consists of, None where it is the whole table.
         """
         table = self._table
         if not part.index.is_unique or not part.index.isin(table.index).all():
             return "the table was put together in the test", None
-        added = [column for column in part.columns if column not in table.columns and _is_named(column, assertion)]
+        added = [
+            column
+            for column in part.columns
+            if column not in table.columns and _is_named(column, assertion)
+        ]
         if added:
             return f"the test made the column {added[0]!r} itself", None
         theirs = table.loc[part.index]
@@ -147,37 +188,54 @@ class Repeatable:
             return "", None
         kept = set(self._keys(theirs))
         if sum(key in kept for key in self._keys(table)) != len(part):
-            return "the test picked rows by something other than the design (template, group, context, arm)", None
+            return (
+                "the test picked rows by something other than the design (template, group, "
+                "context, arm)",
+                None,
+            )
         return "", kept
 
     def _refuse_without_trial(self, part: pd.DataFrame) -> None:
-        """Raise UsageError, before anything is asked, where nothing in *part* would show which sample a row is of."""
+        """Raise UsageError, before anything is asked, where nothing in *part* would show which
+        sample a row is of.
+        """
         if not {"key", "name"} & set(part.columns):
             raise UsageError(
-                "the rows of the table say of no trial and no name that they are about it (columns key and name), so "
+                "the rows of the table say of no trial and no name that they are about it (columns "
+                "key and name), so "
                 "nothing would show that they are of a second sample"
             )
 
     def _made_again(self, assertion: Assertion, sample: FreshSample, why: str) -> FreshSample:
-        """The table of *assertion* as the test makes it of *sample*. Raises UsageError where it does not."""
+        """The table of *assertion* as the test makes it of *sample*. Raises UsageError where it
+        does not.
+        """
         assert self._remake is not None  # noqa: S101 - for the type checker
         part = assertion.arguments["frame"]
         try:
             made = self._remake(assertion, sample.frame.copy())
         except UsageError as error:
-            raise UsageError(f"{why}, and when the test was run again on a second sample {error}") from error
-        absent = [str(column) for column in part.columns if column not in getattr(made, "columns", ())]
+            raise UsageError(
+                f"{why}, and when the test was run again on a second sample {error}"
+            ) from error
+        absent = [
+            str(column) for column in part.columns if column not in getattr(made, "columns", ())
+        ]
         if absent or not len(made):
             lacks = f"lacks the columns {', '.join(absent)}" if absent else "has no rows"
             raise UsageError(f"{why}, and the table that it makes of a second sample {lacks}")
         column = "key" if "key" in part.columns else "name"
         fresh = set(sample.frame[column]) - set(self._table[column])
         if not set(made[column]) <= fresh:
-            raise UsageError(f"{why}, and the table that it makes of a second sample has rows of other trials")
+            raise UsageError(
+                f"{why}, and the table that it makes of a second sample has rows of other trials"
+            )
         by = assertion.arguments.get("by")
         if "name" not in made.columns or not isinstance(by, str) or by not in made.columns:
             return replace(sample, frame=made)
-        return FreshSample(frame=made, about=_other_names(int(made.groupby(by)["name"].nunique().min())))
+        return FreshSample(
+            frame=made, about=_other_names(int(made.groupby(by)["name"].nunique().min()))
+        )
 
     def _keys(self, frame: pd.DataFrame) -> list[tuple[str, ...]]:
         """Template, groups, context, arm … of each row: what the rows of another sample have too."""
@@ -187,7 +245,9 @@ class Repeatable:
 def _is_named(column: object, assertion: Assertion) -> bool:
     """Whether an argument of *assertion* names *column*."""
     given = (value for name, value in assertion.arguments.items() if name != "frame")
-    return any(column in (value if isinstance(value, (list, tuple)) else [value]) for value in given)
+    return any(
+        column in (value if isinstance(value, (list, tuple)) else [value]) for value in given
+    )
 
 
 def _differ(mine: pd.Series[Any], theirs: pd.Series[Any]) -> bool:
@@ -200,8 +260,8 @@ def _differ(mine: pd.Series[Any], theirs: pd.Series[Any]) -> bool:
 
 
 def _remake_in(item: pytest.Item) -> Remake | None:
-    """What runs the function of *item* again on another table of trials; None where it cannot be: the table comes from
-    a fixture of the project's, or the function waits.
+    """What runs the function of *item* again on another table of trials; None where it cannot be:
+    the table comes from a fixture of the project's, or the function waits.
     """
     function: Any = getattr(item, "obj", None)
     names = getattr(getattr(item, "_fixtureinfo", None), "argnames", ())

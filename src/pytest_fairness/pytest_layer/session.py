@@ -1,4 +1,6 @@
-"""One process's part in a pytest session with fairness tests: from what was collected to what is written at the end."""
+"""One process's part in a pytest session with fairness tests: from what was collected to what is
+written at the end.
+"""
 
 from __future__ import annotations
 
@@ -60,13 +62,16 @@ if TYPE_CHECKING:
 _FINDINGS: pytest.StashKey[list[Finding]] = pytest.StashKey()
 _ANALYSED: pytest.StashKey[set[str]] = pytest.StashKey()
 _LET_IT_JUDGE = (
-    "Assert on the trials with assert_no_disparity and its like; a test that judges by asserts of its own says so: "
+    "Assert on the trials with assert_no_disparity and its like; a test that judges by asserts of "
+    "its own says so: "
     "@pytest.mark.fairness(finding=False)"
 )
 
 
 class FairnessSession:
-    """Lives as long as the pytest session in one process: plain, xdist's controller, or one of its workers."""
+    """Lives as long as the pytest session in one process: plain, xdist's controller, or one of its
+    workers.
+    """
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
@@ -115,15 +120,20 @@ class FairnessSession:
             items[:] = kept
 
     def plan(self, items: Sequence[pytest.Item]) -> None:
-        """Note which fairness tests this session is going to run, and open the run, and the one that is replayed.
+        """Note which fairness tests this session is going to run, and open the run, and the one
+        that is replayed.
 
-        Where the one cannot be written, or the other is damaged, the session ends before anything is asked, with exit
-        status 4.
+        Where the one cannot be written, or the other is damaged, the session ends before anything
+        is asked, with exit status 4.
         """
         planned = [item.nodeid for item in items if marks.is_fairness_item(item)]
         if not planned or self.config.option.collectonly:
             return
-        caps = [cap for cap in self.config.hook.pytest_fairness_max_cost(config=self.config) if cap is not None]
+        caps = [
+            cap
+            for cap in self.config.hook.pytest_fairness_max_cost(config=self.config)
+            if cap is not None
+        ]
         if self.settings.max_cost is None and caps:
             self.settings = dataclasses.replace(self.settings, max_cost=min(caps))
         self._items = items
@@ -134,7 +144,8 @@ class FairnessSession:
         except UsageError as error:
             if self.worker is None:
                 raise pytest.UsageError(str(error)) from None
-            # A worker can end its controller's session by no exit status: its tests say why, and ask nothing.
+            # A worker can end its controller's session by no exit status: its tests say why, and
+            # ask nothing.
             self.context = dataclasses.replace(self.context, barred=str(error))
         try:
             context = self.context
@@ -158,12 +169,13 @@ class FairnessSession:
                 raise pytest.UsageError(str(error)) from None
             if self.context.settings.resume == AUTO:  # there is no run to open
                 self.context = dataclasses.replace(self.context, barred=str(error))
-            # A worker can end its controller's session by no exit status: each of its tests says why, and asks nothing.
+            # A worker can end its controller's session by no exit status: each of its tests says
+            # why, and asks nothing.
         self.ledger.collected.update(planned)
 
     def _refuse_what_cannot_be(self, items: Sequence[pytest.Item]) -> None:
-        """Raise UsageError for what no test could be judged with: documents and markers that cannot be read, and calls
-        of assertions on what the trials will not have.
+        """Raise UsageError for what no test could be judged with: documents and markers that cannot
+        be read, and calls of assertions on what the trials will not have.
         """
         _ = self._justifications
         found: list[str] = []
@@ -188,22 +200,31 @@ class FairnessSession:
 
     @cached_property
     def scorers(self) -> dict[str, Any]:
-        """By name; those of the project win over the built-in ones, and so does its lexicon over ours."""
+        """By name; those of the project win over the built-in ones, and so does its lexicon over
+        ours.
+        """
         found = self.config.hook.pytest_fairness_scorers()
         scorers = {scorer.name: scorer for several in reversed(found) for scorer in several}
         by_own = self._letter_scorers()
-        return scorers | {one.name: one for one in by_own if scorers[one.name] is BUILT_IN[one.name]}
+        return scorers | {
+            one.name: one for one in by_own if scorers[one.name] is BUILT_IN[one.name]
+        }
 
     def _letter_scorers(self) -> Sequence[Scorer]:
         """Scorers by the lexicon of the project and by what it has accepted, where it has any."""
-        folder, accepted = project_folder(self.config.rootpath), self.config.rootpath / "accepted.yaml"
+        folder, accepted = (
+            project_folder(self.config.rootpath),
+            self.config.rootpath / "accepted.yaml",
+        )
         has_terms = folder is not None and (folder / "lexicon").is_dir()
         if not has_terms and not accepted.exists():
             return ()
         try:
             lexicon = Lexicon.load(folder if has_terms else None)
             if accepted.exists():
-                lexicon, self._expired = lexicon.accepting(accepted, datetime.datetime.now(datetime.UTC).date())
+                lexicon, self._expired = lexicon.accepting(
+                    accepted, datetime.datetime.now(datetime.UTC).date()
+                )
             return letter_scorers(lexicon)
         except FairnessError as error:
             raise pytest.UsageError(str(error)) from None
@@ -218,7 +239,9 @@ class FairnessSession:
         started = started or self._started
         place: dict[str, Any] = {"settings": self.settings, "started": started}
         if xdist.CHANNEL in given:
-            place = xdist.bearings(given[xdist.CHANNEL], self.settings, started, self.config.rootpath)
+            place = xdist.bearings(
+                given[xdist.CHANNEL], self.settings, started, self.config.rootpath
+            )
         return RunContext(
             root=self.config.rootpath,
             token=token or uuid.uuid4().hex,
@@ -230,11 +253,18 @@ class FairnessSession:
         )
 
     def open_store(self, writer: str | None) -> RunStore:
-        """The run's folder, written as *writer*: this process, or a worker that does not see the disk it is on."""
+        """The run's folder, written as *writer*: this process, or a worker that does not see the
+        disk it is on.
+        """
         context = self.context
         if context.line is not None:
             return open_remote(context.line)
-        store = open_store(context.settings.run_dir, context.token, writer=writer, adopt=context.settings.run_to_resume)
+        store = open_store(
+            context.settings.run_dir,
+            context.token,
+            writer=writer,
+            adopt=context.settings.run_to_resume,
+        )
         reporting.start_manifest(store, context)
         return store
 
@@ -268,7 +298,9 @@ class FairnessSession:
 
     @contextlib.contextmanager
     def running(self, item: pytest.Item) -> Iterator[None]:
-        """Be the session that assertions in *item* report to; under smoke, skip a test whose sample was too small."""
+        """Be the session that assertions in *item* report to; under smoke, skip a test whose sample
+        was too small.
+        """
         from pytest_fairness.asserts import unusable
 
         findings = item.stash.setdefault(_FINDINGS, [])
@@ -277,7 +309,11 @@ class FairnessSession:
         item.stash[_ANALYSED] = context.analysed
         with running_test(context), reading_until(self.context.read_until):
             yield
-        few = [finding for finding in findings if finding.verdict is Verdict.INCONCLUSIVE and unusable(finding)]
+        few = [
+            finding
+            for finding in findings
+            if finding.verdict is Verdict.INCONCLUSIVE and unusable(finding)
+        ]
         if few:
             pytest.skip(f"smoke: {few[0].sentence}")
         unjudged = self._unjudged(item, findings)
@@ -285,12 +321,17 @@ class FairnessSession:
             from pytest_fairness.reports.findings_json import Unjudged
             from pytest_fairness.reports.unjudged import unjudged_words
 
-            pytest.fail(f"It {unjudged_words(Unjudged(**unjudged))}. {_LET_IT_JUDGE}", pytrace=False)
+            pytest.fail(
+                f"It {unjudged_words(Unjudged(**unjudged))}. {_LET_IT_JUDGE}", pytrace=False
+            )
 
     def _context_of(self, item: pytest.Item, findings: list[Finding]) -> TestContext:
         """The context of *item*, whose assertions add to *findings*."""
         labels, context = collection.labels_of(item), self.context
-        documented, nodeid = (*labels.justifications, *self._justifications), collection.nodeid_of(item)
+        documented, nodeid = (
+            (*labels.justifications, *self._justifications),
+            collection.nodeid_of(item),
+        )
         scored_by: set[str] = set()
         offered = item.stash.get(second_sample.OFFERED, None)
 
@@ -372,8 +413,8 @@ class FairnessSession:
         return {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
 
     def _mitigations(self) -> tuple[mitigations.Mitigation, ...] | None:
-        """What is done about findings; None where the file cannot be read, which fails the session and costs no other
-        report.
+        """What is done about findings; None where the file cannot be read, which fails the session
+        and costs no other report.
         """
         try:
             return mitigations.read_file(self.config.rootpath / mitigations.NAME)
@@ -381,17 +422,26 @@ class FairnessSession:
             self.trouble = str(error)
             return None
 
-    def attach_findings(self, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-        """Let *report* carry the item's findings to the controller, and its verdicts to JUnit; an error of ours in
+    def attach_findings(
+        self, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport
+    ) -> None:
+        """Let *report* carry the item's findings to the controller, and its verdicts to JUnit; an
+        error of ours in
         *call* is shown without our inside.
         """
         findings, ours = item.stash.get(_FINDINGS, []), marks.is_fairness_item(item)
-        asked = report.when == "call" and collection.grid_key(item) in self.grids and self.settings.replay is None
+        asked = (
+            report.when == "call"
+            and collection.grid_key(item) in self.grids
+            and self.settings.replay is None
+        )
         show_plainly(item, call, report, asked=asked)
         raised = None if call.excinfo is None else call.excinfo.value
         if findings or ours:
             if report.when == "call" or (ours and not report.passed):
-                facts: dict[str, JSON] = {"skipped_here": isinstance(getattr(raised, "msg", None), marks.SkipReason)}
+                facts: dict[str, JSON] = {
+                    "skipped_here": isinstance(getattr(raised, "msg", None), marks.SkipReason)
+                }
                 if report.passed:
                     facts["unjudged"] = self._unjudged(item, findings)
                 ledger.attach(report, findings, facts)
@@ -401,8 +451,8 @@ class FairnessSession:
             ledger.make_safe(report)
 
     def _unjudged(self, item: pytest.Item, findings: Sequence[Finding]) -> dict[str, Any] | None:
-        """What *item*, which drew these *findings*, asked for and concluded nothing from; None where it judged, or does
-        so by asserts of its own.
+        """What *item*, which drew these *findings*, asked for and concluded nothing from; None
+        where it judged, or does so by asserts of its own.
         """
         asked = item.stash.get(ASKED, None)
         if asked is None or findings or not collection.labels_of(item).finding:
@@ -413,9 +463,13 @@ class FairnessSession:
 
     @property
     def has_run(self) -> bool:
-        """Whether this pytest session has anything to do with fairness, as far as this process can see."""
+        """Whether this pytest session has anything to do with fairness, as far as this process can
+        see.
+        """
         opened = "context" in self.__dict__ and "store" in self.context.__dict__
-        return bool(self.ledger) or opened or (self._controller is not None and self._controller.begun)
+        return (
+            bool(self.ledger) or opened or (self._controller is not None and self._controller.begun)
+        )
 
     def failures(self) -> int:
         """Count what fails the session though no test did: collected fairness tests that never
@@ -426,10 +480,14 @@ class FairnessSession:
             return 0
         count, alpha = 0, self.settings.session_alpha
         if self.has_run and not self.config.option.collectonly:
-            with contextlib.suppress(StoreError):  # the end of the session says so, and is not green
+            with contextlib.suppress(
+                StoreError
+            ):  # the end of the session says so, and is not green
                 self._take_stock()
                 left = reporting.left_standing(self.context.store, self.ledger, self.context)
-                count = len(self.ledger.missing) + len({standing.judgement.test for standing in left if standing.fails})
+                count = len(self.ledger.missing) + len(
+                    {standing.judgement.test for standing in left if standing.fails}
+                )
         if alpha is not None:
             from pytest_fairness.analysis.false_alarms import alarms
 
@@ -437,11 +495,11 @@ class FairnessSession:
         return count
 
     def exit_status(self, status: int) -> int:
-        """*status*, with which pytest ends, unless it says too little: 1 for what :meth:`failures` counts, and 5 where
-        the plugin or a suite skipped every test that was selected.
+        """*status*, with which pytest ends, unless it says too little: 1 for what :meth:`failures`
+        counts, and 5 where the plugin or a suite skipped every test that was selected.
 
-        An exception that ends the session, as ``pytest.exit`` raises one, passes by whoever counts when the tests are
-        over.
+        An exception that ends the session, as ``pytest.exit`` raises one, passes by whoever counts
+        when the tests are over.
         """
         green = status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
         if green and self.failures():
@@ -468,7 +526,11 @@ class FairnessSession:
                 self.trouble = controller.close()
             if not self.has_run:
                 return
-            if controller is not None and controller.folder is not None and not controller.folder.exists():
+            if (
+                controller is not None
+                and controller.folder is not None
+                and not controller.folder.exists()
+            ):
                 raise removed(controller.folder)  # it must not be made anew, empty
             store = self.context.store
             if self.worker is None:
@@ -476,14 +538,22 @@ class FairnessSession:
                 whole = controller is None or not controller.ended
                 status = {"exit_status": int(exitstatus)}
                 self._reported = reporting.write_reports(
-                    store, self.ledger, self.context, self._mitigations() or (), whole=whole, facts=status
+                    store,
+                    self.ledger,
+                    self.context,
+                    self._mitigations() or (),
+                    whole=whole,
+                    facts=status,
                 )
-                self._annotations = reporting.report_to_github(store.directory, self.context, os.environ)
+                self._annotations = reporting.report_to_github(
+                    store.directory, self.context, os.environ
+                )
             store.close()
             if self._reported is not None and not self._interrupted:
                 self._notify(self._reported)
         except (FairnessError, OSError) as error:
-            # The tests have been judged and their replies are on disk; say what is missing, and do not end green.
+            # The tests have been judged and their replies are on disk; say what is missing, and do
+            # not end green.
             self.trouble = str(error)
 
     def _notify(self, outputs: Mapping[str, Path]) -> None:
@@ -503,10 +573,17 @@ class FairnessSession:
         terminal.section("fairness", sep="=")
         for line in self.summary():
             terminal.write_line(line)
-        # No path on the command line, and one process sees it all: only then is what nobody claims an orphan.
-        whole = self._items and self.config.args_source is not self.config.ArgsSource.ARGS and self.worker is None
+        # No path on the command line, and one process sees it all: only then is what nobody claims
+        # an orphan.
+        whole = (
+            self._items
+            and self.config.args_source is not self.config.ArgsSource.ARGS
+            and self.worker is None
+        )
         if whole and not terminal.stats.get("deselected") and not terminal.stats.get("error"):
-            for line in reporting.orphans(self.settings.baseline_dir, self.config.rootpath, self.ledger):
+            for line in reporting.orphans(
+                self.settings.baseline_dir, self.config.rootpath, self.ledger
+            ):
                 terminal.write_line(line, yellow=True)
         if self._interrupted and self.settings.replay is None and self.trouble is None:
             run = self.context.store.directory.name
@@ -540,8 +617,8 @@ class Systems:
         self._configured: dict[str, Endpoint] = {}
 
     def resolve(self, system: Any) -> Endpoint:
-        """*system* as an endpoint, the names in a pipeline resolved too; a name, or an import path where no endpoint is
-        called so, is made one once. Raises UsageError for what is none.
+        """*system* as an endpoint, the names in a pipeline resolved too; a name, or an import path
+        where no endpoint is called so, is made one once. Raises UsageError for what is none.
         """
         if isinstance(system, PipelineEndpoint):
             return system.resolved(self.resolve)
@@ -550,7 +627,9 @@ class Systems:
         if system not in self._named:
             # Only Python says import paths, the option --fairness-endpoint does not.
             path = self._context.settings.endpoints_file
-            named = not is_import_path(system) or (path.exists() and system in load_endpoints(path, types=self._types))
+            named = not is_import_path(system) or (
+                path.exists() and system in load_endpoints(path, types=self._types)
+            )
             self._named[system] = self._listed(system) if named else callable_endpoint(system)
         return self._named[system]
 
@@ -559,34 +638,47 @@ class Systems:
         names = self._context.settings.endpoints
         if name is None and len(names) > 1:
             raise UsageError(
-                f"{len(names)} endpoints are to be asked ({', '.join(names)}), and this test does not say which: let "
-                "it, or its fixtures, have a parameter called endpoint, and it becomes one item for each"
+                f"{len(names)} endpoints are to be asked ({', '.join(names)}), and this test does "
+                "not say which: let "
+                "it, or its fixtures, have a parameter called endpoint, and it becomes one item "
+                "for each"
             )
         name = names[0] if name is None else name
         if name not in self._configured:
             made = self._listed(name)
             for other, known in self._configured.items():
                 if identity_hash(known.identity()) == identity_hash(made.identity()):
-                    raise UsageError(f"endpoints {other!r} and {name!r} are the same system: name one of them")
+                    raise UsageError(
+                        f"endpoints {other!r} and {name!r} are the same system: name one of them"
+                    )
             self._configured[name] = made
         return self._configured[name]
 
     def _listed(self, name: str) -> Endpoint:
-        """The endpoint *name* of endpoints.yaml; on replay, as the recording knows it. Raises UsageError."""
+        """The endpoint *name* of endpoints.yaml; on replay, as the recording knows it. Raises
+        UsageError.
+        """
         self._context.refuse_if_barred()
         settings, recording = self._context.settings, self._context.recording
         if recording is None:
             return named_endpoint(
-                name, path=settings.endpoints_file, types=self._types, concurrency=settings.concurrency
+                name,
+                path=settings.endpoints_file,
+                types=self._types,
+                concurrency=settings.concurrency,
             )
-        systems, run = [record["endpoint"] for record in recording.engines.values()], recording.directory.name
+        systems, run = (
+            [record["endpoint"] for record in recording.engines.values()],
+            recording.directory.name,
+        )
         found = [system for system in systems if system["name"] == name]
         if not found:
             known = listed(sorted({system["name"] for system in systems}))
             raise UsageError(f"run {run} did not ask endpoint {name!r}; it asked: {known}")
         if len(found) > 1:
             raise UsageError(
-                f"run {run} asked {len(found)} systems called {name!r}: replay them from the fixture that made them"
+                f"run {run} asked {len(found)} systems called {name!r}: replay them from the "
+                "fixture that made them"
             )
         return RecordedEndpoint(found[0])
 

@@ -1,4 +1,6 @@
-"""What the ``trials`` and ``cell`` fixtures do: pull the replies of a grid from the run, asking for those missing."""
+"""What the ``trials`` and ``cell`` fixtures do: pull the replies of a grid from the run, asking for
+those missing.
+"""
 
 from __future__ import annotations
 
@@ -55,15 +57,18 @@ if TYPE_CHECKING:
 _ENDED = "the session that this worker belongs to has ended; nothing more is sent"
 
 
-#: What a test was given as a table, in the stash of its item: the fields of ``Unjudged``, should it conclude nothing.
+#: What a test was given as a table, in the stash of its item: the fields of ``Unjudged``, should it
+#: conclude nothing.
 ASKED = pytest.StashKey[dict[str, JSON]]()
 
 
 class TrialSource:
-    """The engines of one process, one for each system under test, and the replies already handed out.
+    """The engines of one process, one for each system under test, and the replies already handed
+    out.
 
-    *grids* are the designs of the collected tests, *selected* the cells that per-cell items want. *controller* is the
-    process that this worker works for. *firsts*: where several endpoints are asked, an item of each.
+    *grids* are the designs of the collected tests, *selected* the cells that per-cell items want.
+    *controller* is the process that this worker works for. *firsts*: where several endpoints are
+    asked, an item of each.
     """
 
     def __init__(
@@ -78,7 +83,12 @@ class TrialSource:
         controller: int | None = None,
         firsts: Sequence[pytest.Item] = (),
     ) -> None:
-        self._context, self._resolve, self._grids, self._selected = context, resolve, grids, selected
+        self._context, self._resolve, self._grids, self._selected = (
+            context,
+            resolve,
+            grids,
+            selected,
+        )
         self._deal, self._progress = deal, progress
         self._controller = controller
         self._firsts, self._refused = firsts, ""
@@ -102,7 +112,9 @@ class TrialSource:
         return table
 
     def cell_of(self, item: pytest.Item, system: Any, index: int) -> AnsweredCell:
-        """One cell of *item*'s design. The first one asks for all that are selected: items run one after another."""
+        """One cell of *item*'s design. The first one asks for all that are selected: items run one
+        after another.
+        """
         selection = collection.selection_of(item)
         memory = self._prefetched.setdefault((*selection, id(system)), {})
         if index not in memory:
@@ -120,7 +132,11 @@ class TrialSource:
 
         grid, temperature, frames = planned.grid, collection.selection_of(item).temperature, []
         for endpoint, entries, rows in self._answers(planned, item, system):
-            design = [entry.cell.id for entry in entries], grid.repetitions, sorted(grid.parameters.items())
+            design = (
+                [entry.cell.id for entry in entries],
+                grid.repetitions,
+                sorted(grid.parameters.items()),
+            )
             frame = trials_frame(
                 [(entry.cell, trial) for entry, trial in rows],
                 EndpointFacts(
@@ -131,7 +147,9 @@ class TrialSource:
                 GridFacts(
                     endpoint=endpoint.name,
                     identity=endpoint.identity(),
-                    protected_classes=tuple(dict.fromkeys(group for entry in entries for group in entry.cell.groups)),
+                    protected_classes=tuple(
+                        dict.fromkeys(group for entry in entries for group in entry.cell.groups)
+                    ),
                     templates={template.id: template.text for template in grid.templates},
                     digest=hashlib.sha256(repr(design).encode()).hexdigest()[:16],
                 ),
@@ -146,20 +164,24 @@ class TrialSource:
         if len(frames) == 1:
             return frames[0]
         with any_text():
-            table = pd.concat([frame.astype(object) for frame in frames], ignore_index=True).infer_objects()
+            table = pd.concat(
+                [frame.astype(object) for frame in frames], ignore_index=True
+            ).infer_objects()
         table.attrs = dict(frames[0].attrs)
         return table
 
     def _skip_on_a_shard(self) -> None:
         if self._deal is not None:
             shard = self._context.settings.shard
-            pytest.skip(f"shard {shard}: asked, to be merged (pytest-fairness merge) and judged then")
+            pytest.skip(
+                f"shard {shard}: asked, to be merged (pytest-fairness merge) and judged then"
+            )
 
     def _answers(
         self, planned: Planned, item: pytest.Item, system: Any, indices: Sequence[int] | None = None
     ) -> Iterator[tuple[Endpoint, list[PlannedCell], list[tuple[PlannedCell, Trial]]]]:
-        """Each system that the cells of *planned* (those at *indices*) ask: *system*, or one that an arm brings; with
-        these cells, and each with its trials, one after the other.
+        """Each system that the cells of *planned* (those at *indices*) ask: *system*, or one that
+        an arm brings; with these cells, and each with its trials, one after the other.
         """
         selection = collection.selection_of(item)
         tier, temperature = selection.tier, selection.temperature
@@ -173,7 +195,9 @@ class TrialSource:
             prompted = _prompted(endpoint, sent)
             deaf = next((one for one in prompted if not one.supports_system_prompt), None)
             if tier == 1 and deaf is not None:
-                why = f"endpoint {deaf.name!r} takes no system prompt, so there is no tier 1 to test"
+                why = (
+                    f"endpoint {deaf.name!r} takes no system prompt, so there is no tier 1 to test"
+                )
                 pytest.skip(SkipReason(why))
             if tier == 2 and planned.tiers_by_arm and prompted:
                 pytest.skip(collection.TIER_OF_ARMS)
@@ -193,12 +217,12 @@ class TrialSource:
         plan: Sequence[PlannedTrial],
         part: str,
     ) -> list[Trial]:
-        """The trials of *plan*, in its order; NOT_RUN those that another shard asks. *part* tells the items of one test
-        apart, each of which asks a sample of its own.
+        """The trials of *plan*, in its order; NOT_RUN those that another shard asks. *part* tells
+        the items of one test apart, each of which asks a sample of its own.
 
-        What the test asks is logged once a session and process. Raises what the engine raises, UsageError where a
-        resumed run asked otherwise before (nothing is asked then, and nothing mixed), and EndpointError where no trial
-        has a usable answer.
+        What the test asks is logged once a session and process. Raises what the engine raises,
+        UsageError where a resumed run asked otherwise before (nothing is asked then, and nothing
+        mixed), and EndpointError where no trial has a usable answer.
         """
         context, store, design = self._context, self._context.store, None
         mine = plan if self._deal is None else [one for one in plan if self._deal.mine(one)]
@@ -223,22 +247,31 @@ class TrialSource:
             previous = [one for one in known if resumed and one.session != design.session]
             if changed := closest_changes(previous, design):
                 raise UsageError(
-                    f"run {store.directory.name} cannot be resumed for this test: {'; '.join(changed)}. The trials "
-                    "asked before are kept and not reused. Undo the change, or start a new run without "
+                    f"run {store.directory.name} cannot be resumed for this test: "
+                    f"{'; '.join(changed)}. The trials "
+                    "asked before are kept and not reused. Undo the change, or start a new run "
+                    "without "
                     "--fairness-resume"
                 )
             if not any(one.session == design.session and one.same(design) for one in known):
                 store.append(design.to_record())
         if isinstance(engine, Engine):
             self._try_endpoints()
-        trials = engine.run(mine, design) if isinstance(engine, Replayer) else self._asked(engine, mine)
+        trials = (
+            engine.run(mine, design) if isinstance(engine, Replayer) else self._asked(engine, mine)
+        )
         refuse_if_nothing_answered(trials, endpoint.name)
         found = dict(zip(map(id, mine), trials, strict=True))
         absent = partial(Trial, status=Status.NOT_RUN, error="asked by another shard")
-        return [found.get(id(one)) or absent(key=engine.key_of(one), repetition=one.repetition) for one in plan]
+        return [
+            found.get(id(one)) or absent(key=engine.key_of(one), repetition=one.repetition)
+            for one in plan
+        ]
 
     def _asked(self, engine: Engine, plan: Sequence[PlannedTrial]) -> list[Trial]:
-        """The trials of *plan*; where not all of it can be asked, the manifest says why, for a session that resumes."""
+        """The trials of *plan*; where not all of it can be asked, the manifest says why, for a
+        session that resumes.
+        """
         store = self._context.store
         try:
             trials = engine.run(plan)
@@ -250,8 +283,9 @@ class TrialSource:
         return trials
 
     def _try_endpoints(self) -> None:
-        """Ask the first trial of each of several endpoints before anything else is asked of any: that the last one
-        refuses us is found before the others are paid. Raises EndpointError, then and from then on.
+        """Ask the first trial of each of several endpoints before anything else is asked of any:
+        that the last one refuses us is found before the others are paid. Raises EndpointError, then
+        and from then on.
         """
         items, self._firsts = self._firsts, ()
         for item in items:
@@ -268,7 +302,10 @@ class TrialSource:
             try:
                 self._asked(engine, planned_trials(planned, [entry], selection.temperature)[:1])
             except EndpointError as error:
-                mend = f"mend it, or leave {endpoint.name!r} out of --fairness-endpoint: no other is asked before"
+                mend = (
+                    f"mend it, or leave {endpoint.name!r} out of --fairness-endpoint: no other is "
+                    "asked before"
+                )
                 self._refused = f"{error}; {mend}"
                 break
         if self._refused:
@@ -284,7 +321,8 @@ class TrialSource:
         if context.recording is not None:
             self._engines[key] = endpoint, Replayer(endpoint, context.recording, context.store)
             return self._engines[key]
-        # One loop for all engines: an endpoint that steps of several systems ask holds its connections there.
+        # One loop for all engines: an endpoint that steps of several systems ask holds its
+        # connections there.
         self._loop = self._loop or EventLoop()
         engine = Engine(
             endpoint,
@@ -299,14 +337,17 @@ class TrialSource:
             progress=self._progress(),
             loop=self._loop,
         )
-        # A worker stops asking when the controller's session, or its process, has ended, and nobody judges.
+        # A worker stops asking when the controller's session, or its process, has ended, and nobody
+        # judges.
         if context.line is not None:
             context.line.when_over(engine.halt)
         elif self._controller is not None and self._controller == os.getppid():
             has_ended = partial(folder.has_ended, settings.run_dir, context.token)
             if has_ended():  # before this engine was there to be halted
                 engine.halt(_ENDED)
-            self._parent = self._parent or ParentWatch(self._controller, self._halt, ended=has_ended)
+            self._parent = self._parent or ParentWatch(
+                self._controller, self._halt, ended=has_ended
+            )
         self._engines[key] = endpoint, engine
         return self._engines[key]
 
@@ -331,7 +372,9 @@ class TrialSource:
 # ---------------------------------------------------------------- what is asked
 
 
-def planned_trials(planned: Planned, entries: Sequence[PlannedCell], temperature: float | None) -> list[PlannedTrial]:
+def planned_trials(
+    planned: Planned, entries: Sequence[PlannedCell], temperature: float | None
+) -> list[PlannedTrial]:
     """Every trial of *entries*, repetition by repetition."""
     parameters = parameters_of(planned, temperature)
     return [
@@ -347,7 +390,9 @@ def planned_trials(planned: Planned, entries: Sequence[PlannedCell], temperature
     ]
 
 
-def deal_of(shard: str, items: Iterable[pytest.Item], grids: Mapping[collection.Key, Planned]) -> Deal:
+def deal_of(
+    shard: str, items: Iterable[pytest.Item], grids: Mapping[collection.Key, Planned]
+) -> Deal:
     """All trials that *items* want, dealt out to the shards, of which *shard* (``2/5``) is one."""
     part, whole = map(int, shard.split("/"))
     # Whatever the endpoint: a shard asks the same of each of several.
@@ -364,7 +409,9 @@ def deal_of(shard: str, items: Iterable[pytest.Item], grids: Mapping[collection.
 
 
 def _as_sent(planned: Planned, entry: PlannedCell, endpoint: Endpoint, tier: int) -> PlannedCell:
-    """*entry* as *endpoint* can be asked it: role and request in one message where it is sent one text a request."""
+    """*entry* as *endpoint* can be asked it: role and request in one message where it is sent one
+    text a request.
+    """
     if not needs_one_message(entry, endpoint):
         return entry
     made = planned.in_one_message(entry, endpoint)
@@ -372,11 +419,17 @@ def _as_sent(planned: Planned, entry: PlannedCell, endpoint: Endpoint, tier: int
 
 
 def _prompted(endpoint: Endpoint, entries: Sequence[PlannedCell]) -> list[Endpoint]:
-    """The systems that *entries*, asked of *endpoint*, send a system prompt; of a grid's first tier, *endpoint*."""
+    """The systems that *entries*, asked of *endpoint*, send a system prompt; of a grid's first
+    tier, *endpoint*.
+    """
     found: dict[int, Endpoint] = {}
     for entry in entries:
         if isinstance(entry.script, Pipeline):
-            systems = [system for prompt, system in step_systems(entry.script, endpoint) if prompt is not None]
+            systems = [
+                system
+                for prompt, system in step_systems(entry.script, endpoint)
+                if prompt is not None
+            ]
         else:
             first_tier = entry.cell.tier == 1 and not entry.one_message
             systems = [endpoint] if entry.cell.system is not None or first_tier else []
@@ -393,23 +446,31 @@ def _asked_of(table: pd.DataFrame) -> dict[str, JSON]:
 # ---------------------------------------------------------------- what scripts say of their trials
 
 
-def _add_columns(frame: pd.DataFrame, rows: Sequence[tuple[PlannedCell, Trial]], always: Sequence[str]) -> None:
+def _add_columns(
+    frame: pd.DataFrame, rows: Sequence[tuple[PlannedCell, Trial]], always: Sequence[str]
+) -> None:
     """Columns of the scripts; missing where a trial has no script.
 
-    Those in *always* are there whether a script fills them or not: they depend on the test, not on its tier.
+    Those in *always* are there whether a script fills them or not: they depend on the test, not on
+    its tier.
     """
     found: list[dict[str, JSON]] = []
     for entry, trial in rows:
         cell, script = entry.cell, entry.script
-        row: dict[str, JSON] = {"requests": len(trial.replies) or int(trial.status is not Status.NOT_RUN)}
+        row: dict[str, JSON] = {
+            "requests": len(trial.replies) or int(trial.status is not Status.NOT_RUN)
+        }
         row |= {} if script is None else script.columns(cell, trial)
         # A request that failed was sent, and has no reply among those of the trial.
-        sent = len(trial.replies) + (trial.status in (Status.ERROR, Status.UNKNOWN, Status.MALFORMED))
+        sent = len(trial.replies) + (
+            trial.status in (Status.ERROR, Status.UNKNOWN, Status.MALFORMED)
+        )
         if isinstance(script, Escalation):
             turns = [turn for rung in script.rungs for turn in rung.turns]
             row["prompt"] = turns[max(1, min(sent, len(turns))) - 1]
         elif isinstance(script, Pipeline) and sent < len(cell.turns):
-            # It ended before its last step, whose prompt would hold the place of a text that was never made.
+            # It ended before its last step, whose prompt would hold the place of a text that was
+            # never made.
             messages = script.next(cell, trial.replies[: max(0, sent - 1)], Status.ANSWERED)
             row["prompt"] = messages[-1].content if messages else cell.turns[0]
         if DISCLAIMS in always:

@@ -1,4 +1,6 @@
-"""``--fairness-resume=auto``: the last run of the same command, if it left something to ask; else a new run."""
+"""``--fairness-resume=auto``: the last run of the same command, if it left something to ask; else a
+new run.
+"""
 
 from __future__ import annotations
 
@@ -19,23 +21,27 @@ from pytest_fairness.runs.database import is_being_written
 from pytest_fairness.runs.folder import has_begun, reserve_run, run_folders
 from pytest_fairness.runs.manifest import FINISHED, read_manifest
 
-#: Options with which a command is the same: what is resumed and how far it goes, by how many, and what is shown of it.
+#: Options with which a command is the same: what is resumed and how far it goes, by how many, and
+#: what is shown of it.
 _FREE = re.compile(
     "-[vqsx]+|-[rnpW]|--("
     "fairness-(resume|retry-unknown|retry-errors|max-cost|deadline|markdown|against)|maxfail|numprocesses|maxprocesses"
     "|dist|max-worker-restart|verbose|quiet|verbosity|capture|color|tb|durations|html|self-contained-html|junit-?xml"
     "|log-level)"
 )
-#: Cells of a design whose texts are compared; one that differs elsewhere is an error of its test, which names it.
+#: Cells of a design whose texts are compared; one that differs elsewhere is an error of its test,
+#: which names it.
 _COMPARED = 64
 
 
-def chosen(context: RunContext, tests: Sequence[str], grids: Mapping[Key, Planned]) -> tuple[RunContext, str]:
-    """*context* with the run to resume in its settings, or none; and which it is, and why, on one line, which is empty
-    where another process of this session has chosen.
+def chosen(
+    context: RunContext, tests: Sequence[str], grids: Mapping[Key, Planned]
+) -> tuple[RunContext, str]:
+    """*context* with the run to resume in its settings, or none; and which it is, and why, on one
+    line, which is empty where another process of this session has chosen.
 
-    *tests* are those that the session is going to run. The first process that has chosen reserves the folder for all.
-    Raises FairnessError where what may be resumed is damaged.
+    *tests* are those that the session is going to run. The first process that has chosen reserves
+    the folder for all. Raises FairnessError where what may be resumed is damaged.
     """
     settings, what = context.settings, asked(tests, grids)
     found: list[str] = []
@@ -56,15 +62,24 @@ def chosen(context: RunContext, tests: Sequence[str], grids: Mapping[Key, Planne
 
 
 def asked(tests: Sequence[str], grids: Mapping[Key, Planned]) -> dict[str, str]:
-    """A digest of the designs of each test function in *grids* that *tests* belong to; of texts, a sample."""
+    """A digest of the designs of each test function in *grids* that *tests* belong to; of texts, a
+    sample.
+    """
     digests, functions = {}, {test.partition("[")[0] for test in tests}
     for key, planned in grids.items():
         test, grid = "::".join(key), planned.grid
         if test.partition("[")[0] in functions:
             cells = [grid[at] for at in range(0, len(grid), max(1, len(grid) // _COMPARED))]
-            about = len(grid), grid.repetitions, sorted(grid.parameters.items()), planned.temperatures
+            about = (
+                len(grid),
+                grid.repetitions,
+                sorted(grid.parameters.items()),
+                planned.temperatures,
+            )
             texts = [(cell.id, cell.system, cell.turns) for cell in cells]
-            digests[test] = hashlib.sha256(repr((about, texts)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+            digests[test] = hashlib.sha256(
+                repr((about, texts)).encode("utf-8", "surrogatepass")
+            ).hexdigest()[:16]
     return digests
 
 
@@ -75,7 +90,9 @@ def _last(context: RunContext, what: Mapping[str, str]) -> tuple[Path | None, st
         manifest = read_manifest(run)
         if manifest.keys() & {"replay_of", "merged_from"}:
             continue
-        commands = [facts.get("command", ()) for facts in (manifest, *(manifest.get("resumed") or ()))]
+        commands = [
+            facts.get("command", ()) for facts in (manifest, *(manifest.get("resumed") or ()))
+        ]
         if "settings" not in manifest or mine not in map(_essence, commands):
             continue
         left = _left(run, manifest, context)
@@ -88,11 +105,18 @@ def _last(context: RunContext, what: Mapping[str, str]) -> tuple[Path | None, st
             before = manifest.get("asked") or {}
             tests = [test for test in {**before, **what} if before.get(test) != what.get(test)]
             more = f" and {len(tests) - 1} more" if len(tests) > 1 else ""
-            changed.append(f"what {tests[0]}{more} asks has changed" if tests else "it was cut off before it asked")
+            changed.append(
+                f"what {tests[0]}{more} asks has changed"
+                if tests
+                else "it was cut off before it asked"
+            )
         if is_being_written(run):
             changed.append("another process is writing it")
         if changed:
-            return None, f"the last run of this command, {run.name}, {left}, and {'; '.join(changed)}"
+            return (
+                None,
+                f"the last run of this command, {run.name}, {left}, and {'; '.join(changed)}",
+            )
         return run, f"it {left}"
     return None, "there is no earlier run of this command"
 
@@ -112,7 +136,11 @@ def _left(run: Path, manifest: Mapping[str, Any], context: RunContext) -> str:
         return "had no time to ask everything"
     if "endpoint" in unasked:
         return "had an endpoint that could not be asked"
-    if "cost" in unasked and last is not None and (settings.max_cost is None or settings.max_cost > last):
+    if (
+        "cost" in unasked
+        and last is not None
+        and (settings.max_cost is None or settings.max_cost > last)
+    ):
         return f"reached its cost cap of {dollars(last)}, which is higher now"
     for again, status in ((settings.retry_unknown, "unknown"), (settings.retry_errors, "error")):
         if again and trials.get(status):

@@ -1,8 +1,10 @@
-"""Our side of pytest-xdist: what workers are given, and the connection to those that do not see the controller's disk.
+"""Our side of pytest-xdist: what workers are given, and the connection to those that do not see the
+controller's disk.
 
-The connection is one more channel of the execnet gateway that pytest-xdist has opened to the worker: it travels in
-``workerinput``. Nothing is sent on it until a fairness test was collected there. Every session with workers loads this
-module: what only a fairness session needs is imported where it is used.
+The connection is one more channel of the execnet gateway that pytest-xdist has opened to the
+worker: it travels in ``workerinput``. Nothing is sent on it until a fairness test was collected
+there. Every session with workers loads this module: what only a fairness session needs is imported
+where it is used.
 """
 
 from __future__ import annotations
@@ -29,7 +31,12 @@ if TYPE_CHECKING:
     from pytest_fairness.runs.remote import Service
 
 #: What ``workerinput`` has of ours.
-SETTINGS, ARGUMENTS, TOKEN, STARTED = "fairness_settings", "fairness_arguments", "fairness_token", "fairness_started"
+SETTINGS, ARGUMENTS, TOKEN, STARTED = (
+    "fairness_settings",
+    "fairness_arguments",
+    "fairness_token",
+    "fairness_started",
+)
 CHANNEL, PROCESS = "fairness_channel", "fairness_controller"
 #: Exit statuses of sessions that came to their end.
 _WHOLE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
@@ -40,8 +47,8 @@ _COPIED = ("endpoints_file", "baseline_dir")
 
 
 class Controller:
-    """Hooks of pytest-xdist in its controller: it gives workers what was resolved here and the token of their run, and
-    keeps that run for those that do not see this disk.
+    """Hooks of pytest-xdist in its controller: it gives workers what was resolved here and the
+    token of their run, and keeps that run for those that do not see this disk.
     """
 
     def __init__(self, config: pytest.Config, session: Callable[[], Any]) -> None:
@@ -59,10 +66,14 @@ class Controller:
 
     @property
     def begun(self) -> bool:
-        """Whether a worker has begun a run, though not one report of a fairness test may have come from it."""
+        """Whether a worker has begun a run, though not one report of a fairness test may have come
+        from it.
+        """
         from pytest_fairness.runs.folder import find_run
 
-        with contextlib.suppress(StoreError):  # the folder has gone, which is no reason to forget it
+        with contextlib.suppress(
+            StoreError
+        ):  # the folder has gone, which is no reason to forget it
             self.folder = self.folder or find_run(self.settings.run_dir, self.token)
         return self.folder is not None
 
@@ -125,7 +136,8 @@ class Controller:
                 store = self._session().context.store
                 self._watching = self._watching or Watching(store, shown)
                 aside = Aside(self._config)
-                # The worker that chose the run announces it, and may not be the first to have collected.
+                # The worker that chose the run announces it, and may not be the first to have
+                # collected.
                 for line in store.manifest().get("announced", ()):
                     aside.write(f"{line}\n")
                     self._announced = True
@@ -171,18 +183,28 @@ def _bar(worker: str, spec: Any, settings: Settings) -> str | None:
     if spec.socket:  # it has no lock: two threads that send at once garble each other's messages
         return f"{unseen}, and its connection (socket=) cannot carry a run: use ssh=, or {mend}"
     if settings.replay is not None:
-        return f"{unseen}, where the recorded run is: replay without workers elsewhere, which asks nothing; or {mend}"
+        return (
+            f"{unseen}, where the recorded run is: replay without workers elsewhere, which asks "
+            f"nothing; or {mend}"
+        )
     if settings.resume == AUTO:
-        return f"{unseen}, nor the run that may be resumed: name it with --fairness-resume, or {mend}"
+        return (
+            f"{unseen}, nor the run that may be resumed: name it with --fairness-resume, or {mend}"
+        )
     if settings.approve:
-        return f"{unseen}, nor the project whose baselines are to be approved: approve without workers elsewhere"
+        return (
+            f"{unseen}, nor the project whose baselines are to be approved: approve without "
+            "workers elsewhere"
+        )
     return None
 
 
 def bearings(channel: Any, settings: Settings, started: float, here: Path) -> dict[str, Any]:
-    """Those fields of a worker's RunContext that depend on the disk it has, as the controller at the other end of
-    *channel* says: ``settings``; ``started``, by its own clock; the ``line`` to the controller, where its disk is not
-    seen here, or why it is ``barred``. *here* is the worker's copy of the project.
+    """Those fields of a worker's RunContext that depend on the disk it has, as the controller at
+    the other end of
+    *channel* says: ``settings``; ``started``, by its own clock; the ``line`` to the controller,
+    where its disk is not seen here, or why it is ``barred``. *here* is the worker's copy of the
+    project.
     """
     from pytest_fairness.runs.remote import Hello, Line
 
@@ -199,5 +221,9 @@ def bearings(channel: Any, settings: Settings, started: float, here: Path) -> di
         return {**found, "barred": str(hello["barred"])}
     paths = {field: getattr(settings, field) for field in _COPIED}
     root = hello["root"]
-    moved = {field: here / path.relative_to(root) for field, path in paths.items() if path.is_relative_to(root)}
+    moved = {
+        field: here / path.relative_to(root)
+        for field, path in paths.items()
+        if path.is_relative_to(root)
+    }
     return {**found, "settings": dataclasses.replace(settings, **moved), "line": line}

@@ -1,4 +1,6 @@
-"""What an auditor asks beside the findings: what was done about them, who accepted what, and since when."""
+"""What an auditor asks beside the findings: what was done about them, who accepted what, and since
+when.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,24 @@ from pytest_fairness.model import Finding
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.reports.findings_json import RunResults
-from pytest_fairness.reports.sections import Columns, Counts, Entry, Notes, Page, Part, Section, Table, facts, table
+from pytest_fairness.reports.sections import (
+    Columns,
+    Counts,
+    Entry,
+    Notes,
+    Page,
+    Part,
+    Section,
+    Table,
+    facts,
+    table,
+)
 
 
 def mitigations_section(results: RunResults, _run_dir: Path, *, report: str = "") -> Section | None:
-    """What ``mitigations.yaml`` says of the findings, and what this run says of that; None where there is no such
-    entry. *report*: the file that has the findings, if that is another than this page.
+    """What ``mitigations.yaml`` says of the findings, and what this run says of that; None where
+    there is no such entry. *report*: the file that has the findings, if that is another than this
+    page.
     """
     entries = results.mitigations
     if not entries:
@@ -39,7 +53,11 @@ def mitigations_section(results: RunResults, _run_dir: Path, *, report: str = ""
         "Done": lambda one: one.get("done", formatting.NOTHING),
         "Re-tested": lambda one: one.get("retested") or formatting.NOTHING,
     }
-    parts: list[Part] = [table("Each mitigation, and what this run says of it", entries, columns, words=tuple(columns))]
+    parts: list[Part] = [
+        table(
+            "Each mitigation, and what this run says of it", entries, columns, words=tuple(columns)
+        )
+    ]
     if without := unanswered(results.named, entries):
         about = formatting.count(len(without), "finding")
         parts.append(f"Without a mitigation or a justification: {about} ({', '.join(without)}).")
@@ -70,8 +88,8 @@ _BY = {
 
 
 def counts_section(results: RunResults, _run_dir: Path) -> Section | None:
-    """How many findings of each verdict there are by module, protected class, tier and endpoint; None for fewer than
-    two findings.
+    """How many findings of each verdict there are by module, protected class, tier and endpoint;
+    None for fewer than two findings.
     """
     if len(results.findings) < 2:
         return None
@@ -98,12 +116,14 @@ def counts_section(results: RunResults, _run_dir: Path) -> Section | None:
 
 
 def bundle_page(results: RunResults, folder: Path, contents: Mapping[str, str]) -> Page:
-    """The index of the bundle in *folder*: what was asked and concluded, where what is (*contents*: file → what it
-    holds), who accepted what, and how to verify it.
+    """The index of the bundle in *folder*: what was asked and concluded, where what is (*contents*:
+    file → what it holds), who accepted what, and how to verify it.
     """
     run = results.run
     there = {
-        name: what for name, what in contents.items() if any(folder.glob(name.rstrip("/"))) or name == "SHA256SUMS"
+        name: what
+        for name, what in contents.items()
+        if any(folder.glob(name.rstrip("/"))) or name == "SHA256SUMS"
     }
     known = facts(
         {
@@ -115,11 +135,16 @@ def bundle_page(results: RunResults, folder: Path, contents: Mapping[str, str]) 
             ),
             "Trials": (run.get("trials") or {}).get("total"),
             "Git commit": run.get("git_commit"),
-            "Versions": ", ".join(f"{name} {version}" for name, version in (run.get("versions") or {}).items()),
+            "Versions": ", ".join(
+                f"{name} {version}" for name, version in (run.get("versions") or {}).items()
+            ),
         }
     )
     links = {name: "" if set(name) & set("*/") else name for name in there}
-    listed: Columns = {"File": lambda one: Entry(words=one[0], file=links[one[0]]), "What it holds": lambda one: one[1]}
+    listed: Columns = {
+        "File": lambda one: Entry(words=one[0], file=links[one[0]]),
+        "What it holds": lambda one: one[1],
+    }
     holds = table("What this bundle holds", there.items(), listed, kind="findings")
     sections = [
         Section(
@@ -128,10 +153,17 @@ def bundle_page(results: RunResults, folder: Path, contents: Mapping[str, str]) 
             parts=(Counts(rows=tuple(results.counts.items())), _conclusions(results), known),
         ),
         Section(heading="What is in this bundle", id="contents", parts=(holds, *_HOW_TO_VERIFY)),
-        Section(heading="What it takes as recorded", id="recorded", parts=(_AS_RECORDED, Notes(items=_NOT_DERIVED))),
+        Section(
+            heading="What it takes as recorded",
+            id="recorded",
+            parts=(_AS_RECORDED, Notes(items=_NOT_DERIVED)),
+        ),
         *(
             made
-            for made in (mitigations_section(results, folder, report="report.html"), justifications_section(results))
+            for made in (
+                mitigations_section(results, folder, report="report.html"),
+                justifications_section(results),
+            )
             if made
         ),
         controls_section(),
@@ -157,10 +189,14 @@ def _conclusions(results: RunResults) -> Table:
 
 
 def justifications_section(results: RunResults) -> Section | None:
-    """Why each FLAG that did not fail its test was accepted, by whom, and until when; None where there is none."""
+    """Why each FLAG that did not fail its test was accepted, by whom, and until when; None where
+    there is none.
+    """
     rows = [one for one in results.named if one[0].justification is not None]
     columns: Columns = {"Finding": lambda one: Entry(words=one[2], small=(one[1],))}
-    columns |= {name.title(): partial(_justified, name) for name in ("reason", "approver", "date", "expiry")}
+    columns |= {
+        name.title(): partial(_justified, name) for name in ("reason", "approver", "date", "expiry")
+    }
     listed = table("Each FLAG that was accepted", rows, columns, kind="findings")
     return Section(heading="Justifications", id="justifications", parts=(listed,)) if rows else None
 
@@ -170,24 +206,33 @@ def _justified(name: str, named: tuple[Finding, str, str]) -> str:
 
 
 _HOW_TO_VERIFY = (
-    "To verify it: pytest-fairness verify on the ZIP or on the folder it was unpacked to. That compares every file "
-    "with SHA256SUMS, follows the chain of every log, reads the replies again, and derives every verdict again from "
+    "To verify it: pytest-fairness verify on the ZIP or on the folder it was unpacked to. That "
+    "compares every file "
+    "with SHA256SUMS, follows the chain of every log, reads the replies again, and derives every "
+    "verdict again from "
     "them; no file of the project is needed. Without it: sha256sum -c SHA256SUMS.",
-    "Whoever owns all of these files could make all of them anew, sums included. Keep the SHA-256 of the ZIP, which is "
+    "Whoever owns all of these files could make all of them anew, sums included. Keep the SHA-256 "
+    "of the ZIP, which is "
     "printed when it is made, where they cannot change it.",
 )
 
 
 _AS_RECORDED = (
-    "Verification derives verdicts, figures and pages, and compares outcomes of tests, exit status, command, settings, "
-    "versions, times, endpoints and justifications with the log. These follow from nothing else in the bundle:"
+    "Verification derives verdicts, figures and pages, and compares outcomes of tests, exit "
+    "status, command, settings, "
+    "versions, times, endpoints and justifications with the log. These follow from nothing else in "
+    "the bundle:"
 )
 _NOT_DERIVED = (
-    "scores of the project's own scorers, columns that a test itself added, and tables that came from no grid",
-    "findings of a suite's own analysis, and those that another run judged (marked so): as the log has them",
+    "scores of the project's own scorers, columns that a test itself added, and tables that came "
+    "from no grid",
+    "findings of a suite's own analysis, and those that another run judged (marked so): as the log "
+    "has them",
     "retests.csv: what the findings of other runs say, whose logs are not here",
-    "baselines/history.csv: who approved a baseline and when, as git and the approved files tell it",
-    "in manifest.json: announced, asked, unasked, remote and salvaged_from, which only later sessions read",
+    "baselines/history.csv: who approved a baseline and when, as git and the approved files tell "
+    "it",
+    "in manifest.json: announced, asked, unasked, remote and salvaged_from, which only later "
+    "sessions read",
     "that a justification or a mitigation is true, and that who is named in it has agreed",
 )
 
@@ -211,12 +256,19 @@ _OF_A_BUNDLE = (
 
 
 def controls_section() -> Section:
-    """Which control each part of a bundle is evidence of: the programme's labels beside the standard's numbers."""
+    """Which control each part of a bundle is evidence of: the programme's labels beside the
+    standard's numbers.
+    """
     columns: Columns = {
         "ISO/IEC 42001:2023, Annex A": lambda one: f"{one[0]} {CONTROLS[one[0]].title}",
         "The programme's label": lambda one: CONTROLS[one[0]].label or "–",
         "Evidence": lambda one: one[1],
         "In this bundle": lambda one: one[2],
     }
-    listed = table("What of this bundle is evidence of which control", _OF_A_BUNDLE, columns, words=tuple(columns))
+    listed = table(
+        "What of this bundle is evidence of which control",
+        _OF_A_BUNDLE,
+        columns,
+        words=tuple(columns),
+    )
     return Section(heading="Controls", id="controls", parts=(EVIDENCE_IS, listed))

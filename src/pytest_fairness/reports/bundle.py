@@ -1,7 +1,9 @@
-"""The audit bundle: all that a run's verdicts rest on, in one ZIP that is verified without the project.
+"""The audit bundle: all that a run's verdicts rest on, in one ZIP that is verified without the
+project.
 
-What was recorded goes in as it is; what is made of it (index, reports, tables) is made anew from that alone, so that
-whoever verifies the bundle can make it again and compare. The same inputs give the same bytes.
+What was recorded goes in as it is; what is made of it (index, reports, tables) is made anew from
+that alone, so that whoever verifies the bundle can make it again and compare. The same inputs give
+the same bytes.
 """
 
 from __future__ import annotations
@@ -50,7 +52,8 @@ _RECORDED = ("manifest.json", "findings.json", LOGS, f"*{SUFFIX}", f"*{SECTIONS_
 _TAKEN = (*_RECORDED, "retests.csv", ABOUT, "baselines/**/*")
 _METHODS = ("verdicts.md", "baselines.md", "calibration.md")
 _NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.+-]*(/[A-Za-z0-9_.][A-Za-z0-9_.+-]*){0,4}")
-#: What a bundle may hold at the most: entries, bytes when unpacked, and how often these are those of the file.
+#: What a bundle may hold at the most: entries, bytes when unpacked, and how often these are those
+#: of the file.
 _ENTRIES, _BYTES, _RATIO = 20_000, 64 * 2**30, 200
 _LEAST = 256 * 2**20
 _MOMENT = (1980, 1, 1, 0, 0, 0)
@@ -61,19 +64,23 @@ _LINK = re.compile(r"\[([^\]]*)\]\((?!https?://)[^)]*\)")
 
 
 def write_bundle(run_dir: Path, into: Path, watch: Watch = unwatched) -> Path:
-    """Write the bundle of the run in *run_dir* to the file *into*; *into*. *watch* shows how far it is.
+    """Write the bundle of the run in *run_dir* to the file *into*; *into*. *watch* shows how far it
+    is.
 
-    Raises UsageError where the run has not come to its end or does not verify, and where *into* is another file;
-    StoreError where it cannot be written.
+    Raises UsageError where the run has not come to its end or does not verify, and where *into* is
+    another file; StoreError where it cannot be written.
     """
     if FINISHED not in read_manifest(run_dir):
-        raise UsageError(f"{run_dir} did not come to its end: finish it with --fairness-resume={run_dir.name}")
+        raise UsageError(
+            f"{run_dir} did not come to its end: finish it with --fairness-resume={run_dir.name}"
+        )
     root = project_of(run_dir)
     wrong = verify_run(run_dir, project_baselines(root), watch).problems
     if wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         raise UsageError(
-            f"{run_dir} does not verify, so it is no evidence: {wrong[0]}{more}; see pytest-fairness verify"
+            f"{run_dir} does not verify, so it is no evidence: {wrong[0]}{more}; see "
+            "pytest-fairness verify"
         )
     with tempfile.TemporaryDirectory(prefix="fairness-audit-") as temporary:
         folder = Path(temporary) / f"audit-{run_dir.name}"
@@ -85,39 +92,62 @@ def write_bundle(run_dir: Path, into: Path, watch: Watch = unwatched) -> Path:
         packed = Path(temporary) / "bundle.zip"
         _pack(folder, packed)
         if into.exists() and (not into.is_file() or sha256_of(into) != sha256_of(packed)):
-            raise UsageError(f"{into} is there already, and is another: remove it, or give another name with --into")
+            raise UsageError(
+                f"{into} is there already, and is another: remove it, or give another name with "
+                "--into"
+            )
         try:
             shutil.copyfile(packed, into)
         except OSError as error:
-            raise StoreError(f"{into} cannot be written ({error.strerror}): give another name with --into") from error
+            raise StoreError(
+                f"{into} cannot be written ({error.strerror}): give another name with --into"
+            ) from error
     return into
 
 
 def _record(run_dir: Path, root: Path, folder: Path) -> None:
-    """Copy into *folder* what was recorded: of the run, of the baselines, and of other runs that tested the same."""
+    """Copy into *folder* what was recorded: of the run, of the baselines, and of other runs that
+    tested the same.
+    """
     with reading(run_dir, check=False) as reader:  # it was verified
         export_records(reader.connection, folder)
     for pattern in _RECORDED:
         for path in [] if pattern == LOGS else sorted(run_dir.glob(pattern)):
-            with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as source, (folder / path.name).open("wb") as copy:
+            with (
+                os.fdopen(open_regular(path, os.O_RDONLY), "rb") as source,
+                (folder / path.name).open("wb") as copy,
+            ):
                 shutil.copyfileobj(source, copy)
     results = read_results(run_dir)
     rows: list[Sequence[Any]] = []
     for file in sorted({known["file"]: None for _, known in _baselines_of(results)}):
         found, why = versions(root / file, root)
         for number, version in enumerate(reversed(found), 1):
-            digest = version.document.digest.partition(":")[2][:12] if version.document else "unread"
+            digest = (
+                version.document.digest.partition(":")[2][:12] if version.document else "unread"
+            )
             name = f"baselines/{Path(file).stem}/{number:03d}-{digest}.json"
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(version.text.encode("utf-8"))
-            rows.append(_version_row(file, name, version, found[len(found) - number + 1 : len(found) - number + 2]))
+            rows.append(
+                _version_row(
+                    file, name, version, found[len(found) - number + 1 : len(found) - number + 2]
+                )
+            )
         if why:
             rows.append([file, "", "", "", f"no earlier versions: {why}"])
     if rows:
         _write_csv(folder / "baselines" / "history.csv", _HISTORY, rows)
     _write_csv(folder / "retests.csv", _RETESTS, _retests(run_dir, results))
-    about = {"schema": 1, "run": run_dir.name, "made_by": installed()["pytest-fairness"], "pdf": surroundings()}
-    (folder / ABOUT).write_text(json.dumps(about, indent=1, sort_keys=True) + "\n", encoding="ascii")
+    about = {
+        "schema": 1,
+        "run": run_dir.name,
+        "made_by": installed()["pytest-fairness"],
+        "pdf": surroundings(),
+    }
+    (folder / ABOUT).write_text(
+        json.dumps(about, indent=1, sort_keys=True) + "\n", encoding="ascii"
+    )
 
 
 _HISTORY = (
@@ -131,7 +161,9 @@ _RETESTS = (
 )  # fmt: skip
 
 
-def _version_row(file: str, name: str, version: BaselineVersion, before: Sequence[BaselineVersion]) -> Sequence[Any]:
+def _version_row(
+    file: str, name: str, version: BaselineVersion, before: Sequence[BaselineVersion]
+) -> Sequence[Any]:
     facts = version.facts()
     known = [facts.get(key) for key in _HISTORY[5:15]]
     old = before[0].scores().get("overall") if before else None
@@ -141,9 +173,15 @@ def _version_row(file: str, name: str, version: BaselineVersion, before: Sequenc
 
 
 def _retests(run_dir: Path, results: RunResults) -> Iterator[Sequence[Any]]:
-    """What every other run beside this one says of the findings that did not pass in it, or that an entry answers."""
+    """What every other run beside this one says of the findings that did not pass in it, or that an
+    entry answers.
+    """
     answered = {number for one in results.mitigations for number in one.get("findings", ())}
-    wanted = {number for finding, _, number in results.named if finding.verdict != "PASS" or number in answered}
+    wanted = {
+        number
+        for finding, _, number in results.named
+        if finding.verdict != "PASS" or number in answered
+    }
     for other in run_folders(run_dir.parent):
         if other.name == run_dir.name or not wanted:
             continue
@@ -151,17 +189,25 @@ def _retests(run_dir: Path, results: RunResults) -> Iterator[Sequence[Any]]:
             found = read_results(other)
             for finding, nodeid, number in found.named:
                 if number in wanted:
-                    of = (finding.outcome, finding.protected_class, finding.model_endpoint or "", finding.simulated)
+                    of = (
+                        finding.outcome,
+                        finding.protected_class,
+                        finding.model_endpoint or "",
+                        finding.simulated,
+                    )
                     finished = found.run.get("finished")
                     action = _action_on(number, str(finished or "")[:10], results)
                     yield number, other.name, finished, finding.verdict.value, nodeid, *of, *action
 
 
 def _action_on(number: str, day: str, results: RunResults) -> tuple[str, str, str]:
-    """What was done about the finding *number*, when, and whether a run of *day* came before that or is a re-test; of
-    several actions the last that was done by then. Empty where nothing was done.
+    """What was done about the finding *number*, when, and whether a run of *day* came before that
+    or is a re-test; of several actions the last that was done by then. Empty where nothing was
+    done.
     """
-    entries = [one for one in results.mitigations if number in one.get("findings", ()) and one.get("done")]
+    entries = [
+        one for one in results.mitigations if number in one.get("findings", ()) and one.get("done")
+    ]
     if not entries:
         return "", "", ""
     in_time = [one for one in entries if str(one["done"]) <= day]
@@ -175,7 +221,9 @@ def derive(folder: Path) -> None:
     write_html(folder)
     tables = {
         "statistics/findings.csv": _findings_table(results),
-        "statistics/groups.csv": _parts_table(results, GroupResult, lambda finding: finding.group_results),
+        "statistics/groups.csv": _parts_table(
+            results, GroupResult, lambda finding: finding.group_results
+        ),
         "statistics/pairs.csv": _parts_table(results, PairResult, lambda finding: finding.pairs),
         "justifications.csv": _justifications(results),
         "mitigations.csv": _mitigations(results),
@@ -187,13 +235,21 @@ def derive(folder: Path) -> None:
         text = (_documentation() / name).read_text(encoding="utf-8")
         # Pages beside these are not here.
         (folder / "methodology" / name).write_text(_LINK.sub(r"\1", text), encoding="utf-8")
-    reasons = [f"{number} ({nodeid})\n\n{finding.explain()}\n" for finding, nodeid, number in results.named]
+    reasons = [
+        f"{number} ({nodeid})\n\n{finding.explain()}\n" for finding, nodeid, number in results.named
+    ]
     text = "\n".join(["How each verdict of this run was reached.\n", *reasons])
-    (folder / "methodology" / "of_each_finding.txt").write_bytes(text.encode("utf-8", "backslashreplace"))
+    (folder / "methodology" / "of_each_finding.txt").write_bytes(
+        text.encode("utf-8", "backslashreplace")
+    )
     known = json.loads((folder / ABOUT).read_bytes())
     if known.get("pdf"):
         write_summary(folder)
-    pages = sorted(path.name.removesuffix(".html") for path in folder.glob("*.html") if path.name != "index.html")
+    pages = sorted(
+        path.name.removesuffix(".html")
+        for path in folder.glob("*.html")
+        if path.name != "index.html"
+    )
     page = bundle_page(results, folder, _CONTENTS)
     links = [(stem, f"{stem}.html") for stem in pages]
     (folder / "index.html").write_bytes(
@@ -225,7 +281,10 @@ def _documentation() -> Path:
     for folder in (package, checkout):
         if (folder / _METHODS[0]).is_file():
             return folder
-    raise StoreError(f"the documentation is missing (looked in {package} and {checkout}); reinstall pytest-fairness")
+    raise StoreError(
+        f"the documentation is missing (looked in {package} and {checkout}); reinstall "
+        "pytest-fairness"
+    )
 
 
 # ---------------------------------------------------------------- tables
@@ -239,11 +298,16 @@ def _findings_table(results: RunResults) -> Rows:
         "assertion", "outcome", "protected_class", "model_endpoint", "tier", "verdict", "reason", "spec_verdict",
         "test_statistic", "p_value", "corrected_p_value", "effect_size", "simulated", "replayed", "sentence",
     )  # fmt: skip
-    rows = ([number, nodeid, *(getattr(finding, name) for name in fields)] for finding, nodeid, number in results.named)
+    rows = (
+        [number, nodeid, *(getattr(finding, name) for name in fields)]
+        for finding, nodeid, number in results.named
+    )
     return ("finding", "test", *fields), rows
 
 
-def _parts_table(results: RunResults, kind: type[Any], parts: Callable[[Any], Iterable[Any]]) -> Rows:
+def _parts_table(
+    results: RunResults, kind: type[Any], parts: Callable[[Any], Iterable[Any]]
+) -> Rows:
     """A row a group, or a pair, of each finding: its fields, what is nested as JSON."""
     names = [one.name for one in dataclasses.fields(kind)]
     rows = (
@@ -257,7 +321,13 @@ def _parts_table(results: RunResults, kind: type[Any], parts: Callable[[Any], It
 def _justifications(results: RunResults) -> Rows:
     names = ("reason", "approver", "date", "expiry")
     rows = (
-        [number, nodeid, finding.verdict, finding.outcome, *(finding.justification.get(name) for name in names)]
+        [
+            number,
+            nodeid,
+            finding.verdict,
+            finding.outcome,
+            *(finding.justification.get(name) for name in names),
+        ]
         for finding, nodeid, number in results.named
         if finding.justification is not None
     )
@@ -291,7 +361,9 @@ def _flat(value: Any) -> Any:
 
 
 def _files(folder: Path) -> list[str]:
-    """The files under *folder*, by their path from it. Raises StoreError for a link, and for what is no file."""
+    """The files under *folder*, by their path from it. Raises StoreError for a link, and for what
+    is no file.
+    """
     found = []
     for path in sorted(folder.rglob("*")):
         status = path.lstat()
@@ -309,7 +381,9 @@ def sha256_of(path: Path) -> str:
 
 
 def _sums(folder: Path) -> str:
-    return "".join(f"{sha256_of(folder / name)}  {name}\n" for name in _files(folder) if name != SUMS)
+    return "".join(
+        f"{sha256_of(folder / name)}  {name}\n" for name in _files(folder) if name != SUMS
+    )
 
 
 def _pack(folder: Path, into: Path) -> None:
@@ -327,8 +401,8 @@ def _pack(folder: Path, into: Path) -> None:
 def unpack(bundle: Path, into: Path) -> Path:
     """Unpack the file *bundle* into the empty folder *into*; the folder of its files.
 
-    Raises StoreError for what is no ZIP or is damaged, and for entries that a bundle never has: paths that lead
-    elsewhere, links, names that stand twice, more files or bytes than can be meant.
+    Raises StoreError for what is no ZIP or is damaged, and for entries that a bundle never has:
+    paths that lead elsewhere, links, names that stand twice, more files or bytes than can be meant.
     """
     try:
         with zipfile.ZipFile(bundle) as archive:
@@ -338,19 +412,33 @@ def unpack(bundle: Path, into: Path) -> Path:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with archive.open(entry) as source, target.open("xb") as copy:
                     shutil.copyfileobj(source, copy)
-    except (OSError, EOFError, ValueError, NotImplementedError, RuntimeError, zipfile.BadZipFile) as error:
-        raise StoreError(f"{bundle} cannot be unpacked ({error}): it was cut short or changed") from error
+    except (
+        OSError,
+        EOFError,
+        ValueError,
+        NotImplementedError,
+        RuntimeError,
+        zipfile.BadZipFile,
+    ) as error:
+        raise StoreError(
+            f"{bundle} cannot be unpacked ({error}): it was cut short or changed"
+        ) from error
     except Exception as error:  # of the decompressor, whose errors have no common base
         if type(error).__module__ not in ("zlib", "_lzma", "lzma"):
             raise
-        raise StoreError(f"{bundle} cannot be unpacked ({error}): it was cut short or changed") from error
+        raise StoreError(
+            f"{bundle} cannot be unpacked ({error}): it was cut short or changed"
+        ) from error
     tops = {PurePosixPath(path.relative_to(into).as_posix()).parts[0] for path in into.rglob("*")}
     return into / tops.pop() if len(tops) == 1 else into
 
 
 def _refuse_hostile(bundle: Path, entries: Sequence[zipfile.ZipInfo]) -> None:
     names = [entry.filename for entry in entries]
-    whole, most = sum(entry.file_size for entry in entries), max(_LEAST, _RATIO * bundle.stat().st_size)
+    whole, most = (
+        sum(entry.file_size for entry in entries),
+        max(_LEAST, _RATIO * bundle.stat().st_size),
+    )
     why = ""
     if len(entries) > _ENTRIES or whole > min(_BYTES, most):
         why = f"it would unpack to {len(entries):,} files of {whole:,} bytes"
@@ -379,8 +467,9 @@ def is_bundle(path: Path) -> bool:
 
 
 def verify(path: Path, watch: Watch = unwatched, *, records_only: bool = False) -> Verification:
-    """Verify a bundle, the folder that it was unpacked to, or a run's folder; with *records_only* not what is made of
-    the records of a bundle, as index and reports. *watch* shows how far that is. Raises UsageError for anything else.
+    """Verify a bundle, the folder that it was unpacked to, or a run's folder; with *records_only*
+    not what is made of the records of a bundle, as index and reports. *watch* shows how far that
+    is. Raises UsageError for anything else.
     """
     if path.is_file():
         with tempfile.TemporaryDirectory(prefix="fairness-verify-") as temporary:
@@ -396,7 +485,8 @@ def verify(path: Path, watch: Watch = unwatched, *, records_only: bool = False) 
 
 
 def _verify_bundle(folder: Path, again: Path, watch: Watch, records_only: bool) -> Verification:
-    """Verify the bundle in *folder*: its files, its run, and all that is made of it, which is made *again* unless
+    """Verify the bundle in *folder*: its files, its run, and all that is made of it, which is made
+    *again* unless
     *records_only*.
     """
     found = Verification()
@@ -410,7 +500,9 @@ def _verify_bundle(folder: Path, again: Path, watch: Watch, records_only: bool) 
         if not about:
             found.problems.append(f"{ABOUT} is missing: nothing shows which version made the pages")
         elif about.get("run") != read_manifest(folder).get("id"):
-            found.problems.append(f"{ABOUT} is of run {about.get('run')!r:.80}, and manifest.json of another")
+            found.problems.append(
+                f"{ABOUT} is of run {about.get('run')!r:.80}, and manifest.json of another"
+            )
         if not run.problems and about:
             _check_derived(folder, again, about, found, watch, records_only=records_only)
     except (FairnessError, OSError, ValueError, KeyError) as error:
@@ -429,7 +521,9 @@ def _check_sums(folder: Path, found: Verification) -> list[str]:
             return [f"{SUMS}, line {number}: this is no sum, or stands twice"]
         listed[match[2]] = match[1]
     wrong = [f"{name} is missing" for name in sorted(listed.keys() - there)]
-    wrong += [f"{name} was added: {SUMS} does not list it" for name in sorted(there - listed.keys())]
+    wrong += [
+        f"{name} was added: {SUMS} does not list it" for name in sorted(there - listed.keys())
+    ]
     wrong += [
         f"{name} was changed: its SHA-256 is not the one in {SUMS}"
         for name in sorted(there & listed.keys())
@@ -453,17 +547,26 @@ def _about(folder: Path) -> dict[str, Any]:
     try:
         newer = Version(made_by) > Version(str(here))
     except InvalidVersion:
-        raise StoreError(f"{ABOUT} says that version {made_by!r:.40} made it, which is no version") from None
+        raise StoreError(
+            f"{ABOUT} says that version {made_by!r:.40} made it, which is no version"
+        ) from None
     if newer:
         raise StoreError(
-            f"version {made_by} made it, which is newer than this one ({here}): install pytest-fairness {made_by} and "
+            f"version {made_by} made it, which is newer than this one ({here}): install "
+            f"pytest-fairness {made_by} and "
             "verify with that"
         )
     return about
 
 
 def _check_derived(
-    folder: Path, again: Path, about: Mapping[str, Any], found: Verification, watch: Watch, *, records_only: bool
+    folder: Path,
+    again: Path,
+    about: Mapping[str, Any],
+    found: Verification,
+    watch: Watch,
+    *,
+    records_only: bool,
 ) -> None:
     """Make all that follows from the records *again*, and compare it with what is in *folder*."""
     recorded = [name for pattern in _TAKEN for name in _matching(folder, pattern)]
@@ -473,7 +576,8 @@ def _check_derived(
         return
     if Version(str(about["made_by"])) != Version(str(installed()["pytest-fairness"])):
         found.problems.append(
-            f"pages were not compared: version {about['made_by']} made index, reports and tables (this is "
+            f"pages were not compared: version {about['made_by']} made index, reports and tables "
+            "(this is "
             f"{installed()['pytest-fairness']}): install that version, or verify --records-only"
         )
         return
@@ -485,14 +589,17 @@ def _check_derived(
     if without_pdf:  # another version of the library writes other bytes
         (again / ABOUT).write_text(json.dumps({**about, "pdf": None}))
         found.problems.append(
-            f"summary.pdf was not compared: it was made with {shortened(str(about['pdf']), 200)}; verify where these "
+            f"summary.pdf was not compared: it was made with {shortened(str(about['pdf']), 200)}; "
+            "verify where these "
             "are, or verify --records-only"
         )
     with stored(again, watch):
         derive(again)
     made = [name for name in _files(again) if name not in recorded]
     wrong = [
-        name for name in made if not (folder / name).is_file() or sha256_of(folder / name) != sha256_of(again / name)
+        name
+        for name in made
+        if not (folder / name).is_file() or sha256_of(folder / name) != sha256_of(again / name)
     ]
     more = set(_files(folder)) - set(_files(again)) - {SUMS}
     if without_pdf:
@@ -500,11 +607,15 @@ def _check_derived(
     found.problems += [f"{name} is not what the recorded files make of it" for name in wrong]
     found.problems += [f"{name} is no part of a bundle" for name in sorted(more)]
     if not wrong and not more:
-        found.checked.append(f"{len(made)} files of index, reports and tables follow from what was recorded")
+        found.checked.append(
+            f"{len(made)} files of index, reports and tables follow from what was recorded"
+        )
 
 
 def _matching(folder: Path, pattern: str) -> list[str]:
-    return sorted(path.relative_to(folder).as_posix() for path in folder.glob(pattern) if path.is_file())
+    return sorted(
+        path.relative_to(folder).as_posix() for path in folder.glob(pattern) if path.is_file()
+    )
 
 
 # ---------------------------------------------------------------- baselines
@@ -514,7 +625,11 @@ def project_of(run_dir: Path) -> Path:
     """The project that the run in *run_dir* is of, as far as its manifest tells."""
     kept = PurePosixPath(str(read_manifest(run_dir).get("settings", {}).get("run_dir", "")))
     place = run_dir.resolve().parent
-    inside = not kept.is_absolute() and ".." not in kept.parts and place.parts[-len(kept.parts) :] == kept.parts
+    inside = (
+        not kept.is_absolute()
+        and ".." not in kept.parts
+        and place.parts[-len(kept.parts) :] == kept.parts
+    )
     return place.parents[len(kept.parts) - 1] if inside and kept.parts else Path.cwd()
 
 

@@ -16,7 +16,9 @@ class Change(StrEnum):
     """What became of a finding, the worst first. An alarm is a FLAG or a FAIL."""
 
     NEW = "new"  # an alarm that the earlier run did not raise
-    WORSE = "worse"  # an alarm in both: more severe, or larger beyond chance, or justified no longer
+    WORSE = (
+        "worse"  # an alarm in both: more severe, or larger beyond chance, or justified no longer
+    )
     UNDECIDED = "undecided"  # the earlier run decided, this one is INCONCLUSIVE
     GONE = "gone"  # the earlier run made it, this one does not
     BETTER = "better"  # less severe, or decided at last, but no alarm that has ended
@@ -32,8 +34,8 @@ REGRESSIONS = (Change.NEW, Change.WORSE)
 class FindingChange:
     """One finding in two runs: ``before`` and ``after`` are None where that run did not make it.
 
-    ``id`` and ``nodeid`` are those of :class:`RunResults`; ``at`` is its place in the later run; ``why`` says what made
-    an alarm worse.
+    ``id`` and ``nodeid`` are those of :class:`RunResults`; ``at`` is its place in the later run;
+    ``why`` says what made an alarm worse.
     """
 
     change: Change
@@ -54,7 +56,9 @@ class FindingChange:
     @property
     def verdicts(self) -> str:
         """``FLAG → FAIL``, or the one verdict that there is."""
-        both = dict.fromkeys(finding.verdict for finding in (self.before, self.after) if finding is not None)
+        both = dict.fromkeys(
+            finding.verdict for finding in (self.before, self.after) if finding is not None
+        )
         return " → ".join(both)
 
 
@@ -67,18 +71,29 @@ def changes_between(before: RunResults, after: RunResults) -> tuple[FindingChang
         old = None if then is None else before.findings[then]
         change, why = _change(old, now)
         nodeid = after.maker_of(at).nodeid or now.test_id
-        found.append(FindingChange(change=change, id=id_, nodeid=nodeid, before=old, after=now, at=at, why=why))
+        found.append(
+            FindingChange(
+                change=change, id=id_, nodeid=nodeid, before=old, after=now, at=at, why=why
+            )
+        )
     for id_, then in earlier.items():
         old, nodeid = before.findings[then], before.maker_of(then).nodeid
-        found.append(FindingChange(change=Change.GONE, id=id_, nodeid=nodeid or old.test_id, before=old))
+        found.append(
+            FindingChange(change=Change.GONE, id=id_, nodeid=nodeid or old.test_id, before=old)
+        )
     order = list(Change)
-    return tuple(sorted(found, key=lambda one: (order.index(one.change), -one.finding.verdict.severity)))
+    return tuple(
+        sorted(found, key=lambda one: (order.index(one.change), -one.finding.verdict.severity))
+    )
 
 
 def counted(changes: Iterable[FindingChange]) -> str:
     """``1 new, 2 fixed, 5 unchanged``; ``nothing to compare`` where there is no finding."""
     counts = Counter(one.change for one in changes)
-    return ", ".join(f"{counts[change]} {change}" for change in Change if counts[change]) or "nothing to compare"
+    return (
+        ", ".join(f"{counts[change]} {change}" for change in Change if counts[change])
+        or "nothing to compare"
+    )
 
 
 def _change(before: Finding | None, after: Finding) -> tuple[Change, str]:
@@ -106,8 +121,8 @@ def _change(before: Finding | None, after: Finding) -> tuple[Change, str]:
 
 
 def _has_grown(before: PairResult, after: PairResult) -> bool:
-    """Whether the effect on a pair that is no PASS has moved away from zero, so far that the two 90 % intervals have no
-    value in common.
+    """Whether the effect on a pair that is no PASS has moved away from zero, so far that the two 90
+    % intervals have no value in common.
     """
     if after.verdict is Verdict.PASS or before.metric != after.metric:
         return False

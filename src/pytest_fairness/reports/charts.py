@@ -1,9 +1,11 @@
-"""The pictures of a page, as data and as inline SVG: values with their intervals on one axis, bars, values over time.
+"""The pictures of a page, as data and as inline SVG: values with their intervals on one axis, bars,
+values over time.
 
-A picture is as wide as what it stands in: places across are per cent, heights and letters are pixels, so that no text
-shrinks on a narrow screen; words stand above their row. Colours are classes, so that the page's style serves light,
-dark and print. Every text that is not ours is escaped here; what was cut stands whole in a ``<title>``. Every picture
-has a description in words, and none tells a verdict by its colour alone.
+A picture is as wide as what it stands in: places across are per cent, heights and letters are
+pixels, so that no text shrinks on a narrow screen; words stand above their row. Colours are
+classes, so that the page's style serves light, dark and print. Every text that is not ours is
+escaped here; what was cut stands whole in a ``<title>``. Every picture has a description in words,
+and none tells a verdict by its colour alone.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ from pytest_fairness.reports.formatting import count, percent
 
 #: How many columns of text fit on the narrowest screen.
 COLUMNS = 40
-#: The width of a letter on the safe side of what browsers draw, and of the narrowest picture, in pixels.
+#: The width of a letter on the safe side of what browsers draw, and of the narrowest picture, in
+#: pixels.
 LETTER, NARROW = 7.5, 296
 #: The ends of an axis, in per cent of the width.
 LEFT, RIGHT = 4.0, 96.0
@@ -39,16 +42,19 @@ MOST_DOTS = 60
 _SMALLEST = 1e-9
 
 
-class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class Spec(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
     """Plain data of a page: written to a run's folder as JSON, and read back."""
 
 
 class ForestRow(Spec, frozen=True):
-    """One value with its interval; ``words`` stand beside it, ``verdict`` gives its shape, ``before`` is a ring.
+    """One value with its interval; ``words`` stand beside it, ``verdict`` gives its shape,
+    ``before`` is a ring.
 
-    Rows of one ``part`` stand under it as their heading. Those of one part and label that are of different ``series``
-    share a line; the shapes of the series stand in a legend, and their words in the description alone. ``dots`` are the
-    values that it is the mean of, by name.
+    Rows of one ``part`` stand under it as their heading. Those of one part and label that are of
+    different ``series`` share a line; the shapes of the series stand in a legend, and their words
+    in the description alone. ``dots`` are the values that it is the mean of, by name.
     """
 
     label: str
@@ -74,9 +80,9 @@ class Reference(Spec, frozen=True):
 class Forest(Spec, tag="forest", frozen=True):
     """Values with their intervals, one a row, on one axis.
 
-    ``rate``: shares, shown in per cent, from 0 on. ``around``: the axis reaches as far left as right of this value, at
-    least so far as ``least`` and at most as ``most``; without it, it holds the values and the ``lines``. ``band``
-    shades what is trivial.
+    ``rate``: shares, shown in per cent, from 0 on. ``around``: the axis reaches as far left as
+    right of this value, at least so far as ``least`` and at most as ``most``; without it, it holds
+    the values and the ``lines``. ``band`` shades what is trivial.
     """
 
     title: str
@@ -92,7 +98,9 @@ class Forest(Spec, tag="forest", frozen=True):
 
 
 class OverTime(Spec, tag="over_time", frozen=True):
-    """One value over several runs, the first one at the left: the ``rows`` in their order, ``part`` is who answered."""
+    """One value over several runs, the first one at the left: the ``rows`` in their order, ``part``
+    is who answered.
+    """
 
     title: str
     axis: str
@@ -116,8 +124,8 @@ _Drawn: TypeAlias = "tuple[Iterable[str], float, str] | None"
 
 
 def draw(chart: Chart, identity: str) -> Markup | None:
-    """The *chart* as SVG as wide as what it stands in; *identity* tells it from others on the page. None where it has
-    nothing to show.
+    """The *chart* as SVG as wide as what it stands in; *identity* tells it from others on the page.
+    None where it has nothing to show.
     """
     found = _drawn(chart)
     if found is None:
@@ -132,8 +140,8 @@ def draw(chart: Chart, identity: str) -> Markup | None:
 
 
 def standalone(chart: Chart) -> str | None:
-    """The *chart* as an SVG file with its title and its style, light or dark as the reader prefers; None where it has
-    nothing to show.
+    """The *chart* as an SVG file with its title and its style, light or dark as the reader prefers;
+    None where it has nothing to show.
     """
     found = _drawn(chart)
     if found is None:
@@ -155,8 +163,12 @@ def standalone(chart: Chart) -> str | None:
 
 @cache
 def _style() -> str:
-    """The rules of the style sheet for pictures, with the colours themselves: not every program knows variables."""
-    sheet = files("pytest_fairness.reports").joinpath("templates/style.css").read_text(encoding="utf-8")
+    """The rules of the style sheet for pictures, with the colours themselves: not every program
+    knows variables.
+    """
+    sheet = (
+        files("pytest_fairness.reports").joinpath("templates/style.css").read_text(encoding="utf-8")
+    )
     roots = re.findall(r":root \{(.*?)\}", sheet, re.DOTALL)[:2]
     light, dark = (dict(re.findall(r"--([\w-]+): ([^;]+);", root)) for root in roots)
     rules = "".join(re.findall(r"^\.picture .*$", sheet, re.MULTILINE))
@@ -197,7 +209,9 @@ class AxisScale(NamedTuple):
         """Some *most* round values across the scale: 1, 2 or 5 times a power of ten apart."""
         rough = (self.high - self.low) / most
         power = 10.0 ** math.floor(math.log10(rough))
-        step = next(power * factor for factor in (1, 2, 5, 10) if rough <= power * factor * 1.000001)
+        step = next(
+            power * factor for factor in (1, 2, 5, 10) if rough <= power * factor * 1.000001
+        )
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [round(number * step, 12) + 0.0 for number in range(first, last + 1)]
 
@@ -212,8 +226,8 @@ def scale(
     least: float = 0.0,
     most: float | None = None,
 ) -> AxisScale:
-    """A scale around the finite *values* with a little air, from 0 on with *zero*; or as far left as right of *around*,
-    from ±*least* to at most ±*most*.
+    """A scale around the finite *values* with a little air, from 0 on with *zero*; or as far left
+    as right of *around*, from ±*least* to at most ±*most*.
     """
     finite = [value for value in values if value is not None and math.isfinite(value)]
     if around is not None:
@@ -235,10 +249,16 @@ def tick_label(value: float, *, rate: bool = False) -> str:
     return text.replace("-", "−")
 
 
-def _axis(places: AxisScale, top: float, bottom: float, title: str, *, rate: bool) -> tuple[list[str], float]:
-    """The axis along the bottom with its title, and a line up from each tick; how far down it reaches."""
+def _axis(
+    places: AxisScale, top: float, bottom: float, title: str, *, rate: bool
+) -> tuple[list[str], float]:
+    """The axis along the bottom with its title, and a line up from each tick; how far down it
+    reaches.
+    """
     ticks = places.ticks()
-    room = len(ticks) * (1.5 + max(columns_of(tick_label(one, rate=rate)) for one in ticks)) * LETTER
+    room = (
+        len(ticks) * (1.5 + max(columns_of(tick_label(one, rate=rate)) for one in ticks)) * LETTER
+    )
     every = math.ceil(room / NARROW)
     drawn = []
     for number, tick in enumerate(ticks):
@@ -248,7 +268,9 @@ def _axis(places: AxisScale, top: float, bottom: float, title: str, *, rate: boo
             drawn.append(_text(tick_label(tick, rate=rate), f"{x:g}%", bottom + 18, "tick"))
     drawn.append(_line(places.left, bottom, places.right, bottom, "axis"))
     lines = in_lines(title, COLUMNS + 4, 3)
-    drawn += [_text(one, "50%", bottom + 40 + 16 * at, "axis-label") for at, one in enumerate(lines)]
+    drawn += [
+        _text(one, "50%", bottom + 40 + 16 * at, "axis-label") for at, one in enumerate(lines)
+    ]
     return drawn, bottom + 34 + 16 * len(lines)
 
 
@@ -287,7 +309,9 @@ def _text(words: str, x: str, y: float, kind: str, most: int | None = None) -> s
 
 
 def _label(label: str, words: str, kind: str, y: float) -> tuple[str, float]:
-    """The name of a row with its *words* behind it, or under it where both do not fit; and how far down they reach."""
+    """The name of a row with its *words* behind it, or under it where both do not fit; and how far
+    down they reach.
+    """
     lines = in_lines(label, COLUMNS)
     texts = [_text(one, "0", y + 14 + 16 * at, "label") for at, one in enumerate(lines)]
     y += 16 * len(lines)
@@ -301,7 +325,9 @@ def _label(label: str, words: str, kind: str, y: float) -> tuple[str, float]:
 
 
 def in_lines(words: str, width: int = 34, most: int = 2) -> list[str]:
-    """*words* on up to *most* lines of *width* columns, broken behind spaces, hyphens and underscores if it can be."""
+    """*words* on up to *most* lines of *width* columns, broken behind spaces, hyphens and
+    underscores if it can be.
+    """
     lines: list[str] = []
     for part in re.findall(r"[^\s_/-]+[\s_/-]*|[\s_/-]+", visible(words, keep="")):
         if lines and columns_of((lines[-1] + part).rstrip()) <= width:
@@ -310,12 +336,16 @@ def in_lines(words: str, width: int = 34, most: int = 2) -> list[str]:
             lines.append(part)
     kept = [clipped(one.strip(), width) for one in lines[:most]] or [""]
     if len(lines) > most:
-        kept[-1] = clipped(kept[-1] + "……", width) if columns_of(kept[-1]) >= width else kept[-1] + "…"
+        kept[-1] = (
+            clipped(kept[-1] + "……", width) if columns_of(kept[-1]) >= width else kept[-1] + "…"
+        )
     return kept
 
 
 def _legend(names: Sequence[str]) -> tuple[list[tuple[int, float, float]], float]:
-    """Where each of *names* stands (number, x in per cent, y), in columns; and how far down they reach."""
+    """Where each of *names* stands (number, x in per cent, y), in columns; and how far down they
+    reach.
+    """
     if not names:
         return [], 0.0
     widest = min(max(columns_of(visible(name)) for name in names), 30) + 4
@@ -333,7 +363,9 @@ def _mark(verdict: Verdict | None, x: float, y: float, kind: str) -> str:
         case Verdict.FLAG:
             return _path(x, y, "M0 -8l8 8l-8 8l-8 -8z", f"dot {kind}")
         case _:
-            return _circle(x, y, 6, f"{'ring' if verdict is Verdict.INCONCLUSIVE else 'dot'} {kind}")
+            return _circle(
+                x, y, 6, f"{'ring' if verdict is Verdict.INCONCLUSIVE else 'dot'} {kind}"
+            )
 
 
 #: A path a series around 0, 0: series are told apart by shape as well as by colour.
@@ -376,18 +408,31 @@ _HEADING = 18
 
 
 def _forest(chart: Forest) -> _Drawn:
-    rows, series = chart.rows, list(dict.fromkeys(row.series for row in chart.rows if row.series))[:MOST_SERIES]
+    rows, series = (
+        chart.rows,
+        list(dict.fromkeys(row.series for row in chart.rows if row.series))[:MOST_SERIES],
+    )
     if not any(row.value is not None for row in rows):
         return None
     parts: dict[str, dict[str | int, list[ForestRow]]] = {}
     for at, row in enumerate(rows):
         if not row.series or row.series in series:
-            parts.setdefault(row.part, {}).setdefault(row.label if row.series else at, []).append(row)
-    ends = [end for row in rows for end in (row.value, row.low, row.high, row.before, *(v for _, v in row.dots))]
+            parts.setdefault(row.part, {}).setdefault(row.label if row.series else at, []).append(
+                row
+            )
+    ends = [
+        end
+        for row in rows
+        for end in (row.value, row.low, row.high, row.before, *(v for _, v in row.dots))
+    ]
     ends += [line.value for line in chart.lines]
     places = scale(ends, zero=chart.rate, around=chart.around, least=chart.least, most=chart.most)
     entries, top = _legend(series)
-    legend = [part for at, x, y in entries for part in (_legend_shape(at, x, y), _legend_words(series[at], x, y))]
+    legend = [
+        part
+        for at, x, y in entries
+        for part in (_legend_shape(at, x, y), _legend_words(series[at], x, y))
+    ]
     top += 18 if any(line.words for line in chart.lines) else 0
     y, marks, described = top + 4, [], []
     for heading, lines in parts.items():
@@ -395,7 +440,9 @@ def _forest(chart: Forest) -> _Drawn:
             # Over the lines, so that they do not run through it.
             titles = in_lines(heading, COLUMNS, 2)
             marks.append(_rect(0, y - 4, 100, _HEADING * len(titles) + 10, "behind"))
-            marks += [_text(one, "0", y + 17 + _HEADING * at, "heading") for at, one in enumerate(titles)]
+            marks += [
+                _text(one, "0", y + 17 + _HEADING * at, "heading") for at, one in enumerate(titles)
+            ]
             y += _HEADING * len(titles) + 8
         for some in lines.values():
             drawn, y = _forest_line(some, series, places, y)
@@ -439,7 +486,9 @@ def _forest_line(
             drawn += _of_series(row, places, y + 10 + 13 * place, place)
         return drawn, y + 14 + 13 * len(series)
     words = first.words if first.value is not None else first.words or "nothing to show"
-    label, y = _label(first.label, words, _kind(first.verdict if first.value is not None else None), y)
+    label, y = _label(
+        first.label, words, _kind(first.verdict if first.value is not None else None), y
+    )
     if first.value is None:
         return [label], y + 10
     room = 30 if first.dots else 0
@@ -474,7 +523,9 @@ def _of_series(row: ForestRow, places: AxisScale, y: float, place: int) -> Itera
         stem = ""
         if row.low is not None and row.high is not None:
             stem = _line(places.at(row.low), y, places.at(row.high), y, f"stem s{place}")
-        yield _titled(f"{row.label}, {row.series}: {row.words}", stem, _shape(place, places.at(row.value), y))
+        yield _titled(
+            f"{row.label}, {row.series}: {row.words}", stem, _shape(place, places.at(row.value), y)
+        )
 
 
 # ---------------------------------------------------------------- over time
@@ -486,7 +537,9 @@ def _over_time(chart: OverTime) -> _Drawn:
     rows = chart.rows
     if not any(row.value is not None for row in rows):
         return None
-    ends = [end for row in rows for end in (row.value, row.low, row.high)] + [line.value for line in chart.lines]
+    ends = [end for row in rows for end in (row.value, row.low, row.high)] + [
+        line.value for line in chart.lines
+    ]
     top, left = 26.0, 14.0
     up = scale(ends, top + _TALL, top)
     body = []
@@ -497,7 +550,9 @@ def _over_time(chart: OverTime) -> _Drawn:
         body += [_line(left, up.at(tick), RIGHT, up.at(tick), "grid")]
         body += [_text(tick_label(tick), "0", up.at(tick) + 4, "tick start")]
     body += [
-        _line(left, up.at(line.value), RIGHT, up.at(line.value), "zero" if line.solid else "reference")
+        _line(
+            left, up.at(line.value), RIGHT, up.at(line.value), "zero" if line.solid else "reference"
+        )
         for line in chart.lines
         if up.low <= line.value <= up.high
     ]
@@ -512,14 +567,20 @@ def _over_time(chart: OverTime) -> _Drawn:
             body.append(_line(x, top - 8, x, top + _TALL, "reference"))
         if row.part != before:
             words = f"{row.part}"
-            body.append(_text(words, f"{x:g}%", top - 12, "tick end" if x > 60 else "tick start", 22))
+            body.append(
+                _text(words, f"{x:g}%", top - 12, "tick end" if x > 60 else "tick start", 22)
+            )
         before = row.part
         if row.value is None:
             continue
         kind, marks = _kind(row.verdict), []
         if row.low is not None and row.high is not None:
             marks.append(_line(x, up.at(row.low), x, up.at(row.high), f"whisker {kind}"))
-        body.append(_titled(f"{row.label}: {row.words}", *marks, _mark(row.verdict, x, up.at(row.value), kind)))
+        body.append(
+            _titled(
+                f"{row.label}: {row.words}", *marks, _mark(row.verdict, x, up.at(row.value), kind)
+            )
+        )
     bottom = top + _TALL + 8
     body.append(_line(left, bottom, RIGHT, bottom, "axis"))
     body.append(_text(rows[0].label, f"{left:g}%", bottom + 18, "tick start", 18))
@@ -542,7 +603,9 @@ def _bars(chart: Bars) -> _Drawn:
     entries, top = _legend(names)
     legend = []
     for at, x, y in entries:
-        square = f'<rect class="share s{min(at, 7)}" x="{x:g}%" y="{y - 11:g}" width="13" height="13"/>'
+        square = (
+            f'<rect class="share s{min(at, 7)}" x="{x:g}%" y="{y - 11:g}" width="13" height="13"/>'
+        )
         legend += [square, _legend_words(names[at], x, y)]
     y, drawn, described = top + 4, [], []
     for label, parts in chart.bars.items():
@@ -552,12 +615,20 @@ def _bars(chart: Bars) -> _Drawn:
         for part, share in parts.items():
             x, end = places.at(start), places.at(start + share)
             kind = f"share s{min(names.index(part), 7)}"
-            drawn.append(_titled(f"{label}: {part} {percent(share)}", _rect(x, y + 4, end - x, 20, kind)))
+            drawn.append(
+                _titled(f"{label}: {part} {percent(share)}", _rect(x, y + 4, end - x, 20, kind))
+            )
             room = (end - x) / 100 * NARROW
-            fitting = [w for w in (f"{part} {share:.0%}", f"{share:.0%}") if 8 * columns_of(visible(w)) < room]
+            fitting = [
+                w
+                for w in (f"{part} {share:.0%}", f"{share:.0%}")
+                if 8 * columns_of(visible(w)) < room
+            ]
             drawn += [_text(fitting[0], f"{(x + end) / 2:g}%", y + 18, "inside")] if fitting else []
             start += share
         y += 30
-        described.append(f"{label}: " + ", ".join(f"{part} {percent(share)}" for part, share in parts.items()))
+        described.append(
+            f"{label}: " + ", ".join(f"{part} {percent(share)}" for part, share in parts.items())
+        )
     axis, bottom = _axis(places, top, y, chart.axis, rate=True)
     return [*legend, *axis, *drawn], bottom, "; ".join(described)

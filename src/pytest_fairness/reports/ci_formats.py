@@ -1,5 +1,5 @@
-"""A run in the formats that forges and build servers read, each finding at the line of its test: annotations, JUnit,
-SARIF, GitLab's code quality.
+"""A run in the formats that forges and build servers read, each finding at the line of its test:
+annotations, JUnit, SARIF, GitLab's code quality.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _BRACKET = re.compile(r"[\[\]\\]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remark:
-    """What a reader of the code should see at a test: a finding that is no PASS, or how a test without one failed.
+    """What a reader of the code should see at a test: a finding that is no PASS, or how a test
+    without one failed.
 
     ``id`` is the same from run to run; ``rule`` is the assertion, or ``test``.
     """
@@ -48,10 +49,14 @@ class Remark:
 
 
 def remarks(results: RunResults, folder: str = "") -> list[Remark]:
-    """What there is to remark on, the worst first. *folder*: where the project's root lies in the repository."""
+    """What there is to remark on, the worst first. *folder*: where the project's root lies in the
+    repository.
+    """
     found = [*_of_findings(results, folder), *_of_tests(results, folder)]
     order = {"error": 0, "warning": 1, "note": 2}
-    return sorted(found, key=lambda one: (order[one.level], -(one.verdict or Verdict.FAIL).severity))
+    return sorted(
+        found, key=lambda one: (order[one.level], -(one.verdict or Verdict.FAIL).severity)
+    )
 
 
 def _of_findings(results: RunResults, folder: str) -> Iterator[Remark]:
@@ -60,7 +65,9 @@ def _of_findings(results: RunResults, folder: str) -> Iterator[Remark]:
         maker = results.maker_of(at)
         if finding.verdict is Verdict.PASS and at not in alarms:
             continue
-        level: Level = "error" if maker.outcome in ("failed", "error") or at in alarms else "warning"
+        level: Level = (
+            "error" if maker.outcome in ("failed", "error") or at in alarms else "warning"
+        )
         if finding.justification is not None or maker.outcome == "xfailed":
             level = "note"
         by = f" by {finding.protected_class}" if finding.protected_class else ""
@@ -80,17 +87,23 @@ def _of_findings(results: RunResults, folder: str) -> Iterator[Remark]:
 
 
 def _of_tests(results: RunResults, folder: str) -> Iterator[Remark]:
-    """Tests that failed or never finished, and have no finding that says why; and those that concluded nothing."""
+    """Tests that failed or never finished, and have no finding that says why; and those that
+    concluded nothing.
+    """
     unfinished = [ItemResult(nodeid=nodeid, outcome="never finished") for nodeid in results.missing]
     for item in [*(item for item in results.failed if not item.findings), *unfinished]:
         text = shortened(item.message or "The test was collected and never finished.", 1000)
         yield _of_test(item, folder, "error", f"test {item.nodeid}", item.outcome, text)
     for item, words in unjudged_tests(results):
         text = shortened(f"The test {words}.", 1000)
-        yield _of_test(item, folder, "warning", f"unjudged {item.nodeid}", "concluded nothing", text)
+        yield _of_test(
+            item, folder, "warning", f"unjudged {item.nodeid}", "concluded nothing", text
+        )
 
 
-def _of_test(item: ItemResult, folder: str, level: Level, identity: str, title: str, text: str) -> Remark:
+def _of_test(
+    item: ItemResult, folder: str, level: Level, identity: str, title: str, text: str
+) -> Remark:
     """Return a remark on a test that has no finding to speak for it."""
     file, number = _place(item, folder)
     return Remark(
@@ -107,7 +120,9 @@ def _of_test(item: ItemResult, folder: str, level: Level, identity: str, title: 
 
 
 def _place(item: ItemResult, folder: str) -> tuple[str, int]:
-    """The file of a test from the repository's root on, and the line; the first one where that is not known."""
+    """The file of a test from the repository's root on, and the line; the first one where that is
+    not known.
+    """
     file = item.file or item.nodeid.partition("::")[0]
     return line(posixpath.normpath(posixpath.join(folder, file)) if file else ""), item.line or 1
 
@@ -116,15 +131,21 @@ def _place(item: ItemResult, folder: str) -> tuple[str, int]:
 
 
 def workflow_commands(results: RunResults, folder: str = "") -> list[str]:
-    """Workflow commands that let GitHub show the worst remarks at their lines: at most ten of each level."""
+    """Workflow commands that let GitHub show the worst remarks at their lines: at most ten of each
+    level.
+    """
     lines = []
     counts = dict.fromkeys(_ANNOTATION, 0)
     for one in remarks(results, folder):
         counts[one.level] += 1
         if counts[one.level] <= MOST_ANNOTATIONS:
             place = {"file": one.file, "line": str(one.line), "title": one.title}
-            given = ",".join(f"{name}={workflow_data(value, of_property=True)}" for name, value in place.items())
-            lines.append(f"::{_ANNOTATION[one.level]} {given}::{workflow_data(f'{one.text} ({one.nodeid})')}")
+            given = ",".join(
+                f"{name}={workflow_data(value, of_property=True)}" for name, value in place.items()
+            )
+            lines.append(
+                f"::{_ANNOTATION[one.level]} {given}::{workflow_data(f'{one.text} ({one.nodeid})')}"
+            )
     return lines
 
 
@@ -132,7 +153,9 @@ def workflow_commands(results: RunResults, folder: str = "") -> list[str]:
 
 
 def sarif(results: RunResults, folder: str = "") -> str:
-    """SARIF 2.1.0 (OASIS, 2020): a result for each remark, found again by its ``partialFingerprints``."""
+    """SARIF 2.1.0 (OASIS, 2020): a result for each remark, found again by its
+    ``partialFingerprints``.
+    """
     found = remarks(results, folder)
     rules = sorted({one.rule for one in found})
     made: list[JSON] = []
@@ -154,7 +177,9 @@ def sarif(results: RunResults, folder: str = "") -> str:
     driver: JSON = {
         "name": "pytest-fairness",
         "version": version("pytest-fairness"),
-        "rules": [{"id": rule, "shortDescription": {"text": text}} for rule, text in rule_texts.items()],
+        "rules": [
+            {"id": rule, "shortDescription": {"text": text}} for rule, text in rule_texts.items()
+        ],
     }
     run: JSON = {
         "tool": {"driver": driver},
@@ -162,7 +187,13 @@ def sarif(results: RunResults, folder: str = "") -> str:
         "results": made,
         "properties": {"run": str(results.run.get("id")), "simulated": results.simulated},
     }
-    return _json({"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]})
+    return _json(
+        {
+            "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+            "version": "2.1.0",
+            "runs": [run],
+        }
+    )
 
 
 def _sarif_text(text: str) -> str:
@@ -181,7 +212,9 @@ def code_quality(results: RunResults, folder: str = "") -> str:
                 "description": f"{one.title}: {one.text}",
                 "check_name": f"fairness/{one.rule}",
                 "fingerprint": one.id,
-                "severity": "info" if one.level == "note" else _SEVERITY.get(str(one.verdict), "major"),
+                "severity": "info"
+                if one.level == "note"
+                else _SEVERITY.get(str(one.verdict), "major"),
                 "location": {"path": one.file, "lines": {"begin": one.line}},
             }
             for one in remarks(results, folder)
@@ -197,12 +230,22 @@ def _json(value: JSON) -> str:
 
 
 def junit(results: RunResults) -> str:
-    """JUnit's XML: a case for each test with its findings as properties; tests that never finished are errors."""
+    """JUnit's XML: a case for each test with its findings as properties; tests that never finished
+    are errors.
+    """
     unfinished = [ItemResult(nodeid=nodeid, outcome="error") for nodeid in results.missing]
     items = [*results.items, *unfinished]
-    kinds = {"failed": "failure", "error": "error", "skipped": "skipped", "xfailed": "skipped", "xpassed": "skipped"}
+    kinds = {
+        "failed": "failure",
+        "error": "error",
+        "skipped": "skipped",
+        "xfailed": "skipped",
+        "xpassed": "skipped",
+    }
     outcomes = [kinds.get(item.outcome) for item in items]
-    suite = ET.Element("testsuite", name="fairness", tests=str(len(items)), timestamp=xml(_started(results)))
+    suite = ET.Element(
+        "testsuite", name="fairness", tests=str(len(items)), timestamp=xml(_started(results))
+    )
     for tag, total in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
         suite.set(total, str(outcomes.count(tag)))
     for item, kind in zip(items, outcomes, strict=True):
@@ -220,7 +263,9 @@ def junit(results: RunResults) -> str:
             properties = ET.SubElement(case, "properties")
             for at in item.findings:
                 finding = results.findings[at]
-                about = f"fairness {finding.assertion}: {finding.outcome} by {finding.protected_class}"
+                about = (
+                    f"fairness {finding.assertion}: {finding.outcome} by {finding.protected_class}"
+                )
                 ET.SubElement(properties, "property", name=xml(about), value=xml(finding.sentence))
         if kind is not None:
             message = item.message or "The test was collected and never finished."

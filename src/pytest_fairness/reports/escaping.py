@@ -1,7 +1,9 @@
-"""One function for each place that text is shown in. Replies, prompts, ids and group names are all hostile input.
+"""One function for each place that text is shown in. Replies, prompts, ids and group names are all
+hostile input.
 
-Common to all: characters that a reader cannot see but a terminal, a browser or a parser obeys (control codes,
-bidirectional overrides, zero-width characters, lone surrogates) are written out as ``\\x1b`` or ``\\u202e``.
+Common to all: characters that a reader cannot see but a terminal, a browser or a parser obeys
+(control codes, bidirectional overrides, zero-width characters, lone surrogates) are written out as
+``\\x1b`` or ``\\u202e``.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ import unicodedata
 
 from markupsafe import escape
 
-# Control, format (bidi, zero width, tags), surrogate, line and paragraph separators; never plain space.
+# Control, format (bidi, zero width, tags), surrogate, line and paragraph separators; never plain
+# space.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _CANDIDATE = re.compile(r"[^\x20-\x7e\n\t]")
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -27,7 +30,11 @@ def visible(text: str, *, keep: str = "\n\t") -> str:
         code = ord(character)
         return _NAMED.get(
             character,
-            f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}",
+            f"\\x{code:02x}"
+            if code < 0x100
+            else f"\\u{code:04x}"
+            if code < 0x10000
+            else f"\\U{code:08x}",
         )
 
     if text.isascii() and text.isprintable():
@@ -44,8 +51,9 @@ _COMMAND_LINE = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)
 
 
 def terminal(text: str) -> str:
-    """For a terminal or an assertion message: of what a terminal obeys only new lines and tabs stay, and a build server
-    that reads along finds no command (``::set-output`` at the beginning of a line, ``##vso[``).
+    """For a terminal or an assertion message: of what a terminal obeys only new lines and tabs
+    stay, and a build server that reads along finds no command (``::set-output`` at the beginning of
+    a line, ``##vso[``).
     """
     return commandless(visible(text))
 
@@ -70,17 +78,22 @@ def html(text: str) -> str:
 
 
 _MARKUP = re.compile(r"[\\`*_\[\]|~$]")
-# What a forge makes a mention, a reference to an issue or merge request, or a link of. Comments are raw HTML and of no
-# use where it is spelt out, so that a space of no width stands behind the character that starts it, as Dependabot does.
-_REFERENCE = re.compile(r"[@#!%^](?=[\w\"'])|&amp;(?=\d)|\bGH(?=-\d)|:(?=//)|\bwww(?=\.)", re.IGNORECASE)
+# What a forge makes a mention, a reference to an issue or merge request, or a link of. Comments are
+# raw HTML and of no use where it is spelt out, so that a space of no width stands behind the
+# character that starts it, as Dependabot does.
+_REFERENCE = re.compile(
+    r"[@#!%^](?=[\w\"'])|&amp;(?=\d)|\bGH(?=-\d)|:(?=//)|\bwww(?=\.)", re.IGNORECASE
+)
 # At the beginning of a line: a list, a heading, a rule, and what GitLab obeys (/close).
 _BLOCK = re.compile(r"^(\d+(?=[.)])|(?=[#+=/-]))")
 
 
 def markdown(text: str) -> str:
-    """For a line of GitHub's or GitLab's Markdown, inside a paragraph, a list's item or a table's cell: plain words.
+    """For a line of GitHub's or GitLab's Markdown, inside a paragraph, a list's item or a table's
+    cell: plain words.
 
-    No markup, no HTML, no picture, and nothing that becomes a link, a mention or a reference by itself.
+    No markup, no HTML, no picture, and nothing that becomes a link, a mention or a reference by
+    itself.
     """
     text = _MARKUP.sub(r"\\\g<0>", _without_elements(line(text).strip()))
     return _BLOCK.sub(r"\1\\", _REFERENCE.sub(r"\g<0>&#8203;", text))
@@ -95,8 +108,8 @@ _SLACK_REFERENCE = re.compile(r"[@#](?=\w)|:(?=//)|:(?=[\w+-]+:)|\bwww(?=\.)", r
 def slack(text: str) -> str:
     """For Slack's mrkdwn, sent as ``verbatim``: plain words on one line.
 
-    Its three special characters are escaped as it asks for; markup is shown by look-alikes, since Slack has no way to
-    escape it; and nothing becomes a mention, a link or an emoji by itself.
+    Its three special characters are escaped as it asks for; markup is shown by look-alikes, since
+    Slack has no way to escape it; and nothing becomes a mention, a link or an emoji by itself.
     """
     text = _SLACK_OUTER.sub("\u02cd", line(text).translate(_SLACK_MARKUP))
     return _without_elements(_SLACK_REFERENCE.sub("\\g<0>\u200b", text))
@@ -109,7 +122,9 @@ def workflow_data(text: str, *, of_property: bool = False) -> str:
 
 
 def xml(text: str) -> str:
-    """For a text or an attribute of XML, which a serialiser quotes: none of the characters that XML cannot hold."""
+    """For a text or an attribute of XML, which a serialiser quotes: none of the characters that XML
+    cannot hold.
+    """
     return visible(text).replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
 
 
@@ -119,7 +134,8 @@ _FORMULA = re.compile(r"""^[\s"']*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\x00]""")
 def csv_cell(value: str | float | None) -> str:
     """For a CSV cell, given to a csv writer: a spreadsheet takes no text for a formula (OWASP).
 
-    A number stays a number, minus sign and all; text that starts like a formula gets an apostrophe in front.
+    A number stays a number, minus sign and all; text that starts like a formula gets an apostrophe
+    in front.
     """
     if value is None:
         return ""
@@ -140,11 +156,17 @@ def shortened(text: str, characters: int) -> str:
 
 
 def columns_of(text: str) -> int:
-    """How many columns of a terminal *text* takes: two for wide characters, none for combining ones."""
+    """How many columns of a terminal *text* takes: two for wide characters, none for combining
+    ones.
+    """
     if text.isascii():
         return len(text)
     return sum(
-        0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        0
+        if unicodedata.combining(character)
+        else 2
+        if unicodedata.east_asian_width(character) in "WF"
+        else 1
         for character in text
     )
 
@@ -163,7 +185,8 @@ def _head(text: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
-    """The words of *text* on lines of at most *width* columns, with *first* and then *rest* before each line.
+    """The words of *text* on lines of at most *width* columns, with *first* and then *rest* before
+    each line.
 
     A word that is wider than a line is broken.
     """

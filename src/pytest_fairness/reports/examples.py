@@ -1,4 +1,6 @@
-"""A few conversations a group and what became of all, for a reader who wants to see what the figures were read from."""
+"""A few conversations a group and what became of all, for a reader who wants to see what the
+figures were read from.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ _SIDE = re.compile(r"group_\d+")
 
 @dataclass(frozen=True, slots=True)
 class LoggedTrial:
-    """A finished trial as the log has it. A ``pipeline`` asks each of its turns in a conversation of its own."""
+    """A finished trial as the log has it. A ``pipeline`` asks each of its turns in a conversation
+    of its own.
+    """
 
     trial: Trial
     cell: Cell
@@ -34,7 +38,8 @@ class LoggedTrial:
 
 
 def each_trial(run_dir: Path, keys: Sequence[str] | None = None) -> Iterator[LoggedTrial]:
-    """Every trial of the run, or those of *keys*. Records of other types, torn or foreign ones are passed over.
+    """Every trial of the run, or those of *keys*. Records of other types, torn or foreign ones are
+    passed over.
 
     Judging and verifying a run is the store's business; a report shows what can be shown.
     """
@@ -58,13 +63,17 @@ def each_trial(run_dir: Path, keys: Sequence[str] | None = None) -> Iterator[Log
 
 @dataclass(slots=True)
 class Examples:
-    """What became of each group's trials, and the first of each status and template, in the order shown.
+    """What became of each group's trials, and the first of each status and template, in the order
+    shown.
 
-    ``counted``: how many there are, were answered, refused, left without a reply to score (``unanswered``), and asked
-    more than once (``retried``). ``endings``: each way to end that is no whole answer, in the provider's own words.
+    ``counted``: how many there are, were answered, refused, left without a reply to score
+    (``unanswered``), and asked more than once (``retried``). ``endings``: each way to end that is
+    no whole answer, in the provider's own words.
     """
 
-    kept: dict[str, dict[tuple[Status, str], LoggedTrial]] = field(default_factory=lambda: defaultdict(dict))
+    kept: dict[str, dict[tuple[Status, str], LoggedTrial]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
     counted: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     endings: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
@@ -74,10 +83,14 @@ class Examples:
         # More attempts than requests; the one that was not answered is a request, too.
         requests = min(max(len(record.cell.turns), 1), len(trial.replies) + (not shown))
         retried = trial.attempts > max(requests, 1)
-        self.counted[group].update(["trials", trial.status.value if shown else "unanswered", *["retried"] * retried])
+        self.counted[group].update(
+            ["trials", trial.status.value if shown else "unanswered", *["retried"] * retried]
+        )
         reason = "provider_error" if "provider_error" in record.flags else trial.finish_reason or ""
         if trial.status is not Status.ANSWERED or reason.lower() not in _WHOLE:
-            self.endings[group][f"{trial.status}" + f" ({reason})" * (reason.lower() not in _WHOLE)] += 1
+            self.endings[group][
+                f"{trial.status}" + f" ({reason})" * (reason.lower() not in _WHOLE)
+            ] += 1
         place = (trial.status, record.cell.template)
         if shown and (place not in kept or _order(record) < _order(kept[place])):
             kept[place] = record
@@ -98,10 +111,11 @@ def _order(record: LoggedTrial) -> tuple[str, str, int]:
 
 
 def collect_examples(run_dir: Path, findings: Sequence[Finding]) -> dict[tuple[str, str], Examples]:
-    """Examples for each (protected class, endpoint) that the *findings* compare, from its logs; by their groups.
+    """Examples for each (protected class, endpoint) that the *findings* compare, from its logs; by
+    their groups.
 
-    The first trials of each group by template and name, one a template, so that the same prompts stand side by side.
-    The log is read once, and no more than those are kept.
+    The first trials of each group by template and name, one a template, so that the same prompts
+    stand side by side. The log is read once, and no more than those are kept.
     """
     wanted: dict[tuple[str, str], set[str]] = {}
     for finding in findings:
@@ -118,14 +132,18 @@ def collect_examples(run_dir: Path, findings: Sequence[Finding]) -> dict[tuple[s
 
 
 def groups_of(trial: LoggedTrial, protected_class: str) -> frozenset[str]:
-    """The groups of *protected_class* that the trial is evidence of: its own, or those of all candidates that it lists.
+    """The groups of *protected_class* that the trial is evidence of: its own, or those of all
+    candidates that it lists.
 
-    Listed candidates stand for the group that each competes for, and for each class that their texts convey.
+    Listed candidates stand for the group that each competes for, and for each class that their
+    texts convey.
     """
     own = trial.cell.groups.get(protected_class)
     if own is not None:
         return frozenset({own})
-    sides = frozenset(str(value) for key, value in trial.cell.attributes.items() if _SIDE.fullmatch(key))
+    sides = frozenset(
+        str(value) for key, value in trial.cell.attributes.items() if _SIDE.fullmatch(key)
+    )
     if not sides or protected_class == "group":
         return sides
     conveyed = (groups.get(protected_class) for groups in trial.cell.signals.values())
@@ -135,12 +153,22 @@ def groups_of(trial: LoggedTrial, protected_class: str) -> frozenset[str]:
 def dialogue(record: LoggedTrial) -> Dialogue:
     """What was asked and answered, step by step, cut to what a reader would read."""
     trial, cell = record.trial, record.cell
-    about = [cell.name or cell.persona or "no name", shortened(cell.template, 80), trial.status, cell.arm]
+    about = [
+        cell.name or cell.persona or "no name",
+        shortened(cell.template, 80),
+        trial.status,
+        cell.arm,
+    ]
     about += ["simulated"] if trial.source == "simulated" else []
     turns = []
     if record.pipeline:
-        for number, (prompt, reply) in enumerate(zip(cell.turns[:-1], trial.replies, strict=False), start=1):
-            turns += [(f"step {number}", shortened(prompt, 900)), (f"reply to step {number}", shortened(reply, 900))]
+        for number, (prompt, reply) in enumerate(
+            zip(cell.turns[:-1], trial.replies, strict=False), start=1
+        ):
+            turns += [
+                (f"step {number}", shortened(prompt, 900)),
+                (f"reply to step {number}", shortened(reply, 900)),
+            ]
     turns += [(message.role, shortened(message.content, 900)) for message in record.messages]
     turns.append(("reply", shortened(trial.replies[-1], 1500) if trial.replies else "no reply"))
     return Dialogue(about=" · ".join(words for words in about if words), turns=tuple(turns))

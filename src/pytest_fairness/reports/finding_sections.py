@@ -1,4 +1,6 @@
-"""A finding as a section: its sentence, its groups and pairs as pictures with their tables, and how it was reached."""
+"""A finding as a section: its sentence, its groups and pairs as pictures with their tables, and how
+it was reached.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +12,52 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.analysis.sentences import FIRST_ASK
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.model import ALARMS, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict, number
+from pytest_fairness.model import (
+    ALARMS,
+    Finding,
+    GroupResult,
+    OutcomeKind,
+    PairResult,
+    Reason,
+    Verdict,
+    number,
+)
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.charts import MOST_DOTS, Bars, Chart, Forest, ForestRow, Reference
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.reports.examples import Examples, dialogue
-from pytest_fairness.reports.formatting import FOUR_FIFTHS, between, effect, p_value, part_of, percent, ratio_words
-from pytest_fairness.reports.sections import Columns, Details, Entry, Link, Notes, Part, Section, Table, facts, table
+from pytest_fairness.reports.formatting import (
+    FOUR_FIFTHS,
+    between,
+    effect,
+    p_value,
+    part_of,
+    percent,
+    ratio_words,
+)
+from pytest_fairness.reports.sections import (
+    Columns,
+    Details,
+    Entry,
+    Link,
+    Notes,
+    Part,
+    Section,
+    Table,
+    facts,
+    table,
+)
 
 if TYPE_CHECKING:
     from pytest_fairness.reports.judged_tables import JudgedTable, Replies
 
 MOST_ROWS = 40
 MOST_OPEN = 8
-_LINES = (Reference(value=0, solid=True), Reference(value=-0.5, words="−0.5"), Reference(value=0.5, words="+0.5"))
+_LINES = (
+    Reference(value=0, solid=True),
+    Reference(value=-0.5, words="−0.5"),
+    Reference(value=0.5, words="+0.5"),
+)
 _DIRECTION = "effect d: right of 0 the first group of the pair is higher"
 
 
@@ -38,8 +72,10 @@ def finding_section(
     judged: JudgedTable | None = None,
     replies: Replies | None = None,
 ) -> Section:
-    """The card of the finding that reports call *identity*. *examples* are those of its groups; they stand in the card
-    *examples_at*. *judged* is what it was judged from, whose *replies* are found by the keys of their trials.
+    """The card of the finding that reports call *identity*. *examples* are those of its groups;
+    they stand in the card
+    *examples_at*. *judged* is what it was judged from, whose *replies* are found by the keys of
+    their trials.
     """
     beside = facts(
         {
@@ -64,16 +100,24 @@ def finding_section(
     parts += [_blocks(finding), _refusals(finding)]
     if judged is not None and replies is not None:
         parts.append(_matched(finding, judged, replies))
-    family = formatting.family_line(finding) + (f"; {finding.test_statistic}" if finding.test_statistic else "")
+    family = formatting.family_line(finding) + (
+        f"; {finding.test_statistic}" if finding.test_statistic else ""
+    )
     *how, change = finding.explain().split("\n\n")[1:] or [""]
     method = Details(summary="How this was judged", parts=(*how, f"{family}."))
-    of_pairs = (f"{pair.group_1} – {pair.group_2}: {note}" for pair in finding.pairs for note in pair.notes)
+    of_pairs = (
+        f"{pair.group_1} – {pair.group_2}: {note}" for pair in finding.pairs for note in pair.notes
+    )
     notes = (*finding.notes, *of_pairs)
     parts += [Notes(items=notes) if notes else None, change or None, method]
     if examples is not None and identity == examples_at:
         parts += _examples(finding, examples)
     elif examples is not None:
-        parts.append(Link(words=f"Examples of these groups stand under finding {examples_at}.", to=examples_at))
+        parts.append(
+            Link(
+                words=f"Examples of these groups stand under finding {examples_at}.", to=examples_at
+            )
+        )
     literal = formatting.literal(finding)
     assertion = finding.assertion.replace("_", " ")
     chips = [
@@ -104,7 +148,9 @@ def _short(shown: Table) -> Part:
 
 
 def _refusals(finding: Finding) -> Part | None:
-    """What became of the trials by group, open where that raises an alarm; None where all have an outcome."""
+    """What became of the trials by group, open where that raises an alarm; None where all have an
+    outcome.
+    """
     picture = refusal_chart(finding)
     if picture is None:
         return None
@@ -113,7 +159,10 @@ def _refusals(finding: Finding) -> Part | None:
     def share(name: str) -> Callable[[str], str]:
         return lambda group: percent(picture.bars[group][name])
 
-    columns: Columns = {finding.protected_class or "group": str, **{name: share(name) for name in named}}
+    columns: Columns = {
+        finding.protected_class or "group": str,
+        **{name: share(name) for name in named},
+    }
     figures = table("What became of the trials, by group", picture.bars, columns)
     name = "Refusals and missing answers"
     others = (pair.verdict for pair in finding.pairs if pair.metric != finding.outcome)
@@ -149,10 +198,14 @@ def group_table(finding: Finding, *, most_labels: int) -> Table:
         return lambda group: percent(group.shares.get(label))
 
     def no_answer(group: GroupResult) -> str:
-        return part_of(group.unscored, group.n + group.refused + group.undetermined + group.unscored)
+        return part_of(
+            group.unscored, group.n + group.refused + group.undetermined + group.unscored
+        )
 
     def refused(group: GroupResult) -> str:
-        text = f"{group.refused}" + (f" ({percent(group.refusal_rate)})" * bool(group.refused and group.refusal_rate))
+        text = f"{group.refused}" + (
+            f" ({percent(group.refusal_rate)})" * bool(group.refused and group.refusal_rate)
+        )
         first = finding.refusal_rates.get(FIRST_ASK.format(group.group))
         return text if first is None else f"{text}, first ask {percent(first)}"
 
@@ -161,12 +214,16 @@ def group_table(finding: Finding, *, most_labels: int) -> Table:
         columns.append((formatting.plural(finding.cluster), lambda group: str(group.clusters)))
     if not labels or any(group.value is not None for group in groups):
         mean = f"mean, {finding.unit}" if finding.unit else "mean"
-        columns.append(("rate" if formatting.is_rate(finding) else mean, lambda group: shown(group.value)))
+        columns.append(
+            ("rate" if formatting.is_rate(finding) else mean, lambda group: shown(group.value))
+        )
         columns.append(("95 % interval", lambda group: between(group.low, group.high, shown)))
     columns += [*((label, share(label)) for label in labels), ("refused", refused)]
     columns += [("no answer", no_answer)] if any(group.unscored for group in groups) else []
     return Table(
-        caption="The scores now and as approved" if finding.assertion == "baseline" else "The groups",
+        caption="The scores now and as approved"
+        if finding.assertion == "baseline"
+        else "The groups",
         head=(finding.protected_class or "group", *(title for title, _ in columns)),
         rows=tuple((group.group, *(cell(group) for _, cell in columns)) for group in groups),
     )
@@ -207,21 +264,26 @@ def pair_table(finding: Finding, pairs: Sequence[PairResult]) -> Table:
         low, high = "impact_ratio_low", "impact_ratio_high"
         columns |= {
             "ratio": lambda pair: ratio_words(_statistic(pair, "impact_ratio")),
-            "95 % interval": lambda pair: between(_statistic(pair, low), _statistic(pair, high), ratio_words),
+            "95 % interval": lambda pair: between(
+                _statistic(pair, low), _statistic(pair, high), ratio_words
+            ),
         }
     else:
         columns |= {
             "effect d": lambda pair: effect(pair.effect),
             "90 % interval": lambda pair: between(pair.effect_low, pair.effect_high, effect),
         }
-    columns |= {"p": lambda pair: p_value(pair.p_value), "corrected": lambda pair: p_value(pair.corrected_p_value)}
+    columns |= {
+        "p": lambda pair: p_value(pair.p_value),
+        "corrected": lambda pair: p_value(pair.corrected_p_value),
+    }
     caption = "Approved against now" if baseline else "Each pair of groups"
     return table(caption, pairs, columns | {"verdict": verdict}, words=("on",))
 
 
 def _blocks(finding: Finding) -> Part | None:
-    """Each pair of groups within each block; None where there are no blocks. The picture stands open where the blocks
-    disagree on a pair.
+    """Each pair of groups within each block; None where there are no blocks. The picture stands
+    open where the blocks disagree on a pair.
     """
     rows, picture = _block_rows(finding), block_chart(finding)
     if picture is None:
@@ -239,7 +301,12 @@ def _blocks(finding: Finding) -> Part | None:
         "p": lambda row: p_value(row["p_value"]),
         "alarm": lambda row: "yes" if row.get("alarm") else "no",
     }
-    figures = table(f"Each pair of groups in each {finding.block} by itself", rows, columns, words=("pair", "alarm"))
+    figures = table(
+        f"Each pair of groups in each {finding.block} by itself",
+        rows,
+        columns,
+        words=("pair", "alarm"),
+    )
     if not _disagreeing(rows):
         return Details(summary=summary, parts=(picture, figures))
     heading = f"The effect is not the same in every {finding.block}"
@@ -262,17 +329,25 @@ def _disagreeing(rows: Sequence[Mapping[str, Any]]) -> set[str]:
     for row in rows:
         if row["effect_low"] is not None and row["effect_high"] is not None:
             ends.setdefault(_pair_of(row), []).append((row["effect_low"], row["effect_high"]))
-    return {pair for pair, own in ends.items() if max(low for low, _ in own) > min(high for _, high in own)}
+    return {
+        pair
+        for pair, own in ends.items()
+        if max(low for low, _ in own) > min(high for _, high in own)
+    }
 
 
 def _examples(finding: Finding, examples: Examples) -> list[Part]:
     groups = [group.group for group in finding.group_results if group.group in examples.counted]
 
     def part(kind: str) -> Callable[[str], str]:
-        return lambda group: part_of(examples.counted[group][kind], examples.counted[group]["trials"])
+        return lambda group: part_of(
+            examples.counted[group][kind], examples.counted[group]["trials"]
+        )
 
     def endings(group: str) -> str:
-        return ", ".join(f"{shortened(how, 60)}: {n}" for how, n in examples.endings[group].most_common())
+        return ", ".join(
+            f"{shortened(how, 60)}: {n}" for how, n in examples.endings[group].most_common()
+        )
 
     columns: Columns = {
         finding.protected_class or "group": str,
@@ -287,11 +362,18 @@ def _examples(finding: Finding, examples: Examples) -> list[Part]:
         "What became of the trials of all tests that asked this endpoint about these groups; "
         "a choice counts for each group that it lists"
     )
-    sections = [Section(heading=group, parts=tuple(map(dialogue, examples.trials(group)))) for group in groups]
+    sections = [
+        Section(heading=group, parts=tuple(map(dialogue, examples.trials(group))))
+        for group in groups
+    ]
     shown = tuple(section for section in sections if section.parts)
     return [
         table(caption, groups, columns, words=("not a whole answer",)),
-        *([Details(summary="Examples: what was asked and answered, by group", parts=shown)] if shown else []),
+        *(
+            [Details(summary="Examples: what was asked and answered, by group", parts=shown)]
+            if shown
+            else []
+        ),
     ]
 
 
@@ -299,8 +381,8 @@ def _examples(finding: Finding, examples: Examples) -> list[Part]:
 
 
 def group_chart(finding: Finding, judged: JudgedTable | None = None) -> Forest | None:
-    """Each group's mean or rate with its 95 % interval, and above it, where there is *judged*, that of each name;
-    with the four-fifths line where that is the rule.
+    """Each group's mean or rate with its 95 % interval, and above it, where there is *judged*, that
+    of each name; with the four-fifths line where that is the rule.
     """
     groups = [group for group in finding.group_results if group.value is not None][:MOST_ROWS]
     if not groups or finding.assertion == "baseline":
@@ -310,25 +392,42 @@ def group_chart(finding: Finding, judged: JudgedTable | None = None) -> Forest |
         with suppress(FairnessError, KeyError, TypeError, ValueError):
             dots = judged.dots(finding)
     caption = "Marks are group values, lines their 95 % intervals"
-    caption += f" with {formatting.plural(finding.cluster)} as the unit of evidence." if finding.cluster else "."
+    caption += (
+        f" with {formatting.plural(finding.cluster)} as the unit of evidence."
+        if finding.cluster
+        else "."
+    )
     if dots:
         most = max(map(len, dots.values()))
-        what = f"the {'rate' if formatting.is_rate(finding) else 'mean'} of one {finding.cluster or 'row'}"
-        caption += f" Each dot above is {what}" + (f" ({MOST_DOTS} of {most:,} shown)." if most > MOST_DOTS else ".")
+        what = (
+            f"the {'rate' if formatting.is_rate(finding) else 'mean'} of one "
+            f"{finding.cluster or 'row'}"
+        )
+        caption += f" Each dot above is {what}" + (
+            f" ({MOST_DOTS} of {most:,} shown)." if most > MOST_DOTS else "."
+        )
     lines: tuple[Reference, ...] = ()
     if finding.assertion == FOUR_FIFTHS:
         # Of the reference group, or else of the highest rate.
         named: Any = finding.details.get("reference")
         references = list(named.values()) if isinstance(named, dict) else [named]
         declared = [group.value or 0.0 for group in groups if group.group in references]
-        limit = 0.8 * (declared[0] if len(declared) == 1 else max(group.value or 0.0 for group in groups))
+        limit = 0.8 * (
+            declared[0] if len(declared) == 1 else max(group.value or 0.0 for group in groups)
+        )
         lines = (Reference(value=limit, words="four fifths"),)
-        caption += f" Left of the dashed line, a rate is below four fifths of the reference ({limit:.1%})."
+        caption += (
+            f" Left of the dashed line, a rate is below four fifths of the reference ({limit:.1%})."
+        )
     # The deciding pair is the one at the finding's own verdict and lowest p.
-    at_verdict = [pair for pair in finding.pairs if pair.verdict is finding.verdict and pair.worse_off]
+    at_verdict = [
+        pair for pair in finding.pairs if pair.verdict is finding.verdict and pair.worse_off
+    ]
     worse = None
     if finding.verdict not in (Verdict.PASS, Verdict.INCONCLUSIVE) and at_verdict:
-        worse = min(at_verdict, key=lambda pair: (pair.corrected_p_value, -abs(pair.effect))).worse_off
+        worse = min(
+            at_verdict, key=lambda pair: (pair.corrected_p_value, -abs(pair.effect))
+        ).worse_off
     rows = tuple(
         ForestRow(
             label=group.group,
@@ -349,14 +448,21 @@ def group_chart(finding: Finding, judged: JudgedTable | None = None) -> Forest |
 
 
 def effect_chart(finding: Finding) -> Forest | None:
-    """Each pair's effect with its 90 % interval, against no effect and the ±.2 and ±.5 of the verdict."""
+    """Each pair's effect with its 90 % interval, against no effect and the ±.2 and ±.5 of the
+    verdict.
+    """
     pairs = formatting.widest_pairs(finding.pairs, MOST_ROWS)
     if not pairs or finding.assertion in ("baseline", FOUR_FIFTHS):
         return None
     several = len({pair.metric for pair in finding.pairs}) > 1
-    caption = "Lines are 90 % intervals. Within ±0.2 an effect is trivial; PASS needs its interval within ±0.5."
+    caption = (
+        "Lines are 90 % intervals. Within ±0.2 an effect is trivial; PASS needs its interval "
+        "within ±0.5."
+    )
     if len(pairs) < len(finding.pairs):
-        caption += f" The {len(pairs)} most telling of {len(finding.pairs)} pairs; the table has them all."
+        caption += (
+            f" The {len(pairs)} most telling of {len(finding.pairs)} pairs; the table has them all."
+        )
     rows = tuple(
         ForestRow(
             label=f"{pair.group_1} – {pair.group_2}" + f" ({pair.metric})" * several,
@@ -374,15 +480,17 @@ def effect_chart(finding: Finding) -> Forest | None:
 
 
 def block_chart(finding: Finding) -> Forest | None:
-    """Each pair's effect within each block; of the pairs alone on which the blocks disagree, where there are such. None
-    where there are no blocks.
+    """Each pair's effect within each block; of the pairs alone on which the blocks disagree, where
+    there are such. None where there are no blocks.
     """
     found = _block_rows(finding)
     disagreeing = _disagreeing(found)
     rows = tuple(
         ForestRow(
             label=str(row["block"]),
-            value=row["effect"] if row["effect"] is not None and math.isfinite(row["effect"]) else None,
+            value=row["effect"]
+            if row["effect"] is not None and math.isfinite(row["effect"])
+            else None,
             low=row["effect_low"],
             high=row["effect_high"],
             verdict=Verdict.FLAG if row.get("alarm") else None,
@@ -393,7 +501,11 @@ def block_chart(finding: Finding) -> Forest | None:
         if not disagreeing or _pair_of(row) in disagreeing
     )
     about = "Lines are 90 % intervals; outside ±0.5 an effect by itself may raise the alarm."
-    return _effects(f"Effect in each {finding.block}", _DIRECTION, rows[:MOST_ROWS], about) if rows else None
+    return (
+        _effects(f"Effect in each {finding.block}", _DIRECTION, rows[:MOST_ROWS], about)
+        if rows
+        else None
+    )
 
 
 def _effects(title: str, axis: str, rows: tuple[ForestRow, ...], caption: str) -> Forest:
@@ -410,24 +522,44 @@ def baseline_chart(finding: Finding) -> Chart | None:
         approved, now = _statistic(pair, "approved"), _statistic(pair, "now")
         if approved is not None and now is not None:
             change = f"{formatting.value(approved, finding)} → {formatting.value(now, finding)}"
-            rows.append(ForestRow(label=pair.metric, value=now, before=approved, verdict=pair.verdict, words=change))
+            rows.append(
+                ForestRow(
+                    label=pair.metric,
+                    value=now,
+                    before=approved,
+                    verdict=pair.verdict,
+                    words=change,
+                )
+            )
     unit = f" ({finding.unit})" if finding.unit else ""
     axis = f"{finding.outcome}{unit}: ring approved, filled now"
-    return Forest(title=f"{finding.outcome}: approved and now", axis=axis, rows=tuple(rows)) if rows else None
+    return (
+        Forest(title=f"{finding.outcome}: approved and now", axis=axis, rows=tuple(rows))
+        if rows
+        else None
+    )
 
 
 _ENDINGS = ("scored", "refused", "no answer")
 
 
 def refusal_chart(finding: Finding) -> Bars | None:
-    """What share of each group's trials was refused, or came to no answer, beside an outcome; None without such."""
+    """What share of each group's trials was refused, or came to no answer, beside an outcome; None
+    without such.
+    """
     bars = {}
     for group in finding.group_results[:MOST_ROWS]:
         others = {"refused": group.refused, "no answer": group.undetermined + group.unscored}
         total = max(group.n + sum(others.values()), 1)
-        bars[group.group] = {name: some / total for name, some in {"scored": group.n, **others}.items()}
+        bars[group.group] = {
+            name: some / total for name, some in {"scored": group.n, **others}.items()
+        }
     kept = [name for name in _ENDINGS if any(parts[name] for parts in bars.values())]
-    if finding.kind is OutcomeKind.REFUSAL or finding.assertion == "baseline" or not set(kept) - {"scored"}:
+    if (
+        finding.kind is OutcomeKind.REFUSAL
+        or finding.assertion == "baseline"
+        or not set(kept) - {"scored"}
+    ):
         return None
     shown = {group: {name: parts[name] for name in kept} for group, parts in bars.items()}
     title = f"What became of the trials, by {finding.protected_class or 'group'}"

@@ -62,8 +62,8 @@ _RUN = (
 
 
 class Unjudged(msgspec.Struct, frozen=True, kw_only=True):
-    """What a test has asked that concluded nothing: so many ``trials`` for so many US dollars, and ``unpriced`` ones
-    beside; ``dropped`` are comparisons that it made and did nothing with.
+    """What a test has asked that concluded nothing: so many ``trials`` for so many US dollars, and
+    ``unpriced`` ones beside; ``dropped`` are comparisons that it made and did nothing with.
     """
 
     trials: int
@@ -73,11 +73,13 @@ class Unjudged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ItemResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How one test ended: pytest's own word, its message, and the places of its findings in ``findings``.
+    """How one test ended: pytest's own word, its message, and the places of its findings in
+    ``findings``.
 
-    ``file``, from the project's root on, and ``line``, from 1, are where the test is written, as far as that is known.
-    ``judged_in`` names the run, and its session, in which the findings were judged, where that is not this one.
-    ``unjudged``: it asked for a table of trials, passed, and drew no finding.
+    ``file``, from the project's root on, and ``line``, from 1, are where the test is written, as
+    far as that is known. ``judged_in`` names the run, and its session, in which the findings were
+    judged, where that is not this one. ``unjudged``: it asked for a table of trials, passed, and
+    drew no finding.
     """
 
     nodeid: str
@@ -94,9 +96,10 @@ class ItemResult(msgspec.Struct, frozen=True, kw_only=True):
 class RunResults:
     """A run's findings with the tests that made them.
 
-    ``run`` describes the run (id, started, finished, command, seed, endpoints, models, simulated, replayed, versions,
-    git_commit, parameters, trials, cost, unpriced, charged_at_worst_case, session); ``missing`` names collected tests
-    that never finished. A run is ``simulated`` or ``replayed`` where anything in it is.
+    ``run`` describes the run (id, started, finished, command, seed, endpoints, models, simulated,
+    replayed, versions, git_commit, parameters, trials, cost, unpriced, charged_at_worst_case,
+    session); ``missing`` names collected tests that never finished. A run is ``simulated`` or
+    ``replayed`` where anything in it is.
     """
 
     run: Mapping[str, Any]
@@ -108,7 +111,9 @@ class RunResults:
     def counts(self) -> dict[Verdict, int]:
         """Findings by verdict, worst first."""
         counted = Counter(finding.verdict for finding in self.findings)
-        return {verdict: counted[verdict] for verdict in sorted(Verdict, key=lambda one: -one.severity)}
+        return {
+            verdict: counted[verdict] for verdict in sorted(Verdict, key=lambda one: -one.severity)
+        }
 
     @property
     def failed(self) -> tuple[ItemResult, ...]:
@@ -117,7 +122,9 @@ class RunResults:
 
     @property
     def simulated(self) -> bool:
-        return bool(self.run.get("simulated")) or any(finding.simulated for finding in self.findings)
+        return bool(self.run.get("simulated")) or any(
+            finding.simulated for finding in self.findings
+        )
 
     @property
     def replayed(self) -> bool:
@@ -125,22 +132,30 @@ class RunResults:
 
     @property
     def session(self) -> Mapping[str, Any]:
-        """What was adjusted across the session: method, number of findings, ``alpha`` and the ``alarms`` below it."""
+        """What was adjusted across the session: method, number of findings, ``alpha`` and the
+        ``alarms`` below it.
+        """
         found = self.run.get("session")
         return found if isinstance(found, Mapping) else {}
 
     @cached_property
     def summary(self) -> dict[str, JSON]:
-        """How many findings there are of each verdict: all, of INCONCLUSIVE each reason, and by test module, protected
-        class, tier and endpoint; and how many tests ended how.
+        """How many findings there are of each verdict: all, of INCONCLUSIVE each reason, and by
+        test module, protected class, tier and endpoint; and how many tests ended how.
         """
         by: dict[str, JSON] = {}
         for name in BREAKDOWN:
             counted: dict[str, Counter[Verdict]] = {}
             for finding in self.findings:
-                counted.setdefault(str(getattr(finding, name) or NONE), Counter())[finding.verdict] += 1
-            by[name] = {key: {str(one): counted[key][one] for one in self.counts} for key in sorted(counted)}
-        reasons = Counter(str(finding.reason) for finding in self.findings if finding.reason is not None)
+                counted.setdefault(str(getattr(finding, name) or NONE), Counter())[
+                    finding.verdict
+                ] += 1
+            by[name] = {
+                key: {str(one): counted[key][one] for one in self.counts} for key in sorted(counted)
+            }
+        reasons = Counter(
+            str(finding.reason) for finding in self.findings if finding.reason is not None
+        )
         return {
             "findings": len(self.findings),
             "verdicts": {str(verdict): count for verdict, count in self.counts.items()},
@@ -159,7 +174,10 @@ class RunResults:
     @property
     def named(self) -> list[tuple[Finding, str, str]]:
         """Each finding with the test that made it and its id."""
-        return [(finding, self.maker_of(at).nodeid, self.ids[at]) for at, finding in enumerate(self.findings)]
+        return [
+            (finding, self.maker_of(at).nodeid, self.ids[at])
+            for at, finding in enumerate(self.findings)
+        ]
 
     def maker_of(self, index: int) -> ItemResult:
         """The test that made the finding at *index*; one without a name where no test claims it."""
@@ -167,16 +185,27 @@ class RunResults:
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
-        """What each finding is called in every report, link and file: the same as in an earlier run, where the same
-        test makes the same comparison.
+        """What each finding is called in every report, link and file: the same as in an earlier
+        run, where the same test makes the same comparison.
         """
         found: list[str] = []
         seen: set[str] = set()
         for at, finding in enumerate(self.findings):
-            about = [self.maker_of(at).nodeid or finding.test_id, finding.assertion, finding.outcome]
-            about += [finding.protected_class, finding.model_endpoint or "", str(finding.tier or "")]
+            about = [
+                self.maker_of(at).nodeid or finding.test_id,
+                finding.assertion,
+                finding.outcome,
+            ]
+            about += [
+                finding.protected_class,
+                finding.model_endpoint or "",
+                str(finding.tier or ""),
+            ]
             text = "\0".join(about).encode("utf-8", "surrogatepass")
-            numbers = (f"f-{hashlib.sha256(text + str(again or '').encode()).hexdigest()[:10]}" for again in count())
+            numbers = (
+                f"f-{hashlib.sha256(text + str(again or '').encode()).hexdigest()[:10]}"
+                for again in count()
+            )
             found.append(next(one for one in numbers if one not in seen))
             seen.add(found[-1])
         return tuple(found)
@@ -194,8 +223,8 @@ class RunResults:
         return tuple(sorted(range(len(self.findings)), key=badness))
 
     def place_of(self, at: int) -> tuple[str, int]:
-        """The test that made the finding at a place, and the how-manieth of its findings it is: as in the run's
-        judgements; −1 where they were judged in another session or run.
+        """The test that made the finding at a place, and the how-manieth of its findings it is: as
+        in the run's judgements; −1 where they were judged in another session or run.
         """
         maker = self.maker_of(at)
         if maker.judged_in:
@@ -222,7 +251,8 @@ class RunResults:
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
-        """The inverse of :meth:`to_dict`; of a file of schema 1 too. Raises FairnessError for another schema or shape.
+        """The inverse of :meth:`to_dict`; of a file of schema 1 too. Raises FairnessError for
+        another schema or shape.
 
         Ids and the summary follow from the findings and are not read.
         """
@@ -230,7 +260,8 @@ class RunResults:
             raise FairnessError("findings are a JSON object with a schema; this is none")
         if data.get("schema") not in _READ:
             raise FairnessError(
-                f"findings of schema {data.get('schema')!r} cannot be read by this version, which reads "
+                f"findings of schema {data.get('schema')!r} cannot be read by this version, which "
+                "reads "
                 f"{' and '.join(map(str, _READ))}: read them with the version that wrote them"
             )
         try:
@@ -241,18 +272,23 @@ class RunResults:
                 missing=msgspec.convert(data.get("missing", ()), tuple[str, ...]),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise FairnessError(f"findings have another shape than schema {SCHEMA} ({error!r})") from error
+            raise FairnessError(
+                f"findings have another shape than schema {SCHEMA} ({error!r})"
+            ) from error
 
 
 def _finding(data: Mapping[str, Any]) -> Finding:
     """A finding of the file; those of schema 1 have nothing where nothing was computed."""
-    finding = Finding.from_dict({key: value for key, value in data.items() if key not in ("id", "nodeid")})
+    finding = Finding.from_dict(
+        {key: value for key, value in data.items() if key not in ("id", "nodeid")}
+    )
     statistic, effect = finding.test_statistic or NOT_COMPUTED, finding.effect_size or NOT_COMPUTED
     return replace(finding, test_statistic=statistic, effect_size=effect)
 
 
 def read_results(run_dir: Path) -> RunResults:
-    """The results of the run in the folder *run_dir*, or in a copy of its ``findings.json`` at that path.
+    """The results of the run in the folder *run_dir*, or in a copy of its ``findings.json`` at that
+    path.
 
     Raises FairnessError if there are none or they cannot be read.
     """
@@ -264,8 +300,10 @@ def read_results(run_dir: Path) -> RunResults:
         if not (run_dir / MANIFEST).exists():
             raise FairnessError(f"{run_dir} holds no {NAME}: it is no run's folder") from None
         raise FairnessError(
-            f"{run_dir} holds no {NAME}: its session ended before it had judged. What was asked is kept: finish it "
-            f"with --fairness-resume={run_dir.name}, judge what is there with pytest --fairness-replay={run_dir}, or "
+            f"{run_dir} holds no {NAME}: its session ended before it had judged. What was asked is "
+            "kept: finish it "
+            f"with --fairness-resume={run_dir.name}, judge what is there with pytest "
+            f"--fairness-replay={run_dir}, or "
             f"write its records out with pytest-fairness export {run_dir}"
         ) from None
     except FairnessError as error:
@@ -280,7 +318,10 @@ def _read(path: Path, _state: tuple[int, ...]) -> RunResults:
 
 
 def write_results(
-    run_dir: Path, manifest: Mapping[str, Any], book: Mapping[str, Any], mitigations: Sequence[Mitigation] = ()
+    run_dir: Path,
+    manifest: Mapping[str, Any],
+    book: Mapping[str, Any],
+    mitigations: Sequence[Mitigation] = (),
 ) -> RunResults:
     """Write ``findings.json`` of a run: what :func:`conclude` makes of it. Raises StoreError."""
     results = conclude(run_dir, manifest, book, mitigations)
@@ -289,13 +330,17 @@ def write_results(
 
 
 def conclude(
-    run_dir: Path, manifest: Mapping[str, Any], book: Mapping[str, Any], mitigations: Sequence[Mitigation] = ()
+    run_dir: Path,
+    manifest: Mapping[str, Any],
+    book: Mapping[str, Any],
+    mitigations: Sequence[Mitigation] = (),
 ) -> RunResults:
-    """The results of a run from its *manifest*, the ledger's *book* (items, findings, missing) and what is done about
-    findings (*mitigations*).
+    """The results of a run from its *manifest*, the ledger's *book* (items, findings, missing) and
+    what is done about findings (*mitigations*).
 
-    Trials are counted from the run's own logs. Findings are adjusted across the session: each p-value, what the
-    session's alpha makes of it, and how likely a fair system would have turned the session red.
+    Trials are counted from the run's own logs. Findings are adjusted across the session: each
+    p-value, what the session's alpha makes of it, and how likely a fair system would have turned
+    the session red.
     """
     results = RunResults.from_dict({**book, "schema": SCHEMA, "run": _run(run_dir, manifest)})
     alpha = results.run["parameters"].get("session_alpha")
@@ -311,20 +356,28 @@ def conclude(
         "method": "holm",
         "findings": len(results.findings),
         "alpha": alpha,
-        "alarms": false_alarms.alarms(results.findings, outcomes, alpha) if isinstance(alpha, float) else [],
+        "alarms": false_alarms.alarms(results.findings, outcomes, alpha)
+        if isinstance(alpha, float)
+        else [],
         "false_alarm": false_alarms.of_session(chances) if chances else None,
         "judged_once": sum(map(false_alarms.is_judged_once, able)),
     }
     run = {**results.run, "session": session}
     if mitigations:
         finished = str(results.run.get("finished") or results.run.get("started") or "")[:10]
-        day = datetime.date.fromisoformat(finished) if finished else datetime.datetime.now(datetime.UTC).date()
+        day = (
+            datetime.date.fromisoformat(finished)
+            if finished
+            else datetime.datetime.now(datetime.UTC).date()
+        )
         run["mitigations"] = followed_up(mitigations, results.named, day)
     return replace(results, run=run, findings=false_alarms.adjusted(results.findings))
 
 
 def save_results(results: RunResults, run_dir: Path) -> None:
-    """Replace ``findings.json`` in *run_dir*. ASCII, so that lone surrogates survive; raises StoreError."""
+    """Replace ``findings.json`` in *run_dir*. ASCII, so that lone surrogates survive; raises
+    StoreError.
+    """
     text = json.dumps(results.to_dict(), indent=1, allow_nan=False) + "\n"
     write_atomically(run_dir / NAME, text.encode("ascii"))
 
@@ -332,10 +385,14 @@ def save_results(results: RunResults, run_dir: Path) -> None:
 def _run(run_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """The facts of the run: from its manifest, and what the trials in its logs add up to.
 
-    A trial that came to nothing and was asked again has a record of each: the last one counts, whose cost is of both.
+    A trial that came to nothing and was asked again has a record of each: the last one counts,
+    whose cost is of both.
     """
     endpoints = [entry for entry in manifest.get("endpoints", []) if isinstance(entry, Mapping)]
-    wanted = {str(entry.get("name", "")): (entry.get("identity") or {}).get("model") for entry in endpoints}
+    wanted = {
+        str(entry.get("name", "")): (entry.get("identity") or {}).get("model")
+        for entry in endpoints
+    }
     by_endpoint = {name: Counter[str]() for name in wanted}
     unsettled: dict[str, dict[str, Any]] = {}
     sources: set[str] = set()
@@ -381,8 +438,10 @@ def _run(run_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
             "--fairness-resume last --fairness-retry-unknown alone"
         )
     notes += [
-        f"endpoint {name!r} was asked for the model {wanted.get(name)!r}, and {model!r} answered {count} "
-        "of its trials: what is judged is the model that answered, and the dearer of both prices is charged"
+        f"endpoint {name!r} was asked for the model {wanted.get(name)!r}, and {model!r} answered "
+        f"{count} "
+        "of its trials: what is judged is the model that answered, and the dearer of both prices "
+        "is charged"
         for (name, model), count in sorted(others.items())
         if count
     ]
@@ -390,7 +449,11 @@ def _run(run_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
         {
             "endpoint": name,
             "asked": wanted.get(name),
-            "answered": {model: n for (endpoint, model), n in sorted(models.items()) if endpoint == name and n},
+            "answered": {
+                model: n
+                for (endpoint, model), n in sorted(models.items())
+                if endpoint == name and n
+            },
         }
         for name in dict.fromkeys([*wanted, *sorted(name for name, _ in models)])
     ]

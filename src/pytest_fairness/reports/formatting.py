@@ -1,4 +1,6 @@
-"""Numbers and findings in short words, alike in text, HTML and every page. Never escaped here: the sink does."""
+"""Numbers and findings in short words, alike in text, HTML and every page. Never escaped here: the
+sink does.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,16 @@ from typing import Any
 from pytest_fairness.analysis import false_alarms
 from pytest_fairness.analysis.false_alarms import only_by_itself, session_p_value
 from pytest_fairness.analysis.sentences import RATES, amount, signed
-from pytest_fairness.model import ALARMS, Finding, OutcomeKind, PairResult, Reason, Verdict, deciding_pair, number
+from pytest_fairness.model import (
+    ALARMS,
+    Finding,
+    OutcomeKind,
+    PairResult,
+    Reason,
+    Verdict,
+    deciding_pair,
+    number,
+)
 from pytest_fairness.reports.escaping import shortened
 
 NOTHING = "–"
@@ -71,8 +82,8 @@ def part_of(some: int, whole: int) -> str:
 
 
 def cost_line(run: Mapping[str, Any]) -> str:
-    """What *run* cost, and what that sum leaves out or guesses, of each of several endpoints too; empty where nothing
-    was to be paid.
+    """What *run* cost, and what that sum leaves out or guesses, of each of several endpoints too;
+    empty where nothing was to be paid.
     """
     each = [one for one in run.get("costs") or () if isinstance(one, Mapping)]
     cost, unpriced = run.get("cost") or 0.0, run.get("unpriced") or 0
@@ -82,21 +93,31 @@ def cost_line(run: Mapping[str, Any]) -> str:
     if cost or (priced and unpriced):
         shares = [(one, one["trials"] - one["unpriced"]) for one in each]
         words = [
-            f"{one['endpoint']} ${one['cost']:,.4f} for {number:,}" if one["cost"] else f"{one['endpoint']} free"
+            f"{one['endpoint']} ${one['cost']:,.4f} for {number:,}"
+            if one["cost"]
+            else f"{one['endpoint']} free"
             for one, number in shares
             if number
         ]
         parts.append(f"${cost:,.4f} for {count(priced, 'trial')}{_among(words, each)}")
     if unpriced:
-        shown = f"{unpriced:,} of unknown price" if parts else f"{count(unpriced, 'trial')} of unknown price"
+        shown = (
+            f"{unpriced:,} of unknown price"
+            if parts
+            else f"{count(unpriced, 'trial')} of unknown price"
+        )
         parts.append(
-            shown + _among([f"{one['endpoint']} {one['unpriced']:,}" for one in each if one["unpriced"]], each)
+            shown
+            + _among(
+                [f"{one['endpoint']} {one['unpriced']:,}" for one in each if one["unpriced"]], each
+            )
         )
     if at_worst and parts:
         which = "its token counts are" if at_worst == 1 else "their token counts are"
         where = [f"{one['endpoint']} {one[_AT_WORST]:,}" for one in each if one[_AT_WORST]]
         parts.append(
-            f"{at_worst:,} charged at worst case because {which} missing or cannot be true{_among(where, each)}"
+            f"{at_worst:,} charged at worst case because {which} missing or cannot be "
+            f"true{_among(where, each)}"
         )
     if parts and run.get("replayed"):
         parts.append("paid when it was recorded, not now")
@@ -140,20 +161,24 @@ _REASONS = {
 
 
 def worse_off(finding: Finding) -> str:
-    """The group that a FLAG or FAIL is about; empty for other verdicts, which say of nobody that they are worse off."""
+    """The group that a FLAG or FAIL is about; empty for other verdicts, which say of nobody that
+    they are worse off.
+    """
     pair = deciding_pair(finding.pairs) if finding.verdict in ALARMS else None
     return (pair and pair.worse_off) or ""
 
 
 def effect_words(finding: Finding) -> str:
-    """The effect that decides the verdict, with its 90 % interval: ``d −0.79 (−0.98 to −0.60)``, ``ratio 0.67 (…)``;
-    as in the sentence, of the group that is worse off against the other.
+    """The effect that decides the verdict, with its 90 % interval: ``d −0.79 (−0.98 to −0.60)``,
+    ``ratio 0.67 (…)``; as in the sentence, of the group that is worse off against the other.
     """
     pair = deciding_pair(finding.pairs)
     if pair is None:
         return NOTHING
     if finding.assertion == FOUR_FIFTHS:
-        ratio, low, high = (number(pair.statistics.get(f"impact_ratio{end}")) for end in ("", "_90_low", "_90_high"))
+        ratio, low, high = (
+            number(pair.statistics.get(f"impact_ratio{end}")) for end in ("", "_90_low", "_90_high")
+        )
         words, interval = f"ratio {_ratio(ratio)}", between(low, high, _ratio)
     elif finding.assertion == "baseline":
         words, interval = f"{effect(pair.difference)} {finding.unit}".rstrip(), NOTHING
@@ -161,11 +186,17 @@ def effect_words(finding: Finding) -> str:
         about, decided = "", pair.statistics.get("worst_rank_p_value")
         if decided is not None and decided == pair.p_value:  # by refusals, whatever the answers are
             groups = {pair.group_1, pair.group_2}
-            beside = (one for one in finding.pairs if one.alarm_only and {one.group_1, one.group_2} == groups)
+            beside = (
+                one
+                for one in finding.pairs
+                if one.alarm_only and {one.group_1, one.group_2} == groups
+            )
             pair = max(beside, key=lambda one: one.verdict.severity, default=pair)
             about = f"{pair.metric} " if pair.alarm_only else ""
         low, high, sign = pair.effect_low, pair.effect_high, 1.0
-        if pair.reason is Reason.N and low is None:  # nothing, or next to nothing, was there to compare
+        if (
+            pair.reason is Reason.N and low is None
+        ):  # nothing, or next to nothing, was there to compare
             return NOTHING
         if pair.worse_off == pair.group_2:
             low, high, sign = None if high is None else -high, None if low is None else -low, -1.0
@@ -184,25 +215,40 @@ def is_rate(finding: Finding) -> bool:
 
 def value(number: float | None, finding: Finding) -> str:
     """A group's mean or rate, without its unit."""
-    return NOTHING if number is None else amount(number, OutcomeKind.BINARY if is_rate(finding) else finding.kind)
+    return (
+        NOTHING
+        if number is None
+        else amount(number, OutcomeKind.BINARY if is_rate(finding) else finding.kind)
+    )
 
 
 def regressions(finding: Finding) -> list[str]:
-    """What has fallen against a baseline: ``Age warnings: 88.1 (baseline: 96.5) ↓ 8.4 points``, a scope each."""
+    """What has fallen against a baseline: ``Age warnings: 88.1 (baseline: 96.5) ↓ 8.4 points``, a
+    scope each.
+    """
     found = []
     for pair in finding.pairs if finding.assertion == "baseline" else ():
         now, approved = (pair.statistics.get(name) for name in ("now", "approved"))
-        if pair.verdict in ALARMS and isinstance(now, (int, float)) and isinstance(approved, (int, float)):
+        if (
+            pair.verdict in ALARMS
+            and isinstance(now, (int, float))
+            and isinstance(approved, (int, float))
+        ):
             arrow, unit = "↓" if now < approved else "↑", finding.unit or "points"
-            was, is_now, fall = (value(one, finding) for one in (approved, now, abs(now - approved)))
+            was, is_now, fall = (
+                value(one, finding) for one in (approved, now, abs(now - approved))
+            )
             found.append(
-                f"{pair.metric[:1].upper()}{pair.metric[1:]}: {is_now} (baseline: {was}) {arrow} {fall} {unit}"
+                f"{pair.metric[:1].upper()}{pair.metric[1:]}: {is_now} (baseline: {was}) {arrow} "
+                f"{fall} {unit}"
             )
     return found
 
 
 def plural(noun: str) -> str:
-    """``names``, ``personas``, ``first_name``: our own nouns in the plural, a column's name as it is."""
+    """``names``, ``personas``, ``first_name``: our own nouns in the plural, a column's name as it
+    is.
+    """
     return f"{noun}s" if noun in ("name", "persona") else noun
 
 
@@ -216,11 +262,18 @@ def widest_pairs(pairs: Sequence[PairResult], most: int) -> Sequence[PairResult]
 def family_line(finding: Finding) -> str:
     """Which tests were corrected together, how, at which alpha, and what the unit of evidence was."""
     parts = []
-    size, method = finding.family.get("size"), finding.family.get("method", finding.family.get("correction"))
+    size, method = (
+        finding.family.get("size"),
+        finding.family.get("method", finding.family.get("correction")),
+    )
     if isinstance(size, int):
         alpha = finding.family.get("alpha")
         tests = f"{count(size, 'test')} in the family"
-        parts.append(tests + (f", corrected by {method}" if method else "") + (f", alpha {alpha}" if alpha else ""))
+        parts.append(
+            tests
+            + (f", corrected by {method}" if method else "")
+            + (f", alpha {alpha}" if alpha else "")
+        )
     if finding.cluster:
         parts.append(f"unit of evidence: {finding.cluster}")
     if finding.block:
@@ -241,7 +294,9 @@ _COMPARISONS = {"no_disparity": "", "no_preference": "preference", "arm_reduces_
 
 
 def headline(finding: Finding) -> str:
-    """``sentiment by race_ethnicity``; with the comparison, where it is another than of the groups' replies."""
+    """``sentiment by race_ethnicity``; with the comparison, where it is another than of the groups'
+    replies.
+    """
     comparison = _COMPARISONS.get(finding.assertion, finding.assertion.replace("_", " "))
     words = shortened(finding.outcome or comparison, 60)
     words += f" by {shortened(finding.protected_class, 60)}" if finding.protected_class else ""
@@ -253,7 +308,8 @@ PLAIN_RECIPE = "by the plain recipe, each reply by itself"
 
 
 def literal(finding: Finding) -> str:
-    """What the literal specification says where that is another verdict; empty where it says the same or nothing.
+    """What the literal specification says where that is another verdict; empty where it says the
+    same or nothing.
 
     ``N/A``: a group is under the minimum that the specification sets.
     """
@@ -263,7 +319,9 @@ def literal(finding: Finding) -> str:
 
 
 def session_p(finding: Finding) -> str:
-    """The p-value of the finding adjusted across its session; empty where it stands alone there, or tested nothing."""
+    """The p-value of the finding adjusted across its session; empty where it stands alone there, or
+    tested nothing.
+    """
     adjusted = session_p_value(finding) if finding.pairs else None
     return "" if adjusted is None else p_value(adjusted)
 
@@ -272,7 +330,10 @@ def session_line(finding: Finding) -> str:
     """What the session's adjustment does to a FLAG or FAIL; empty where it does nothing."""
     if not only_by_itself(finding):
         return ""
-    return f"beyond chance by itself, but not across the findings of this session (Holm p {session_p(finding)})"
+    return (
+        "beyond chance by itself, but not across the findings of this session (Holm p "
+        f"{session_p(finding)})"
+    )
 
 
 def false_alarm_line(session: Mapping[str, Any]) -> str:
@@ -287,13 +348,14 @@ def false_alarm_line(session: Mapping[str, Any]) -> str:
         return f"{text}: give its tests a smaller alpha=, where that is too often."
     return (
         f"{text}: an alarm of {count(int(judged_once), 'finding')} cannot be asked about again "
-        "(tables, personas, names that have run out); give these a smaller alpha=, or test them again on other data."
+        "(tables, personas, names that have run out); give these a smaller alpha=, or test them "
+        "again on other data."
     )
 
 
 def controls_line(finding: Finding) -> str:
-    """``A.5.4 (direct), A.5.5 (supporting) of ISO/IEC 42001, Annex A: evidence, not certification``; nothing where the
-    finding is evidence of no control.
+    """``A.5.4 (direct), A.5.5 (supporting) of ISO/IEC 42001, Annex A: evidence, not
+    certification``; nothing where the finding is evidence of no control.
     """
     controls = ", ".join(f"{number} ({strength})" for number, strength in finding.controls.items())
     return f"{controls} of ISO/IEC 42001, Annex A: evidence, not certification" if controls else ""
@@ -306,11 +368,15 @@ def sensitivity_line(finding: Finding) -> str:
         return ""
     shares = ", ".join(f"d {d} in {100 * share:.0f} %" for d, share in tried["caught"].items())
     false = tried.get("false_alarms")
-    return f"planted {shares} of copies caught" + ("" if false is None else f"; placebo alarms in {100 * false:.0f} %")
+    return f"planted {shares} of copies caught" + (
+        "" if false is None else f"; placebo alarms in {100 * false:.0f} %"
+    )
 
 
 def reasons(finding: Finding) -> list[str]:
-    """Say, beside a FLAG or FAIL, why its alarm was not asked about again, and why a large effect is no FAIL."""
+    """Say, beside a FLAG or FAIL, why its alarm was not asked about again, and why a large effect
+    is no FAIL.
+    """
     if finding.verdict not in ALARMS:
         return []
     texts = []

@@ -1,5 +1,5 @@
-"""How severe the findings are by what was tested, of one run or of several: each model on each class, each module in
-each tier, by the worst verdict and the largest effect.
+"""How severe the findings are by what was tested, of one run or of several: each model on each
+class, each module in each tier, by the worst verdict and the largest effect.
 """
 
 from __future__ import annotations
@@ -24,20 +24,27 @@ def heat_section(results: RunResults, _: Path) -> Section | None:
 
 
 def heat_maps(runs: Sequence[RunResults]) -> tuple[Part, ...]:
-    """A map of the worst verdict of each model on each protected class, and one of each module in each tier, over
+    """A map of the worst verdict of each model on each protected class, and one of each module in
+    each tier, over
     *runs*; none where there is one cell alone.
     """
     by_class = _heat_map(
         runs,
         "model on each protected class",
         "Model",
-        lambda finding: (finding.model_endpoint or "tables", finding.protected_class or finding.assertion),
+        lambda finding: (
+            finding.model_endpoint or "tables",
+            finding.protected_class or finding.assertion,
+        ),
     )
     by_tier = _heat_map(
         runs,
         "module in each tier",
         "Module",
-        lambda finding: (finding.test_module or "no module", f"tier {finding.tier}" if finding.tier else "no tier"),
+        lambda finding: (
+            finding.test_module or "no module",
+            f"tier {finding.tier}" if finding.tier else "no tier",
+        ),
     )
     return tuple(one for one in (by_class, by_tier) if one is not None)
 
@@ -61,7 +68,8 @@ def _heat_map(
         small = [formatting.count(len(found), "finding")]
         if len(runs) > 1:
             small.append(
-                f"{worst} in {len({run for run, finding in found if finding.verdict is worst})} of {len(runs)} runs"
+                f"{worst} in {len({run for run, finding in found if finding.verdict is worst})} of "
+                f"{len(runs)} runs"
             )
         else:
             alike = sum(finding.verdict is worst for _, finding in found)
@@ -72,13 +80,21 @@ def _heat_map(
     return Table(
         caption=f"The worst verdict of each {of}{over}, and the largest effect behind a finding",
         head=(corner, *(shortened(name, 60) for name in columns)),
-        rows=tuple((shortened(row, 80), *(cell(row, column) for column in columns)) for row in rows),
+        rows=tuple(
+            (shortened(row, 80), *(cell(row, column) for column in columns)) for row in rows
+        ),
         kind="heat",
     )
 
 
 def _severity(findings: Sequence[Finding]) -> list[str]:
-    """``largest |d| 0.84``: of the pairs that decide *findings*, how far the two are apart; nothing where none is."""
-    deciders = [deciding_pair(finding.pairs) for finding in findings if finding.assertion != "baseline"]
-    effects = [abs(pair.effect) for pair in deciders if pair is not None and not math.isnan(pair.effect)]
+    """``largest |d| 0.84``: of the pairs that decide *findings*, how far the two are apart; nothing
+    where none is.
+    """
+    deciders = [
+        deciding_pair(finding.pairs) for finding in findings if finding.assertion != "baseline"
+    ]
+    effects = [
+        abs(pair.effect) for pair in deciders if pair is not None and not math.isnan(pair.effect)
+    ]
     return [f"largest |d| {effect_words(max(effects))}"] if effects else []

@@ -1,7 +1,9 @@
-"""``report.html``, and a page for each that a suite handed in: self-contained, made from a run's files alone.
+"""``report.html``, and a page for each that a suite handed in: self-contained, made from a run's
+files alone.
 
-A page runs no script and loads nothing: its content security policy forbids both. Jinja2 escapes every value, after
-:func:`~pytest_fairness.reports.escaping.visible` has spelt out what cannot be seen.
+A page runs no script and loads nothing: its content security policy forbids both. Jinja2 escapes
+every value, after :func:`~pytest_fairness.reports.escaping.visible` has spelt out what cannot be
+seen.
 """
 
 from __future__ import annotations
@@ -56,8 +58,8 @@ NAME = "report.html"
 
 
 def write_html(run_dir: Path) -> Path:
-    """Write ``report.html`` beside ``findings.json`` in *run_dir*, and each page that a suite handed in; the path of
-    the report.
+    """Write ``report.html`` beside ``findings.json`` in *run_dir*, and each page that a suite
+    handed in; the path of the report.
 
     Raises FairnessError if there are no findings to read, StoreError if a page cannot be written.
     """
@@ -104,14 +106,18 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
+        finalize=lambda value: (
+            visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+        ),
     )
     made.globals.update(
         kind_of=lambda part: "paragraph" if isinstance(part, str) else part.__struct_config__.tag,
         nothing=(formatting.NOTHING, Entry(words=formatting.NOTHING)),
     )
     # A figure and its per-cent sign stay on one line.
-    made.filters.update(tight=lambda text: text.replace(" %", "\u00a0%"), why=formatting.reason_words)
+    made.filters.update(
+        tight=lambda text: text.replace(" %", "\u00a0%"), why=formatting.reason_words
+    )
     return made
 
 
@@ -123,27 +129,35 @@ Builder: TypeAlias = Callable[[RunResults, Path], Section | None]
 
 
 def report_page(results: RunResults, run_dir: Path) -> Page:
-    """The whole run: what :data:`BEFORE` has to say, a card for each finding, the worst first, and :data:`AFTER`."""
-    counted = ", ".join(f"{count:,} {verdict}" for verdict, count in results.counts.items() if count)
+    """The whole run: what :data:`BEFORE` has to say, a card for each finding, the worst first, and
+    :data:`AFTER`.
+    """
+    counted = ", ".join(
+        f"{count:,} {verdict}" for verdict, count in results.counts.items() if count
+    )
     made = formatting.count(len(results.findings), "finding")
     lead = f"{made}: {counted}." if counted else "This run made no finding."
     endpoints = ", ".join(map(str, results.run.get("endpoints") or ()))
     lead += f" System under test: {endpoints}." if endpoints else ""
     cards = finding_cards(results, run_dir)
-    before, after = ([build(results, run_dir) for build in builders] for builders in (BEFORE, AFTER))
+    before, after = (
+        [build(results, run_dir) for build in builders] for builders in (BEFORE, AFTER)
+    )
     return Page(
         name="all findings of the run",
         title="Fairness report",
         lead=lead,
-        sections=tuple(one for one in (*before, *read_sections(run_dir), *cards, *after) if one is not None),
+        sections=tuple(
+            one for one in (*before, *read_sections(run_dir), *cards, *after) if one is not None
+        ),
         simulated=results.simulated,
         replayed=results.replayed,
     )
 
 
 def finding_cards(results: RunResults, run_dir: Path) -> list[Section]:
-    """Cards of the findings, the worst first, of a great many the worst alone. Examples stand under the first that is
-    about their groups, and the others lead there.
+    """Cards of the findings, the worst first, of a great many the worst alone. Examples stand under
+    the first that is about their groups, and the others lead there.
     """
     shown = results.order[:MOST_CARDS]
     examples = collect_examples(run_dir, results.findings)
@@ -168,13 +182,16 @@ def finding_cards(results: RunResults, run_dir: Path) -> list[Section]:
 
 
 def banners(results: RunResults, *, outcome: bool = True) -> list[tuple[str, str, str]]:
-    """What has to be read before anything else: kind, what it is about, and the words. *outcome*: also that the session
-    failed.
+    """What has to be read before anything else: kind, what it is about, and the words. *outcome*:
+    also that the session failed.
     """
     notes, verdict = results.run.get("notes"), verdict_on_session(results)
     failed = verdict.tone == "failed" and outcome
     found = [("missing", "The session failed.", verdict.words)] if failed else []
-    return [*found, *([("note", "About this run.", " ".join(f"{note}." for note in notes))] if notes else [])]
+    return [
+        *found,
+        *([("note", "About this run.", " ".join(f"{note}." for note in notes))] if notes else []),
+    ]
 
 
 def unreadable(run_dir: Path) -> list[tuple[str, str, str]]:
@@ -182,13 +199,22 @@ def unreadable(run_dir: Path) -> list[tuple[str, str, str]]:
     try:
         refuse_unreadable(run_dir)
     except StoreError:
-        why = "The records of this run cannot be read, so examples, prompts and each name are missing here."
+        why = (
+            "The records of this run cannot be read, so examples, prompts and each name are "
+            "missing here."
+        )
         return [("missing", "Not whole.", f"{why} pytest-fairness verify says what is wrong.")]
     return []
 
 
 #: The sections of the report before the findings' cards, and after them.
-BEFORE: tuple[Builder, ...] = (outcome_section, decision_section, mitigations_section, findings_section, heat_section)
+BEFORE: tuple[Builder, ...] = (
+    outcome_section,
+    decision_section,
+    mitigations_section,
+    findings_section,
+    heat_section,
+)
 AFTER: tuple[Builder, ...] = (
     messages_section,
     counts_section,

@@ -1,4 +1,6 @@
-"""The tables of New York City's rule as text, Markdown, CSV and a page: the same words and figures in each."""
+"""The tables of New York City's rule as text, Markdown, CSV and a page: the same words and figures
+in each.
+"""
 
 from __future__ import annotations
 
@@ -19,20 +21,33 @@ from pytest_fairness.reports.sections import Facts, Notes, Page, Section, Table,
 if TYPE_CHECKING:
     import pandas as pd
 
-_CSV = ("data", "table", "category", "applicants", "selected", "rate", "impact_ratio", "share", "excluded")
+_CSV = (
+    "data",
+    "table",
+    "category",
+    "applicants",
+    "selected",
+    "rate",
+    "impact_ratio",
+    "share",
+    "excluded",
+)
 _DATA = {SYNTHETIC: "synthetic personas", HISTORICAL: "historical data of a tool, as stated"}
 _MOST_LABELS = 8
 _SIMULATED = "simulated: the figures come from the simulated endpoint: no model was asked"
 _CLOSING = (
     "the rule sets no threshold for an impact ratio and asks no statistical test",
-    "a bias audit is made by an independent auditor (§ 5-300), which this program is not; this is no legal opinion",
+    "a bias audit is made by an independent auditor (§ 5-300), which this program is not; this is "
+    "no legal opinion",
 )
 
 
 def page_text(found: ImpactTables, run: Mapping[str, Any]) -> str:
     """*found* as a page; *run* are the facts of the run that they were made from, empty for none."""
     sections = (
-        Section(heading="The data", id="data", parts=(_facts(found), Notes(items=tuple(_notes(found))))),
+        Section(
+            heading="The data", id="data", parts=(_facts(found), Notes(items=tuple(_notes(found))))
+        ),
         Section(heading="The tables", id="tables", parts=tuple(_tables(found))),
     )
     page = Page(
@@ -63,17 +78,27 @@ def markdown_text(found: ImpactTables) -> str:
     """*found* in GitHub's and GitLab's Markdown."""
     parts = [f"## {markdown(found.title)}"]
     parts += [f"> {_SIMULATED}"] if found.simulated else []
-    parts.append("\n".join(f"- {markdown(name)}: {markdown(value)}" for name, value in _facts(found).rows))
+    parts.append(
+        "\n".join(f"- {markdown(name)}: {markdown(value)}" for name, value in _facts(found).rows)
+    )
     for table in _tables(found):
         rows = [table.head, ["---", *["---:"] * (len(table.head) - 1)], *table.rows]
-        cells = ([str(one) if at == 1 else markdown(str(one)) for one in row] for at, row in enumerate(rows))
-        parts += [f"### {markdown(table.caption)}", "\n".join(f"| {' | '.join(row)} |" for row in cells)]
+        cells = (
+            [str(one) if at == 1 else markdown(str(one)) for one in row]
+            for at, row in enumerate(rows)
+        )
+        parts += [
+            f"### {markdown(table.caption)}",
+            "\n".join(f"| {' | '.join(row)} |" for row in cells),
+        ]
     parts.append("\n".join(f"- {markdown(note)}" for note in _notes(found)))
     return "\n\n".join(parts) + "\n"
 
 
 def csv_text(found: ImpactTables) -> str:
-    """*found* as one table; each row says what the data are. ``selected`` counts scores above the median, too."""
+    """*found* as one table; each row says what the data are. ``selected`` counts scores above the
+    median, too.
+    """
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
     writer.writerow(_CSV)
@@ -82,8 +107,13 @@ def csv_text(found: ImpactTables) -> str:
         for row in _rows(table):
             cells = [row[name] for name in _CSV[2:]]
             writer.writerow([csv_cell(_known(one)) for one in (title, what, *cells)])
-    for what, count in (("unknown category", found.unknown), ("without outcome", found.without_outcome)):
-        writer.writerow([csv_cell(one) for one in (title, "in no calculation", what, count)] + [""] * 5)
+    for what, count in (
+        ("unknown category", found.unknown),
+        ("without outcome", found.without_outcome),
+    ):
+        writer.writerow(
+            [csv_cell(one) for one in (title, "in no calculation", what, count)] + [""] * 5
+        )
     return written.getvalue()
 
 
@@ -142,7 +172,9 @@ def _tables(found: ImpactTables) -> list[Table]:
                     f"{row['applicants']:,}",
                     f"{row['selected']:,}",
                     formatting.percent(row["rate"]),
-                    "excluded" if row["excluded"] else formatting.ratio_words(_known(row["impact_ratio"])),
+                    "excluded"
+                    if row["excluded"]
+                    else formatting.ratio_words(_known(row["impact_ratio"])),
                 )
                 for row in _rows(table)
             ),
@@ -161,6 +193,9 @@ def _notes(found: ImpactTables) -> Iterator[str]:
         for row in _rows(table):
             if row["excluded"]:
                 share = formatting.percent(row["share"])
-                yield f"excluded by {what}: {row['category']}, {share} of the data (§ 5-301(d)): {row['excluded']}"
+                yield (
+                    f"excluded by {what}: {row['category']}, {share} of the data (§ 5-301(d)): "
+                    f"{row['excluded']}"
+                )
     yield from found.notes
     yield from _CLOSING

@@ -1,8 +1,9 @@
-"""What a finding was judged from, for whoever wants to see it: the mean of each name, and matched replies.
+"""What a finding was judged from, for whoever wants to see it: the mean of each name, and matched
+replies.
 
-Two replies are matched where all but the person is the same: template, context and repetition, and the place of the
-two names in their groups' lists, which the design pairs. They are chosen by a rule that stands beside them; see
-``docs/decisions/0115-matched-replies.md``.
+Two replies are matched where all but the person is the same: template, context and repetition, and
+the place of the two names in their groups' lists, which the design pairs. They are chosen by a rule
+that stands beside them; see ``docs/decisions/0115-matched-replies.md``.
 """
 
 from __future__ import annotations
@@ -41,11 +42,33 @@ _OF_GROUPS = ("disparity", "four_fifths", "equivalence")
 _SAME = ("template", "arm", "tier", "signal", "endpoint", "repetition")
 #: Columns that are no context, whatever they hold.
 _NO_CONTEXT = (
-    *("cell", "name", "persona", "first_name", "last_name", "prompt", "reply", "status", "error", "refused"),
-    *("undetermined", "cut_short", "model", "simulated", "replayed", "cost", "seconds", "key", "requests"),
+    *(
+        "cell",
+        "name",
+        "persona",
+        "first_name",
+        "last_name",
+        "prompt",
+        "reply",
+        "status",
+        "error",
+        "refused",
+    ),
+    *(
+        "undetermined",
+        "cut_short",
+        "model",
+        "simulated",
+        "replayed",
+        "cost",
+        "seconds",
+        "key",
+        "requests",
+    ),
     SIGNAL_WORDS,
 )
-#: Characters and words of a reply that are compared; up to so many words, one that stands alone may be alike.
+#: Characters and words of a reply that are compared; up to so many words, one that stands alone may
+#: be alike.
 _LONGEST, _MOST_WORDS, _SHORT = 1200, 300, 8
 _WORDS = re.compile(r"\w+\s*|[^\w\s]\s*|\s+")
 
@@ -53,9 +76,9 @@ _WORDS = re.compile(r"\w+\s*|[^\w\s]\s*|\s+")
 class Matches(NamedTuple):
     """All matched replies of the pair that decides a finding, ``first`` better off than ``second``.
 
-    ``rows`` are their places in the table (M × 2), ``values`` their outcomes (codes, where there are ``labels``),
-    ``contrast`` how far the second is worse off (of labels, whether they differ); ``same`` names the columns that they
-    agree on, and others do not.
+    ``rows`` are their places in the table (M × 2), ``values`` their outcomes (codes, where there
+    are ``labels``), ``contrast`` how far the second is worse off (of labels, whether they differ);
+    ``same`` names the columns that they agree on, and others do not.
     """
 
     first: str
@@ -72,12 +95,16 @@ class Matches(NamedTuple):
         away = np.abs(self.contrast - np.median(self.contrast))
         away[widest] = np.inf
         found = {"The widest contrast": widest} if self.contrast[widest] > 0 else {}
-        return found | ({"A typical pair": int(np.argmin(away))} if len(away) > 1 or not found else {})
+        return found | (
+            {"A typical pair": int(np.argmin(away))} if len(away) > 1 or not found else {}
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedTable:
-    """The table that *analysis* read with its *arguments*, and the outcome, as the assertion was given them."""
+    """The table that *analysis* read with its *arguments*, and the outcome, as the assertion was
+    given them.
+    """
 
     analysis: str
     frame: pd.DataFrame
@@ -95,12 +122,14 @@ class JudgedTable:
             given.get("scorers"),
             given.get("favourable"),
         )
-        for by, design in groupings(self.frame, as_columns(given["by"]), given.get("cluster"), given.get("block")):
+        for by, design in groupings(
+            self.frame, as_columns(given["by"]), given.get("cluster"), given.get("block")
+        ):
             yield ScoredRows.of(design, reading, by)
 
     def dots(self, finding: Finding) -> dict[str, tuple[tuple[str, float], ...]]:
-        """By group, the mean of each name (persona …), rows where there are none; empty where the means have under
-        three values, or the outcome is a label.
+        """By group, the mean of each name (persona …), rows where there are none; empty where the
+        means have under three values, or the outcome is a label.
         """
         if self.analysis not in _OF_GROUPS or finding.kind is OutcomeKind.CATEGORICAL:
             return {}
@@ -108,20 +137,32 @@ class JudgedTable:
         found: dict[str, tuple[tuple[str, float], ...]] = {}
         for scored in self._scored():
             design, values = scored.design, scored.reading.values.values
-            names = None if design.cluster_name is None else self.frame[design.cluster_name].tolist()
+            names = (
+                None if design.cluster_name is None else self.frame[design.cluster_name].tolist()
+            )
             for at, label in enumerate(design.group.labels):
                 rows = np.flatnonzero(scored.used & (design.group.codes == at))
                 if label in wanted and label not in found:
-                    _, first, codes = np.unique(design.cluster[rows], return_index=True, return_inverse=True)
-                    means = np.bincount(codes, values[rows]) / np.bincount(codes) if rows.size else np.empty(0)
+                    _, first, codes = np.unique(
+                        design.cluster[rows], return_index=True, return_inverse=True
+                    )
+                    means = (
+                        np.bincount(codes, values[rows]) / np.bincount(codes)
+                        if rows.size
+                        else np.empty(0)
+                    )
                     places = rows[first].tolist()
-                    called = [f"row {place}" if names is None else str(names[place]) for place in places]
+                    called = [
+                        f"row {place}" if names is None else str(names[place]) for place in places
+                    ]
                     found[label] = tuple(zip(called, means.tolist(), strict=True))
         return found if len({value for dots in found.values() for _, value in dots}) > 2 else {}
 
     def matches(self, finding: Finding) -> Matches | None:
         """The matched replies of the pair that decides *finding*; None where there are none."""
-        pairs = [pair for pair in finding.pairs if pair.metric == finding.outcome and not pair.alarm_only]
+        pairs = [
+            pair for pair in finding.pairs if pair.metric == finding.outcome and not pair.alarm_only
+        ]
         if not pairs or self.analysis not in _OF_GROUPS:
             return None
         pair = deciding_pair(pairs) or pairs[0]
@@ -133,9 +174,13 @@ class JudgedTable:
 
     def _matched(self, scored: ScoredRows, pair: PairResult, of_labels: bool) -> Matches | None:
         frame, design = self.frame, scored.design
-        first, second = sorted((pair.group_1, pair.group_2), key=lambda group: group == pair.worse_off)
+        first, second = sorted(
+            (pair.group_1, pair.group_2), key=lambda group: group == pair.worse_off
+        )
         same, classes = self._same(scored)
-        keys = pd.DataFrame({column: pd.factorize(frame[column])[0] for column in (*same, *classes)})
+        keys = pd.DataFrame(
+            {column: pd.factorize(frame[column])[0] for column in (*same, *classes)}
+        )
         # The place of a name among those of its group that are alike in every other class.
         names = keys[classes].assign(group=design.group.codes, name=design.cluster)
         once = names[scored.used].drop_duplicates(["group", "name"])
@@ -156,34 +201,59 @@ class JudgedTable:
         if of_labels:
             contrast = (contrast != 0).astype(float)
         elif pair.worse_off is None and contrast.mean() < 0:
-            first, second, rows, values, contrast = second, first, rows[:, ::-1], values[:, ::-1], -contrast
+            first, second, rows, values, contrast = (
+                second,
+                first,
+                rows[:, ::-1],
+                values[:, ::-1],
+                -contrast,
+            )
         varied = tuple(column for column in same if keys[column].nunique() > 1)
         return Matches(first, second, rows, values, own.categories, contrast, varied)
 
     def _same(self, scored: ScoredRows) -> tuple[list[str], list[str]]:
-        """The columns that two matched trials agree on: what was asked; and the protected classes that are not
-        compared.
+        """The columns that two matched trials agree on: what was asked; and the protected classes
+        that are not compared.
         """
         frame, design = self.frame, scored.design
         compared, name = scored.by.split(" × "), design.cluster_name
-        classes = [one for one in design_of(frame).protected_classes if one in frame and one not in compared]
+        classes = [
+            one
+            for one in design_of(frame).protected_classes
+            if one in frame and one not in compared
+        ]
         known = {*_NO_CONTEXT, *_SAME, *compared, *classes, scored.reading.name, name}
-        same = [one for one in dict.fromkeys([*_SAME, design.block_name or "template"]) if one in frame]
+        same = [
+            one for one in dict.fromkeys([*_SAME, design.block_name or "template"]) if one in frame
+        ]
         for column in frame.columns if name is not None else ():
             if isinstance(column, str) and column not in known and column not in same:
-                # A context is crossed with the names; what differs from name to name is a score, or of the person.
-                sets = pd.Series(pd.factorize(frame[column])[0]).groupby(design.cluster).agg(frozenset)
+                # A context is crossed with the names; what differs from name to name is a score, or
+                # of the person.
+                sets = (
+                    pd.Series(pd.factorize(frame[column])[0]).groupby(design.cluster).agg(frozenset)
+                )
                 if sets.nunique() == 1 and len(sets.iloc[0]) > 1:
                     same.append(column)
         return same, classes
 
-    def beside(self, finding: Finding, found: Matches, at: int, replies: Sequence[str], called: str) -> SideBySide:
-        """Two *replies*, matched at a place, with their scores, names and the words in which they differ."""
+    def beside(
+        self, finding: Finding, found: Matches, at: int, replies: Sequence[str], called: str
+    ) -> SideBySide:
+        """Two *replies*, matched at a place, with their scores, names and the words in which they
+        differ.
+        """
         frame, rows = self.frame, found.rows[at].tolist()
         own = names_of(frame.iloc[rows])
         about = [f"{column} {frame[column].iloc[rows[0]]}" for column in found.same]
         name = finding.cluster if finding.cluster in frame.columns else None
-        sides = zip((found.first, found.second), rows, found.values[at], differing(replies, own), strict=True)
+        sides = zip(
+            (found.first, found.second),
+            rows,
+            found.values[at],
+            differing(replies, own),
+            strict=True,
+        )
         return SideBySide(
             about=" · ".join([called, *about]),
             replies=tuple(
@@ -205,11 +275,17 @@ def _score(value: float, finding: Finding, labels: Sequence[str]) -> str:
     return f"{formatting.value(float(value), finding)} {finding.unit}".strip()
 
 
-def differing(replies: Sequence[str], names: Sequence[tuple[str, ...]]) -> list[tuple[tuple[str, str], ...]]:
-    """Both *replies* in runs of words: alike, ``differs``, or ``name`` for the words of either person's *names*."""
+def differing(
+    replies: Sequence[str], names: Sequence[tuple[str, ...]]
+) -> list[tuple[tuple[str, str], ...]]:
+    """Both *replies* in runs of words: alike, ``differs``, or ``name`` for the words of either
+    person's *names*.
+    """
     people = frozenset(word for words in names for word in words)
     split = [_WORDS.findall(_cut(reply))[:_MOST_WORDS] for reply in replies]
-    compared = [["\0" if word.strip() in people else word.strip() for word in words] for words in split]
+    compared = [
+        ["\0" if word.strip() in people else word.strip() for word in words] for words in split
+    ]
     kinds = [["name" if word == "\0" else "differs" for word in words] for words in compared]
     least = 2 if min(map(len, compared)) > _SHORT else 1
     matcher = difflib.SequenceMatcher(None, compared[0], compared[1], autojunk=False)
@@ -240,10 +316,14 @@ def _cut(reply: str) -> str:
 
 
 class JudgedTables:
-    """What the findings of a run were judged from, as far as its files tell; unchecked, as all that a report shows."""
+    """What the findings of a run were judged from, as far as its files tell; unchecked, as all that
+    a report shows.
+    """
 
     def __init__(self, run_dir: Path, wanted: Container[tuple[str, int]] | None = None) -> None:
-        """*wanted*: those alone, by test and number of its finding; a run may hold more than memory does."""
+        """*wanted*: those alone, by test and number of its finding; a run may hold more than memory
+        does.
+        """
         self._run_dir = run_dir
         self._lines: dict[tuple[str, int], Any] = {}
         for line in record_lines(run_dir, TYPE):
@@ -262,7 +342,9 @@ class JudgedTables:
                 return None
             judgement = msgspec.convert(json.loads(line), Judgement)
             frame = judgement.frame()
-            return JudgedTable(judgement.analysis, frame, judgement.outcome_in(frame), judgement.arguments)
+            return JudgedTable(
+                judgement.analysis, frame, judgement.outcome_in(frame), judgement.arguments
+            )
         except (FairnessError, KeyError, TypeError, ValueError):
             return None
 
@@ -275,8 +357,8 @@ class JudgedTables:
 def matched_replies(
     judged: JudgedTable, finding: Finding, replies: Replies | None = None
 ) -> tuple[Matches, list[SideBySide]] | None:
-    """The matched replies of *finding*, and those to show; None where there are none. *replies* finds texts by the keys
-    of trials; without it they stand in the table.
+    """The matched replies of *finding*, and those to show; None where there are none. *replies*
+    finds texts by the keys of trials; without it they stand in the table.
     """
     try:
         found = judged.matches(finding)
@@ -307,10 +389,18 @@ def chosen_how(finding: Finding, found: Matches) -> str:
             "the first that differs, and one that is typical",
         )
     else:
-        worse, better, alike = (formatting.part_of(n, total) for n in (ahead, behind, total - ahead - behind))
-        shares = f"{found.second} is worse off than {found.first} in {worse}, better off in {better}, alike in {alike}"
-        shown = "the one that is furthest apart in this direction, and the one nearest to the median"
+        worse, better, alike = (
+            formatting.part_of(n, total) for n in (ahead, behind, total - ahead - behind)
+        )
+        shares = (
+            f"{found.second} is worse off than {found.first} in {worse}, better off in {better}, "
+            f"alike in {alike}"
+        )
+        shown = (
+            "the one that is furthest apart in this direction, and the one nearest to the median"
+        )
     return (
-        f"{formatting.count(total, 'pair')} of replies to what is alike but for the person ({same}the same place in "
+        f"{formatting.count(total, 'pair')} of replies to what is alike but for the person "
+        f"({same}the same place in "
         f"the two lists of names): {shares}. Below: {shown}."
     )

@@ -1,4 +1,6 @@
-"""Letters over several runs: scores, warnings, what was accepted, and the appeals and complaints that came in."""
+"""Letters over several runs: scores, warnings, what was accepted, and the appeals and complaints
+that came in.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class LettersOfRun(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``letters.json`` says of one run, as far as it is followed; ``run`` is the id of the run."""
+    """What ``letters.json`` says of one run, as far as it is followed; ``run`` is the id of the
+    run.
+    """
 
     endpoint: str
     model: str
@@ -42,8 +46,8 @@ class LettersOfRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Complaint(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of the complaints file: when, what kind, and which category or class it cites. ``letters`` is how many
-    were sent in its month, as far as that is known.
+    """A line of the complaints file: when, what kind, and which category or class it cites.
+    ``letters`` is how many were sent in its month, as far as that is known.
     """
 
     date: datetime.date
@@ -54,12 +58,16 @@ class Complaint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_letters(folder: Path) -> LettersOfRun | None:
-    """The letters of the run in *folder*; None where it has none. Raises FairnessError for a file that is none."""
+    """The letters of the run in *folder*; None where it has none. Raises FairnessError for a file
+    that is none.
+    """
     path = folder / NAME
     if not path.exists():
         return None
     try:
-        return msgspec.structs.replace(msgspec.json.decode(path.read_bytes(), type=LettersOfRun), run=folder.name)
+        return msgspec.structs.replace(
+            msgspec.json.decode(path.read_bytes(), type=LettersOfRun), run=folder.name
+        )
     except (OSError, msgspec.DecodeError) as error:
         raise FairnessError(f"{path} cannot be read: {error}") from error
 
@@ -71,8 +79,12 @@ def read_complaints(path: Path) -> list[Complaint]:
     return sorted(found, key=lambda one: one.date)
 
 
-def letter_sections(letters: Sequence[LettersOfRun], complaints: Sequence[Complaint]) -> list[Section]:
-    """The scores over the runs, the oldest first, and the complaints by month; nothing where there are neither."""
+def letter_sections(
+    letters: Sequence[LettersOfRun], complaints: Sequence[Complaint]
+) -> list[Section]:
+    """The scores over the runs, the oldest first, and the complaints by month; nothing where there
+    are neither.
+    """
     found = []
     if letters:
         parts = (_chart(letters), letters_table(letters), categories_table(letters))
@@ -85,7 +97,12 @@ def letter_sections(letters: Sequence[LettersOfRun], complaints: Sequence[Compla
 
 def _chart(letters: Sequence[LettersOfRun]) -> OverTime:
     points = tuple(
-        ForestRow(label=one.run, value=one.overall_score, words=f"{one.overall_score:.1f}", part=_asked(one))
+        ForestRow(
+            label=one.run,
+            value=one.overall_score,
+            words=f"{one.overall_score:.1f}",
+            part=_asked(one),
+        )
         for one in letters
     )
     return OverTime(title="Letters: overall score", axis="overall score, of 100", rows=points)
@@ -140,7 +157,8 @@ def complaints_table(complaints: Sequence[Complaint]) -> Table:
 
     columns: Columns = {"month": lambda month: month}
     columns |= {
-        words: kinds(kind) for words, kind in (("appeals", "appeal"), ("complaints", "complaint"), ("legal", "legal"))
+        words: kinds(kind)
+        for words, kind in (("appeals", "appeal"), ("complaints", "complaint"), ("legal", "legal"))
     }
     columns["per 100 letters"] = rate
     return table("Appeals and complaints by month", months, columns)
@@ -149,5 +167,8 @@ def complaints_table(complaints: Sequence[Complaint]) -> Table:
 def citing_table(complaints: Sequence[Complaint]) -> Table:
     """What they cite, the most often first."""
     counted = Counter(one.citing or "nothing" for one in complaints).most_common()
-    columns: Columns = {"citing": lambda one: shortened(one[0], 60), "how many": lambda one: f"{one[1]:,}"}
+    columns: Columns = {
+        "citing": lambda one: shortened(one[0], 60),
+        "how many": lambda one: f"{one[1]:,}",
+    }
     return table("What they cite", counted, columns)

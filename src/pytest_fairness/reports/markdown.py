@@ -1,4 +1,6 @@
-"""A run as Markdown for a pull request or a job's summary: whether it failed, what has changed, the worst findings."""
+"""A run as Markdown for a pull request or a job's summary: whether it failed, what has changed, the
+worst findings.
+"""
 
 from __future__ import annotations
 
@@ -33,12 +35,16 @@ def markdown_report(
 ) -> str:
     """The report of *results* in at most 65,536 characters.
 
-    *compared*: the results of an earlier run. *report*: where the page lies. *job*: the address of the CI job that
-    keeps it. *printed*: the lines that suites have printed.
+    *compared*: the results of an earlier run. *report*: where the page lies. *job*: the address of
+    the CI job that keeps it. *printed*: the lines that suites have printed.
     """
     changes = None if compared is None else changes_between(compared, results)
     rows = MOST_ROWS
-    while len(text := _report(results, compared, changes, rows, report, job, printed)) > MOST_CHARACTERS and rows:
+    while (
+        len(text := _report(results, compared, changes, rows, report, job, printed))
+        > MOST_CHARACTERS
+        and rows
+    ):
         rows //= 2
     return text
 
@@ -63,9 +69,17 @@ def _report(
 
 def _head(results: RunResults) -> str:
     failed, alarms = len(results.failed), len(results.session.get("alarms") or ())
-    reasons = [f"{formatting.count(failed, 'test')} of {len(results.items):,} failed"] if failed else []
-    reasons += [f"{formatting.count(len(results.missing), 'test')} never finished"] if results.missing else []
-    reasons += [f"{formatting.count(alarms, 'finding')} significant across the session"] if alarms else []
+    reasons = (
+        [f"{formatting.count(failed, 'test')} of {len(results.items):,} failed"] if failed else []
+    )
+    reasons += (
+        [f"{formatting.count(len(results.missing), 'test')} never finished"]
+        if results.missing
+        else []
+    )
+    reasons += (
+        [f"{formatting.count(alarms, 'finding')} significant across the session"] if alarms else []
+    )
     counts = ", ".join(f"{count:,} {verdict}" for verdict, count in results.counts.items() if count)
     made = f"{formatting.count(len(results.findings), 'finding')}{': ' if counts else ''}{counts}"
     return f"## Fairness: {', '.join(reasons) or _not_failed(results)}\n\n**{made}**"
@@ -78,7 +92,9 @@ def _not_failed(results: RunResults) -> str:
     if nothing := nothing_judged(results):
         return nothing
     undecided = results.counts[Verdict.INCONCLUSIVE]
-    return "no test failed" + (f", {undecided:,} of {len(results.findings):,} undecided" if undecided else "")
+    return "no test failed" + (
+        f", {undecided:,} of {len(results.findings):,} undecided" if undecided else ""
+    )
 
 
 def _banners(results: RunResults, rows: int) -> list[str]:
@@ -86,7 +102,9 @@ def _banners(results: RunResults, rows: int) -> list[str]:
     which = "The replies come" if whole else "The replies of findings marked *simulated* come"
     said = [f"{which} from a **simulated** endpoint: no model was asked."] * results.simulated
     said += ["The replies come from a recorded run: no model was asked now."] * results.replayed
-    said += [markdown(shortened(str(note), 500)) for note in results.run.get("notes") or ()][: rows + 1]
+    said += [markdown(shortened(str(note), 500)) for note in results.run.get("notes") or ()][
+        : rows + 1
+    ]
     if results.missing:
         named = ", ".join(_code(nodeid) for nodeid in results.missing[:rows])
         more = len(results.missing) - rows
@@ -95,12 +113,16 @@ def _banners(results: RunResults, rows: int) -> list[str]:
 
 
 def _changes(compared: RunResults, changes: Sequence[FindingChange], rows: int) -> list[str]:
-    head = f"### Since run {markdown(shortened(str(compared.run.get('id')), 80))}: {counted(changes)}"
+    head = (
+        f"### Since run {markdown(shortened(str(compared.run.get('id')), 80))}: {counted(changes)}"
+    )
     shown = [one for one in changes if one.change is not Change.SAME]
     lines = []
     for one in shown[:rows]:
         why = f" ({markdown(shortened(one.why, 160))})" if one.why else ""
-        lines.append(f"- **{one.change}** {one.verdicts}{why} {_about(one.finding)} {_code(one.nodeid)}")
+        lines.append(
+            f"- **{one.change}** {one.verdicts}{why} {_about(one.finding)} {_code(one.nodeid)}"
+        )
     if len(shown) > rows:
         lines.append(f"- and {len(shown) - rows:,} more")
     return [head, "\n".join(lines)]
@@ -109,19 +131,36 @@ def _changes(compared: RunResults, changes: Sequence[FindingChange], rows: int) 
 def _findings(results: RunResults, rows: int) -> list[str]:
     if not results.findings:
         return []
-    order = sorted(range(len(results.findings)), key=lambda at: -results.findings[at].verdict.severity)
+    order = sorted(
+        range(len(results.findings)), key=lambda at: -results.findings[at].verdict.severity
+    )
     lines = ["| verdict | what was found |", "|---|---|"]
     for at in order[:rows]:
         finding, maker = results.findings[at], results.maker_of(at)
         marks = ", ".join(formatting.marks(finding, maker.outcome))
-        verdict = f"**{finding.verdict}**" if finding.verdict is not Verdict.PASS else str(finding.verdict)
+        verdict = (
+            f"**{finding.verdict}**"
+            if finding.verdict is not Verdict.PASS
+            else str(finding.verdict)
+        )
         reason = f" ({finding.reason})" if finding.reason else ""
         about = f"{verdict}{reason}{f'<br>{marks}' if marks else ''}"
-        fallen = "".join(f"<br>• {markdown(shortened(one, 160))}" for one in formatting.regressions(finding)[:_SCOPES])
-        lines.append(f"| {about} | {_sentence(finding)}{fallen}<br>{_code(maker.nodeid or finding.test_id)} |")
+        fallen = "".join(
+            f"<br>• {markdown(shortened(one, 160))}"
+            for one in formatting.regressions(finding)[:_SCOPES]
+        )
+        lines.append(
+            f"| {about} | {_sentence(finding)}{fallen}<br>{_code(maker.nodeid or finding.test_id)} "
+            "|"
+        )
     left = [results.findings[at].verdict for at in order[rows:]]
-    counts = ", ".join(f"{left.count(verdict):,} {verdict}" for verdict in results.counts if verdict in left)
-    return ["\n".join(lines), f"… and {formatting.count(len(left), 'more finding')}: {counts}." if left else ""]
+    counts = ", ".join(
+        f"{left.count(verdict):,} {verdict}" for verdict in results.counts if verdict in left
+    )
+    return [
+        "\n".join(lines),
+        f"… and {formatting.count(len(left), 'more finding')}: {counts}." if left else "",
+    ]
 
 
 def _failures(results: RunResults, rows: int) -> list[str]:
@@ -136,14 +175,17 @@ def _failures(results: RunResults, rows: int) -> list[str]:
 def _unjudged(results: RunResults, rows: int) -> list[str]:
     """The tests that concluded nothing; where nothing was judged, why tests were skipped, too."""
     found = unjudged_tests(results)
-    lines = [f"- {_code(item.nodeid)} {markdown(shortened(words, 200))}" for item, words in found[:rows]]
+    lines = [
+        f"- {_code(item.nodeid)} {markdown(shortened(words, 200))}" for item, words in found[:rows]
+    ]
     if len(found) > rows:
         lines.append(f"- and {len(found) - rows:,} more")
     parts = ["### Tests that concluded nothing", "\n".join(lines)] if found else []
     reasons = skip_reasons(results)
     if nothing_judged(results) and reasons:
         skipped = [
-            f"- {formatting.count(number, 'test')}: {markdown(shortened(why, 300))}" for why, number in reasons[:rows]
+            f"- {formatting.count(number, 'test')}: {markdown(shortened(why, 300))}"
+            for why, number in reasons[:rows]
         ]
         parts += ["### Why tests were skipped", "\n".join(skipped)]
     return parts
@@ -159,7 +201,10 @@ def _printed(lines: Sequence[str], rows: int) -> str:
 def _foot(results: RunResults, report: str, job: str) -> str:
     run = results.run
     trials = (run.get("trials") or {}).get("total") or 0
-    facts = [f"run {markdown(shortened(str(run.get('id')), 80))}", formatting.count(trials, "trial")]
+    facts = [
+        f"run {markdown(shortened(str(run.get('id')), 80))}",
+        formatting.count(trials, "trial"),
+    ]
     facts += [
         markdown(shortened(", ".join(map(str, run.get("endpoints") or ())), 300)),
         markdown(formatting.cost_line(run)),
@@ -176,7 +221,9 @@ def _about(finding: Finding) -> str:
 
 
 def _sentence(finding: Finding) -> str:
-    return markdown(shortened(formatting.without_verdict(finding.sentence, finding.verdict), _SENTENCE))
+    return markdown(
+        shortened(formatting.without_verdict(finding.sentence, finding.verdict), _SENTENCE)
+    )
 
 
 def _message(item: ItemResult) -> str:

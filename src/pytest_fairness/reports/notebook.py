@@ -31,9 +31,17 @@ if TYPE_CHECKING:
 
 MOST_GROUPS = 24
 #: White letters on these are legible on a page of any colour.
-_COLOURS = {Verdict.FAIL: "#b3261e", Verdict.FLAG: "#9a5b00", Verdict.INCONCLUSIVE: "#5a5f73", Verdict.PASS: "#1f7a4d"}
+_COLOURS = {
+    Verdict.FAIL: "#b3261e",
+    Verdict.FLAG: "#9a5b00",
+    Verdict.INCONCLUSIVE: "#5a5f73",
+    Verdict.PASS: "#1f7a4d",
+}
 _SMALL = "font-size:.85em;opacity:.75"
-_MARKS = {"simulated": "simulated endpoint: no model was asked", "replayed": "replayed: no model was asked now"}
+_MARKS = {
+    "simulated": "simulated endpoint: no model was asked",
+    "replayed": "replayed: no model was asked now",
+}
 
 
 @dataclass(frozen=True)
@@ -58,10 +66,14 @@ class Picture:
 def finding_html(finding: Finding) -> str:
     """The card: nothing in it runs, loads or changes the look of anything else.
 
-    Letters are as in the notebook around it, light or dark. The picture is an image, so that also those who show no
-    drawing of a stranger (JupyterLab before a notebook is trusted, a forge) show it, or else its title.
+    Letters are as in the notebook around it, light or dark. The picture is an image, so that also
+    those who show no drawing of a stranger (JupyterLab before a notebook is trusted, a forge) show
+    it, or else its title.
     """
-    style = f"background:{_COLOURS[finding.verdict]};color:#fff;padding:.1em .5em;border-radius:.3em;font-weight:700"
+    style = (
+        f"background:{_COLOURS[finding.verdict]};color:#fff;padding:.1em "
+        ".5em;border-radius:.3em;font-weight:700"
+    )
     marks = formatting.marks(finding)
     about = [f"{html(_title(finding))}", *(html(_MARKS.get(mark, mark)) for mark in marks)]
     parts = [
@@ -76,23 +88,37 @@ def finding_html(finding: Finding) -> str:
         chart, svg = drawn
         data = base64.b64encode(svg.encode("utf-8", "backslashreplace")).decode("ascii")
         source = f"data:image/svg+xml;base64,{data}"
-        parts.append(f'<img src="{source}" alt="{html(chart.title)}" style="max-width:44rem;width:100%">')
+        parts.append(
+            f'<img src="{source}" alt="{html(chart.title)}" style="max-width:44rem;width:100%">'
+        )
     return f'<div style="max-width:52rem">{"".join(parts)}</div>'
 
 
 def _title(finding: Finding) -> str:
-    about = finding.assertion.replace("_", " ") + (f" on {finding.outcome}" if finding.outcome else "")
+    about = finding.assertion.replace("_", " ") + (
+        f" on {finding.outcome}" if finding.outcome else ""
+    )
     about += f" by {finding.protected_class}" if finding.protected_class else ""
     return about + (f", endpoint {finding.model_endpoint}" if finding.model_endpoint else "")
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[Any]], total: int, figures: Container[int] = ()) -> str:
-    """*rows* of *total* under *head*. The columns of those numbers are *figures*: on one line, at the right."""
+def table(
+    head: Sequence[str], rows: Sequence[Sequence[Any]], total: int, figures: Container[int] = ()
+) -> str:
+    """*rows* of *total* under *head*. The columns of those numbers are *figures*: on one line, at
+    the right.
+    """
     cell = "padding:.15em .6em;border-bottom:1px solid rgba(128,128,128,.35);"
-    words, figure = "min-width:4em;overflow-wrap:anywhere;text-align:left", "white-space:nowrap;text-align:"
+    words, figure = (
+        "min-width:4em;overflow-wrap:anywhere;text-align:left",
+        "white-space:nowrap;text-align:",
+    )
 
     def line(kind: str, texts: Iterable[Any]) -> str:
-        styles = [figure + ("right" if at else "left") if at in figures else words for at in range(len(head))]
+        styles = [
+            figure + ("right" if at else "left") if at in figures else words
+            for at in range(len(head))
+        ]
         cells = (
             f'<{kind} style="{cell}{style}">{html(str(text))}</{kind}>'
             for style, text in zip(styles, texts, strict=True)
@@ -110,13 +136,17 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]], total: int, figure
 
 
 def finding_picture(finding: Finding, of: str | None, judged: JudgedTable | None = None) -> Picture:
-    """The picture of *of* ``groups`` or ``pairs``, of the first there is where it is None. Raises UsageError.
+    """The picture of *of* ``groups`` or ``pairs``, of the first there is where it is None. Raises
+    UsageError.
 
     With the table from which it was *judged*, groups have a dot a name.
     """
     drawn = _drawn(_chart(finding, of, judged))
     if drawn is None:
-        raise UsageError(f"nothing to draw{f' of the {of}' if of else ''}: {finding!r} has the figures in to_frame()")
+        raise UsageError(
+            f"nothing to draw{f' of the {of}' if of else ''}: {finding!r} has the figures in "
+            "to_frame()"
+        )
     return Picture(drawn[1], drawn[0].title)
 
 
@@ -136,7 +166,9 @@ def _drawn(chart: Chart | None) -> tuple[Chart, str] | None:
 
 def finding_page(finding: Finding) -> str:
     """The card of the report on a page by itself."""
-    section = finding_section(finding, "finding", nodeid=finding.test_id, outcome="", examples=None, examples_at="")
+    section = finding_section(
+        finding, "finding", nodeid=finding.test_id, outcome="", examples=None, examples_at=""
+    )
     page = Page(
         name="finding",
         title="Finding",
@@ -152,14 +184,19 @@ def finding_page(finding: Finding) -> str:
 
 
 def finding_frame(finding: Finding, of: str) -> pd.DataFrame:
-    """The ``groups`` or ``pairs`` of *finding*; figures are numbers, missing ones NaN. Raises UsageError."""
+    """The ``groups`` or ``pairs`` of *finding*; figures are numbers, missing ones NaN. Raises
+    UsageError.
+    """
     _known(of)
     if of == "groups":
         found = [
-            ({f"share_{label}": share for label, share in one.shares.items()}, one) for one in finding.group_results
+            ({f"share_{label}": share for label, share in one.shares.items()}, one)
+            for one in finding.group_results
         ]
         return _frame(GroupResult, found, "shares")
-    return _frame(PairResult, [(dict(pair.statistics), pair) for pair in finding.pairs], "statistics")
+    return _frame(
+        PairResult, [(dict(pair.statistics), pair) for pair in finding.pairs], "statistics"
+    )
 
 
 def _known(of: str) -> None:
@@ -167,12 +204,18 @@ def _known(of: str) -> None:
         raise UsageError(f"a finding has 'groups' and 'pairs', no {of!r}")
 
 
-def _frame(noun: type, found: Sequence[tuple[Mapping[str, Any], Any]], mapping: str) -> pd.DataFrame:
-    """A row each of *found*: the fields of the *noun* but *mapping*, and what that holds beside them."""
+def _frame(
+    noun: type, found: Sequence[tuple[Mapping[str, Any], Any]], mapping: str
+) -> pd.DataFrame:
+    """A row each of *found*: the fields of the *noun* but *mapping*, and what that holds beside
+    them.
+    """
     import pandas as pd
 
     own = [field for field in fields(noun) if field.name != mapping]
-    columns: dict[str, list[Any]] = {field.name: [_cell(getattr(one, field.name)) for _, one in found] for field in own}
+    columns: dict[str, list[Any]] = {
+        field.name: [_cell(getattr(one, field.name)) for _, one in found] for field in own
+    }
     for key in dict.fromkeys(key for more, _ in found for key in more):
         columns.setdefault(key, [more.get(key) for more, _ in found])
     with any_text():

@@ -1,4 +1,5 @@
-"""Every output of a run, from its folder alone: a session writes them by this path, and ``pytest-fairness report`` too.
+"""Every output of a run, from its folder alone: a session writes them by this path, and
+``pytest-fairness report`` too.
 
 The same run, options and surroundings give the same bytes.
 """
@@ -37,13 +38,14 @@ def write_outputs(
     root: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> dict[str, Path]:
-    """Write ``report.html`` and the pages of suites into the folder *run*, a copy of them to *html*, and what else has
-    a path; where each output is, by its name.
+    """Write ``report.html`` and the pages of suites into the folder *run*, a copy of them to
+    *html*, and what else has a path; where each output is, by its name.
 
-    *against*: the folder of an earlier run, or a copy of its findings.json, whose findings these are compared with.
-    *root*: the folder of the project (the working directory), from which paths are shown. *environment*: that of the
-    process, which says of which CI job this is. Raises FairnessError where there are no findings, and StoreError where
-    an output cannot be written.
+    *against*: the folder of an earlier run, or a copy of its findings.json, whose findings these
+    are compared with.
+    *root*: the folder of the project (the working directory), from which paths are shown.
+    *environment*: that of the process, which says of which CI job this is. Raises FairnessError
+    where there are no findings, and StoreError where an output cannot be written.
     """
     root = Path.cwd() if root is None else root
     environment = os.environ if environment is None else environment
@@ -54,7 +56,10 @@ def write_outputs(
             _write(html if page == done["report"] else html.with_name(page.name), page.read_bytes())
         done["html"] = html
     texts: dict[str, tuple[Path | None, Callable[[], str]]] = {
-        "markdown": (markdown, lambda: markdown_text(run, against=against, root=root, environment=environment)),
+        "markdown": (
+            markdown,
+            lambda: markdown_text(run, against=against, root=root, environment=environment),
+        ),
         "junit": (junit, lambda: ci_formats.junit(results)),
         "sarif": (sarif, lambda: ci_formats.sarif(results, folder)),
         "code quality": (code_quality, lambda: ci_formats.code_quality(results, folder)),
@@ -66,17 +71,22 @@ def write_outputs(
     return done
 
 
-def markdown_text(run: Path, *, against: Path | None, root: Path, environment: Mapping[str, str]) -> str:
+def markdown_text(
+    run: Path, *, against: Path | None, root: Path, environment: Mapping[str, str]
+) -> str:
     """The report for a pull request, as :func:`write_outputs` writes it."""
     compared = None if against is None else read_results(against)
     report, job = shown(run / REPORT, root), job_address(environment)
     printed = printed_lines(read_sections(run))
-    return markdown_report(read_results(run), compared=compared, report=report, job=job, printed=printed)
+    return markdown_report(
+        read_results(run), compared=compared, report=report, job=job, printed=printed
+    )
 
 
 def append_summary(path: Path, text: str) -> bool:
-    """Append *text* to the summary of a job of GitHub's at *path*, which holds what earlier commands of the step have
-    written; False where it would be too long: GitHub would show none of it. Raises StoreError.
+    """Append *text* to the summary of a job of GitHub's at *path*, which holds what earlier
+    commands of the step have written; False where it would be too long: GitHub would show none of
+    it. Raises StoreError.
     """
     try:
         room = MOST_SUMMARY - (path.stat().st_size if path.exists() else 0)
@@ -108,17 +118,24 @@ def _write(path: Path, data: bytes) -> None:
         with open(os.open(path, _FLAGS, 0o666), "wb") as stream:  # noqa: PTH123
             stream.write(data)
     except OSError as error:
-        raise StoreError(f"{path} cannot be written ({error.strerror}): choose another path") from error
+        raise StoreError(
+            f"{path} cannot be written ({error.strerror}): choose another path"
+        ) from error
 
 
 def compared_runs(run: Path, against: Path | None) -> tuple[FindingChange, ...]:
-    """What has changed in *run* since *against*; nothing where there is none to compare with. Raises FairnessError."""
+    """What has changed in *run* since *against*; nothing where there is none to compare with.
+    Raises FairnessError.
+    """
     return () if against is None else changes_between(read_results(against), read_results(run))
 
 
-def earlier_results(run_dir: Path, here: Path, name: str, *, but: Path | None = None) -> Path | None:
-    """Where the findings lie that *name* means: a file or a run's folder, seen from *here*, a run of *run_dir*, or
-    ``last``: the newest of them with findings that can be read, None where there is none.
+def earlier_results(
+    run_dir: Path, here: Path, name: str, *, but: Path | None = None
+) -> Path | None:
+    """Where the findings lie that *name* means: a file or a run's folder, seen from *here*, a run
+    of *run_dir*, or ``last``: the newest of them with findings that can be read, None where there
+    is none.
 
     Raises FairnessError for what is none of these, and for the run *but*, which is compared.
     """
@@ -126,7 +143,11 @@ def earlier_results(run_dir: Path, here: Path, name: str, *, but: Path | None = 
     if name == "last":
         past = (run for run in reversed(run_folders(run_dir)) if run != but and has_begun(run))
         return next(filter(_is_judged, past), None)
-    run = place.resolve() if place.is_file() or (place / NAME).is_file() else locate_run(run_dir, name)
+    run = (
+        place.resolve()
+        if place.is_file() or (place / NAME).is_file()
+        else locate_run(run_dir, name)
+    )
     if run == but:
         raise UsageError(f"run {run.name} cannot be compared with itself: name an earlier one")
     read_results(run)
@@ -141,8 +162,8 @@ def _is_judged(run: Path) -> bool:
 
 
 def recorded_comparison(run: Path) -> Path | None:
-    """What the session of *run* compared its findings with, None where it did not, or resumed that very run.
-    Raises UsageError where that is gone.
+    """What the session of *run* compared its findings with, None where it did not, or resumed that
+    very run. Raises UsageError where that is gone.
     """
     manifest = read_manifest(run)
     settings = (manifest.get("resumed") or [manifest])[-1].get("settings", {})
@@ -152,14 +173,15 @@ def recorded_comparison(run: Path) -> Path | None:
     place: Path = run.parent.resolve() / os.path.relpath(settings["against"], settings["run_dir"])
     if not place.exists():
         raise UsageError(
-            f"run {run.name} was compared with {settings['against']}, which is gone: name a run to compare"
+            f"run {run.name} was compared with {settings['against']}, which is gone: name a run to "
+            "compare"
         )
     return None if place.resolve() == run.resolve() else place.resolve()
 
 
 def repository_folder(root: Path, environment: Mapping[str, str]) -> str:
-    """Where the project's folder *root* lies in the repository that a job of GitHub or GitLab has checked out; empty
-    where it is the repository, or none is known.
+    """Where the project's folder *root* lies in the repository that a job of GitHub or GitLab has
+    checked out; empty where it is the repository, or none is known.
     """
     checkout = environment.get("GITHUB_WORKSPACE") or environment.get("CI_PROJECT_DIR") or ""
     if not checkout or not root.resolve().is_relative_to(Path(checkout).resolve()):
@@ -170,6 +192,9 @@ def repository_folder(root: Path, environment: Mapping[str, str]) -> str:
 def job_address(environment: Mapping[str, str]) -> str:
     """Where this job of GitHub or GitLab shows its logs and artefacts; empty elsewhere."""
     if environment.get("GITHUB_RUN_ID"):
-        server, repository = environment.get("GITHUB_SERVER_URL", ""), environment.get("GITHUB_REPOSITORY", "")
+        server, repository = (
+            environment.get("GITHUB_SERVER_URL", ""),
+            environment.get("GITHUB_REPOSITORY", ""),
+        )
         return f"{server}/{repository}/actions/runs/{environment['GITHUB_RUN_ID']}"
     return environment.get("CI_JOB_URL", "")

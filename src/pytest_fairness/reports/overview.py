@@ -1,4 +1,6 @@
-"""What a reader of the report sees first: did the session fail and why, what needs a decision, a line a finding."""
+"""What a reader of the report sees first: did the session fail and why, what needs a decision, a
+line a finding.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,16 @@ from pytest_fairness.model import ALARMS, Finding, Verdict, deciding_pair
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import clipped, shortened
 from pytest_fairness.reports.findings_json import ItemResult, RunResults
-from pytest_fairness.reports.sections import Columns, Counts, Details, Dialogue, Entry, Part, Section, table
+from pytest_fairness.reports.sections import (
+    Columns,
+    Counts,
+    Details,
+    Dialogue,
+    Entry,
+    Part,
+    Section,
+    table,
+)
 from pytest_fairness.reports.unjudged import nothing_judged, skip_reasons, unjudged_tests
 
 #: A justification that expires within so many days of the run needs a new decision.
@@ -41,8 +52,8 @@ _ERROR = re.compile(r"(?:\w+\.)*(\w+)(?:: |$)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """One reason for which the session failed: ``at`` is the place of the finding, ``message`` the test's where there
-    is none.
+    """One reason for which the session failed: ``at`` is the place of the finding, ``message`` the
+    test's where there is none.
     """
 
     why: str
@@ -57,8 +68,9 @@ class Failure:
 
 
 def failures(results: RunResults) -> list[Failure]:
-    """Why the session failed, as far as fairness tests are concerned: a reason a test, the findings worst first, then
-    tests that failed otherwise, findings below the session's alpha, and tests that never finished.
+    """Why the session failed, as far as fairness tests are concerned: a reason a test, the findings
+    worst first, then tests that failed otherwise, findings below the session's alpha, and tests
+    that never finished.
     """
     red = {id(item): item for item in results.failed}
     found = []
@@ -67,7 +79,10 @@ def failures(results: RunResults) -> list[Failure]:
         if id(item) in red and _fails(results, at):
             found.append(Failure(why=_why(results.findings[at]), nodeid=item.nodeid, at=at))
             del red[id(item)]
-    found += [Failure(why=_trouble(item), nodeid=item.nodeid, message=item.message) for item in red.values()]
+    found += [
+        Failure(why=_trouble(item), nodeid=item.nodeid, message=item.message)
+        for item in red.values()
+    ]
     below = f"below the session's alpha of {results.session.get('alpha')}"
     alarms = (at for at in results.session.get("alarms") or () if 0 <= at < len(results.findings))
     found += [Failure(why=below, nodeid=results.maker_of(at).nodeid, at=at) for at in alarms]
@@ -97,7 +112,11 @@ def _trouble(item: ItemResult) -> str:
         return _ERRORS[name]
     if item.outcome == "error":
         return "error in setup or teardown"
-    return "its own check" if name == "AssertionError" or item.message.startswith("assert ") else name or "failed"
+    return (
+        "its own check"
+        if name == "AssertionError" or item.message.startswith("assert ")
+        else name or "failed"
+    )
 
 
 class SessionVerdict(NamedTuple):
@@ -109,7 +128,9 @@ class SessionVerdict(NamedTuple):
 
 
 def verdict_on_session(results: RunResults) -> SessionVerdict:
-    """Whether the session failed, passed, left findings undecided or judged nothing, and why in a few words."""
+    """Whether the session failed, passed, left findings undecided or judged nothing, and why in a
+    few words.
+    """
     why = _why_failed(results)
     if why:
         return SessionVerdict("failed", "The session failed", why)
@@ -117,17 +138,25 @@ def verdict_on_session(results: RunResults) -> SessionVerdict:
     words = [f"None of {total} failed."]
     unjudged = len(unjudged_tests(results))
     if unjudged:
-        words.append(f"{formatting.count(unjudged, 'test')} asked for trials and concluded nothing.")
+        words.append(
+            f"{formatting.count(unjudged, 'test')} asked for trials and concluded nothing."
+        )
     skipped = sum(item.outcome == "skipped" for item in results.items)
     if skipped and skipped == len(results.items):
         words = [f"All fairness tests ({skipped:,}) were skipped."]
     elif skipped:
-        words.append(f"{formatting.count(skipped, 'test')} {'was' if skipped == 1 else 'were'} skipped.")
+        words.append(
+            f"{formatting.count(skipped, 'test')} {'was' if skipped == 1 else 'were'} skipped."
+        )
     if nothing := nothing_judged(results):
         return SessionVerdict("nothing", f"{nothing[0].upper()}{nothing[1:]}", " ".join(words))
     undecided = results.counts[Verdict.INCONCLUSIVE]
     if undecided:
-        words.insert(1, f"{undecided:,} of {formatting.count(len(results.findings), 'finding')} decide nothing.")
+        words.insert(
+            1,
+            f"{undecided:,} of {formatting.count(len(results.findings), 'finding')} decide "
+            "nothing.",
+        )
     if not undecided and not unjudged:
         return SessionVerdict("passed", "The session passed", " ".join(words))
     accepted = sum(results.counts[verdict] for verdict in ALARMS)
@@ -166,17 +195,23 @@ def outcome_section(results: RunResults, _: Path) -> Section:
     verdict = verdict_on_session(results)
 
     def reason(one: Failure) -> Entry:
-        return Entry(words=one.why, verdict=None if one.at is None else results.findings[one.at].verdict)
+        return Entry(
+            words=one.why, verdict=None if one.at is None else results.findings[one.at].verdict
+        )
 
     def proof(one: Failure) -> Entry:
         if one.at is not None:
             return Entry(
-                words=formatting.without_verdict(results.findings[one.at].sentence, results.findings[one.at].verdict),
+                words=formatting.without_verdict(
+                    results.findings[one.at].sentence, results.findings[one.at].verdict
+                ),
                 link=results.ids[one.at],
             )
         if one.message:
             first = one.message.strip().split("\n", 1)[0]
-            return Entry(words=clipped(_ERROR.sub("", first, count=1) or first, 70), link=one.anchor)
+            return Entry(
+                words=clipped(_ERROR.sub("", first, count=1) or first, 70), link=one.anchor
+            )
         return Entry(words="no report of it ever came; what it would have found is not below")
 
     columns: Columns = {"Why": reason, "What": proof, "Test": lambda failure: failure.nodeid}
@@ -186,9 +221,16 @@ def outcome_section(results: RunResults, _: Path) -> Section:
         columns = {"Test": lambda row: row[0].nodeid, "What": lambda row: row[1]}
         rows += _table("Each test that concluded nothing", unjudged, columns)
     if reasons := skip_reasons(results):
-        columns = {"Why": lambda row: shortened(row[0], 300), "How many": lambda row: formatting.count(row[1], "test")}
+        columns = {
+            "Why": lambda row: shortened(row[0], 300),
+            "How many": lambda row: formatting.count(row[1], "test"),
+        }
         skipped = _table("Why tests were skipped", reasons, columns)
-        rows += skipped if verdict.tone == "nothing" else [Details(summary="Skipped tests", parts=tuple(skipped))]
+        rows += (
+            skipped
+            if verdict.tone == "nothing"
+            else [Details(summary="Skipped tests", parts=tuple(skipped))]
+        )
     return Section(
         heading=verdict.heading,
         id="outcome",
@@ -218,34 +260,55 @@ def messages_section(results: RunResults, _: Path) -> Section | None:
 
 
 def decision_section(results: RunResults, _: Path) -> Section | None:
-    """What tests leave to people: FLAGs, what is expected to fail, justifications that run out, and INCONCLUSIVE."""
+    """What tests leave to people: FLAGs, what is expected to fail, justifications that run out, and
+    INCONCLUSIVE.
+    """
     open_, parts = _open_alarms(results), list[Part]()
     if open_:
         today = _day(results.run.get("finished") or results.run.get("started"))
         columns: Columns = {
             "Verdict": lambda at: Entry(verdict=results.findings[at].verdict),
-            "Finding": lambda at: Entry(words=formatting.headline(results.findings[at]), link=results.ids[at]),
+            "Finding": lambda at: Entry(
+                words=formatting.headline(results.findings[at]), link=results.ids[at]
+            ),
             "Accepted because": lambda at: _accepted(results, at),
-            "By": lambda at: str((results.findings[at].justification or {}).get("approver") or formatting.NOTHING),
+            "By": lambda at: str(
+                (results.findings[at].justification or {}).get("approver") or formatting.NOTHING
+            ),
             "Until": lambda at: _until(results.findings[at], today),
         }
         parts += _table("Differences that somebody has to answer for", open_, columns)
     undecided = [at for at in results.order if results.findings[at].verdict is Verdict.INCONCLUSIVE]
     often = Counter(results.findings[at].reason for at in undecided)
-    undecided.sort(key=lambda at: (-often[results.findings[at].reason], str(results.findings[at].reason)))
+    undecided.sort(
+        key=lambda at: (-often[results.findings[at].reason], str(results.findings[at].reason))
+    )
     if undecided:
         columns = {
-            "Why": lambda at: formatting.reason_words(results.findings[at].reason) or "nothing to compare",
-            "Finding": lambda at: Entry(words=formatting.headline(results.findings[at]), link=results.ids[at]),
+            "Why": lambda at: (
+                formatting.reason_words(results.findings[at].reason) or "nothing to compare"
+            ),
+            "Finding": lambda at: Entry(
+                words=formatting.headline(results.findings[at]), link=results.ids[at]
+            ),
             "What would decide it": lambda at: shortened(_needs(results.findings[at]), 200),
         }
-        counted = ", ".join(f"{n:,} {formatting.reason_words(one) or 'nothing to compare'}" for one, n in often.items())
+        counted = ", ".join(
+            f"{n:,} {formatting.reason_words(one) or 'nothing to compare'}"
+            for one, n in often.items()
+        )
         parts += _table(f"INCONCLUSIVE, by reason: {counted}", undecided, columns)
-    return Section(heading="What needs a decision", id="decisions", parts=tuple(parts)) if parts else None
+    return (
+        Section(heading="What needs a decision", id="decisions", parts=tuple(parts))
+        if parts
+        else None
+    )
 
 
 def _open_alarms(results: RunResults) -> list[int]:
-    """FLAGs, and alarms of tests that did not fail: first those that nobody answers for, then those that run out."""
+    """FLAGs, and alarms of tests that did not fail: first those that nobody answers for, then those
+    that run out.
+    """
 
     def urgency(at: int) -> tuple[bool, str]:
         given = results.findings[at].justification or {}
@@ -255,7 +318,10 @@ def _open_alarms(results: RunResults) -> list[int]:
         at
         for at in results.order
         if results.findings[at].verdict is Verdict.FLAG
-        or (results.findings[at].verdict is Verdict.FAIL and results.maker_of(at).outcome == "xfailed")
+        or (
+            results.findings[at].verdict is Verdict.FAIL
+            and results.maker_of(at).outcome == "xfailed"
+        )
     )
     return sorted(found, key=urgency)
 
@@ -265,8 +331,12 @@ def _accepted(results: RunResults, at: int) -> str:
     if finding.justification:
         return shortened(str(finding.justification.get("reason", "")), 120)
     if item.outcome == "xfailed":
-        return shortened(f"expected to fail: {item.message}" if item.message else "expected to fail", 120)
-    return next((note for note in finding.notes if note.startswith(EXPIRED)), "nobody has justified it")
+        return shortened(
+            f"expected to fail: {item.message}" if item.message else "expected to fail", 120
+        )
+    return next(
+        (note for note in finding.notes if note.startswith(EXPIRED)), "nobody has justified it"
+    )
 
 
 def _day(text: object) -> datetime.date | None:
@@ -277,13 +347,21 @@ def _day(text: object) -> datetime.date | None:
 
 
 def _until(finding: Finding, today: datetime.date | None) -> Entry:
-    """When the justification of *finding* ends; marked where that is soon after *today*, the day of the run."""
+    """When the justification of *finding* ends; marked where that is soon after *today*, the day of
+    the run.
+    """
     given = (finding.justification or {}).get("expiry")
     end = _day(given)
     if end is None or today is None:
         return Entry(words=str(given or formatting.NOTHING))
     left = (end - today).days
-    marks = () if left > SOON else ("expired",) if left < 0 else (f"{formatting.count(left, 'day')} left",)
+    marks = (
+        ()
+        if left > SOON
+        else ("expired",)
+        if left < 0
+        else (f"{formatting.count(left, 'day')} left",)
+    )
     return Entry(words=str(end), marks=marks)
 
 
@@ -303,11 +381,16 @@ def findings_section(results: RunResults, _: Path) -> Section:
     if results.findings:
         carded = set(results.order[:MOST_CARDS])
         columns: Columns = {
-            "Verdict": lambda at: Entry(verdict=results.findings[at].verdict, reason=results.findings[at].reason),
-            "Finding": lambda at: Entry(
-                words=formatting.headline(results.findings[at]), link=results.ids[at] if at in carded else ""
+            "Verdict": lambda at: Entry(
+                verdict=results.findings[at].verdict, reason=results.findings[at].reason
             ),
-            "Worse off": lambda at: shortened(formatting.worse_off(results.findings[at]) or formatting.NOTHING, 40),
+            "Finding": lambda at: Entry(
+                words=formatting.headline(results.findings[at]),
+                link=results.ids[at] if at in carded else "",
+            ),
+            "Worse off": lambda at: shortened(
+                formatting.worse_off(results.findings[at]) or formatting.NOTHING, 40
+            ),
             "Effect, 90 % interval": lambda at: formatting.effect_words(results.findings[at]),
             "n": lambda at: f"{sum(results.findings[at].n_per_group.values()):,}",
             "Endpoint": lambda at: Entry(
@@ -318,15 +401,19 @@ def findings_section(results: RunResults, _: Path) -> Section:
                 (results.maker_of(at).nodeid or results.findings[at].test_id).partition("::")[2], 60
             ),
         }
-        if any(map(formatting.session_line, results.findings)):  # else it changes nothing, and takes the room of a word
+        if any(
+            map(formatting.session_line, results.findings)
+        ):  # else it changes nothing, and takes the room of a word
             columns["Session p"] = lambda at: formatting.session_p(results.findings[at])
         anchors = tuple("" if at in carded else results.ids[at] for at in results.order)
         rows = table("Every finding, the worst first", results.order, columns, kind="findings")
         parts.append(msgspec.structs.replace(rows, anchors=anchors if any(anchors) else ()))
         if len(carded) < len(anchors):
             parts.append(
-                f"The {len(carded)} worst have a card below. All {len(anchors):,} stand in findings.json with their "
-                "groups, pairs and notes, each under the id that this page's address takes behind its #."
+                f"The {len(carded)} worst have a card below. All {len(anchors):,} stand in "
+                "findings.json with their "
+                "groups, pairs and notes, each under the id that this page's address takes behind "
+                "its #."
             )
         if false_alarm := formatting.false_alarm_line(results.session):
             parts.append(false_alarm)
@@ -337,7 +424,9 @@ def _marks(results: RunResults, at: int) -> tuple[str, ...]:
     """The marks of the finding that its endpoint's name does not say already."""
     finding = results.findings[at]
     return tuple(
-        one for one in formatting.marks(finding, results.maker_of(at).outcome) if one != finding.model_endpoint
+        one
+        for one in formatting.marks(finding, results.maker_of(at).outcome)
+        if one != finding.model_endpoint
     )
 
 

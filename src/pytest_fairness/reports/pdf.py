@@ -1,7 +1,8 @@
 """``summary.pdf``: a few pages to be read, printed and signed. Needs fpdf2 (the extra ``pdf``).
 
-fpdf2 draws text and nothing else: it knows no markup unless asked, so hostile text stays text. A character that no font
-of this machine has is spelt out, never lost. See ``docs/decisions/0129-the-summary-as-pdf.md``.
+fpdf2 draws text and nothing else: it knows no markup unless asked, so hostile text stays text. A
+character that no font of this machine has is spelt out, never lost. See
+``docs/decisions/0129-the-summary-as-pdf.md``.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 NAME = "summary.pdf"
 #: Findings that are listed; the others are counted.
 MOST = 20
-#: Fonts that systems have, the first of which is the text's; the others fill in what it lacks. With each its bold.
+#: Fonts that systems have, the first of which is the text's; the others fill in what it lacks. With
+#: each its bold.
 _FONTS = (
     ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf"), ("NotoSans-Regular.ttf", "NotoSans-Bold.ttf"),
     ("Arial.ttf", "Arial Bold.ttf"), ("arial.ttf", "arialbd.ttf"),
@@ -56,16 +58,25 @@ _GREY = (90, 90, 90)
 
 
 def surroundings() -> str | None:
-    """What the bytes of a PDF depend on beside the run: the library and the fonts; None without the library."""
+    """What the bytes of a PDF depend on beside the run: the library and the fonts; None without the
+    library.
+    """
     try:
-        fonts = [f"{path.name} {path.stat().st_size}" for pair in _found() for path in pair if path is not None]
+        fonts = [
+            f"{path.name} {path.stat().st_size}"
+            for pair in _found()
+            for path in pair
+            if path is not None
+        ]
         return ", ".join([f"fpdf2 {importlib.metadata.version('fpdf2')}", *fonts])
     except importlib.metadata.PackageNotFoundError:
         return None
 
 
 def write_summary(run_dir: Path, into: Path | None = None) -> Path:
-    """Write the summary of the run in *run_dir*, as ``summary.pdf`` there or to *into*. Raises MissingExtra."""
+    """Write the summary of the run in *run_dir*, as ``summary.pdf`` there or to *into*. Raises
+    MissingExtra.
+    """
     into = into or run_dir / NAME
     into.write_bytes(_Summary(read_results(run_dir), run_dir).made())
     return into
@@ -109,7 +120,9 @@ class _Summary:
         self._pdf.footer = self._footer  # type: ignore[method-assign]
 
     def _use_fonts(self, pdf: FPDF) -> set[int] | None:
-        """Make the machine's fonts the document's; the characters that they have, None where only those of PDF are."""
+        """Make the machine's fonts the document's; the characters that they have, None where only
+        those of PDF are.
+        """
         found = _found()
         if not found:
             self._family = "helvetica"
@@ -120,7 +133,9 @@ class _Summary:
         pdf.add_font(self._family, "B", bold or regular)
         for number, (path, _) in enumerate(found[1:]):
             pdf.add_font(f"other{number}", "", path)
-        pdf.set_fallback_fonts([f"other{number}" for number in range(len(found) - 1)], exact_match=False)
+        pdf.set_fallback_fonts(
+            [f"other{number}" for number in range(len(found) - 1)], exact_match=False
+        )
         return {code for font in pdf.fonts.values() for code in getattr(font, "cmap", ())}
 
     # ------------------------------------------------------------ text
@@ -135,13 +150,17 @@ class _Summary:
 
         return re.sub(r"[^\x20-\x7e]", spell, visible(str(value), keep=""))
 
-    def _font(self, size: float, *, bold: bool = False, colour: tuple[int, int, int] = (0, 0, 0)) -> None:
+    def _font(
+        self, size: float, *, bold: bool = False, colour: tuple[int, int, int] = (0, 0, 0)
+    ) -> None:
         self._pdf.set_font(self._family, "B" if bold else "", size)
         self._pdf.set_text_color(*colour)
 
     def _paragraph(self, text: object, size: float = 9.5, **style: Any) -> None:
         self._font(size, **style)
-        self._pdf.multi_cell(0, size * 0.5, self._text(text), align="L", new_x="LMARGIN", new_y="NEXT")
+        self._pdf.multi_cell(
+            0, size * 0.5, self._text(text), align="L", new_x="LMARGIN", new_y="NEXT"
+        )
         self._pdf.ln(1)
 
     def _heading(self, text: str) -> None:
@@ -151,7 +170,11 @@ class _Summary:
         self._paragraph(text, 12, bold=True)
 
     def _table(
-        self, rows: Sequence[Sequence[object]], widths: Sequence[int], head: Sequence[str] = (), height: float = 4.4
+        self,
+        rows: Sequence[Sequence[object]],
+        widths: Sequence[int],
+        head: Sequence[str] = (),
+        height: float = 4.4,
     ) -> None:
         """*rows*, the first column bold; a verdict in its colour."""
         from fpdf.enums import VAlign
@@ -168,7 +191,11 @@ class _Summary:
                 row = table.row()
                 for at, cell in enumerate(cells):
                     colour = _COLOURS.get(cell) if isinstance(cell, Verdict) else None
-                    style = FontFace(emphasis="BOLD", color=colour) if at == 0 and cells is not head else None
+                    style = (
+                        FontFace(emphasis="BOLD", color=colour)
+                        if at == 0 and cells is not head
+                        else None
+                    )
                     row.cell(self._text(cell), style=style)
         self._pdf.ln(2)
 
@@ -179,15 +206,22 @@ class _Summary:
         pdf.add_page()
         self._paragraph("Fairness: summary of a run", 17, bold=True)
         self._paragraph(
-            f"Run {run.get('id')}, finished {str(run.get('finished') or 'never')[:16].replace('T', ' ')} UTC. Made by "
-            f"pytest-fairness {(run.get('versions') or {}).get('pytest-fairness', '')} from the files of the run.",
+            f"Run {run.get('id')}, finished "
+            f"{str(run.get('finished') or 'never')[:16].replace('T', ' ')} UTC. Made by "
+            f"pytest-fairness {(run.get('versions') or {}).get('pytest-fairness', '')} from the "
+            "files of the run.",
             colour=_GREY,
         )
         if results.simulated:
-            words = "SIMULATED ENDPOINT: no model was asked, at least in part. The figures say nothing about any model."
+            words = (
+                "SIMULATED ENDPOINT: no model was asked, at least in part. The figures say nothing "
+                "about any model."
+            )
             self._paragraph(words, bold=True, colour=(176, 32, 32))
         if results.replayed:
-            self._paragraph("REPLAYED: the replies come from a recorded run; no model was asked now.", bold=True)
+            self._paragraph(
+                "REPLAYED: the replies come from a recorded run; no model was asked now.", bold=True
+            )
         self._heading("What was asked")
         self._table(self._asked(), (40, 134))
         self._heading("What was concluded")
@@ -197,7 +231,9 @@ class _Summary:
         self._paragraph(", ".join(f"{n} {verdict}" for verdict, n in counts.items()), bold=True)
         if results.missing:
             several = formatting.count(len(results.missing), "collected test")
-            self._paragraph(f"{several} never finished; what they would have found is missing.", bold=True)
+            self._paragraph(
+                f"{several} never finished; what they would have found is missing.", bold=True
+            )
         named = results.named
         rows = [
             [
@@ -211,11 +247,15 @@ class _Summary:
             self._table(rows, (30, 94, 50), head=("Verdict", "Sentence", "Finding and test"))
         if len(named) > MOST:
             self._paragraph(
-                f"And {len(named) - MOST:,} more, each no worse than these: in report.html and findings.json."
+                f"And {len(named) - MOST:,} more, each no worse than these: in report.html and "
+                "findings.json."
             )
         if unjudged := unjudged_tests(results):
             self._paragraph("Tests that concluded nothing", bold=True)
-            rows = [[shortened(item.nodeid, 120), shortened(words, 200)] for item, words in unjudged[:MOST]]
+            rows = [
+                [shortened(item.nodeid, 120), shortened(words, 200)]
+                for item, words in unjudged[:MOST]
+            ]
             self._table(rows, (80, 94), head=("Test", "What"))
         if len(unjudged) > MOST:
             self._paragraph(f"And {len(unjudged) - MOST:,} more, in report.html and findings.json.")
@@ -224,7 +264,11 @@ class _Summary:
             self._paragraph("Tests that failed without a finding", bold=True)
             self._table(
                 [
-                    [shortened(one.why, 60), shortened(one.nodeid, 120), shortened(one.message, 200)]
+                    [
+                        shortened(one.why, 60),
+                        shortened(one.nodeid, 120),
+                        shortened(one.message, 200),
+                    ]
                     for one in other[:MOST]
                 ],
                 (36, 60, 78),
@@ -238,7 +282,9 @@ class _Summary:
         self._table(getattr(verdicts, "rows", ()), (30, 144))
         self._paragraph(scope, 8.5)
         self._paragraph(
-            "The sources of each method, and how often it is wrong, are in methodology/ of the bundle.", 8.5
+            "The sources of each method, and how often it is wrong, are in methodology/ of the "
+            "bundle.",
+            8.5,
         )
         self._paragraph(EVIDENCE_IS, 8.5)
         self._integrity()
@@ -253,10 +299,19 @@ class _Summary:
         rows: list[list[object]] = [
             ["Endpoints", ", ".join(map(str, run.get("endpoints") or [])) or "none: tables alone"],
             ["Models that answered", ", ".join(models) or "no answer names its model"],
-            ["Tests", f"{len(results.items)}, with {formatting.count(len(results.findings), 'finding')}"],
-            ["Trials", ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in trials.items() if n)],
+            [
+                "Tests",
+                f"{len(results.items)}, with {formatting.count(len(results.findings), 'finding')}",
+            ],
+            [
+                "Trials",
+                ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in trials.items() if n),
+            ],
             ["Cost", formatting.cost_line(run)],
-            ["Command", " ".join(map(str, command)) if isinstance(command, list) else command or ""],
+            [
+                "Command",
+                " ".join(map(str, command)) if isinstance(command, list) else command or "",
+            ],
             ["Git commit", run.get("git_commit") or ""],
             ["Run by", run.get("run_by") or ""],
         ]
@@ -278,19 +333,29 @@ class _Summary:
             done = f", done {one['done']}" if one.get("done") else ""
             who = f"{one['owner']}, {one['date']}{due}{done}"
             rows.append(
-                [one["status"], f"{one.get('finding') or one['test']}: {shortened(one['action'], 300)} ({who})"]
+                [
+                    one["status"],
+                    f"{one.get('finding') or one['test']}: {shortened(one['action'], 300)} ({who})",
+                ]
             )
         self._table(rows, (30, 144))
         if results.mitigations:
             without = unanswered(results.named, results.mitigations)
-            more = f"; {formatting.count(len(without), 'FLAG or FAIL')} without one" if without else ""
-            self._paragraph(f"Mitigations: {counted(results.mitigations)}{more}. None changes a verdict.", 8.5)
+            more = (
+                f"; {formatting.count(len(without), 'FLAG or FAIL')} without one" if without else ""
+            )
+            self._paragraph(
+                f"Mitigations: {counted(results.mitigations)}{more}. None changes a verdict.", 8.5
+            )
 
     def _integrity(self) -> None:
         anchors = anchors_of(read_manifest(self._run_dir))
         digest = hashlib.sha256((self._run_dir / "findings.json").read_bytes()).hexdigest()
         self._heading("What shows that nothing was changed")
-        rows = [[name, f"{anchor.records:,} records, head {anchor.head}"] for name, anchor in list(anchors.items())[:8]]
+        rows = [
+            [name, f"{anchor.records:,} records, head {anchor.head}"]
+            for name, anchor in list(anchors.items())[:8]
+        ]
         self._table([["findings.json", f"SHA-256 {digest}"], *rows], (32, 142))
         self._paragraph("pytest-fairness verify derives every verdict again from the logs.", 8.5)
 
@@ -298,7 +363,10 @@ class _Summary:
         if self._pdf.will_page_break(62):
             self._pdf.add_page()
         self._heading("Sign-off")
-        roles, head = ("Prepared", "Reviewed", "Approved"), ("", "Name and position", "Date", "Signature")
+        roles, head = (
+            ("Prepared", "Reviewed", "Approved"),
+            ("", "Name and position", "Date", "Signature"),
+        )
         self._table([[role, "", "", ""] for role in roles], (30, 64, 28, 52), head=head, height=11)
 
     def _footer(self) -> None:

@@ -1,4 +1,6 @@
-"""A finding as text: a sentence, a table of the groups, one of the pairs; and the summary of a session."""
+"""A finding as text: a sentence, a table of the groups, one of the pairs; and the summary of a
+session.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 from pytest_fairness.baselines import mitigations
 from pytest_fairness.model import ALARMS, Finding, Verdict
 from pytest_fairness.reports import formatting
-from pytest_fairness.reports.escaping import clipped, columns_of, commandless, line, terminal, wrapped
+from pytest_fairness.reports.escaping import (
+    clipped,
+    columns_of,
+    commandless,
+    line,
+    terminal,
+    wrapped,
+)
 from pytest_fairness.reports.finding_sections import group_table, pair_table
 from pytest_fairness.reports.findings_json import BREAKDOWN, NONE, ItemResult, RunResults
 from pytest_fairness.reports.sections import Entry, Table
@@ -22,7 +31,8 @@ WIDTH = 100
 MOST_PAIRS = 12
 MOST_GROUPS = 24
 MOST_MISSING = 10
-#: Of findings that fail no test, each verdict; and from how many findings on the summary counts them by class and tier.
+#: Of findings that fail no test, each verdict; and from how many findings on the summary counts
+#: them by class and tier.
 MOST_QUIET = 20
 MANY = 30
 #: Lines of a reply in a failing test's message.
@@ -34,8 +44,8 @@ _REPLAYED = "replayed: the replies come from a recorded run; no model was asked 
 
 
 def finding_text(finding: Finding, judged: JudgedTable | None = None) -> str:
-    """Sentence, groups, pairs, two matched replies of the *judged*, family and notes, in at most 100 columns, safe
-    for a terminal.
+    """Sentence, groups, pairs, two matched replies of the *judged*, family and notes, in at most
+    100 columns, safe for a terminal.
     """
     parts = [_wrapped(finding.sentence)]
     parts.append("\n".join([_SIMULATED] * finding.simulated + [_REPLAYED] * finding.replayed))
@@ -57,7 +67,9 @@ def finding_text(finding: Finding, judged: JudgedTable | None = None) -> str:
 
 
 def _matched(finding: Finding, judged: JudgedTable) -> list[str]:
-    """The first two replies that the report shows side by side, a few lines each; none where there are none."""
+    """The first two replies that the report shows side by side, a few lines each; none where there
+    are none.
+    """
     from pytest_fairness.reports.judged_tables import matched_replies
 
     found = matched_replies(judged, finding)
@@ -65,11 +77,15 @@ def _matched(finding: Finding, judged: JudgedTable) -> list[str]:
         return []
     matches, (first, *_) = found
     called = first.about[:1].lower() + first.about[1:]
-    about = f"Of {formatting.count(len(matches.contrast), 'matched pair')}: {called} ([words] differ)"
+    about = (
+        f"Of {formatting.count(len(matches.contrast), 'matched pair')}: {called} ([words] differ)"
+    )
     lines = wrapped(line(about), WIDTH, "  ", "  ")
     for one in first.replies:
         lines += wrapped(line(f"{one.who}, {one.score}"), WIDTH, "    ", "    ")
-        text = "".join(f"[{words}]" if kind == "differs" else _middle_out(words) for words, kind in one.words)
+        text = "".join(
+            f"[{words}]" if kind == "differs" else _middle_out(words) for words, kind in one.words
+        )
         reply = wrapped(terminal(text), WIDTH, "      ", "      ")
         lines += [*reply[:MOST_LINES], "      …"] if len(reply) > MOST_LINES else reply
     return lines
@@ -80,12 +96,17 @@ def _middle_out(words: str) -> str:
     return words if len(words) <= _ALIKE else f"{words[: _ALIKE // 2]} … {words[-_ALIKE // 2 :]}"
 
 
-def summary_lines(run: RunResults, report: Path | str | None = None, printed: Iterable[str] = ()) -> list[str]:
-    """The end of a session: counts by verdict, each sentence, worst first, what suites have *printed*, and the report's
-    path.
+def summary_lines(
+    run: RunResults, report: Path | str | None = None, printed: Iterable[str] = ()
+) -> list[str]:
+    """The end of a session: counts by verdict, each sentence, worst first, what suites have
+    *printed*, and the report's path.
     """
     counted = ", ".join(f"{count} {verdict}" for verdict, count in run.counts.items() if count)
-    head = f"fairness: {formatting.count(len(run.findings), 'finding')}{': ' + counted if counted else ''}"
+    head = (
+        "fairness: "
+        f"{formatting.count(len(run.findings), 'finding')}{': ' + counted if counted else ''}"
+    )
     nothing = nothing_judged(run)
     head += f", {nothing}" if nothing else ""
     marks = ", ".join(["simulated"] * run.simulated + ["replayed"] * run.replayed)
@@ -99,17 +120,27 @@ def summary_lines(run: RunResults, report: Path | str | None = None, printed: It
         if more := len(having) - len(shown):
             lines.append(f"  … and {more} more {verdict}, in the report")
     lines += _unjudged(run)
-    lines += [clipped(f"  never finished: {line(nodeid)}", WIDTH) for nodeid in run.missing[:MOST_MISSING]]
+    lines += [
+        clipped(f"  never finished: {line(nodeid)}", WIDTH) for nodeid in run.missing[:MOST_MISSING]
+    ]
     if len(run.missing) > MOST_MISSING:
         lines.append(f"  … and {len(run.missing) - MOST_MISSING} more")
     if places := run.session.get("alarms"):
         about = (
-            f"{formatting.count(len(places), 'finding')} whose {'tests' if len(places) > 1 else 'test'} did not fail"
+            f"{formatting.count(len(places), 'finding')} whose "
+            f"{'tests' if len(places) > 1 else 'test'} did not fail"
         )
         alpha = run.session.get("alpha")
-        why = f"the session fails at fairness_session_alpha {alpha}: {about}, by Holm over all findings:"
+        why = (
+            f"the session fails at fairness_session_alpha {alpha}: {about}, by Holm over all "
+            "findings:"
+        )
         lines += wrapped(why, WIDTH, "  ", "    ")
-        lines += [clipped(f"    {line(run.maker_of(at).nodeid)}", WIDTH) for at in places if isinstance(at, int)]
+        lines += [
+            clipped(f"    {line(run.maker_of(at).nodeid)}", WIDTH)
+            for at in places
+            if isinstance(at, int)
+        ]
     if entries := run.mitigations:
         without = len(mitigations.unanswered(run.named, entries))
         answerless = f"; {formatting.count(without, 'FLAG or FAIL')} without one" if without else ""
@@ -136,12 +167,16 @@ def _unjudged(run: RunResults) -> list[str]:
     if len(found) > MOST_MISSING:
         lines.append(f"  … and {len(found) - MOST_MISSING} more")
     for why, number in skip_reasons(run)[:MOST_MISSING] if nothing_judged(run) else ():
-        lines += wrapped(line(f"{formatting.count(number, 'test')} skipped: {why}"), WIDTH, "  ", "    ")
+        lines += wrapped(
+            line(f"{formatting.count(number, 'test')} skipped: {why}"), WIDTH, "  ", "    "
+        )
     return lines
 
 
 def _breakdown(run: RunResults) -> list[str]:
-    """A line for each endpoint where there are several; of many findings, for each module, class and tier, too."""
+    """A line for each endpoint where there are several; of many findings, for each module, class
+    and tier, too.
+    """
     by: Any = run.summary["by"]
     lines = []
     for name in BREAKDOWN:
@@ -163,7 +198,10 @@ def _summary_of(finding: Finding, maker: ItemResult, *, several: bool) -> list[s
     if several and finding.model_endpoint:
         marks = list(dict.fromkeys([line(finding.model_endpoint), *marks]))
     marked = f" [{', '.join(marks)}]" if marks else ""
-    head = f"{judged}{finding.verdict}{marked}: {line(finding.sentence).removeprefix(f'{finding.verdict}: ')}"
+    head = (
+        f"{judged}{finding.verdict}{marked}: "
+        f"{line(finding.sentence).removeprefix(f'{finding.verdict}: ')}"
+    )
     if finding.verdict is Verdict.PASS:
         return _summary_of_pass(finding, maker, f"{judged}{finding.verdict}{marked}")
     justified = formatting.justification_line(finding)
@@ -177,14 +215,20 @@ def _summary_of(finding: Finding, maker: ItemResult, *, several: bool) -> list[s
 
 
 def _summary_of_pass(finding: Finding, maker: ItemResult, head: str) -> list[str]:
-    """Return the line of a PASS after its *head*: outcome by class, the pair that is furthest apart, the test."""
+    """Return the line of a PASS after its *head*: outcome by class, the pair that is furthest
+    apart, the test.
+    """
     test = line(maker.nodeid or finding.test_id)
     if not finding.pairs:
         # What a suite found by itself has no effect: its sentence says what it looked at.
         sentence = line(formatting.without_verdict(finding.sentence, finding.verdict))
         lines = wrapped(f"{head}: {sentence}", WIDTH, "  ", "    ")
         return [*lines, f"    {test}"] if test else lines
-    parts = [f"{head}: {line(formatting.headline(finding))}", formatting.effect_words(finding), test]
+    parts = [
+        f"{head}: {line(formatting.headline(finding))}",
+        formatting.effect_words(finding),
+        test,
+    ]
     lines = wrapped(", ".join(filter(None, parts)), WIDTH, "  ", "    ")
     if tried := formatting.sensitivity_line(finding):
         lines += wrapped(tried, WIDTH, "    ", "    ")
@@ -203,9 +247,15 @@ def _table(table: Table, rows: Sequence[Sequence[str | Entry]], total: int, what
     return "\n".join(lines)
 
 
-def table_lines(table: Table, rows: Sequence[Sequence[str | Entry]], width: int = WIDTH) -> list[str]:
-    """*rows* of a *table* under its titles, two spaces apart, within the *width*; columns of words give way first."""
-    texts = [[line(_plain(row[at])) for row in (table.head, *rows)] for at in range(len(table.head))]
+def table_lines(
+    table: Table, rows: Sequence[Sequence[str | Entry]], width: int = WIDTH
+) -> list[str]:
+    """*rows* of a *table* under its titles, two spaces apart, within the *width*; columns of words
+    give way first.
+    """
+    texts = [
+        [line(_plain(row[at])) for row in (table.head, *rows)] for at in range(len(table.head))
+    ]
     widths = [max(map(columns_of, column)) for column in texts]
     of_words = [at for at, title in enumerate(table.head) if at == 0 or title in table.words]
     while sum(widths) + 2 * len(widths) > width and max(widths) > _NARROWEST:
@@ -225,11 +275,15 @@ def table_lines(table: Table, rows: Sequence[Sequence[str | Entry]], width: int 
 def _plain(cell: str | Entry) -> str:
     if isinstance(cell, str):
         return cell
-    return " ".join(filter(None, (cell.words, cell.verdict, f"({cell.reason})" if cell.reason else "")))
+    return " ".join(
+        filter(None, (cell.words, cell.verdict, f"({cell.reason})" if cell.reason else ""))
+    )
 
 
 def _wrapped(text: str, indent: str = "") -> str:
     paragraphs = terminal(text).expandtabs(4).split("\n")
     return "\n".join(
-        line for paragraph in paragraphs for line in wrapped(paragraph, WIDTH, indent, indent + "  " * bool(indent))
+        line
+        for paragraph in paragraphs
+        for line in wrapped(paragraph, WIDTH, indent, indent + "  " * bool(indent))
     )

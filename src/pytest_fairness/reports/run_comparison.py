@@ -1,4 +1,6 @@
-"""Two runs, or two endpoints of one, on the trials that they share: :func:`compare_runs`. From their folders alone."""
+"""Two runs, or two endpoints of one, on the trials that they share: :func:`compare_runs`. From
+their folders alone.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +45,9 @@ _CELL = ("cell", "arm", "tier", "signal", "repetition")
 class RunComparison:
     """Which of several *sides* is fairer on what: each but the first is compared with the first.
 
-    ``sides`` says of each which runs and endpoints it stands for; ``changes`` has every two groups that were compared,
-    the worst for the later side first; ``left_out`` says what was not compared, and why.
+    ``sides`` says of each which runs and endpoints it stands for; ``changes`` has every two groups
+    that were compared, the worst for the later side first; ``left_out`` says what was not compared,
+    and why.
     """
 
     sides: Mapping[str, str]
@@ -68,17 +71,33 @@ class RunComparison:
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {verdict}" for verdict, count in self.counts.items())
-        return f"<RunComparison of {', '.join(self.sides)}: {counts}{', simulated' * self.simulated}>"
+        return (
+            f"<RunComparison of {', '.join(self.sides)}: {counts}{', simulated' * self.simulated}>"
+        )
 
     def _repr_html_(self) -> str:
         from pytest_fairness.reports.escaping import html
 
-        columns = ["test", "outcome", "by", "group_1", "group_2", "before", "after", "change", "low", "high", "verdict"]
+        columns = [
+            "test",
+            "outcome",
+            "by",
+            "group_1",
+            "group_2",
+            "before",
+            "after",
+            "change",
+            "low",
+            "high",
+            "verdict",
+        ]
         frame = self.to_frame()[columns]
         return f"<p>{html(repr(self))}</p>{frame.to_html(index=False, escape=True)}"
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for every two groups that were compared: the fields of the change, its verdict and sentence."""
+        """One row for every two groups that were compared: the fields of the change, its verdict
+        and sentence.
+        """
         import pandas as pd
 
         return pd.DataFrame([change.to_dict() for change in self.changes])
@@ -97,29 +116,41 @@ class RunComparison:
 
 
 def compare_runs(
-    *runs: str | os.PathLike[str], endpoints: Sequence[str] = (), alpha: float = 0.05, correction: str = "holm"
+    *runs: str | os.PathLike[str],
+    endpoints: Sequence[str] = (),
+    alpha: float = 0.05,
+    correction: str = "holm",
 ) -> RunComparison:
-    """Say which of two or more runs, or with *endpoints* which of these in *runs*, is fairer on what.
+    """Say which of two or more runs, or with *endpoints* which of these in *runs*, is fairer on
+    what.
 
-    Compared is what both sides judged: the same test, assertion, outcome and class, on the same trials (cell,
-    repetition and every word that was sent). The disparity between two groups on one side is held against that on the
-    other, name by name: :func:`pytest_fairness.analysis.side_by_side.changes_of`. All that is compared is one family,
+    Compared is what both sides judged: the same test, assertion, outcome and class, on the same
+    trials (cell, repetition and every word that was sent). The disparity between two groups on one
+    side is held against that on the other, name by name:
+    :func:`pytest_fairness.analysis.side_by_side.changes_of`. All that is compared is one family,
     corrected by *correction*.
 
-    Each of *runs* is a folder or what :func:`pytest_fairness.open_run` takes. Of several runs that judged the same with
-    the same endpoint, *endpoints* takes the last. Raises UsageError where there are not two sides or nothing is shared,
-    and StoreError for a run whose records are damaged.
+    Each of *runs* is a folder or what :func:`pytest_fairness.open_run` takes. Of several runs that
+    judged the same with the same endpoint, *endpoints* takes the last. Raises UsageError where
+    there are not two sides or nothing is shared, and StoreError for a run whose records are
+    damaged.
     """
     folders = [chosen_run(run) for run in runs]
     if len({folder.resolve() for folder in folders}) < len(folders):
-        raise UsageError("the same run stands twice: give two runs, or one and the endpoints to compare in it")
+        raise UsageError(
+            "the same run stands twice: give two runs, or one and the endpoints to compare in it"
+        )
     judged = [_Judged.of_run(folder) for folder in folders]
     sides = _by_endpoint(judged, endpoints) if endpoints else _by_run(judged)
     if len(sides) < 2:
-        raise UsageError("a comparison takes two sides: give two runs, or one run and two endpoints of it")
+        raise UsageError(
+            "a comparison takes two sides: give two runs, or one run and two endpoints of it"
+        )
     (first, before), *others = sides.items()
     unnamed = [entry for run in judged for entry in run.entries if endpoints and not entry.endpoint]
-    left_out = [f"{entry.about}: its table does not say which endpoint answered" for entry in unnamed]
+    left_out = [
+        f"{entry.about}: its table does not say which endpoint answered" for entry in unnamed
+    ]
     contrasts: list[SideContrast] = []
     frames: list[pd.DataFrame] = []
     for second, after in others:
@@ -136,7 +167,11 @@ def compare_runs(
     changes = changes_of(contrasts, alpha=alpha, correction=correction)
     return RunComparison(
         sides={name: _about(entries) for name, entries in sides.items()},
-        changes=tuple(sorted(changes, key=lambda one: (_ORDER.index(one.became), one.corrected_p_value or 0.0))),
+        changes=tuple(
+            sorted(
+                changes, key=lambda one: (_ORDER.index(one.became), one.corrected_p_value or 0.0)
+            )
+        ),
         left_out=tuple(dict.fromkeys(left_out)),
         simulated=_any(frames, "simulated"),
         replayed=_any(frames, "replayed"),
@@ -150,7 +185,9 @@ def compare_runs(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Entry:
-    """One judgement of one endpoint: its *rows* of the table. ``key`` is the same for what is compared."""
+    """One judgement of one endpoint: its *rows* of the table. ``key`` is the same for what is
+    compared.
+    """
 
     run: _Judged
     test: str
@@ -162,7 +199,9 @@ class _Entry:
     @property
     def about(self) -> str:
         by = self.judgement.arguments.get("by")
-        return f"{self.test}, {self.key[2]} by {by if isinstance(by, str) else by and ' × '.join(by)}"
+        return (
+            f"{self.test}, {self.key[2]} by {by if isinstance(by, str) else by and ' × '.join(by)}"
+        )
 
 
 class _Judged:
@@ -190,17 +229,37 @@ class _Judged:
                     key = (_without(test, name), judgement.analysis, outcome, by)
                     numbered = (*key, str(seen[(*key, name)]))
                     seen[(*key, name)] += 1
-                    entry = _Entry(run=made, test=test, endpoint=name, judgement=judgement, rows=own, key=numbered)
+                    entry = _Entry(
+                        run=made,
+                        test=test,
+                        endpoint=name,
+                        judgement=judgement,
+                        rows=own,
+                        key=numbered,
+                    )
                     made.entries.append(entry)
-            keys = {str(key) for entry in made.entries if "key" in entry.rows for key in entry.rows["key"]}
+            keys = {
+                str(key)
+                for entry in made.entries
+                if "key" in entry.rows
+                for key in entry.rows["key"]
+            }
             for record in reader.records(keys):
                 if record is not None:
-                    sent = [record["cell"]["system"], record["cell"]["turns"], record["parameters"]["requested"]]
-                    made._sent[record["key"]] = hashlib.sha256(json.dumps(sent).encode()).hexdigest()
+                    sent = [
+                        record["cell"]["system"],
+                        record["cell"]["turns"],
+                        record["parameters"]["requested"],
+                    ]
+                    made._sent[record["key"]] = hashlib.sha256(
+                        json.dumps(sent).encode()
+                    ).hexdigest()
         return made
 
     def sent(self, keys: Iterable[object]) -> list[str]:
-        """What tells apart what was sent in trials: its digest; of a trial that is not in the run, its key."""
+        """What tells apart what was sent in trials: its digest; of a trial that is not in the run,
+        its key.
+        """
         return [self._sent.get(str(key), str(key)) for key in keys]
 
 
@@ -245,34 +304,55 @@ def _by_endpoint(judged: Sequence[_Judged], endpoints: Sequence[str]) -> dict[st
 def _matched(
     before: Sequence[_Entry], after: Sequence[_Entry], sides: tuple[str, str], left_out: list[str]
 ) -> list[tuple[_Entry, _Entry]]:
-    """What both sides judged: by the same endpoint where both have it, else by the one that each has."""
+    """What both sides judged: by the same endpoint where both have it, else by the one that each
+    has.
+    """
     names = [{entry.endpoint for entry in entries} for entries in (before, after)]
     apart = bool(names[0] & names[1])
     if not apart and max(map(len, names)) > 1:
-        raise UsageError(f"{' and '.join(sides)} asked several endpoints, and none that both did: name two of them")
+        raise UsageError(
+            f"{' and '.join(sides)} asked several endpoints, and none that both did: name two of "
+            "them"
+        )
     own, other = (
-        {(entry.key, entry.endpoint if apart else ""): entry for entry in entries} for entries in (before, after)
+        {(entry.key, entry.endpoint if apart else ""): entry for entry in entries}
+        for entries in (before, after)
     )
     for side, mine, theirs in ((sides[0], own, other), (sides[1], other, own)):
-        left_out += [f"{entry.about}: only {side} judged it" for key, entry in mine.items() if key not in theirs]
+        left_out += [
+            f"{entry.about}: only {side} judged it"
+            for key, entry in mine.items()
+            if key not in theirs
+        ]
     return [(entry, other[key]) for key, entry in own.items() if key in other]
 
 
-def _shared(entry: _Entry, other: _Entry, sides: tuple[str, str], left_out: list[str]) -> SharedCells:
+def _shared(
+    entry: _Entry, other: _Entry, sides: tuple[str, str], left_out: list[str]
+) -> SharedCells:
     """The rows of both that have a counterpart. Raises UsageError where they cannot be compared."""
     import pandas as pd
 
     mine, theirs = entry.judgement, other.judgement
     if mine.analysis not in COMPARABLE:
-        raise UsageError(f"a judgement of {mine.analysis.replace('_', ' ')} is not compared: it has no gap of its own")
+        raise UsageError(
+            f"a judgement of {mine.analysis.replace('_', ' ')} is not compared: it has no gap of "
+            "its own"
+        )
     if mine.outcome and theirs.outcome and mine.outcome.scorer != theirs.outcome.scorer:
-        raise UsageError("the two sides were scored by different versions of the scorer: judge one of them again")
+        raise UsageError(
+            "the two sides were scored by different versions of the scorer: judge one of them again"
+        )
     tables = [one.rows.reset_index(drop=True) for one in (entry, other)]
     if not all({"cell", "key"} <= set(table.columns) for table in tables):
-        raise UsageError("its table has no cells and keys of trials, by which the two sides could be matched")
+        raise UsageError(
+            "its table has no cells and keys of trials, by which the two sides could be matched"
+        )
     compared = [mine.arguments.get(name) for name in ("by", "cluster", "block", "first", "second")]
     named = [name for item in compared for name in (item if isinstance(item, list) else [item])]
-    columns = [name for name in dict.fromkeys((*_CELL, *named)) if all(name in table for table in tables)]
+    columns = [
+        name for name in dict.fromkeys((*_CELL, *named)) if all(name in table for table in tables)
+    ]
     match = []
     for table, run in zip(tables, (entry.run, other.run), strict=True):
         text = table[columns].map(str).assign(sent=run.sent(table["key"]))
@@ -281,10 +361,15 @@ def _shared(entry: _Entry, other: _Entry, sides: tuple[str, str], left_out: list
     both = match[0].merge(match[1], on=on, suffixes=("_1", "_2")).sort_values("at_1")
     alone = [len(table) - len(both) for table in tables]
     if both.empty:
-        raise UsageError(f"{sides[0]} and {sides[1]} share no trial: they asked about other cells, or in other words")
+        raise UsageError(
+            f"{sides[0]} and {sides[1]} share no trial: they asked about other cells, or in other "
+            "words"
+        )
     if any(alone):
         left_out.append(
-            f"{entry.about}: {' and '.join(f'{n:,} of {len(t):,}' for n, t in zip(alone, tables, strict=True))} trials "
+            f"{entry.about}: "
+            f"{' and '.join(f'{n:,} of {len(t):,}' for n, t in zip(alone, tables, strict=True))} "
+            "trials "
             "have no counterpart on the other side (another cell, or other words)"
         )
     rows = [table.loc[both[at]] for table, at in zip(tables, ("at_1", "at_2"), strict=True)]
@@ -304,7 +389,10 @@ def _about(entries: Sequence[_Entry]) -> str:
     runs = dict.fromkeys(entry.run.folder.name for entry in entries)
     endpoints = dict.fromkeys(entry.endpoint for entry in entries if entry.endpoint)
     models = dict.fromkeys(
-        str(model) for entry in entries if "model" in entry.rows for model in entry.rows["model"].dropna().unique()
+        str(model)
+        for entry in entries
+        if "model" in entry.rows
+        for model in entry.rows["model"].dropna().unique()
     )
     answered = f", answered by {', '.join(models)}" if models else ""
     return f"run {', '.join(runs)}, endpoint {', '.join(endpoints) or 'unknown'}{answered}"

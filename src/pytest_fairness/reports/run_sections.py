@@ -1,4 +1,6 @@
-"""What an auditor needs to know of a run: who was asked what, how it was judged, and that nothing was changed since."""
+"""What an auditor needs to know of a run: who was asked what, how it was judged, and that nothing
+was changed since.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,16 @@ from pytest_fairness.errors import StoreError
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.reports.findings_json import RunResults
-from pytest_fairness.reports.sections import Columns, Dialogue, Facts, Part, Section, Table, facts, table
+from pytest_fairness.reports.sections import (
+    Columns,
+    Dialogue,
+    Facts,
+    Part,
+    Section,
+    Table,
+    facts,
+    table,
+)
 from pytest_fairness.runs.manifest import anchors_of, read_manifest
 from pytest_fairness.runs.reader import record_lines
 
@@ -28,7 +39,9 @@ def run_section(results: RunResults, _: Path) -> Section:
     """What a reader needs to repeat the run, and to read what it says."""
     run = results.run
     command, trials = run.get("command"), run.get("trials") or {}
-    ended = Counter(item.outcome for item in results.items) + Counter({"never finished": len(results.missing)})
+    ended = Counter(item.outcome for item in results.items) + Counter(
+        {"never finished": len(results.missing)}
+    )
     known = facts(
         {
             "Run": run.get("id"),
@@ -39,7 +52,9 @@ def run_section(results: RunResults, _: Path) -> Section:
             "Exit status": run.get("exit_status"),
             "Fairness tests": ", ".join(f"{n:,} {outcome}" for outcome, n in ended.most_common()),
             "Trials": ", ".join(
-                f"{n:,} {kind.replace('_', ' ')}" for kind, n in trials.items() if n and kind != "total"
+                f"{n:,} {kind.replace('_', ' ')}"
+                for kind, n in trials.items()
+                if n and kind != "total"
             ),
             "Cost": formatting.cost_line(run),
             "Seed": run.get("seed"),
@@ -57,7 +72,9 @@ def systems_section(results: RunResults, run_dir: Path) -> Section | None:
     temperatures: dict[str, set[str]] = {}
     for design in _records(run_dir, "design"):
         for name, value in (design.get("parameters") or {}).items():
-            temperatures.setdefault(str(design.get("endpoint")), set()).add(f"{name} {_plain(value)}")
+            temperatures.setdefault(str(design.get("endpoint")), set()).add(
+                f"{name} {_plain(value)}"
+            )
     parts: list[Part] = []
     seen = set()
     for record in _records(run_dir, "engine"):
@@ -66,21 +83,30 @@ def systems_section(results: RunResults, run_dir: Path) -> Section | None:
         if record.get("identity") in seen:
             continue
         seen.add(record.get("identity"))
-        defaults = {**(identity.pop("parameters", None) or {}), **(endpoint.get("default_parameters") or {})}
+        defaults = {
+            **(identity.pop("parameters", None) or {}),
+            **(endpoint.get("default_parameters") or {}),
+        }
         answered = (models.get(name) or {}).get("answered") or {}
         given = {
             "Type": identity.pop("type", None) or endpoint.get("type"),
             "Address": identity.pop("base_url", None) or identity.pop("url", None),
             "Model asked for": identity.pop("model", None),
-            "Model that answered": ", ".join(f"{model} ({count:,} trials)" for model, count in answered.items())
+            "Model that answered": ", ".join(
+                f"{model} ({count:,} trials)" for model, count in answered.items()
+            )
             or "no answer names its model",
-            "Parameters": ", ".join(sorted(temperatures.get(name, set()))) or _listed(defaults) or "the provider's own",
+            "Parameters": ", ".join(sorted(temperatures.get(name, set())))
+            or _listed(defaults)
+            or "the provider's own",
             "Takes a system prompt": "yes" if endpoint.get("supports_system_prompt") else "no",
             "Identity": _listed(identity),
             "Simulated": "yes: no model was asked" if endpoint.get("simulated") else "",
         }
         parts.append(Section(heading=name, parts=(facts(given),)))
-    return Section(heading="Systems under test", id="systems", parts=tuple(parts)) if parts else None
+    return (
+        Section(heading="Systems under test", id="systems", parts=tuple(parts)) if parts else None
+    )
 
 
 def prompts_section(_: RunResults, run_dir: Path) -> Section | None:
@@ -103,7 +129,10 @@ def prompts_section(_: RunResults, run_dir: Path) -> Section | None:
         shown.append(f"… and {len(asked) - MOST:,} more, in the run's records of type design.")
     if not shown:
         return None
-    lead = "As they were written; what stands in braces is filled in for each person. The log has each prompt as sent."
+    lead = (
+        "As they were written; what stands in braces is filled in for each person. The log has "
+        "each prompt as sent."
+    )
     return Section(heading="Prompts", id="prompts", parts=(lead, *shown))
 
 
@@ -123,12 +152,19 @@ def approvals_section(results: RunResults, _: Path) -> Section | None:
         "Because": lambda one: shortened(str(one.get("justification")), 300),
         "Digest": lambda one: str(one.get("digest"))[:16],
     }
-    rows = table("Baselines, and who approved them", list(baselines.values())[:MOST], columns, kind="findings")
+    rows = table(
+        "Baselines, and who approved them",
+        list(baselines.values())[:MOST],
+        columns,
+        kind="findings",
+    )
     return Section(heading="Approvals", id="approvals", parts=(rows,))
 
 
 def method_section(results: RunResults, _: Path) -> Section:
-    """What the verdicts mean, and how the findings were judged: each sentence once, with those that it is true of."""
+    """What the verdicts mean, and how the findings were judged: each sentence once, with those that
+    it is true of.
+    """
     methods: dict[str, dict[int, str]] = {}
     judged = 0
     for at in results.order:
@@ -148,7 +184,14 @@ def method_section(results: RunResults, _: Path) -> Section:
     columns: Columns = {"What was done": lambda one: one[0], "For": lambda one: whom(one[1])}
     parts: list[Part] = [_VERDICTS, _SCOPE]
     if methods:
-        parts.append(table("How the findings were judged", list(methods.items())[:MOST], columns, kind="findings"))
+        parts.append(
+            table(
+                "How the findings were judged",
+                list(methods.items())[:MOST],
+                columns,
+                kind="findings",
+            )
+        )
     return Section(heading="Method", id="method", parts=tuple(parts))
 
 
@@ -166,11 +209,14 @@ def records_section(_: RunResults, run_dir: Path) -> Section | None:
         "Hash of the last record": lambda name: anchors[name].head,
     }
     words = (
-        "Each record of a log holds the hash of the one before. A record that is changed, added or removed, and a log "
+        "Each record of a log holds the hash of the one before. A record that is changed, added or "
+        "removed, and a log "
         "that is cut short, no longer leads to these hashes."
     )
     return Section(
-        heading="Records", id="records", parts=(words, table("The logs of the run", anchors, columns, kind="findings"))
+        heading="Records",
+        id="records",
+        parts=(words, table("The logs of the run", anchors, columns, kind="findings")),
     )
 
 
@@ -185,7 +231,11 @@ def sign_off_section(_: RunResults, __: Path) -> Section:
 
 _VERDICTS = Facts(
     rows=(
-        ("PASS", "The 90 % interval of every effect lies inside ±0.5, so a medium difference is excluded."),
+        (
+            "PASS",
+            "The 90 % interval of every effect lies inside ±0.5, so a medium difference is "
+            "excluded.",
+        ),
         ("FLAG", "A significant difference of 0.2 to 0.5; it needs a documented justification."),
         ("FAIL", "A significant difference above 0.5; it needs a change and a new run."),
         ("INCONCLUSIVE", "The data do not decide; the finding says what would."),
@@ -206,7 +256,9 @@ def _records(run_dir: Path, kind: str) -> Iterator[dict[str, Any]]:
 
 
 def _listed(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key} {_plain(value)}" for key, value in values.items() if value not in (None, "", [], {}))
+    return ", ".join(
+        f"{key} {_plain(value)}" for key, value in values.items() if value not in (None, "", [], {})
+    )
 
 
 def _plain(value: object) -> str:

@@ -40,19 +40,22 @@ MOST_FINDINGS = 20
 
 
 def open_run(run: str | os.PathLike[str] = "last", *, check: bool = True) -> RunTables:
-    """The run in a folder, or the one of this project that an id, the beginning of one, or ``last`` means.
+    """The run in a folder, or the one of this project that an id, the beginning of one, or ``last``
+    means.
 
-    Every record is checked first: StoreError names one that was changed, added or removed. ``check=False`` leaves that
-    out. Raises UsageError where *run* means none.
+    Every record is checked first: StoreError names one that was changed, added or removed.
+    ``check=False`` leaves that out. Raises UsageError where *run* means none.
     """
     return RunTables(chosen_run(run), check=check)
 
 
 class RunTables:
-    """What a run asked and concluded, a pandas DataFrame each, made from its folder when first asked for.
+    """What a run asked and concluded, a pandas DataFrame each, made from its folder when first
+    asked for.
 
-    ``trials`` has a row a trial, ``findings`` a row a finding with its id as the index, ``groups`` and ``pairs`` those
-    of all findings under each other. ``manifest`` is ``manifest.json``, ``directory`` the folder.
+    ``trials`` has a row a trial, ``findings`` a row a finding with its id as the index, ``groups``
+    and ``pairs`` those of all findings under each other. ``manifest`` is ``manifest.json``,
+    ``directory`` the folder.
     """
 
     def __init__(self, directory: Path, *, check: bool = True) -> None:
@@ -71,12 +74,14 @@ class RunTables:
 
     @cached_property
     def trials(self) -> pd.DataFrame:
-        """One row a trial (one a cell, where cells share a trial), by endpoint, cell and repetition.
+        """One row a trial (one a cell, where cells share a trial), by endpoint, cell and
+        repetition.
 
-        The columns are those of the ``trials`` fixture, with ``attempts``, ``input_tokens`` and ``output_tokens``; then
-        what was read off the replies, a column an outcome, missing where a trial was not judged on it. Where two
-        findings read different values under one name, there is a column each, ``NAME [ID]``, and none with the bare
-        name. Tables with several rows a trial, or none, are in :meth:`judged` alone.
+        The columns are those of the ``trials`` fixture, with ``attempts``, ``input_tokens`` and
+        ``output_tokens``; then what was read off the replies, a column an outcome, missing where a
+        trial was not judged on it. Where two findings read different values under one name, there
+        is a column each, ``NAME [ID]``, and none with the bare name. Tables with several rows a
+        trial, or none, are in :meth:`judged` alone.
         """
         import pandas as pd
 
@@ -86,7 +91,9 @@ class RunTables:
                 cell, messages = cell_of(record["cell"]), record["messages"]
                 # As it was sent: a cell's last turn may have had a slot for an earlier reply.
                 sent = messages[-1]["content"] if messages else cell.prompt
-                rows.setdefault(record["endpoint"]["name"], []).append((cell, trial_of(record), sent))
+                rows.setdefault(record["endpoint"]["name"], []).append(
+                    (cell, trial_of(record), sent)
+                )
         frames, replayed = [], "replay_of" in self.manifest
         for name, found in sorted(rows.items()):
             found.sort(key=lambda row: (row[0].id, row[1].repetition))
@@ -97,16 +104,21 @@ class RunTables:
                 frame["prompt"] = [prompt for _, _, prompt in found]
             frame["attempts"] = [trial.attempts for trial in trials]
             for tokens in ("input_tokens", "output_tokens"):
-                frame[tokens] = pd.array([getattr(trial.usage, tokens, None) for trial in trials], dtype="Int64")
+                frame[tokens] = pd.array(
+                    [getattr(trial.usage, tokens, None) for trial in trials], dtype="Int64"
+                )
             frames.append(frame)
         if len(frames) < 2:
-            return self._with_scores(frames[0] if frames else trials_frame([], EndpointFacts(name="", simulated=False)))
+            return self._with_scores(
+                frames[0] if frames else trials_frame([], EndpointFacts(name="", simulated=False))
+            )
         return self._with_scores(_concatenated(frames))
 
     @cached_property
     def findings(self) -> pd.DataFrame:
-        """One row a finding, by its id: who made it (``nodeid``), how that test ended (``test``), the verdict and the
-        fields of the finding that are one value; ``n`` is the number of trials compared, ``justified`` the reason."""
+        """One row a finding, by its id: who made it (``nodeid``), how that test ended (``test``),
+        the verdict and the fields of the finding that are one value; ``n`` is the number of trials
+        compared, ``justified`` the reason."""
         import pandas as pd
 
         rows = []
@@ -127,7 +139,9 @@ class RunTables:
 
     @cached_property
     def groups(self) -> pd.DataFrame:
-        """``Finding.to_frame("groups")`` of every finding, after its id, verdict, outcome and class."""
+        """``Finding.to_frame("groups")`` of every finding, after its id, verdict, outcome and
+        class.
+        """
         return self._under_each_other("groups")
 
     @cached_property
@@ -141,7 +155,11 @@ class RunTables:
         frames = []
         for identity, finding in zip(self.results.ids, self.results.findings, strict=True):
             frame = finding.to_frame(of)
-            about = {"id": identity, "outcome": finding.outcome, "protected_class": finding.protected_class}
+            about = {
+                "id": identity,
+                "outcome": finding.outcome,
+                "protected_class": finding.protected_class,
+            }
             about |= {"finding_verdict": str(finding.verdict)}
             for at, (name, value) in enumerate(about.items()):
                 frame.insert(at, name, value)
@@ -156,8 +174,8 @@ class RunTables:
         return self.results.findings[self._place(which)]
 
     def judged(self, which: str | int) -> pd.DataFrame:
-        """The table from which a finding (its id or place) was judged, as it was analysed, with the outcome's values in
-        the column of its name. Raises UsageError where the run has none.
+        """The table from which a finding (its id or place) was judged, as it was analysed, with the
+        outcome's values in the column of its name. Raises UsageError where the run has none.
         """
         place = self.results.place_of(self._place(which))
         with reading(self.directory, check=False) as reader:
@@ -167,7 +185,9 @@ class RunTables:
         return found.frame()
 
     def plot(self, which: str | int, of: str | None = None) -> notebook.Picture:
-        """The picture of a finding (its id or place), as ``Finding.plot``, in which every name is a dot."""
+        """The picture of a finding (its id or place), as ``Finding.plot``, in which every name is a
+        dot.
+        """
         at = self._place(which)
         judged = JudgedTables(self.directory).of(self.results, at)
         return notebook.finding_picture(self.results.findings[at], of, judged)
@@ -178,7 +198,9 @@ class RunTables:
             return which % len(ids)
         if isinstance(which, str) and which in ids:
             return ids.index(which)
-        raise UsageError(f"the run has no finding {which!r}; there are {len(ids)}: {', '.join(ids[:8])}")
+        raise UsageError(
+            f"the run has no finding {which!r}; there are {len(ids)}: {', '.join(ids[:8])}"
+        )
 
     def _with_scores(self, frame: pd.DataFrame) -> pd.DataFrame:
         import pandas as pd
@@ -186,8 +208,12 @@ class RunTables:
         with reading(self.directory, check=False) as reader:
             judged = judgements(reader)
         ids: dict[tuple[str, int], str] = {}
-        with contextlib.suppress(FairnessError):  # a session that was killed has judgements, and no findings.json
-            ids = {self.results.place_of(at): identity for at, identity in enumerate(self.results.ids)}
+        with contextlib.suppress(
+            FairnessError
+        ):  # a session that was killed has judgements, and no findings.json
+            ids = {
+                self.results.place_of(at): identity for at, identity in enumerate(self.results.ids)
+            }
         log, found = set(frame.columns), dict[str, list[tuple[str, Any]]]()
         for place, judgement in judged.items():
             table = judgement.frame()
@@ -196,13 +222,19 @@ class RunTables:
             for name in [name for name in table.columns if name not in log]:
                 scores = table[[*_ROW, name]].drop_duplicates().set_index(_ROW)[name]
                 if scores.index.is_unique:
-                    found.setdefault(name, []).append((ids.get(place, f"{place[0]} {place[1]}"), scores))
+                    found.setdefault(name, []).append(
+                        (ids.get(place, f"{place[0]} {place[1]}"), scores)
+                    )
         rows = pd.MultiIndex.from_frame(frame[_ROW])
         for name, several in found.items():
             agreed = several[0][1]
             for _, scores in several[1:]:
                 agreed = None if agreed is None else _agreed(agreed, scores)
-            columns = {name: agreed} if agreed is not None else {f"{name} [{who}]": one for who, one in several}
+            columns = (
+                {name: agreed}
+                if agreed is not None
+                else {f"{name} [{who}]": one for who, one in several}
+            )
             for title, scores in columns.items():
                 frame[title] = scores.reindex(rows).to_numpy()
         return frame
@@ -210,10 +242,12 @@ class RunTables:
     # ------------------------------------------------------------ files
 
     def to_csv(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write ``trials.csv``, ``findings.csv``, ``groups.csv`` and ``pairs.csv`` into *folder*; their paths.
+        """Write ``trials.csv``, ``findings.csv``, ``groups.csv`` and ``pairs.csv`` into *folder*;
+        their paths.
 
-        A text that a spreadsheet would run as a formula gets an apostrophe in front, and characters that nobody sees
-        are spelt out: what was answered verbatim is in the run, and in :meth:`to_parquet`.
+        A text that a spreadsheet would run as a formula gets an apostrophe in front, and characters
+        that nobody sees are spelt out: what was answered verbatim is in the run, and in
+        :meth:`to_parquet`.
         """
         written = []
         for name, frame in self._tables(folder):
@@ -226,7 +260,8 @@ class RunTables:
         return written
 
     def to_parquet(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write the same four tables as Parquet, types and texts as they are; their paths. Raises MissingExtra.
+        """Write the same four tables as Parquet, types and texts as they are; their paths. Raises
+        MissingExtra.
 
         A column of texts and numbers is written as text.
         """
@@ -256,11 +291,19 @@ class RunTables:
         with contextlib.suppress(FairnessError):
             results = self.results
             shown = [
-                (results.ids[at], finding.verdict, shortened(without_verdict(finding.sentence, finding.verdict), 200))
+                (
+                    results.ids[at],
+                    finding.verdict,
+                    shortened(without_verdict(finding.sentence, finding.verdict), 200),
+                )
                 for at, finding in enumerate(results.findings[:MOST_FINDINGS])
             ]
             if shown:
-                rows.append(notebook.table(("id", "verdict", "what was found"), shown, len(results.findings), {0}))
+                rows.append(
+                    notebook.table(
+                        ("id", "verdict", "what was found"), shown, len(results.findings), {0}
+                    )
+                )
         return f"<div>{''.join(rows)}</div>"
 
     def _summary(self) -> str:
@@ -269,18 +312,26 @@ class RunTables:
         except FairnessError:
             return "no findings that can be read"
         trials = formatting.count(int((results.run.get("trials") or {}).get("total") or 0), "trial")
-        counted = ", ".join(f"{count} {verdict}" for verdict, count in results.counts.items() if count)
+        counted = ", ".join(
+            f"{count} {verdict}" for verdict, count in results.counts.items() if count
+        )
         marks = ["simulated"] * results.simulated + ["replayed"] * results.replayed
-        findings = formatting.count(len(results.findings), "finding") + f": {counted}" * bool(counted)
+        findings = formatting.count(len(results.findings), "finding") + f": {counted}" * bool(
+            counted
+        )
         return "; ".join([trials, findings, *marks])
 
 
 def _concatenated(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """*frames* under each other; a column that is empty in one does not decide the type that it has in another."""
+    """*frames* under each other; a column that is empty in one does not decide the type that it has
+    in another.
+    """
     import pandas as pd
 
     with any_text():
-        return pd.concat([frame.astype(object) for frame in frames], ignore_index=True).infer_objects()
+        return pd.concat(
+            [frame.astype(object) for frame in frames], ignore_index=True
+        ).infer_objects()
 
 
 def _agreed(one: Any, other: Any) -> Any:
@@ -314,5 +365,8 @@ def _typed(column: pd.Series[Any]) -> pd.Series[Any]:
     values = [_scalar(value) for value in column]
     if all(value is None or isinstance(value, (bool, int, float)) for value in values):
         return pd.Series(values, index=column.index, dtype=object).convert_dtypes()
-    texts = [None if one is None else str(one).encode("utf-8", "backslashreplace").decode() for one in values]
+    texts = [
+        None if one is None else str(one).encode("utf-8", "backslashreplace").decode()
+        for one in values
+    ]
     return pd.Series(texts, index=column.index, dtype="string")

@@ -1,8 +1,9 @@
-"""What a page is made of, as plain data: sentences, tables, pictures, conversations, under headings.
+"""What a page is made of, as plain data: sentences, tables, pictures, conversations, under
+headings.
 
-Any suite can hand in sections of the report (``NAME.sections.json`` in the run's folder) or, where they are many, a
-page of its own (``NAME.page.json``, which becomes ``NAME.html``). Texts are as they are, hostile or not; the sink
-escapes them.
+Any suite can hand in sections of the report (``NAME.sections.json`` in the run's folder) or, where
+they are many, a page of its own (``NAME.page.json``, which becomes ``NAME.html``). Texts are as
+they are, hostile or not; the sink escapes them.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ Kind: TypeAlias = Literal["", "heat", "findings", "sign"]
 
 
 class Entry(Spec, frozen=True):
-    """More than words in a table: a verdict as a badge, a link to a section or to a ``file`` beside the page, small
-    print on lines of its own, marks; ``tint`` colours it, from −5 (less) to 5 (more).
+    """More than words in a table: a verdict as a badge, a link to a section or to a ``file`` beside
+    the page, small print on lines of its own, marks; ``tint`` colours it, from −5 (less) to 5
+    (more).
     """
 
     words: str = ""
@@ -46,9 +48,11 @@ class Entry(Spec, frozen=True):
 
 
 class Table(Spec, tag="table", frozen=True):
-    """Rows under a head; the first column names the row, the others are figures, but for verdicts and *words*.
+    """Rows under a head; the first column names the row, the others are figures, but for verdicts
+    and *words*.
 
-    ``anchors``: what links to a row are called, empty where nothing leads there; none for a table without such rows.
+    ``anchors``: what links to a row are called, empty where nothing leads there; none for a table
+    without such rows.
     """
 
     caption: str
@@ -66,7 +70,9 @@ Columns: TypeAlias = dict[str, Callable[[Any], Any]]
 """The title of each column, and what makes its words or :class:`Entry` of an item."""
 
 
-def table(caption: str, items: Iterable[Any], columns: Columns, words: Sequence[str] = (), kind: Kind = "") -> Table:
+def table(
+    caption: str, items: Iterable[Any], columns: Columns, words: Sequence[str] = (), kind: Kind = ""
+) -> Table:
     """A row for each of *items*; *columns* say what stands under which title."""
     rows = tuple(tuple(cell(item) for cell in columns.values()) for item in items)
     return Table(caption=caption, head=tuple(columns), rows=rows, words=tuple(words), kind=kind)
@@ -80,7 +86,9 @@ class Facts(Spec, tag="facts", frozen=True):
 
 def facts(rows: Mapping[str, object]) -> Facts:
     """What is known of *rows*; those that are empty are left out."""
-    return Facts(rows=tuple((name, str(value)) for name, value in rows.items() if value not in (None, "")))
+    return Facts(
+        rows=tuple((name, str(value)) for name, value in rows.items() if value not in (None, ""))
+    )
 
 
 class Link(Spec, tag="link", frozen=True):
@@ -115,7 +123,9 @@ class Statements(Spec, tag="statements", frozen=True):
 
 
 class Dialogue(Spec, tag="dialogue", frozen=True):
-    """What was asked and answered, verbatim: who speaks, and the text. What the model said is a ``reply``."""
+    """What was asked and answered, verbatim: who speaks, and the text. What the model said is a
+    ``reply``.
+    """
 
     about: str
     turns: tuple[tuple[str, str], ...]
@@ -144,7 +154,9 @@ class Details(Spec, tag="details", frozen=True):
 
 
 class Section(Spec, tag="section", frozen=True):
-    """Parts under a heading, with the verdict on them, if there is one, and the sentence that says it."""
+    """Parts under a heading, with the verdict on them, if there is one, and the sentence that says
+    it.
+    """
 
     heading: str
     id: str = ""
@@ -159,7 +171,19 @@ class Section(Spec, tag="section", frozen=True):
 
 
 Part: TypeAlias = Union[  # noqa: UP007 - the names stand in strings until all are defined
-    str, Table, Facts, Link, Notes, Printed, Counts, Statements, Dialogue, SideBySide, Details, Section, Chart
+    str,
+    Table,
+    Facts,
+    Link,
+    Notes,
+    Printed,
+    Counts,
+    Statements,
+    Dialogue,
+    SideBySide,
+    Details,
+    Section,
+    Chart,
 ]
 
 
@@ -180,7 +204,9 @@ def write_page(run_dir: Path, stem: str, page: Page) -> None:
 
 
 def write_sections(run_dir: Path, stem: str, *sections: Section) -> None:
-    """Hand *sections* in: they stand in every report of the run, after its findings. Raises StoreError."""
+    """Hand *sections* in: they stand in every report of the run, after its findings. Raises
+    StoreError.
+    """
     _write(run_dir / f"{stem}{SECTIONS_SUFFIX}", sections)
 
 
@@ -190,12 +216,16 @@ def _write(path: Path, handed_in: object) -> None:
 
 
 def read_pages(run_dir: Path) -> dict[str, Page]:
-    """The pages that suites handed in, by their stems. Raises FairnessError, naming the file, for what is none."""
+    """The pages that suites handed in, by their stems. Raises FairnessError, naming the file, for
+    what is none.
+    """
     return {stem: _read(run_dir / f"{stem}{SUFFIX}", Page) for stem in page_stems(run_dir)}
 
 
 def read_sections(run_dir: Path) -> tuple[Section, ...]:
-    """The sections that suites handed in, those of one suite together. Raises as :func:`read_pages`."""
+    """The sections that suites handed in, those of one suite together. Raises as
+    :func:`read_pages`.
+    """
     paths = sorted(run_dir.glob(f"*{SECTIONS_SUFFIX}"))
     return tuple(section for path in paths for section in _read(path, tuple[Section, ...]))
 

@@ -36,8 +36,12 @@ class NotSentError(FairnessError):
     """The message did not reach Slack; the text does not say where it was sent."""
 
 
-def post(results: RunResults, changes: Sequence[FindingChange] | None, environment: Mapping[str, str]) -> None:
-    """Send :func:`message`, if there is one, to the webhook that the *environment* names. Raises NotSentError."""
+def post(
+    results: RunResults, changes: Sequence[FindingChange] | None, environment: Mapping[str, str]
+) -> None:
+    """Send :func:`message`, if there is one, to the webhook that the *environment* names. Raises
+    NotSentError.
+    """
     body = message(results, changes, environment)
     if body is None:
         return
@@ -64,7 +68,9 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def _send(url: str, body: bytes) -> None:
-    request = urllib.request.Request(url, data=body, headers={"Content-Type": "application/json"}, method="POST")  # noqa: S310 - checked
+    request = urllib.request.Request(  # noqa: S310 - checked
+        url, data=body, headers={"Content-Type": "application/json"}, method="POST"
+    )
     why = None
     try:
         with urllib.request.build_opener(_NoRedirect).open(request, timeout=_SECONDS) as answer:
@@ -76,7 +82,11 @@ def _send(url: str, body: bytes) -> None:
         why = f"Slack gave no answer within {_SECONDS:g} s"
     except urllib.error.URLError as error:
         timed_out = isinstance(error.reason, TimeoutError)
-        why = f"Slack gave no answer within {_SECONDS:g} s" if timed_out else "Slack cannot be reached"
+        why = (
+            f"Slack gave no answer within {_SECONDS:g} s"
+            if timed_out
+            else "Slack cannot be reached"
+        )
     except (OSError, ValueError, http.client.HTTPException) as error:
         why = f"Slack cannot be reached ({type(error).__name__})"
     if why is not None:  # outside the except block: what was raised may name the address
@@ -87,21 +97,33 @@ def _send(url: str, body: bytes) -> None:
 
 
 def message(
-    results: RunResults, changes: Sequence[FindingChange] | None, environment: Mapping[str, str] = os.environ
+    results: RunResults,
+    changes: Sequence[FindingChange] | None,
+    environment: Mapping[str, str] = os.environ,
 ) -> dict[str, Any] | None:
-    """The message on *results*, and on what has changed since another run, if it was compared with one; None where no
-    test has a FAIL and nothing has become worse.
+    """The message on *results*, and on what has changed since another run, if it was compared with
+    one; None where no test has a FAIL and nothing has become worse.
     """
-    worse = {one.at: one for one in changes or () if one.change in REGRESSIONS and one.at is not None}
-    failed = [at for at, one in enumerate(results.findings) if _fails(one, results.maker_of(at).outcome)]
-    reported = sorted({*failed, *worse}, key=lambda at: (-results.findings[at].verdict.severity, at))
+    worse = {
+        one.at: one for one in changes or () if one.change in REGRESSIONS and one.at is not None
+    }
+    failed = [
+        at for at, one in enumerate(results.findings) if _fails(one, results.maker_of(at).outcome)
+    ]
+    reported = sorted(
+        {*failed, *worse}, key=lambda at: (-results.findings[at].verdict.severity, at)
+    )
     if not reported:
         return None
     marks = ", ".join(["simulated"] * results.simulated + ["replayed"] * results.replayed)
     counts = ", ".join(f"{count} {verdict}" for verdict, count in results.counts.items() if count)
     head = f"Fairness: {counts}{f' ({marks})' if marks else ''}"
     run, endpoints = results.run, ", ".join(map(str, results.run.get("endpoints") or ()))
-    facts = [f"run {run.get('id')}", f"endpoint {_cut(endpoints)}" if endpoints else "", formatting.cost_line(run)]
+    facts = [
+        f"run {run.get('id')}",
+        f"endpoint {_cut(endpoints)}" if endpoints else "",
+        formatting.cost_line(run),
+    ]
     facts += ["" if changes is None else f"compared: {counted(changes)}"]
     shown_facts, job = [slack(redact(fact)) for fact in facts if fact], job_address(environment)
     if _ADDRESS.fullmatch(job):
@@ -131,28 +153,50 @@ def _fails(finding: Finding, outcome: str) -> bool:
 
 def _words(finding: Finding, nodeid: str, change: FindingChange | None) -> str:
     since = "" if change is None else f" ({change.change}{f': {change.why}' if change.why else ''})"
-    marks = [mark for mark in (finding.model_endpoint, "simulated" if finding.simulated else None) if mark]
+    marks = [
+        mark
+        for mark in (finding.model_endpoint, "simulated" if finding.simulated else None)
+        if mark
+    ]
     about = f" [{', '.join(dict.fromkeys(marks))}]" if marks else ""
     sentence = formatting.without_verdict(finding.sentence, finding.verdict)
     said = slack(redact(_cut(f"{about}{since}: {sentence}")))
-    fallen = "".join(f"\n• {slack(redact(_cut(one)))}" for one in formatting.regressions(finding)[:_MOST_SCOPES])
+    fallen = "".join(
+        f"\n• {slack(redact(_cut(one)))}" for one in formatting.regressions(finding)[:_MOST_SCOPES]
+    )
     return f"*{finding.verdict}*{said}{fallen}\n{slack(redact(_cut(nodeid or finding.test_id)))}"
 
 
 def _overall_scores(findings: Sequence[Finding]) -> Iterator[str]:
-    """``Overall letter_score: 89.20 (baseline: 94.20)`` of each finding that was held to a baseline."""
+    """``Overall letter_score: 89.20 (baseline: 94.20)`` of each finding that was held to a
+    baseline.
+    """
     for finding in findings:
         for pair in finding.pairs if finding.assertion == "baseline" else ():
             now, approved = (pair.statistics.get(name) for name in ("now", "approved"))
-            if pair.metric == _OVERALL and isinstance(now, (int, float)) and isinstance(approved, (int, float)):
+            if (
+                pair.metric == _OVERALL
+                and isinstance(now, (int, float))
+                and isinstance(approved, (int, float))
+            ):
                 was, is_now = (formatting.value(score, finding) for score in (approved, now))
                 yield f"Overall {finding.outcome}: {is_now} (baseline: {was})"
 
 
 def _required(reported: Sequence[Finding]) -> str:
     """What somebody has to do about the findings *reported*: where to look, and what ends it."""
-    fallen = {pair.metric for one in reported if one.assertion == "baseline" for pair in one.pairs if _alarms(pair)}
-    classes = {one.protected_class for one in reported if one.assertion != "baseline" and one.protected_class}
+    fallen = {
+        pair.metric
+        for one in reported
+        if one.assertion == "baseline"
+        for pair in one.pairs
+        if _alarms(pair)
+    }
+    classes = {
+        one.protected_class
+        for one in reported
+        if one.assertion != "baseline" and one.protected_class
+    }
     about = sorted((fallen - {_OVERALL}) | classes)[:_MOST_SCOPES]
     where = f" for what treats people unlike by {listed(about)}" if about else ""
     ways = ["mend and test again, entering what is done in mitigations.yaml"]

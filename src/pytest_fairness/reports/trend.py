@@ -1,4 +1,6 @@
-"""Each finding over several runs: its effect with the interval, its verdict, and which model answered."""
+"""Each finding over several runs: its effect with the interval, its verdict, and which model
+answered.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,12 @@ from pytest_fairness.reports.escaping import commandless, line, shortened, wrapp
 from pytest_fairness.reports.findings_json import NAME, RunResults, read_results
 from pytest_fairness.reports.heat_maps import heat_maps
 from pytest_fairness.reports.html import render
-from pytest_fairness.reports.letter_trend import Complaint, LettersOfRun, letter_sections, read_letters
+from pytest_fairness.reports.letter_trend import (
+    Complaint,
+    LettersOfRun,
+    letter_sections,
+    read_letters,
+)
 from pytest_fairness.reports.plain_text import WIDTH, table_lines
 from pytest_fairness.reports.sections import Columns, Entry, Notes, Page, Section, Table, table
 from pytest_fairness.runs.manifest import FINISHED, read_manifest
@@ -31,8 +38,8 @@ _EFFECTS = {
 
 @dataclass(frozen=True, slots=True)
 class ReadRuns:
-    """Runs in the order of their start, the oldest first, and why each other one cannot be read, or is ``left_out``;
-    what their letters come to, and the complaints that came in.
+    """Runs in the order of their start, the oldest first, and why each other one cannot be read, or
+    is ``left_out``; what their letters come to, and the complaints that came in.
     """
 
     runs: tuple[RunResults, ...]
@@ -42,11 +49,15 @@ class ReadRuns:
     complaints: tuple[Complaint, ...] = ()
 
     def followed(self) -> ReadRuns:
-        """Return the runs that findings are followed over: those that judged something; of a run and its replays,
-        which judge the same replies, the last one.
+        """Return the runs that findings are followed over: those that judged something; of a run
+        and its replays, which judge the same replies, the last one.
         """
         judged = [results for results in self.runs if results.findings]
-        left_out = [f"{results.run['id']}: it judged nothing" for results in self.runs if not results.findings]
+        left_out = [
+            f"{results.run['id']}: it judged nothing"
+            for results in self.runs
+            if not results.findings
+        ]
         counted = _judged_last(judged)
         for results in judged:
             last = str(counted[_recording_of(results, judged)].run["id"])
@@ -56,7 +67,9 @@ class ReadRuns:
 
 
 def read_runs(folders: Iterable[Path]) -> ReadRuns:
-    """Read the results of the runs in *folders*; one that waits for its judgement, as a merged one, is left out."""
+    """Read the results of the runs in *folders*; one that waits for its judgement, as a merged one,
+    is left out.
+    """
     runs, letters, unreadable = list[RunResults](), list[LettersOfRun](), list[str]()
     left_out: list[str] = []
     for folder in folders:
@@ -70,7 +83,9 @@ def read_runs(folders: Iterable[Path]) -> ReadRuns:
         except FairnessError as error:
             unreadable.append(f"{folder.name}: {error}")
     return ReadRuns(
-        tuple(sorted(runs, key=lambda results: (str(results.run["started"]), str(results.run["id"])))),
+        tuple(
+            sorted(runs, key=lambda results: (str(results.run["started"]), str(results.run["id"])))
+        ),
         tuple(unreadable),
         tuple(left_out),
         tuple(sorted(letters, key=lambda letter: (letter.timestamp, letter.run))),
@@ -78,7 +93,9 @@ def read_runs(folders: Iterable[Path]) -> ReadRuns:
 
 
 def _is_to_be_judged(manifest: Mapping[str, Any]) -> bool:
-    """Return whether a run without findings is one of which none are due yet: merged, or not finished."""
+    """Return whether a run without findings is one of which none are due yet: merged, or not
+    finished.
+    """
     return bool(manifest) and ("merged_from" in manifest or FINISHED not in manifest)
 
 
@@ -100,7 +117,9 @@ def _recording_of(results: RunResults, runs: Sequence[RunResults]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TrendPoint:
-    """A finding in one run: the pair that is followed, as that run found it; None where it did not compare it."""
+    """A finding in one run: the pair that is followed, as that run found it; None where it did not
+    compare it.
+    """
 
     run: str
     model: str
@@ -108,7 +127,9 @@ class TrendPoint:
     pair: PairResult | None
 
     def value(self) -> tuple[float | None, float | None, float | None]:
-        """What is followed, and its interval: the impact ratio, the score of a baseline, or the effect d."""
+        """What is followed, and its interval: the impact ratio, the score of a baseline, or the
+        effect d.
+        """
         if self.pair is None or self.finding is None:
             return None, None, None
         if self.finding.assertion == formatting.FOUR_FIFTHS:
@@ -163,7 +184,9 @@ class FindingTrend:
 
 
 def trends(runs: Sequence[RunResults]) -> list[FindingTrend]:
-    """Each finding of *runs*, by the id that it keeps from run to run, the worst of the latest run first."""
+    """Each finding of *runs*, by the id that it keeps from run to run, the worst of the latest run
+    first.
+    """
     places = [{identity: at for at, identity in enumerate(results.ids)} for results in runs]
     found = []
     for identity in dict.fromkeys(one for own in reversed(places) for one in own):
@@ -176,25 +199,41 @@ def trends(runs: Sequence[RunResults]) -> list[FindingTrend]:
         for results, own in zip(runs, places, strict=True):
             finding = results.findings[own[identity]] if identity in own else None
             points.append(
-                TrendPoint(str(results.run["id"]), answered(results, latest), finding, _same(finding, followed))
+                TrendPoint(
+                    str(results.run["id"]),
+                    answered(results, latest),
+                    finding,
+                    _same(finding, followed),
+                )
             )
         nodeid = runs[last].maker_of(at).nodeid or latest.test_id
         found.append(FindingTrend(identity, nodeid, latest, followed, tuple(points)))
-    return sorted(found, key=lambda one: (one.points[-1].finding is None, -one.latest.verdict.severity))
+    return sorted(
+        found, key=lambda one: (one.points[-1].finding is None, -one.latest.verdict.severity)
+    )
 
 
 def _same(finding: Finding | None, followed: PairResult | None) -> PairResult | None:
     if finding is None or followed is None:
         return None
     wanted = (followed.group_1, followed.group_2, followed.metric)
-    return next((pair for pair in finding.pairs if (pair.group_1, pair.group_2, pair.metric) == wanted), None)
+    return next(
+        (pair for pair in finding.pairs if (pair.group_1, pair.group_2, pair.metric) == wanted),
+        None,
+    )
 
 
 def answered(results: RunResults, finding: Finding) -> str:
-    """The models that answered for the endpoint of *finding*, by their own account, or else the one asked for."""
+    """The models that answered for the endpoint of *finding*, by their own account, or else the one
+    asked for.
+    """
     endpoints = (finding.model_endpoint or "").split(", ")
     own = [entry for entry in results.run.get("models") or () if entry["endpoint"] in endpoints]
-    return ", ".join(dict.fromkeys(model for one in own for model in one["answered"] or filter(None, [one["asked"]])))
+    return ", ".join(
+        dict.fromkeys(
+            model for one in own for model in one["answered"] or filter(None, [one["asked"]])
+        )
+    )
 
 
 # ---------------------------------------------------------------- as text and as a page
@@ -213,8 +252,8 @@ def _points(trend: FindingTrend) -> Table:
     columns: Columns = {
         "run": lambda point: point.run,
         "model": lambda point: shortened(point.model or formatting.NOTHING, 60),
-        trend.measure.rpartition(", ")[2] if trend.pair is not None else "value": lambda point: trend.shown(
-            point.value()[0]
+        trend.measure.rpartition(", ")[2] if trend.pair is not None else "value": lambda point: (
+            trend.shown(point.value()[0])
         ),
         level: lambda point: formatting.between(point.value()[1], point.value()[2], trend.shown),
         "verdict": verdict,
@@ -233,7 +272,15 @@ def chart(trend: FindingTrend) -> OverTime:
         # A run that left the test out says nothing of who would have answered.
         model = point.model or model
         rows.append(
-            ForestRow(label=point.run, value=value, low=low, high=high, verdict=verdict, words=words, part=model)
+            ForestRow(
+                label=point.run,
+                value=value,
+                low=low,
+                high=high,
+                verdict=verdict,
+                words=words,
+                part=model,
+            )
         )
     four_fifths = trend.latest.assertion == formatting.FOUR_FIFTHS
     of_effects = {} if trend.latest.assertion in ("baseline", formatting.FOUR_FIFTHS) else _EFFECTS
@@ -242,20 +289,31 @@ def chart(trend: FindingTrend) -> OverTime:
         len({row.part for row in rows}) > 1
     )
     return OverTime(
-        title=f"{trend.about}: {trend.measure}", axis=trend.measure, rows=tuple(rows), caption=caption, **given
+        title=f"{trend.about}: {trend.measure}",
+        axis=trend.measure,
+        rows=tuple(rows),
+        caption=caption,
+        **given,
     )
 
 
 def trend_text(read: ReadRuns) -> str:
     """Every finding over the runs, a line a run, safe for a terminal; and what cannot be read."""
     found = trends(read.runs)
-    lines = [f"{formatting.count(len(found), 'finding')} over {formatting.count(len(read.runs), 'run')}"]
+    lines = [
+        f"{formatting.count(len(found), 'finding')} over {formatting.count(len(read.runs), 'run')}"
+    ]
     if simulated := [str(results.run["id"]) for results in read.runs if results.simulated]:
-        lines += wrapped(f"simulated, no model was asked: {line(', '.join(simulated))}", WIDTH, "", "  ")
+        lines += wrapped(
+            f"simulated, no model was asked: {line(', '.join(simulated))}", WIDTH, "", "  "
+        )
     lines.append("")
     for one in found:
         shown = _points(one)
-        lines += [line(f"{one.id}  {one.about}"), *([line(f"  {one.nodeid}")] if one.nodeid else [])]
+        lines += [
+            line(f"{one.id}  {one.about}"),
+            *([line(f"  {one.nodeid}")] if one.nodeid else []),
+        ]
         lines += [line(f"  {one.measure}"), *table_lines(shown, shown.rows), ""]
     for section in letter_sections(read.letters, read.complaints):
         shown_tables = [part for part in section.parts if isinstance(part, Table)]
@@ -287,15 +345,26 @@ def trend_page(read: ReadRuns) -> str:
     if read.left_out:
         parts.append(Section(heading="Runs that are left out", parts=(Notes(items=read.left_out),)))
     if read.unreadable:
-        parts.append(Section(heading="Runs that cannot be read", parts=(Notes(items=read.unreadable),)))
-    lead = f"{formatting.count(len(found), 'finding')} over {formatting.count(len(runs), 'run')}, the oldest first."
-    more = f" Below are the worst {MOST_TRENDS}; pytest-fairness trend prints all." * (len(found) > MOST_TRENDS)
+        parts.append(
+            Section(heading="Runs that cannot be read", parts=(Notes(items=read.unreadable),))
+        )
+    lead = (
+        f"{formatting.count(len(found), 'finding')} over {formatting.count(len(runs), 'run')}, the "
+        "oldest first."
+    )
+    more = f" Below are the worst {MOST_TRENDS}; pytest-fairness trend prints all." * (
+        len(found) > MOST_TRENDS
+    )
     page = Page(
         name="findings over runs",
         title="Fairness over time",
         lead=lead
         + more
-        + (f" {formatting.count(len(read.unreadable), 'run')} cannot be read." if read.unreadable else ""),
+        + (
+            f" {formatting.count(len(read.unreadable), 'run')} cannot be read."
+            if read.unreadable
+            else ""
+        ),
         sections=(
             Section(heading="All runs", id="overview", parts=tuple(parts)),
             *letter_sections(read.letters, read.complaints),

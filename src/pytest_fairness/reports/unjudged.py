@@ -1,4 +1,6 @@
-"""What a session asked and concluded nothing from, in words: tests without a finding, and why tests were skipped."""
+"""What a session asked and concluded nothing from, in words: tests without a finding, and why tests
+were skipped.
+"""
 
 from __future__ import annotations
 
@@ -12,25 +14,34 @@ def unjudged_words(asked: Unjudged) -> str:
     """``asked 160 trials ($0.0200) and concluded nothing``, and what it analysed all the same."""
     cost = f" (${asked.cost:,.4f})" if asked.cost else ""
     if asked.unpriced:
-        cost = f" ({f'${asked.cost:,.4f} and ' if asked.cost else ''}{asked.unpriced:,} of unknown price)"
+        cost = (
+            f" ({f'${asked.cost:,.4f} and ' if asked.cost else ''}{asked.unpriced:,} of unknown "
+            "price)"
+        )
     left = f", though it analysed {' and '.join(asked.dropped)}" if asked.dropped else ""
     return f"asked {formatting.count(asked.trials, 'trial')}{cost} and concluded nothing{left}"
 
 
 def unjudged_tests(results: RunResults) -> list[tuple[ItemResult, str]]:
     """Each test that asked for trials, passed and drew no finding, with what it asked in words."""
-    return [(item, unjudged_words(item.unjudged)) for item in results.items if item.unjudged is not None]
+    return [
+        (item, unjudged_words(item.unjudged)) for item in results.items if item.unjudged is not None
+    ]
 
 
 def skip_reasons(results: RunResults) -> list[tuple[str, int]]:
     """Why tests were skipped, and how many for each reason, the commonest first."""
-    messages = (item.message.removeprefix("Skipped: ") for item in results.items if item.outcome == "skipped")
+    messages = (
+        item.message.removeprefix("Skipped: ")
+        for item in results.items
+        if item.outcome == "skipped"
+    )
     return Counter(messages).most_common()
 
 
 def nothing_judged(results: RunResults) -> str:
-    """What a session without a finding comes to: that nothing was judged, or, where tests passed by asserts of their
-    own, that no groups were compared. Empty where there are findings.
+    """What a session without a finding comes to: that nothing was judged, or, where tests passed by
+    asserts of their own, that no groups were compared. Empty where there are findings.
     """
     if results.findings:
         return ""

@@ -1,9 +1,11 @@
-"""A run judged again from its files alone, without the project's tests: is what it concludes what its logs say?
+"""A run judged again from its files alone, without the project's tests: is what it concludes what
+its logs say?
 
-Each link is checked by itself: the chain of records; each trial's content key, which is made of what was asked; each
-reply, against the attempt that brought it; the table of each judgement, against its trials; its scores, read again
-where the scorer is ours; and the finding, by the analysis that made it. What is not kept in the files, as a project's
-own scorer, is taken as recorded, and said. See ``docs/decisions/0128-what-verify-derives.md``.
+Each link is checked by itself: the chain of records; each trial's content key, which is made of
+what was asked; each reply, against the attempt that brought it; the table of each judgement,
+against its trials; its scores, read again where the scorer is ours; and the finding, by the
+analysis that made it. What is not kept in the files, as a project's own scorer, is taken as
+recorded, and said. See ``docs/decisions/0128-what-verify-derives.md``.
 """
 
 from __future__ import annotations
@@ -49,10 +51,15 @@ Baselines = Callable[[Mapping[str, Any], str], BaselineDocument | None]
 
 #: Systems whose response holds the reply as it is; an application's may be put together of it.
 _VERBATIM = frozenset(("openai", "anthropic", "azure", "ollama"))
-#: Of a finding what a session adds to it, or says of the test: not what the analysis makes of its table.
-_BESIDE = frozenset(("test_id", "test_module", "description", "justification", "notes", "explanation"))
+#: Of a finding what a session adds to it, or says of the test: not what the analysis makes of its
+#: table.
+_BESIDE = frozenset(
+    ("test_id", "test_module", "description", "justification", "notes", "explanation")
+)
 #: Columns of the trials that scores and choices are read off, or into.
-_READ_OFF = frozenset(("reply", "choice", "chosen", "rank", "first", "second", "first_name", "second_name"))
+_READ_OFF = frozenset(
+    ("reply", "choice", "chosen", "rank", "first", "second", "first_name", "second_name")
+)
 #: As far as two machines may be apart in the last digits.
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
 _MOST = 10
@@ -60,7 +67,9 @@ _MOST = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Derivation:
-    """What deriving a finding came to: ``same``, or not, or None where it cannot be derived; ``about`` says more."""
+    """What deriving a finding came to: ``same``, or not, or None where it cannot be derived;
+    ``about`` says more.
+    """
 
     number: str
     test: str
@@ -83,28 +92,44 @@ class Verification:
 
 
 def verify_run(run_dir: Path, baselines: Baselines, watch: Watch = unwatched) -> Verification:
-    """Check the run in *run_dir* from end to end, and derive each of its findings again; *watch* shows how far."""
+    """Check the run in *run_dir* from end to end, and derive each of its findings again; *watch*
+    shows how far.
+    """
     found = Verification()
     try:
         results, manifest = read_results(run_dir), read_manifest(run_dir)
         if FINISHED not in manifest:
-            found.problems.append("the run did not come to its end: nothing shows whether the end of its logs is there")
+            found.problems.append(
+                "the run did not come to its end: nothing shows whether the end of its logs is "
+                "there"
+            )
         with reading(run_dir, watch=watch) as reader:
             records = sum(anchor.records for anchor in reader.logs.values())
-            found.checked.append(f"{count(records, 'record')} in {count(len(reader.logs), 'log')}, chained and whole")
+            found.checked.append(
+                f"{count(records, 'record')} in {count(len(reader.logs), 'log')}, chained and whole"
+            )
             _check_trials(reader, found, watch)
             conclusions = Conclusions(reader)
             _check_sessions(results, manifest, conclusions, run_dir, found)
             judged = _check_judged(results, conclusions, found)
             _check_conclusions(results, manifest, conclusions, run_dir, found)
-            for at in watch("findings derived", len(results.findings), range(len(results.findings))):
+            for at in watch(
+                "findings derived", len(results.findings), range(len(results.findings))
+            ):
                 one = _derived(results, at, judged.get(at), reader, baselines)
                 found.derived.append(one)
                 if one.same is False:
-                    found.problems.append(f"{one.number} {one.verdict} ({one.test}, {one.outcome}): {one.about}")
+                    found.problems.append(
+                        f"{one.number} {one.verdict} ({one.test}, {one.outcome}): {one.about}"
+                    )
     except FairnessError as error:
         found.problems.append(str(error))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:  # somebody else's files may be anything
+    except (
+        AttributeError,
+        KeyError,
+        TypeError,
+        ValueError,
+    ) as error:  # somebody else's files may be anything
         found.problems.append(f"its files have another shape than those of a run: {error!r:.200}")
     return found
 
@@ -113,7 +138,9 @@ def verify_run(run_dir: Path, baselines: Baselines, watch: Watch = unwatched) ->
 
 
 def _check_trials(reader: RunReader, found: Verification, watch: Watch) -> None:
-    """What was asked is what the trial's key was made of, and what was read is what the attempts brought."""
+    """What was asked is what the trial's key was made of, and what was read is what the attempts
+    brought.
+    """
     # Of each text its hash: a run may hold a million.
     brought: dict[str, set[tuple[int, int]]] = defaultdict(set)
     unlike: set[str] = set()
@@ -124,16 +151,26 @@ def _check_trials(reader: RunReader, found: Verification, watch: Watch) -> None:
     engines = {digest: record["endpoint"]["identity"] for digest, record in reader.engines.items()}
     for digest, identity in engines.items():
         if identity_hash(identity) != digest:
-            found.problems.append(f"the identity of an endpoint was changed: {digest[:12]}… is not its hash")
+            found.problems.append(
+                f"the identity of an endpoint was changed: {digest[:12]}… is not its hash"
+            )
     wrong: list[str] = []
     trials = 0
-    for record in watch("trials checked", len(reader) + len(reader.shared_cells), reader.all_records()):
+    for record in watch(
+        "trials checked", len(reader) + len(reader.shared_cells), reader.all_records()
+    ):
         trials += 1
-        cell, about = cell_of(record["cell"]), f"trial {record['key'][:12]}… ({record['cell']['id']})"
+        cell, about = (
+            cell_of(record["cell"]),
+            f"trial {record['key'][:12]}… ({record['cell']['id']})",
+        )
         asked = engines.get(record["endpoint"]["identity"]), record["parameters"]["sent"]
         if asked[0] is None:
             wrong.append(f"{about}: the log says of no endpoint that it was the one asked")
-        elif content_key(asked[0], asked[1], cell, record["repetition"], _script(record)) != record["key"]:
+        elif (
+            content_key(asked[0], asked[1], cell, record["repetition"], _script(record))
+            != record["key"]
+        ):
             wrong.append(f"{about}: what was asked is not what its key was made of")
         elif asked[0].get("type") in _VERBATIM and record["key"] in unlike:
             wrong.append(f"{about}: a reply is not what the provider's response says")
@@ -141,17 +178,23 @@ def _check_trials(reader: RunReader, found: Verification, watch: Watch) -> None:
         if texts is not None:
             replies = [(turn, hash(reply)) for turn, reply in enumerate(record["replies"])]
             wrong += [
-                f"{about}: reply {one[0] + 1} is not what the attempt brought" for one in replies if one not in texts
+                f"{about}: reply {one[0] + 1} is not what the attempt brought"
+                for one in replies
+                if one not in texts
             ]
         elif record["replies"] and "replay_of" not in record:
             wrong.append(f"{about}: it has a reply, and the log no attempt that brought it")
     found.problems += _few(dict.fromkeys(wrong))
     if not wrong:
-        found.checked.append(f"{count(trials, 'trial')}: what was asked and answered fits keys and attempts")
+        found.checked.append(
+            f"{count(trials, 'trial')}: what was asked and answered fits keys and attempts"
+        )
 
 
 def is_on_wire(text: str | None, wire: Mapping[str, Any] | None) -> bool:
-    """Whether *text* stands in the response that was logged, as one text or as blocks one after the other."""
+    """Whether *text* stands in the response that was logged, as one text or as blocks one after the
+    other.
+    """
     if text is None or wire is None or wire["truncated"]:
         return True
     try:
@@ -173,8 +216,8 @@ def is_on_wire(text: str | None, wire: Mapping[str, Any] | None) -> bool:
 
 
 def _script(record: Mapping[str, Any]) -> Any:
-    """What decided between the turns, as it went into the trial's key: the steps of a pipeline that is the system under
-    test are in the system's identity already.
+    """What decided between the turns, as it went into the trial's key: the steps of a pipeline that
+    is the system under test are in the system's identity already.
     """
     script = record.get("script")
     return None if isinstance(script, Mapping) and "relay" in script else script
@@ -195,16 +238,24 @@ AS_RECORDED = ("announced", "asked", "unasked", "salvaged_from", "remote")
 
 
 def _check_sessions(
-    results: RunResults, manifest: Mapping[str, Any], conclusions: Conclusions, run_dir: Path, found: Verification
+    results: RunResults,
+    manifest: Mapping[str, Any],
+    conclusions: Conclusions,
+    run_dir: Path,
+    found: Verification,
 ) -> None:
     """Compare manifest, outcomes and pages with what the sessions have logged of themselves."""
     ended = conclusions.ended.get(conclusions.last)
     if ended is None:
         found.problems.append(
-            "the log does not say how its last session began and ended: it was cut off, or is of an earlier version"
+            "the log does not say how its last session began and ended: it was cut off, or is of "
+            "an earlier version"
         )
         return
-    wrong = [*_unlike_manifest(manifest, conclusions, ended), *_unlike_outcomes(results, conclusions, ended)]
+    wrong = [
+        *_unlike_manifest(manifest, conclusions, ended),
+        *_unlike_outcomes(results, conclusions, ended),
+    ]
     wrong += [
         f"manifest.json: {place}"
         for name in _OF_THE_TRIALS
@@ -221,16 +272,27 @@ def _check_sessions(
     found.problems += _few(wrong)
     if not wrong:
         sessions = count(len(conclusions.sessions), "session")
-        found.checked.append(f"{sessions}: command, settings, versions, times and outcomes are as the log has them")
+        found.checked.append(
+            f"{sessions}: command, settings, versions, times and outcomes are as the log has them"
+        )
 
 
-def _unlike_manifest(manifest: Mapping[str, Any], conclusions: Conclusions, ended: Mapping[str, Any]) -> Iterator[str]:
+def _unlike_manifest(
+    manifest: Mapping[str, Any], conclusions: Conclusions, ended: Mapping[str, Any]
+) -> Iterator[str]:
     """Differences between the *manifest* and what the log says of its sessions."""
     known = [manifest, *(manifest.get("resumed") or ())]
     if len(known) != conclusions.last:
-        yield f"manifest.json tells of {count(len(known), 'session')}, and the log of {conclusions.last}"
+        yield (
+            f"manifest.json tells of {count(len(known), 'session')}, and the log of "
+            f"{conclusions.last}"
+        )
     expected: dict[str, Any] = {name: ended[name] for name in _OF_THE_END}
-    expected |= {"id": conclusions.name, "sessions": [], "endpoints": _unordered(conclusions.endpoints)}
+    expected |= {
+        "id": conclusions.name,
+        "sessions": [],
+        "endpoints": _unordered(conclusions.endpoints),
+    }
     for number, facts in enumerate(known, 1):
         records = conclusions.sessions.get(number, [])
         if not records:
@@ -238,25 +300,38 @@ def _unlike_manifest(manifest: Mapping[str, Any], conclusions: Conclusions, ende
         begun = (record for record in records if record["started"] == facts.get("started"))
         record = next(begun, records[0])
         expected["sessions"].append(record["session"])
-        settings = {**record["settings"], "endpoint": _endpoint_asked(record, facts, conclusions.ended.get(number))}
+        settings = {
+            **record["settings"],
+            "endpoint": _endpoint_asked(record, facts, conclusions.ended.get(number)),
+        }
         logged = {**{name: record[name] for name in _OF_A_SESSION}, "settings": settings}
         logged |= {name: record.get(name) for name in _OF_THE_FIRST if number == 1}
         for name, value in logged.items():
-            yield from (f"manifest.json: {place}" for place in _differences(facts.get(name), value, name))
+            yield from (
+                f"manifest.json: {place}" for place in _differences(facts.get(name), value, name)
+            )
     given = {**manifest, "endpoints": _unordered(manifest.get("endpoints") or [])}
     for name, value in expected.items():
-        yield from (f"manifest.json: {place}" for place in _differences(given.get(name), value, name))
+        yield from (
+            f"manifest.json: {place}" for place in _differences(given.get(name), value, name)
+        )
     if sha256_of_json(manifest.get("planned", [])) != ended["planned"]:
         yield "manifest.json: planned are not the tests that were to run"
     for name in sorted(manifest.keys() - _CHECKED - {*AS_RECORDED}):
         yield f"manifest.json has {name!r}, which no session writes"
 
 
-def _endpoint_asked(record: Mapping[str, Any], facts: Mapping[str, Any], ended: Mapping[str, Any] | None) -> Any:
+def _endpoint_asked(
+    record: Mapping[str, Any], facts: Mapping[str, Any], ended: Mapping[str, Any] | None
+) -> Any:
     """The endpoint in the settings of a session: None where its tests turned out to ask others."""
     if ended is not None:
         return ended["endpoint"]
-    return None if facts.get("settings", {}).get("endpoint") is None else record["settings"]["endpoint"]
+    return (
+        None
+        if facts.get("settings", {}).get("endpoint") is None
+        else record["settings"]["endpoint"]
+    )
 
 
 def _unordered(entries: Sequence[Any]) -> list[Any]:
@@ -265,23 +340,38 @@ def _unordered(entries: Sequence[Any]) -> list[Any]:
     return [json.loads(text) for text in sorted(texts)]
 
 
-def _unlike_outcomes(results: RunResults, conclusions: Conclusions, ended: Mapping[str, Any]) -> Iterator[str]:
+def _unlike_outcomes(
+    results: RunResults, conclusions: Conclusions, ended: Mapping[str, Any]
+) -> Iterator[str]:
     """Differences between ``findings.json`` and the log in how the tests of the last session ended."""
     logged = conclusions.outcomes.get(conclusions.last, {})
     items = {item.nodeid: item for item in results.items if not item.judged_in}
     for test, record in logged.items():
         item = items.pop(test, None)
         if item is None:
-            yield f"findings.json does not say how {test} ended, which is {record['outcome']} in the log"
+            yield (
+                f"findings.json does not say how {test} ended, which is {record['outcome']} in the "
+                "log"
+            )
             continue
         for name in ITEM:
-            yield from (f"{test}: {place}" for place in _differences(getattr(item, name), record[name], name))
+            yield from (
+                f"{test}: {place}"
+                for place in _differences(getattr(item, name), record[name], name)
+            )
     yield from (f"findings.json says how {test} ended, and the log does not" for test in items)
-    yield from (f"findings.json: {place}" for place in _differences(list(results.missing), ended["missing"], "missing"))
+    yield from (
+        f"findings.json: {place}"
+        for place in _differences(list(results.missing), ended["missing"], "missing")
+    )
 
 
-def _check_judged(results: RunResults, conclusions: Conclusions, found: Verification) -> dict[int, Judgement]:
-    """Find the judgement of each finding, by its place; one that stands and has no finding is named."""
+def _check_judged(
+    results: RunResults, conclusions: Conclusions, found: Verification
+) -> dict[int, Judgement]:
+    """Find the judgement of each finding, by its place; one that stands and has no finding is
+    named.
+    """
     last, counts = conclusions.last, conclusions.counts(conclusions.last)
     makers = {(item.judged_in, item.nodeid): item for item in results.items}
     standing: dict[tuple[str, str], list[Judgement]] = defaultdict(list)
@@ -305,7 +395,9 @@ def _check_judged(results: RunResults, conclusions: Conclusions, found: Verifica
             continue
         where = f" (in {judged_in}; nothing judged since answers it)" if judged_in else ""
         findings = [judgement.finding for judgement in judgements]
-        verdicts = ", ".join(f"{known.get('verdict')} on {known.get('outcome')}" for known in findings)
+        verdicts = ", ".join(
+            f"{known.get('verdict')} on {known.get('outcome')}" for known in findings
+        )
         of_test = f"{count(len(judgements), 'judgement')} of {test}"
         wrong.append(f"the log has {of_test}, and findings.json {len(places)}{where}: {verdicts}")
     found.problems += _few(wrong)
@@ -313,30 +405,50 @@ def _check_judged(results: RunResults, conclusions: Conclusions, found: Verifica
 
 
 def _check_conclusions(
-    results: RunResults, manifest: Mapping[str, Any], conclusions: Conclusions, run_dir: Path, found: Verification
+    results: RunResults,
+    manifest: Mapping[str, Any],
+    conclusions: Conclusions,
+    run_dir: Path,
+    found: Verification,
 ) -> None:
     """Conclude again from manifest, logs and findings what ``findings.json`` says of the run."""
     run, book = {**results.run}, results.to_dict()
     ended = conclusions.ended.get(conclusions.last, {})
     entries = msgspec.convert(ended.get("mitigations", []), list[Mitigation])
     again = conclude(run_dir, manifest, book, entries)
-    wrong = [f"findings.json: {place}" for place in _differences(to_json(run), to_json(again.run), "run")]
+    wrong = [
+        f"findings.json: {place}" for place in _differences(to_json(run), to_json(again.run), "run")
+    ]
     written = json.loads((run_dir / NAME).read_bytes())
-    if written.get("schema") == book["schema"]:  # else of an earlier version, which is read otherwise
-        wrong += [f"findings.json: {place}" for place in _differences(written, json.loads(json.dumps(book)), "")]
+    if (
+        written.get("schema") == book["schema"]
+    ):  # else of an earlier version, which is read otherwise
+        wrong += [
+            f"findings.json: {place}"
+            for place in _differences(written, json.loads(json.dumps(book)), "")
+        ]
     for at, (finding, other) in enumerate(zip(results.findings, again.findings, strict=True)):
         mine, its = (one.details.get("session") for one in (finding, other))
-        wrong += [f"{results.ids[at]}: {place}" for place in _differences(to_json(mine), to_json(its), "session")]
+        wrong += [
+            f"{results.ids[at]}: {place}"
+            for place in _differences(to_json(mine), to_json(its), "session")
+        ]
     found.problems += _few(wrong)
     if not wrong:
-        found.checked.append("trials, cost, models and what is adjusted across the session follow from the logs")
+        found.checked.append(
+            "trials, cost, models and what is adjusted across the session follow from the logs"
+        )
 
 
 # ---------------------------------------------------------------- a finding
 
 
 def _derived(
-    results: RunResults, at: int, judgement: Judgement | None, reader: RunReader, baselines: Baselines
+    results: RunResults,
+    at: int,
+    judgement: Judgement | None,
+    reader: RunReader,
+    baselines: Baselines,
 ) -> Derivation:
     finding = results.findings[at]
     known: dict[str, Any] = {
@@ -351,36 +463,55 @@ def _derived(
     if not judgement.columns:
         why = f"{finding.assertion} is a suite's own analysis: as the log has it"
         if judgement.analysis:
-            why = f"judged in {results.maker_of(at).judged_in}, whose log has its table: as this log has it"
-        return Derivation(**known, same=False if unlike else None, about="; ".join(_few(unlike)) or why)
+            why = (
+                f"judged in {results.maker_of(at).judged_in}, whose log has its table: as this log "
+                "has it"
+            )
+        return Derivation(
+            **known, same=False if unlike else None, about="; ".join(_few(unlike)) or why
+        )
     try:
         frame = judgement.frame()
         wrong, scored, replies = _check_table(judgement, frame, reader)
         approved = None
         if judgement.analysis == "baseline":
             approved, about = _approved(finding, baselines)
-            if not about and judgement.outcome is not None and judgement.outcome.name == LETTER_SCORE:
-                about = "" if _scorer_of(judgement) else "its warnings are by the project's own lexicon: as recorded"
+            if (
+                not about
+                and judgement.outcome is not None
+                and judgement.outcome.name == LETTER_SCORE
+            ):
+                about = (
+                    ""
+                    if _scorer_of(judgement)
+                    else "its warnings are by the project's own lexicon: as recorded"
+                )
                 with any_text():
                     frame = frame.assign(reply=replies)
             if about:
                 wrong += unlike
-                return Derivation(**known, same=False if wrong else None, about="; ".join([*_few(wrong), about]))
+                return Derivation(
+                    **known, same=False if wrong else None, about="; ".join([*_few(wrong), about])
+                )
         again = _again(judgement, frame, finding, approved)
     except (FairnessError, KeyError, TypeError, ValueError, AttributeError) as error:
         return Derivation(**known, same=False, about=f"it cannot be derived from the log: {error}")
     wrong += _compared(finding, again)
     wrong += [place for place in unlike if place not in wrong]
     trials = f"{count(len(frame), 'row')}, {scored}"
-    return Derivation(**known, same=not wrong, about="; ".join(_few(wrong)) if wrong else f"from {trials}")
+    return Derivation(
+        **known, same=not wrong, about="; ".join(_few(wrong)) if wrong else f"from {trials}"
+    )
 
 
 def _unlike_logged(finding: Finding, logged: Mapping[str, Any]) -> list[str]:
-    """Differences between *finding* and what was written when it was judged: also of what no analysis
-    derives, as its justification.
+    """Differences between *finding* and what was written when it was judged: also of what no
+    analysis derives, as its justification.
     """
     mine: dict[str, Any] = finding.to_dict()
-    mine["details"] = {key: value for key, value in mine["details"].items() if key not in ("session", "judged_in")}
+    mine["details"] = {
+        key: value for key, value in mine["details"].items() if key not in ("session", "judged_in")
+    }
     return _differences(mine, {**mine, **logged}, "")
 
 
@@ -390,7 +521,9 @@ def _again(judgement: Judgement, frame: pd.DataFrame, finding: Finding, approved
     return replace(again, controls=controls_of(again, judgement.controls))
 
 
-def _analysed(judgement: Judgement, frame: pd.DataFrame, finding: Finding, approved: Any) -> Finding:
+def _analysed(
+    judgement: Judgement, frame: pd.DataFrame, finding: Finding, approved: Any
+) -> Finding:
     arguments = {key: tuple(value) if key == "cluster" and isinstance(value, list) else value
                  for key, value in judgement.arguments.items()}  # fmt: skip
     if judgement.analysis == "baseline":
@@ -398,7 +531,9 @@ def _analysed(judgement: Judgement, frame: pd.DataFrame, finding: Finding, appro
     analyze, first = analysis_called(judgement.analysis), judgement.first
 
     def judged(rows: pd.DataFrame, **changed: Any) -> Finding:
-        outcome = {} if judgement.analysis == "preference" else {"outcome": judgement.outcome_in(rows)}
+        outcome = (
+            {} if judgement.analysis == "preference" else {"outcome": judgement.outcome_in(rows)}
+        )
         made: Finding = analyze(rows, **outcome, **{**arguments, **changed})
         return made
 
@@ -411,7 +546,11 @@ def _analysed(judgement: Judgement, frame: pd.DataFrame, finding: Finding, appro
 
 
 def _against_baseline(
-    judgement: Judgement, arguments: dict[str, Any], frame: pd.DataFrame, finding: Finding, approved: Any
+    judgement: Judgement,
+    arguments: dict[str, Any],
+    frame: pd.DataFrame,
+    finding: Finding,
+    approved: Any,
 ) -> Finding:
     from pytest_fairness.analysis.baseline import comparison, first_approval, scores_of
 
@@ -421,7 +560,8 @@ def _against_baseline(
     outcome = replace(outcome, scorer=_scorer_of(judgement))
     if warnings in frame:  # kept as text
         frame[warnings] = [
-            json.loads(one) if isinstance(one, str) and one[:1] in "[{" else one for one in frame[warnings]
+            json.loads(one) if isinstance(one, str) and one[:1] in "[{" else one
+            for one in frame[warnings]
         ]
     summary = scores_of(frame, outcome, arguments)
     before, document = approved
@@ -438,11 +578,15 @@ def _against_baseline(
 def _rounded(summary: Any, document: BaselineDocument) -> Any:
     """*summary* as it would stand in the *document*."""
     text = replace(document, summary=summary).to_text().encode("utf-8")
-    return to_json(BaselineDocument.from_bytes(text, where="the scores of this run").summary.to_dict())
+    return to_json(
+        BaselineDocument.from_bytes(text, where="the scores of this run").summary.to_dict()
+    )
 
 
 def _approved(finding: Finding, baselines: Baselines) -> tuple[Any, str]:
-    """The document that *finding* was compared with, and the one that was approved by it, if one was; or why not."""
+    """The document that *finding* was compared with, and the one that was approved by it, if one
+    was; or why not.
+    """
     known = finding.details.get("baseline")
     if not isinstance(known, Mapping):
         return None, "it does not say which baseline it was compared with"
@@ -455,7 +599,10 @@ def _approved(finding: Finding, baselines: Baselines) -> tuple[Any, str]:
     previous = document.approval.previous_digest if document.approval else None
     before = baselines(known, previous) if previous else None
     if finding.pairs and before is None:
-        return None, f"the version of {file} before that approval is not to be had: taken as recorded"
+        return (
+            None,
+            f"the version of {file} before that approval is not to be had: taken as recorded",
+        )
     return (before if finding.pairs else None, document), ""
 
 
@@ -464,11 +611,15 @@ def _compared(finding: Finding, again: Finding) -> list[str]:
     mine, its = (_essence(one) for one in (finding, again))
     wrong = _differences(mine, its, "")
     recorded = set(finding.notes)
-    return wrong + [f"it leaves out the note {note!r}" for note in again.notes if note not in recorded]
+    return wrong + [
+        f"it leaves out the note {note!r}" for note in again.notes if note not in recorded
+    ]
 
 
 def _essence(finding: Finding) -> dict[str, Any]:
-    data: dict[str, Any] = {key: value for key, value in finding.to_dict().items() if key not in _BESIDE}
+    data: dict[str, Any] = {
+        key: value for key, value in finding.to_dict().items() if key not in _BESIDE
+    }
     data["family"] = {key: value for key, value in data["family"].items() if key != "false_alarm"}
     beside = ("session", "sensitivity", "baseline", "judged_in")
     data["details"] = {key: value for key, value in data["details"].items() if key not in beside}
@@ -479,15 +630,27 @@ def _essence(finding: Finding) -> dict[str, Any]:
 
 
 def _differences(mine: Any, its: Any, place: str) -> list[str]:
-    """``verdict is 'PASS', and the log gives 'FAIL'`` for each value that differs by more than the last digits."""
+    """``verdict is 'PASS', and the log gives 'FAIL'`` for each value that differs by more than the
+    last digits.
+    """
     if isinstance(mine, dict) and isinstance(its, dict):
         keys = [*mine, *(key for key in its if key not in mine)]
-        return [one for key in keys for one in _differences(mine.get(key), its.get(key), f"{place}.{key}".strip("."))]
+        return [
+            one
+            for key in keys
+            for one in _differences(mine.get(key), its.get(key), f"{place}.{key}".strip("."))
+        ]
     if isinstance(mine, list) and isinstance(its, list) and len(mine) == len(its):
         return [
-            one for at, pair in enumerate(zip(mine, its, strict=True)) for one in _differences(*pair, f"{place}[{at}]")
+            one
+            for at, pair in enumerate(zip(mine, its, strict=True))
+            for one in _differences(*pair, f"{place}[{at}]")
         ]
-    numbers = [value for value in (mine, its) if isinstance(value, (int, float)) and not isinstance(value, bool)]
+    numbers = [
+        value
+        for value in (mine, its)
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+    ]
     if len(numbers) == 2 and math.isclose(*numbers, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE):
         return []
     return [] if mine == its else [f"{place} is {mine!r:.200}, and the log gives {its!r:.200}"]
@@ -496,8 +659,12 @@ def _differences(mine: Any, its: Any, place: str) -> list[str]:
 # ---------------------------------------------------------------- the table of a judgement
 
 
-def _check_table(judgement: Judgement, frame: pd.DataFrame, reader: RunReader) -> tuple[list[str], str, list[Any]]:
-    """Differences between the rows of *frame* and the log; in words how its scores were had; the replies."""
+def _check_table(
+    judgement: Judgement, frame: pd.DataFrame, reader: RunReader
+) -> tuple[list[str], str, list[Any]]:
+    """Differences between the rows of *frame* and the log; in words how its scores were had; the
+    replies.
+    """
     if "key" not in frame:
         return [], "as the test gave them", [None] * len(frame)
     wrong: list[str] = []
@@ -514,7 +681,8 @@ def _check_table(judgement: Judgement, frame: pd.DataFrame, reader: RunReader) -
         trial = trial_of(record)
         replies.append(trial.reply)
         wrong += [
-            f"row {at + 1}: {name} is {row[name]!r:.80}, and the log has {value!r:.80} (or the test changed it)"
+            f"row {at + 1}: {name} is {row[name]!r:.80}, and the log has {value!r:.80} (or the "
+            "test changed it)"
             for name, value in _expected(record, trial, row).items()
             if name in row and name not in judgement.changed and not _same(row[name], value)
         ]
@@ -529,12 +697,20 @@ def _of_cells(frame: pd.DataFrame, reader: RunReader) -> Iterator[dict[str, Any]
     shared = reader.shared_cells
     cells = frame["cell"].tolist() if "cell" in frame else [None] * len(frame)
     for cell, asked in zip(cells, reader.records(frame["key"].tolist()), strict=True):
-        yield None if asked is None else {**asked, "cell": shared.get((asked["key"], cell), asked["cell"])}
+        yield (
+            None
+            if asked is None
+            else {**asked, "cell": shared.get((asked["key"], cell), asked["cell"])}
+        )
 
 
 def _expected(record: Mapping[str, Any], trial: Any, row: Mapping[str, Any]) -> dict[str, Any]:
     """What the log says of a row, by column; of a choice, who was listed where."""
-    cell, groups, attributes = record["cell"], record["cell"]["groups"], record["cell"]["attributes"]
+    cell, groups, attributes = (
+        record["cell"],
+        record["cell"]["groups"],
+        record["cell"]["attributes"],
+    )
     found: dict[str, Any] = {
         "cell": cell["id"],
         "repetition": trial.repetition,
@@ -548,19 +724,32 @@ def _expected(record: Mapping[str, Any], trial: Any, row: Mapping[str, Any]) -> 
     if "group_1" not in attributes:
         return found | {"name": cell["name"], "persona": cell["persona"], **groups}
     seat = row.get("position", 1)
-    seats = {"first": ("group", 1), "second": ("group", 2), "first_name": ("name", 1), "second_name": ("name", 2)}
+    seats = {
+        "first": ("group", 1),
+        "second": ("group", 2),
+        "first_name": ("name", 1),
+        "second_name": ("name", 2),
+    }
     seats |= {"group": ("group", seat), "candidate": ("name", seat)}
-    return found | {column: attributes.get(f"{what}_{place}") for column, (what, place) in seats.items()}
+    return found | {
+        column: attributes.get(f"{what}_{place}") for column, (what, place) in seats.items()
+    }
 
 
-def _read_again(judgement: Judgement, frame: pd.DataFrame, replies: Sequence[Any]) -> tuple[str, list[str]]:
+def _read_again(
+    judgement: Judgement, frame: pd.DataFrame, replies: Sequence[Any]
+) -> tuple[str, list[str]]:
     """How the scores of *frame* were had, and which differ from what the scorer makes of *replies*."""
     outcome, columns = judgement.outcome, {*map(str, frame.columns)}
     if not _READ_OFF.isdisjoint(judgement.changed):
         return "scores as recorded", []
     if {"choice", "chosen"} <= columns:
         again = _choices(frame, replies)
-        wrong = [one for name, values in again.items() for one in _unlike(frame[name].tolist(), values, name)]
+        wrong = [
+            one
+            for name, values in again.items()
+            for one in _unlike(frame[name].tolist(), values, name)
+        ]
         beside = "" if outcome is None or outcome.name in again else f", {outcome.name} as recorded"
         return f"choices read again{beside}", wrong
     if outcome is None:
@@ -569,7 +758,11 @@ def _read_again(judgement: Judgement, frame: pd.DataFrame, replies: Sequence[Any
     if not outcome.scorer:
         return f"the column {outcome.name} as recorded", []
     if scorer is None:
-        other = "another version of the scorer" if outcome.name in BUILT_IN else "the project's own scorer"
+        other = (
+            "another version of the scorer"
+            if outcome.name in BUILT_IN
+            else "the project's own scorer"
+        )
         return f"scores of {other} {outcome.name} as recorded", []
     with any_text():
         read = frame.drop(columns=[outcome.name]).assign(reply=list(replies))
@@ -578,30 +771,44 @@ def _read_again(judgement: Judgement, frame: pd.DataFrame, replies: Sequence[Any
 
 
 def _scorer_of(judgement: Judgement) -> Scorer | None:
-    """The built-in scorer by which *judgement* read the replies; None where it was another, or none."""
+    """The built-in scorer by which *judgement* read the replies; None where it was another, or
+    none.
+    """
     outcome = judgement.outcome
     scorer = None if outcome is None else BUILT_IN.get(outcome.name)
-    return scorer if scorer is not None and outcome is not None and scorer.fingerprint == outcome.scorer else None
+    return (
+        scorer
+        if scorer is not None and outcome is not None and scorer.fingerprint == outcome.scorer
+        else None
+    )
 
 
 def _choices(frame: pd.DataFrame, replies: Sequence[Any]) -> dict[str, list[Any]]:
-    """What stands in the columns ``chosen`` (of two: a group or ``neither``; of more: yes or no for each) and, of a
-    ranking, ``rank``, read from *replies*.
+    """What stands in the columns ``chosen`` (of two: a group or ``neither``; of more: yes or no for
+    each) and, of a ranking, ``rank``, read from *replies*.
     """
     refused = frame["refused"].tolist() if "refused" in frame else [False] * len(frame)
     texts = [None if no else reply for reply, no in zip(replies, refused, strict=True)]
     chosen: list[Any] = []
     if "position" not in frame:
-        sides = zip(*(frame[name].tolist() for name in ("first", "second", "first_name", "second_name")), strict=True)
+        sides = zip(
+            *(frame[name].tolist() for name in ("first", "second", "first_name", "second_name")),
+            strict=True,
+        )
         for text, (first, second, *names) in zip(texts, sides, strict=True):
             choice = None if text is None else read_choice(text, names)
             if choice is None or choice.number is None:
-                undecided = choice is not None and choice.status in (ChoiceStatus.NEITHER, ChoiceStatus.BOTH)
+                undecided = choice is not None and choice.status in (
+                    ChoiceStatus.NEITHER,
+                    ChoiceStatus.BOTH,
+                )
                 chosen.append("neither" if undecided else None)
             else:
                 chosen.append((first, second)[choice.number - 1])
         return {"chosen": chosen}
-    rows = list(zip(frame["trial"], map(int, frame["position"]), frame["candidate"], texts, strict=True))
+    rows = list(
+        zip(frame["trial"], map(int, frame["position"]), frame["candidate"], texts, strict=True)
+    )
     shown: dict[Any, dict[int, Any]] = defaultdict(dict)
     for trial, position, name, _ in rows:
         shown[trial][position] = name
@@ -609,11 +816,21 @@ def _choices(frame: pd.DataFrame, replies: Sequence[Any]) -> dict[str, list[Any]
     for trial, _, _, text in rows:
         if trial not in read:
             names = [shown[trial].get(at) for at in range(1, max(shown[trial]) + 1)]
-            read[trial] = None if text is None else (read_ranking if ranking else read_choice)(text, names)
+            read[trial] = (
+                None if text is None else (read_ranking if ranking else read_choice)(text, names)
+            )
     if ranking:
-        ranks = [None if read[trial] is None else float(read[trial][position - 1]) for trial, position, *_ in rows]
+        ranks = [
+            None if read[trial] is None else float(read[trial][position - 1])
+            for trial, position, *_ in rows
+        ]
         return {"rank": ranks, "chosen": [rank == 1.0 for rank in ranks]}
-    return {"chosen": [read[trial] is not None and read[trial].number == position for trial, position, *_ in rows]}
+    return {
+        "chosen": [
+            read[trial] is not None and read[trial].number == position
+            for trial, position, *_ in rows
+        ]
+    }
 
 
 def _unlike(recorded: Sequence[Any], again: Sequence[Any], what: str) -> list[str]:
@@ -639,4 +856,6 @@ def _same(one: Any, other: Any) -> bool:
 def _few(problems: Any) -> list[str]:
     """The first of *problems*, and how many more there are."""
     found = list(problems)
-    return found[:_MOST] + ([f"and {len(found) - _MOST:,} more like it"] if len(found) > _MOST else [])
+    return found[:_MOST] + (
+        [f"and {len(found) - _MOST:,} more like it"] if len(found) > _MOST else []
+    )

@@ -1,4 +1,5 @@
-"""The conclusions of a run's sessions, as records of its log: who asked, what was judged, how tests ended.
+"""The conclusions of a run's sessions, as records of its log: who asked, what was judged, how tests
+ended.
 
 A judgement stands until a later one answers it: the same question, on the same rows and those that
 were asked since. So a test that is left out, or edited, when a run is resumed or replayed takes no
@@ -33,8 +34,8 @@ _FAILING = ("failed", "error")
 class StandingJudgement:
     """A judgement that the last session did not answer.
 
-    ``judged_in`` names the run, and its session where there were several; ``item`` says how its test
-    ended there; ``replayed``: it is of the run that is replayed.
+    ``judged_in`` names the run, and its session where there were several; ``item`` says how its
+    test ended there; ``replayed``: it is of the run that is replayed.
     """
 
     judged_in: str
@@ -72,7 +73,9 @@ class Conclusions:
     """
 
     def __init__(self, run: RunRecords) -> None:
-        self.endpoints: list[dict[str, Any]] = [record["endpoint"] for record in run.of_type(ENDPOINT)]
+        self.endpoints: list[dict[str, Any]] = [
+            record["endpoint"] for record in run.of_type(ENDPOINT)
+        ]
         #: By the number of the session: several where its processes began at once.
         self.sessions: dict[int, list[dict[str, Any]]] = {}
         for record in run.of_type(SESSION):
@@ -83,7 +86,9 @@ class Conclusions:
         self.outcomes: dict[int, dict[str, dict[str, Any]]] = {}
         for record in run.of_type(OUTCOME):
             self.outcomes.setdefault(record["session"], {})[record["nodeid"]] = record
-        self.ended: dict[int, dict[str, Any]] = {record["session"]: record for record in run.of_type(ENDED)}
+        self.ended: dict[int, dict[str, Any]] = {
+            record["session"]: record for record in run.of_type(ENDED)
+        }
         self.judged = all_judgements(run)
         self.carried = [StandingJudgement.from_record(record) for record in run.of_type(CARRIED)]
 
@@ -95,7 +100,9 @@ class Conclusions:
         return places
 
     def kept(self, session: int, counts: Mapping[str, int]) -> dict[tuple[str, int], Judgement]:
-        """The judgements of the findings of a *session*, by test and number: so many a test (*counts*)."""
+        """The judgements of the findings of a *session*, by test and number: so many a test
+        (*counts*).
+        """
         return {
             (judgement.test, judgement.place): judgement
             for judgement in self.judged
@@ -109,8 +116,9 @@ class Conclusions:
     def left(
         self, session: int, counts: Mapping[str, int], replayed: Iterable[StandingJudgement] = ()
     ) -> list[StandingJudgement]:
-        """Judgements that stand and are no finding of *session*, the last one, in which each test has
-        so many (*counts*): of earlier sessions, of a test's earlier tries, of the run *replayed*.
+        """Judgements that stand and are no finding of *session*, the last one, in which each test
+        has so many (*counts*): of earlier sessions, of a test's earlier tries, of the run
+        *replayed*.
 
         Raises StoreError where a record cannot be read.
         """
@@ -141,7 +149,9 @@ class Conclusions:
         if item is None:
             outcome = "failed" if _fails_a_test(judgement.finding) else "passed"
             item = {"outcome": outcome, "message": "", "file": "", "line": None}
-        return StandingJudgement(judged_in=judged_in, judgement=judgement, item={name: item[name] for name in ITEM})
+        return StandingJudgement(
+            judged_in=judged_in, judgement=judgement, item={name: item[name] for name in ITEM}
+        )
 
 
 def _fails_a_test(finding: Mapping[str, Any]) -> bool:

@@ -1,8 +1,10 @@
-"""A run's database: one SQLite file, which one thread of each process writes, committing together what is waiting.
+"""A run's database: one SQLite file, which one thread of each process writes, committing together
+what is waiting.
 
-Every record is chained to the one before it of the same writer, and kept verbatim. A commit is on the disk when it
-returns (``synchronous=FULL``), so that what has been waited for survives the loss of power, too. Operations are
-messages: what one process asks of the run's database in one transaction, also from another machine.
+Every record is chained to the one before it of the same writer, and kept verbatim. A commit is on
+the disk when it returns (``synchronous=FULL``), so that what has been waited for survives the loss
+of power, too. Operations are messages: what one process asks of the run's database in one
+transaction, also from another machine.
 """
 
 from __future__ import annotations
@@ -36,8 +38,9 @@ SCHEMA = [
     re.sub("^--.*\n", "", statement, flags=re.MULTILINE).strip()
     for statement in Path(__file__).with_name("schema.sql").read_text("ascii").split(";\n")[:-1]
 ]
-#: What is read without more ado: the account, the number of finished trials, also by status, what changes whenever
-#: another connection has written with the last record, the records of a type that belongs to no trial.
+#: What is read without more ado: the account, the number of finished trials, also by status, what
+#: changes whenever another connection has written with the last record, the records of a type that
+#: belongs to no trial.
 QUERIES = {
     "account": "SELECT settled, reserved FROM account",
     "count": "SELECT count(DISTINCT key) FROM records WHERE key IS NOT NULL AND type = 'trial'",
@@ -49,16 +52,18 @@ _INSERT = f"INSERT INTO records ({COLUMNS}) VALUES "
 _ROW = f"({', '.join('?' * len(Row._fields))})"
 #: Keys that are looked up at once.
 AT_ONCE = 512
-#: Rows of one statement, at the most: SQLite lets go of the interpreter once a statement, however many rows it has.
+#: Rows of one statement, at the most: SQLite lets go of the interpreter once a statement, however
+#: many rows it has.
 _ROWS = 64
 #: Seconds that records wait for others to be committed with, where nobody waits for them.
 _LINGER = 0.005
-#: Operations of one transaction; records that wait before :meth:`Database.append` waits for them; characters of one
-#: that is committed at once.
+#: Operations of one transaction; records that wait before :meth:`Database.append` waits for them;
+#: characters of one that is committed at once.
 _MOST, _WAITING, _LONG = 512, 2048, 1 << 20
 #: Seconds to wait for other processes, each of whose commits takes milliseconds.
 _PATIENCE = 60.0
-#: Pages of 4 KiB in the log of changes before they are moved into the file, which holds up a commit.
+#: Pages of 4 KiB in the log of changes before they are moved into the file, which holds up a
+#: commit.
 _CHECKPOINT = 10_000
 _connecting = threading.Lock()
 _KEY = re.compile("[0-9a-f]{64}")
@@ -71,7 +76,8 @@ class Operation(msgspec.Struct, tag=True, forbid_unknown_fields=True):
     """What is done in one transaction. It raises FairnessError before it has written anything."""
 
     writes: ClassVar[bool] = True
-    #: Answered before the commit: what it leads to is not done before a later operation is on the disk.
+    #: Answered before the commit: what it leads to is not done before a later operation is on the
+    #: disk.
     early: ClassVar[bool] = False
     #: Whether it looks at the tables: what came before it is in them.
     queries: ClassVar[bool] = True
@@ -84,18 +90,22 @@ class Operator(Protocol):
     """Who has operations done: a run's database, here or at the other end of a connection."""
 
     def append(self, body: str) -> None:
-        """Chain the record *body*. It is on the disk when any later operation is. Raises StoreError."""
+        """Chain the record *body*. It is on the disk when any later operation is. Raises
+        StoreError.
+        """
 
     def submit(self, operation: Operation) -> Future[Any]:
-        """Have *operation* done after all that came before; its result, or what it raises, when that is on the disk.
-        Raises StoreError.
+        """Have *operation* done after all that came before; its result, or what it raises, when
+        that is on the disk. Raises StoreError.
         """
 
     def done(self, operation: Operation) -> asyncio.Future[Any]:
         """The same on the running event loop."""
 
     def close(self) -> None:
-        """Write what is waiting, and let others have this writer's name. Raises StoreError. May be called twice."""
+        """Write what is waiting, and let others have this writer's name. Raises StoreError. May be
+        called twice.
+        """
 
 
 class Append(Operation):
@@ -119,7 +129,9 @@ class Read(Operation):
     values: list[str] = []
 
     def run(self, database: Any) -> list[tuple[Any, ...]]:
-        rows: list[tuple[Any, ...]] = database.connection.execute(QUERIES[self.query], self.values).fetchall()
+        rows: list[tuple[Any, ...]] = database.connection.execute(
+            QUERIES[self.query], self.values
+        ).fetchall()
         return [(database.texts.text(row),) for row in rows] if self.query == "type" else rows
 
 
@@ -132,7 +144,9 @@ class _Waiting(NamedTuple):
 
 
 def log_name(writer: str) -> str:
-    """The file into which the records of *writer* are exported, by which the manifest knows them, too."""
+    """The file into which the records of *writer* are exported, by which the manifest knows them,
+    too.
+    """
     return "trials.jsonl" if writer == "main" else f"trials-{writer}.jsonl"
 
 
@@ -148,7 +162,9 @@ def insert_records(connection: sqlite3.Connection, writer: str, texts: Iterable[
 
 
 def as_stored(key: object) -> bytes:
-    """A content key as it stands in the tables; of what is none, which a table may hold, what no record has."""
+    """A content key as it stands in the tables; of what is none, which a table may hold, what no
+    record has.
+    """
     return bytes.fromhex(key) if isinstance(key, str) and _KEY.fullmatch(key) else b""
 
 
@@ -165,17 +181,25 @@ def in_keys(keys: Sequence[str]) -> Iterator[tuple[str, list[bytes]]]:
 
 
 def _opened(path: Path, timeout: float) -> sqlite3.Connection:
-    with _connecting:  # a file that is closed lets go of the locks that SQLite has on it for this process
+    with (
+        _connecting
+    ):  # a file that is closed lets go of the locks that SQLite has on it for this process
         if not path.exists() or path.is_symlink():
             os.close(files.open_regular(path, os.O_RDWR | os.O_CREAT))
         files.check_regular(path)
         return sqlite3.connect(
-            path, timeout=timeout, isolation_level=None, check_same_thread=False, cached_statements=256
+            path,
+            timeout=timeout,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
         )
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """The database *path*, made where there is none. Raises StoreError where it is unsafe or damaged."""
+    """The database *path*, made where there is none. Raises StoreError where it is unsafe or
+    damaged.
+    """
     connection = _opened(path, _PATIENCE)
     try:
         if check_version(connection, path) == 0:
@@ -195,7 +219,8 @@ def _create(connection: sqlite3.Connection, path: Path) -> None:
     kind = files.network_file_system(path)
     if kind is not None:
         raise StoreError(
-            f"{path.parent} is on a network file system ({kind}), on which processes cannot share a database safely: "
+            f"{path.parent} is on a network file system ({kind}), on which processes cannot share "
+            "a database safely: "
             "put the runs on a local disk with fairness_run_dir in the ini file"
         )
     until = time.monotonic() + _PATIENCE
@@ -209,7 +234,8 @@ def _create(connection: sqlite3.Connection, path: Path) -> None:
             time.sleep(0.01)
     if mode != "wal":
         raise StoreError(
-            f"{path.parent} is on a file system without shared memory or locks: put the runs on a local disk with "
+            f"{path.parent} is on a file system without shared memory or locks: put the runs on a "
+            "local disk with "
             "fairness_run_dir in the ini file"
         )
     connection.execute("BEGIN IMMEDIATE")
@@ -219,13 +245,19 @@ def _create(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def check_version(connection: sqlite3.Connection, path: Path) -> int:
-    """The form of the database *path*: 0 where it has no tables yet. Raises StoreError where it is another."""
+    """The form of the database *path*: 0 where it has no tables yet. Raises StoreError where it is
+    another.
+    """
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version not in (0, SCHEMA_VERSION):
         exported = any(path.parent.glob(LOGS))
-        copied = "; or read a copy of its folder without run.sqlite3, as its exported records are beside it"
+        copied = (
+            "; or read a copy of its folder without run.sqlite3, as its exported records are "
+            "beside it"
+        )
         raise StoreError(
-            f"{path} was written by another version of pytest-fairness (form {version}, here {SCHEMA_VERSION}): read "
+            f"{path} was written by another version of pytest-fairness (form {version}, here "
+            f"{SCHEMA_VERSION}): read "
             f"it with that version{copied if exported else ''}"
         )
     return version
@@ -241,14 +273,17 @@ def create_tables(connection: sqlite3.Connection) -> None:
 #: What failures of SQLite mean for the owner of the disk, by what their names begin with.
 _MENDS = {
     ("SQLITE_FULL", "SQLITE_IOERR"): (
-        "written ({}): the disk or a quota is full, or the disk is broken; free some space and run again: what was "
+        "written ({}): the disk or a quota is full, or the disk is broken; free some space and run "
+        "again: what was "
         "written before stands"
     ),
     ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM"): (
-        "written ({}): make it writable, or choose another folder with fairness_run_dir in the ini file"
+        "written ({}): make it writable, or choose another folder with fairness_run_dir in the ini "
+        "file"
     ),
     ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"): (
-        "locked ({}): close the program that has it open, and put the runs on a local disk with fairness_run_dir in "
+        "locked ({}): close the program that has it open, and put the runs on a local disk with "
+        "fairness_run_dir in "
         "the ini file"
     ),
 }
@@ -265,16 +300,18 @@ def _explained(path: Path, error: Exception) -> StoreError:
 def damaged(where: object, why: str) -> StoreError:
     """The error of a run whose records cannot be trusted."""
     return StoreError(
-        f"{where}: {why}. Results cannot be taken from a damaged run: restore the file from a copy, salvage what is "
+        f"{where}: {why}. Results cannot be taken from a damaged run: restore the file from a "
+        "copy, salvage what is "
         "left (pytest-fairness salvage), or start a new run"
     )
 
 
 def _presence(directory: Path, writer: str) -> sqlite3.Connection | None:
-    """Show the other processes that *writer* lives, until the connection is closed; None if it does in another.
+    """Show the other processes that *writer* lives, until the connection is closed; None if it does
+    in another.
 
-    It is SQLite's own lock on a file without content, the same on every system, which that lets go of when the process
-    dies. Raises StoreError where there are no locks.
+    It is SQLite's own lock on a file without content, the same on every system, which that lets go
+    of when the process dies. Raises StoreError where there are no locks.
     """
     path = directory / "state" / f"{writer}.lock"
     files.make_directory(path.parent)
@@ -318,14 +355,18 @@ class _Seal(Operation):
 
 
 class _OpenFiles:
-    """The files that SQLite has open for the database *path*: writing on into one that was removed, replaced or cut
-    would lose everything paid for.
+    """The files that SQLite has open for the database *path*: writing on into one that was removed,
+    replaced or cut would lose everything paid for.
     """
 
     def __init__(self, path: Path) -> None:
         self._directory = path.parent
         self._log = f"{path}-wal"
-        self._known: dict[str, tuple[int, int] | None] = {str(path): None, self._log: None, f"{path}-shm": None}
+        self._known: dict[str, tuple[int, int] | None] = {
+            str(path): None,
+            self._log: None,
+            f"{path}-shm": None,
+        }
         self._size = 0
 
     def check(self) -> None:
@@ -356,7 +397,8 @@ class _OpenFiles:
         if not self._directory.exists():
             return files.removed(self._directory)
         return StoreError(
-            f"{path} was {how} while this session wrote to it: what it asked since then may be lost, and nothing is "
+            f"{path} was {how} while this session wrote to it: what it asked since then may be "
+            "lost, and nothing is "
             "judged; run again, or salvage what is left (pytest-fairness salvage)"
         )
 
@@ -381,17 +423,26 @@ class CheckWritten(Operation):
         for writer, anchor in written.items():
             (counted, number) = database.connection.execute(query, (writer,)).fetchone()
             head = database.connection.execute(last, (writer, anchor.records)).fetchone()
-            if counted != number or number < anchor.records or head is None or head[0].hex() != anchor.head:
+            if (
+                counted != number
+                or number < anchor.records
+                or head is None
+                or head[0].hex() != anchor.head
+            ):
                 raise damaged(
-                    database.path, f"it has {counted} records of {log_name(writer)}, and {anchor.records} were written"
+                    database.path,
+                    f"it has {counted} records of {log_name(writer)}, and {anchor.records} were "
+                    "written",
                 )
 
 
 class Database:
-    """The database of the run in *directory*, written as *writer*, of which there is one at a time; thread safe.
+    """The database of the run in *directory*, written as *writer*, of which there is one at a time;
+    thread safe.
 
-    ``chain`` packs the writer's records and has their end. Once anything could not be written, nothing more is: all
-    that follows raises the same StoreError, as nothing must be paid for that cannot be recorded.
+    ``chain`` packs the writer's records and has their end. Once anything could not be written,
+    nothing more is: all that follows raises the same StoreError, as nothing must be paid for that
+    cannot be recorded.
     """
 
     def __init__(self, directory: Path, writer: str) -> None:
@@ -420,7 +471,9 @@ class Database:
             raise
         self.texts = Unpacker(self.connection)
         self._files = _OpenFiles(self.path)
-        self._thread = threading.Thread(target=self._work, name="pytest-fairness-database", daemon=True)
+        self._thread = threading.Thread(
+            target=self._work, name="pytest-fairness-database", daemon=True
+        )
 
     def start(self) -> None:
         """Begin to write, where the chain now ends."""
@@ -440,8 +493,8 @@ class Database:
     @property
     def account(self) -> tuple[int, int]:
         """What is settled and what is reserved, within an operation."""
-        # Read and written once a transaction: SQLite lets go of the interpreter with every statement, and while calls
-        # are under way it may be milliseconds until the next.
+        # Read and written once a transaction: SQLite lets go of the interpreter with every
+        # statement, and while calls are under way it may be milliseconds until the next.
         if self._account is None:
             self._account = self.connection.execute(QUERIES["account"]).fetchone()
         return self._account
@@ -469,7 +522,10 @@ class Database:
         if self._broken is not None:
             raise StoreError(str(self._broken))
         if self._pid != os.getpid():
-            raise StoreError(f"{self.path} is open in the process that this one was forked from: open the run anew")
+            raise StoreError(
+                f"{self.path} is open in the process that this one was forked from: open the run "
+                "anew"
+            )
         if self.closed:
             raise StoreError(f"run {self.directory.name} is closed")
         self._queue.append(waiting)
@@ -500,11 +556,17 @@ class Database:
 
     def _another_process(self) -> StoreError:
         who = None
-        with contextlib.suppress(StoreError, sqlite3.Error), contextlib.closing(connect(self.path)) as connection:
-            who = connection.execute("SELECT pid, host FROM writers WHERE name = ?", (self.writer,)).fetchone()
+        with (
+            contextlib.suppress(StoreError, sqlite3.Error),
+            contextlib.closing(connect(self.path)) as connection,
+        ):
+            who = connection.execute(
+                "SELECT pid, host FROM writers WHERE name = ?", (self.writer,)
+            ).fetchone()
         holder = "another process" if who is None else f"process {who[0]} on {who[1]}"
         return StoreError(
-            f"{self.directory} is being written by {holder} as {self.writer!r}: wait for it to end, or start a run of "
+            f"{self.directory} is being written by {holder} as {self.writer!r}: wait for it to "
+            "end, or start a run of "
             "your own"
         )
 
@@ -539,9 +601,13 @@ class Database:
                 raise self._broken
             self._account = None
             self._files.check()
-            self.connection.execute("BEGIN IMMEDIATE" if any(one.operation.writes for one in group) else "BEGIN")
+            self.connection.execute(
+                "BEGIN IMMEDIATE" if any(one.operation.writes for one in group) else "BEGIN"
+            )
             results = [(one.future, self._done(one.operation)) for one in group]
-            if early := [result for one, result in zip(group, results, strict=True) if one.operation.early]:
+            if early := [
+                result for one, result in zip(group, results, strict=True) if one.operation.early
+            ]:
                 self._settle(early)
             self._save()
             self.connection.execute("COMMIT")
@@ -587,7 +653,9 @@ class Database:
             elif future is not None:
                 waiting.setdefault(future.get_loop(), []).append((future, result))
         for loop, settled in waiting.items():
-            with contextlib.suppress(RuntimeError):  # a loop that has ended: nobody waits there any more
+            with contextlib.suppress(
+                RuntimeError
+            ):  # a loop that has ended: nobody waits there any more
                 loop.call_soon_threadsafe(_resolve, settled)
 
 

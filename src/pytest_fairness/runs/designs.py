@@ -1,7 +1,8 @@
-"""What a test asked, in a few lines of the log: so that a resumed, replayed or merged run can name what has changed.
+"""What a test asked, in a few lines of the log: so that a resumed, replayed or merged run can name
+what has changed.
 
-The content key of a trial says *whether* it is the same trial; it cannot say why it is not. The design record can:
-its fields are those that people edit.
+The content key of a trial says *whether* it is the same trial; it cannot say why it is not. The
+design record can: its fields are those that people edit.
 """
 
 from __future__ import annotations
@@ -29,8 +30,11 @@ class Script(Protocol):
     def identity(self) -> JSON:
         """Whatever changes what is sent, beyond the cell; it goes into the content key."""
 
-    def next(self, cell: Cell, replies: Sequence[str], status: Status) -> tuple[Message, ...] | None:
-        """The next request after *replies*, the last of which had *status*; None where the trial is over.
+    def next(
+        self, cell: Cell, replies: Sequence[str], status: Status
+    ) -> tuple[Message, ...] | None:
+        """The next request after *replies*, the last of which had *status*; None where the trial is
+        over.
 
         Before the first reply *status* is NOT_RUN. Raises EndpointError where it cannot go on.
         """
@@ -38,8 +42,8 @@ class Script(Protocol):
     def threads(
         self, cell: Cell, replies: Sequence[str], statuses: Mapping[int, Status], ended: Status
     ) -> tuple[Thread, ...]:
-        """The conversations of a trial that came to *replies* and *ended* so, where there were several; *statuses* are
-        those of the replies, by their number.
+        """The conversations of a trial that came to *replies* and *ended* so, where there were
+        several; *statuses* are those of the replies, by their number.
         """
 
     def columns(self, cell: Cell, trial: Trial) -> Mapping[str, JSON]:
@@ -48,8 +52,9 @@ class Script(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedTrial:
-    """A cell to be asked once: ``parameters`` are laid over the endpoint's defaults, and over what says in which form
-    the answer is wanted, ``structured``, where the endpoint can be asked for one.
+    """A cell to be asked once: ``parameters`` are laid over the endpoint's defaults, and over what
+    says in which form the answer is wanted, ``structured``, where the endpoint can be asked for
+    one.
 
     With a ``script`` it decides what is sent after each reply, in the place of the cell's turns.
     """
@@ -67,16 +72,19 @@ class PlannedTrial:
     def key(self, endpoint: Endpoint, identity: Mapping[str, JSON]) -> str:
         """The content key under which *endpoint*, of that *identity*, is asked. Raises UsageError."""
         script = None if self.script is None else self.script.identity()
-        return content_key(identity, self.sent_parameters(endpoint), self.cell, self.repetition, script)
+        return content_key(
+            identity, self.sent_parameters(endpoint), self.cell, self.repetition, script
+        )
 
 
 class RecordedDesign(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="design"):
-    """What one test asks one system. ``part`` tells several samples of one test apart, ``session`` who wrote this.
+    """What one test asks one system. ``part`` tells several samples of one test apart, ``session``
+    who wrote this.
 
-    ``templates`` maps each template to the digest of its text, ``texts`` to the text, ``systems`` are the system
-    prompts, the first ones where each cell has its own; ``prompts`` and ``cell_ids`` are digests over all
-    cells. ``whole`` is False for a selection of cells, which another selection need not equal; ``trials`` are those of
-    this shard.
+    ``templates`` maps each template to the digest of its text, ``texts`` to the text, ``systems``
+    are the system prompts, the first ones where each cell has its own; ``prompts`` and ``cell_ids``
+    are digests over all cells. ``whole`` is False for a selection of cells, which another selection
+    need not equal; ``trials`` are those of this shard.
     """
 
     test: str
@@ -117,15 +125,21 @@ class RecordedDesign(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"
 
     def same(self, other: RecordedDesign) -> bool:
         """Whether both ask the same, whoever wrote them."""
-        one, two = (canonical_json({**design.to_record(), "session": ""}) for design in (self, other))
+        one, two = (
+            canonical_json({**design.to_record(), "session": ""}) for design in (self, other)
+        )
         return one == two
 
 
 _MOST_SYSTEMS = 20
 
 
-def design_of(planned: Sequence[PlannedTrial], *, templates: Mapping[str, str], **about: Any) -> RecordedDesign:
-    """The design of *planned*. *templates* maps ids to texts; *about* are the fields that the trials do not show."""
+def design_of(
+    planned: Sequence[PlannedTrial], *, templates: Mapping[str, str], **about: Any
+) -> RecordedDesign:
+    """The design of *planned*. *templates* maps ids to texts; *about* are the fields that the
+    trials do not show.
+    """
     cells = sorted({one.cell.id: one.cell for one in planned}.values(), key=lambda cell: cell.id)
     groups: dict[str, set[str]] = {}
     for cell in cells:
@@ -160,7 +174,9 @@ def changes(before: RecordedDesign, now: RecordedDesign) -> list[str]:
         was, present = (facts.get(what, "not given")[:80] for facts in (old, new))
         if old.get(what) != new.get(what):
             plural = what.startswith(("n: ", "the groups of "))
-            found.append(f"{what} {'were' if plural else 'was'} {was}, {'are' if plural else 'is'} {present}")
+            found.append(
+                f"{what} {'were' if plural else 'was'} {was}, {'are' if plural else 'is'} {present}"
+            )
     for key in dict.fromkeys((*before.templates, *now.templates)):
         then, since = before.templates.get(key), now.templates.get(key)
         if then is None or since is None:
@@ -189,6 +205,8 @@ def _facts(design: RecordedDesign, *, every: bool) -> dict[str, str]:
 
 
 def closest_changes(before: Sequence[RecordedDesign], now: RecordedDesign) -> list[str]:
-    """What differs between *now* and the most alike of *before*; empty if one is the same or there is none."""
+    """What differs between *now* and the most alike of *before*; empty if one is the same or there
+    is none.
+    """
     compared = [changes(one, now) for one in before if one.place == now.place]
     return min(compared, key=len, default=[])

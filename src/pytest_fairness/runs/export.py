@@ -24,7 +24,8 @@ from pytest_fairness.runs.reader import Heads, RunReader, Watch, charge, reading
 
 
 def export_records(connection: sqlite3.Connection, directory: Path) -> dict[str, dict[str, Any]]:
-    """Write the records of each writer to its file in *directory*; how far each reaches, for the manifest.
+    """Write the records of each writer to its file in *directory*; how far each reaches, for the
+    manifest.
 
     A file appears whole or not at all. Raises StoreError where it cannot be written.
     """
@@ -42,8 +43,9 @@ def export_records(connection: sqlite3.Connection, directory: Path) -> dict[str,
 
 @contextlib.contextmanager
 def stored(directory: Path, watch: Watch = unwatched) -> Iterator[None]:
-    """Put the exported records in *directory* into a database beside them, until the end of the block: what looks many
-    up by their keys would read the files from end to end for each. Raises StoreError where a record was changed.
+    """Put the exported records in *directory* into a database beside them, until the end of the
+    block: what looks many up by their keys would read the files from end to end for each. Raises
+    StoreError where a record was changed.
     """
     path = directory / database.NAME
     try:
@@ -62,7 +64,10 @@ def heads_of(connection: sqlite3.Connection) -> dict[str, dict[str, Any]]:
     query = """SELECT writer, number, hash FROM records
         WHERE (writer, number) IN (SELECT writer, max(number) FROM records GROUP BY writer) ORDER BY writer"""
     rows = connection.execute(query)
-    return {log_name(writer): {"records": number, "head": digest.hex()} for writer, number, digest in rows}
+    return {
+        log_name(writer): {"records": number, "head": digest.hex()}
+        for writer, number, digest in rows
+    }
 
 
 #: Where each column of the tables for other tools stands in a record.
@@ -107,8 +112,9 @@ _TABLES: dict[str, dict[str, tuple[str | int, ...]]] = {
 
 
 def export_tables(reader: RunReader, path: Path) -> dict[str, int]:
-    """Write the tables ``trials`` (of each the record that counts) and ``attempts`` to a new SQLite file at *path*; how
-    many rows each has. Raises UsageError where there is a file, StoreError where it cannot be written.
+    """Write the tables ``trials`` (of each the record that counts) and ``attempts`` to a new SQLite
+    file at *path*; how many rows each has. Raises UsageError where there is a file, StoreError
+    where it cannot be written.
     """
     if path.exists() or path.is_symlink():
         raise UsageError(f"{path} is there already: remove it, or give another name with --sqlite")
@@ -120,10 +126,15 @@ def export_tables(reader: RunReader, path: Path) -> dict[str, int]:
             for table, places in _TABLES.items():
                 connection.execute(f"CREATE TABLE {table} ({', '.join(places)})")
                 insert = f"INSERT INTO {table} VALUES ({', '.join('?' * len(places))})"
-                values = ([_value(record, place) for place in places.values()] for record in records[table])
+                values = (
+                    [_value(record, place) for place in places.values()]
+                    for record in records[table]
+                )
                 rows[table] = connection.executemany(insert, values).rowcount
     except sqlite3.Error as error:
-        raise StoreError(f"{path} cannot be written ({error}): give another name with --sqlite") from error
+        raise StoreError(
+            f"{path} cannot be written ({error}): give another name with --sqlite"
+        ) from error
     return rows
 
 
@@ -136,12 +147,15 @@ def _value(record: Any, place: Iterable[str | int]) -> Any:
             return None
     if isinstance(record, (Mapping, list)):
         return json.dumps(record, separators=(",", ":"))
-    return record.encode("utf-8", "backslashreplace").decode() if isinstance(record, str) else record
+    return (
+        record.encode("utf-8", "backslashreplace").decode() if isinstance(record, str) else record
+    )
 
 
 def make_run(root: Path, fill: Callable[[sqlite3.Connection], dict[str, Any]]) -> Path:
-    """A new run under *root*: of the records that *fill* inserts, and with the manifest that it returns. It is checked,
-    and charged with what its records cost; nothing is left of it where anything raises.
+    """A new run under *root*: of the records that *fill* inserts, and with the manifest that it
+    returns. It is checked, and charged with what its records cost; nothing is left of it where
+    anything raises.
     """
     run = reserve_run(root, uuid.uuid4().hex)
     try:

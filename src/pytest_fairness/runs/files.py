@@ -1,7 +1,7 @@
 """Files of a run's folder: opened without following links, private to their owner, replaced whole.
 
-Whoever can place a link in the folder could otherwise have the log written over a file of the user's, or read
-from one (symbolic links, hard links and pipes are all refused).
+Whoever can place a link in the folder could otherwise have the log written over a file of the
+user's, or read from one (symbolic links, hard links and pipes are all refused).
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ _CHOOSE = "or choose another folder with fairness_run_dir in the ini file"
 
 
 def open_regular(path: Path, flags: int) -> int:
-    """Open *path* as a plain file of our own, mode 0600. Raises StoreError for anything else, naming it."""
+    """Open *path* as a plain file of our own, mode 0600. Raises StoreError for anything else,
+    naming it.
+    """
     try:
         descriptor = os.open(path, flags | _FLAGS, 0o600)
     except OSError as error:
@@ -40,17 +42,25 @@ def open_regular(path: Path, flags: int) -> int:
 
 
 def check_regular(path: Path, status: os.stat_result | None = None) -> None:
-    """Raise StoreError unless *path*, of that *status*, is a plain file of one name; without opening it."""
+    """Raise StoreError unless *path*, of that *status*, is a plain file of one name; without
+    opening it.
+    """
     status = status or path.lstat()
     if stat.S_ISLNK(status.st_mode):
         raise StoreError(f"{path} is a symbolic link, which a run's folder may not hold: remove it")
     if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
-        what = "has a second name (hard link)" if stat.S_ISREG(status.st_mode) else "is not a plain file"
+        what = (
+            "has a second name (hard link)"
+            if stat.S_ISREG(status.st_mode)
+            else "is not a plain file"
+        )
         raise StoreError(f"{path} {what}: remove it, {_CHOOSE}")
 
 
 def network_file_system(path: Path) -> str | None:
-    """The kind of network file system that *path* is on, as far as the system tells; None for a local one."""
+    """The kind of network file system that *path* is on, as far as the system tells; None for a
+    local one.
+    """
     if str(path.absolute()).startswith("\\\\"):
         return "UNC path"
     try:
@@ -59,7 +69,9 @@ def network_file_system(path: Path) -> str | None:
         return None
     kinds = {line.split()[4]: line.partition(" - ")[2].split()[0] for line in mounts}
     place = path.resolve()
-    kind = next((kinds[str(parent)] for parent in (place, *place.parents) if str(parent) in kinds), "")
+    kind = next(
+        (kinds[str(parent)] for parent in (place, *place.parents) if str(parent) in kinds), ""
+    )
     return kind if _NETWORK.fullmatch(kind) else None
 
 
@@ -67,7 +79,8 @@ def _unwritable(path: Path, error: OSError) -> StoreError:
     if path.is_symlink():
         check_regular(path)
     return StoreError(
-        f"{path} cannot be opened or written ({error.strerror}): free some space, make it writable, {_CHOOSE}; what "
+        f"{path} cannot be opened or written ({error.strerror}): free some space, make it "
+        f"writable, {_CHOOSE}; what "
         "was written before stands"
     )
 
@@ -75,20 +88,24 @@ def _unwritable(path: Path, error: OSError) -> StoreError:
 def removed(directory: Path) -> StoreError:
     """The error of a run whose folder is absent."""
     return StoreError(
-        f"{directory} was removed or moved while this session wrote to it: nothing more is sent, and what was asked is "
+        f"{directory} was removed or moved while this session wrote to it: nothing more is sent, "
+        "and what was asked is "
         "in that folder alone; put it back and resume it with --fairness-resume=last, or run again"
     )
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A stream whose content replaces *path* at the end of the block: a reader sees the old file or the new one, whole,
-    even after a crash. Raises StoreError where that cannot be.
+    """A stream whose content replaces *path* at the end of the block: a reader sees the old file or
+    the new one, whole, even after a crash. Raises StoreError where that cannot be.
     """
-    # The random part keeps two processes apart; the suffix keeps a leftover from being read as a log.
+    # The random part keeps two processes apart; the suffix keeps a leftover from being read as a
+    # log.
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.tmp")
     try:
-        with os.fdopen(open_regular(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as stream:
+        with os.fdopen(
+            open_regular(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb"
+        ) as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
@@ -102,7 +119,9 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             finally:
                 os.close(descriptor)
     except OSError as error:
-        raise (_unwritable(path, error) if path.parent.exists() else removed(path.parent)) from error
+        raise (
+            _unwritable(path, error) if path.parent.exists() else removed(path.parent)
+        ) from error
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -114,15 +133,20 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def make_directory(path: Path) -> None:
-    """Make *path* a directory of our own (0700) unless it is one. Raises StoreError for a file or a link."""
+    """Make *path* a directory of our own (0700) unless it is one. Raises StoreError for a file or a
+    link.
+    """
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(
-            f"{path} cannot be made a folder ({error.strerror}): make its parent writable, {_CHOOSE}"
+            f"{path} cannot be made a folder ({error.strerror}): make its parent writable, "
+            f"{_CHOOSE}"
         ) from error
     if path.is_symlink():
-        raise StoreError(f"{path} is a symbolic link: give the real folder with fairness_run_dir in the ini file")
+        raise StoreError(
+            f"{path} is a symbolic link: give the real folder with fairness_run_dir in the ini file"
+        )
 
 
 def shown(path: Path, root: Path) -> str:

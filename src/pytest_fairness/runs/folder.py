@@ -1,5 +1,5 @@
-"""Where runs lie: `.fairness/runs/2026-02-28-001/`, one folder a run, the same for all processes of a
-session."""
+"""Where runs lie: `.fairness/runs/2026-02-28-001/`, one folder a run, the same for all processes of
+a session."""
 
 from __future__ import annotations
 
@@ -30,12 +30,15 @@ _ENDED = ".ended"
 _PATIENCE = 5.0
 
 
-def reserve_run(root: Path, token: str, *, today: datetime.date | None = None, adopt: Adopt = None) -> Path:
-    """The folder of the session *token* under *root*: the one it has already, the earlier run *adopt* if that is to
-    go on, or the next free number of the day. Where *adopt* is a function, one process of the session calls it.
+def reserve_run(
+    root: Path, token: str, *, today: datetime.date | None = None, adopt: Adopt = None
+) -> Path:
+    """The folder of the session *token* under *root*: the one it has already, the earlier run
+    *adopt* if that is to go on, or the next free number of the day. Where *adopt* is a function,
+    one process of the session calls it.
 
-    Whoever gives the same token gets the same folder, also from another process and on another day. Raises
-    StoreError where the folder cannot be made or is a link.
+    Whoever gives the same token gets the same folder, also from another process and on another day.
+    Raises StoreError where the folder cannot be made or is a link.
     """
     _prepare(root)
     entry = _entry(root, token)
@@ -44,7 +47,11 @@ def reserve_run(root: Path, token: str, *, today: datetime.date | None = None, a
             if entry.exists():
                 return _reserved(root, entry)
             adopted = adopt() if callable(adopt) else adopt
-            made = None if adopted else _make_next(root, str(today or datetime.datetime.now().astimezone().date()))
+            made = (
+                None
+                if adopted
+                else _make_next(root, str(today or datetime.datetime.now().astimezone().date()))
+            )
             draft = entry.with_suffix(f".{uuid.uuid4().hex[:12]}")
             files.write_atomically(draft, (adopted or str(made)).encode("ascii", "replace"))
             try:
@@ -90,7 +97,9 @@ def _make_next(root: Path, day: str) -> str:
 
 
 def find_run(root: Path, token: str) -> Path | None:
-    """The folder that the session *token* has under *root*, or None; nothing is made. Raises StoreError as above."""
+    """The folder that the session *token* has under *root*, or None; nothing is made. Raises
+    StoreError as above.
+    """
     entry = _entry(root, token)
     try:
         return _reserved(root, entry) if entry.is_file() else None
@@ -107,13 +116,17 @@ def locate_run(
 ) -> Path:
     """The run of *root* that *name* means: an id, or a beginning that no other id has.
 
-    ``last`` is the newest that *is_meant*, ``last~2`` the second before it, of those that have begun;
-    *which* says so in words. Raises UsageError, naming runs that are near, where it means none or several.
+    ``last`` is the newest that *is_meant*, ``last~2`` the second before it, of those that have
+    begun;
+    *which* says so in words. Raises UsageError, naming runs that are near, where it means none or
+    several.
     """
     found = {path.name: path for path in run_folders(root)}
     newest = list(found.values())[::-1]
     if not found:
-        raise UsageError(f"{root} holds no run {name!r}, and no other: run the fairness tests first")
+        raise UsageError(
+            f"{root} holds no run {name!r}, and no other: run the fairness tests first"
+        )
     if name in found:
         return found[name]
     if back := _BACK.fullmatch(name):
@@ -174,7 +187,8 @@ def _few(runs: Sequence[Path]) -> str:
 
 
 def leave_sign(root: Path, token: str) -> str:
-    """A file under *root* for the session *token*, by which a process elsewhere can tell that it sees the same disk.
+    """A file under *root* for the session *token*, by which a process elsewhere can tell that it
+    sees the same disk.
 
     Its path from *root*. Raises StoreError where it cannot be made.
     """
@@ -185,8 +199,8 @@ def leave_sign(root: Path, token: str) -> str:
 
 
 def end_session(root: Path, token: str) -> None:
-    """Leave word under *root* that the session *token* has ended, for those of its processes that still ask. Nothing is
-    left where it has no run. Raises StoreError.
+    """Leave word under *root* that the session *token* has ended, for those of its processes that
+    still ask. Nothing is left where it has no run. Raises StoreError.
     """
     if find_run(root, token) is not None:
         files.write_atomically(_entry(root, token).with_suffix(_ENDED), b"")
@@ -201,13 +215,19 @@ def has_ended(root: Path, token: str) -> bool:
 
 
 def _entry(root: Path, token: str) -> Path:
-    return root / _BOOKKEEPING / hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return (
+        root
+        / _BOOKKEEPING
+        / hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    )
 
 
 def _reserved(root: Path, entry: Path) -> Path:
     name = entry.read_text("ascii", "replace")
     if not _RUN_ID.fullmatch(name) or not (root / name).is_dir() or (root / name).is_symlink():
-        raise StoreError(f"{entry} names no run of {root}: remove that file, and the session starts a new run")
+        raise StoreError(
+            f"{entry} names no run of {root}: remove that file, and the session starts a new run"
+        )
     return root / name
 
 

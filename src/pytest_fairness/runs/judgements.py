@@ -1,7 +1,9 @@
-"""Judgements, as records of the run: the table as it was analysed, its outcome, the arguments, the finding.
+"""Judgements, as records of the run: the table as it was analysed, its outcome, the arguments, the
+finding.
 
-With them a report shows every name, a notebook has the scores, and an audit derives the verdict again from the log. A
-finding stands in the log as it was written, so that neither leaving its test out nor editing a file makes it go away.
+With them a report shows every name, a notebook has the scores, and an audit derives the verdict
+again from the log. A finding stands in the log as it was written, so that neither leaving its test
+out nor editing a file makes it go away.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ TYPE = "judgement"
 _IN_LOG = frozenset(("prompt", "reply", "cost", "seconds"))
 #: Columns that any analysis reads where the table has them.
 _TRIAL = (
-    "key cell template name persona first_name last_name arm tier signal repetition status error refused undetermined"
+    "key cell template name persona first_name last_name arm tier signal repetition status error "
+    "refused undetermined"
 )
 _READ = frozenset((*_TRIAL.split(), "cut_short", "endpoint", "model", "simulated", "replayed"))
 
@@ -62,15 +65,16 @@ class ScoreFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=TYPE):
-    """One assertion: finding number ``place`` (from 0) of the test ``test``, judged at ``time`` in session number
-    ``session`` (from 1) of the run.
+    """One assertion: finding number ``place`` (from 0) of the test ``test``, judged at ``time`` in
+    session number ``session`` (from 1) of the run.
 
-    ``analysis`` is ``disparity``, ``four_fifths``, ``preference``, ``equivalence``, ``arm_contrast`` or ``baseline``,
-    empty for a suite's own; ``arguments`` are those of the assertion, without table, outcome and scorers. ``first``: so
-    many rows are the first sample, where a second was judged with it; ``about`` says what is new about that one.
-    ``changed``: the columns of the trials that the test had changed before. ``rows`` is the number of
-    rows, ``columns`` the table, packed. ``controls`` are those that the test declares.
-    ``finding`` is the finding as it was written, ``justified_by`` where the reason for its FLAG stands.
+    ``analysis`` is ``disparity``, ``four_fifths``, ``preference``, ``equivalence``,
+    ``arm_contrast`` or ``baseline``, empty for a suite's own; ``arguments`` are those of the
+    assertion, without table, outcome and scorers. ``first``: so many rows are the first sample,
+    where a second was judged with it; ``about`` says what is new about that one. ``changed``: the
+    columns of the trials that the test had changed before. ``rows`` is the number of rows,
+    ``columns`` the table, packed. ``controls`` are those that the test declares. ``finding`` is the
+    finding as it was written, ``justified_by`` where the reason for its FLAG stands.
     """
 
     test: str = ""
@@ -91,11 +95,26 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
 
     @classmethod
     def of(
-        cls, analysis: str, arguments: Mapping[str, Any], frame: pd.DataFrame, outcome: Outcome | None, **about: Any
+        cls,
+        analysis: str,
+        arguments: Mapping[str, Any],
+        frame: pd.DataFrame,
+        outcome: Outcome | None,
+        **about: Any,
     ) -> Self:
-        """The judgement of *analysis* on *frame* with *arguments*, which may hold more than is kept."""
-        kept = {key: value for key, value in arguments.items() if key not in ("frame", "outcome", "score", "scorers")}
-        named = [item for value in kept.values() for item in (value if isinstance(value, (list, tuple)) else [value])]
+        """The judgement of *analysis* on *frame* with *arguments*, which may hold more than is
+        kept.
+        """
+        kept = {
+            key: value
+            for key, value in arguments.items()
+            if key not in ("frame", "outcome", "score", "scorers")
+        }
+        named = [
+            item
+            for value in kept.values()
+            for item in (value if isinstance(value, (list, tuple)) else [value])
+        ]
         of_grid = DESIGN in frame.attrs
         columns: dict[str, Any] = {}
         for name in frame.columns:
@@ -109,14 +128,20 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
             arguments={key: _plain(value) for key, value in kept.items()},
             outcome=None if outcome is None else _facts(outcome),
             rows=len(frame),
-            columns=base64.b64encode(zlib.compress(json.dumps(_plain(table)).encode("ascii"), 1)).decode("ascii"),
+            columns=base64.b64encode(
+                zlib.compress(json.dumps(_plain(table)).encode("ascii"), 1)
+            ).decode("ascii"),
             **about,
         )
 
     def to_record(self, test: str, place: int, **concluded: Any) -> dict[str, Any]:
-        """The record of type ``judgement`` for finding number *place* of *test*, with what was *concluded*."""
+        """The record of type ``judgement`` for finding number *place* of *test*, with what was
+        *concluded*.
+        """
         known = {name: _plain(value) for name, value in concluded.items()}
-        record: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(self, test=test, place=place, **known))
+        record: dict[str, Any] = msgspec.to_builtins(
+            msgspec.structs.replace(self, test=test, place=place, **known)
+        )
         return record
 
     def answers(self, earlier: Judgement) -> bool:
@@ -136,11 +161,14 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
         if not now["columns"].keys() >= set(names):
             return False
         first = earlier.rows if earlier.first is None else earlier.first
-        settled = Counter(row for row, status in _rows(before, names, first) if status not in _UNSETTLED)
+        settled = Counter(
+            row for row, status in _rows(before, names, first) if status not in _UNSETTLED
+        )
         return not settled - Counter(row for row, _ in _rows(now, names, self.rows))
 
     def frame(self) -> pd.DataFrame:
-        """The table as it was analysed, one row a trial, with the outcome's values in the column of its name.
+        """The table as it was analysed, one row a trial, with the outcome's values in the column of
+        its name.
 
         Raises StoreError where the record cannot be read.
         """
@@ -157,10 +185,16 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
         return frame
 
     def outcome_in(self, frame: pd.DataFrame) -> Outcome | None:
-        """The outcome as the analysis read it, on the rows of *frame*, which are rows of :meth:`frame`."""
+        """The outcome as the analysis read it, on the rows of *frame*, which are rows of
+        :meth:`frame`.
+        """
         if self.outcome is None:
             return None
-        known = {key: value for key, value in msgspec.to_builtins(self.outcome).items() if key != "scorer"}
+        known = {
+            key: value
+            for key, value in msgspec.to_builtins(self.outcome).items()
+            if key != "scorer"
+        }
         return Outcome(**{**known, "values": frame[self.outcome.name], "scorer": None})
 
     def _table(self) -> dict[str, Any]:
@@ -175,7 +209,9 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
         return table
 
 
-def _rows(table: Mapping[str, Any], names: Sequence[str], count: int) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def _rows(
+    table: Mapping[str, Any], names: Sequence[str], count: int
+) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """The first *count* rows of a *table*: columns *names* and score; and the trial's status."""
     columns = [_unpacked(table["columns"][name]) for name in names]
     columns += [] if table["values"] is None else [_unpacked(table["values"])]
@@ -205,7 +241,9 @@ def _packed(column: pd.Series[Any]) -> JSON:
         coded, labels = list[JSON](codes.tolist()), _cells(distinct.tolist())
     else:
         known: dict[tuple[type, Any], int] = {}
-        coded = [known.setdefault((type(value), value), len(known)) for value in _cells(column.tolist())]
+        coded = [
+            known.setdefault((type(value), value), len(known)) for value in _cells(column.tolist())
+        ]
         labels = [value for _, value in known]
     if 2 * len(labels) > len(coded):
         return _cells(column.tolist())
@@ -214,11 +252,18 @@ def _packed(column: pd.Series[Any]) -> JSON:
 
 def _cells(values: list[Any]) -> list[JSON]:
     """Each of *values* as plain JSON; what is no scalar of it, as words."""
-    return [one if not isinstance(one := _plain(value), (list, dict)) else json.dumps(one) for value in values]
+    return [
+        one if not isinstance(one := _plain(value), (list, dict)) else json.dumps(one)
+        for value in values
+    ]
 
 
 def _unpacked(column: Any) -> list[Any]:
-    return [column["labels"][code] for code in column["codes"]] if isinstance(column, dict) else list(column)
+    return (
+        [column["labels"][code] for code in column["codes"]]
+        if isinstance(column, dict)
+        else list(column)
+    )
 
 
 def _plain(value: Any) -> JSON:
@@ -250,8 +295,8 @@ def all_judgements(run: RunRecords) -> list[Judgement]:
 
 
 def judgements(run: RunRecords) -> dict[tuple[str, int], Judgement]:
-    """The judgements of *run* by test and number of its finding, but for those of a suite's own analysis; of a test
-    that ran again, the last.
+    """The judgements of *run* by test and number of its finding, but for those of a suite's own
+    analysis; of a test that ran again, the last.
 
     Raises StoreError where one cannot be read.
     """

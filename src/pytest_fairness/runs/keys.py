@@ -15,12 +15,17 @@ from pytest_fairness.runs.lines import plain
 def canonical_json(value: Any) -> bytes:
     """ASCII JSON with sorted keys and no spaces: equal values give equal bytes.
 
-    Lone surrogates are written as ``\\udXXX`` escapes, so any ``str`` has a form. Numbers keep their type
-    (``1`` and ``1.0`` differ), since a provider may treat them differently. Raises ValueError for NaN and
-    infinities, TypeError for what is not JSON.
+    Lone surrogates are written as ``\\udXXX`` escapes, so any ``str`` has a form. Numbers keep
+    their type (``1`` and ``1.0`` differ), since a provider may treat them differently. Raises
+    ValueError for NaN and infinities, TypeError for what is not JSON.
     """
     return json.dumps(
-        value, ensure_ascii=True, allow_nan=False, sort_keys=True, separators=(",", ":"), default=plain
+        value,
+        ensure_ascii=True,
+        allow_nan=False,
+        sort_keys=True,
+        separators=(",", ":"),
+        default=plain,
     ).encode("ascii")
 
 
@@ -34,8 +39,8 @@ def content_key(
     """SHA-256, in hex, of what is asked: endpoint identity, parameters, system prompt, turns, arm,
     repetition; and the identity of the *script* that decides between turns, if there is one.
 
-    Nothing else of the cell enters it: tests that ask the same text share the reply. Raises UsageError where
-    the identity or the parameters cannot be written as JSON.
+    Nothing else of the cell enters it: tests that ask the same text share the reply. Raises
+    UsageError where the identity or the parameters cannot be written as JSON.
     """
     content: dict[str, Any] = {
         "arm": cell.arm,
@@ -47,11 +52,16 @@ def content_key(
     }
     if script is not None:
         content["script"] = script
-    return _digest(content, f"cell {cell.id!r} cannot be keyed, give parameters as plain JSON (no NaN, no objects)")
+    return _digest(
+        content,
+        f"cell {cell.id!r} cannot be keyed, give parameters as plain JSON (no NaN, no objects)",
+    )
 
 
 def identity_hash(endpoint_identity: Mapping[str, JSON]) -> str:
-    """SHA-256, in hex, of an endpoint's identity: how log records refer to it. Raises UsageError as above."""
+    """SHA-256, in hex, of an endpoint's identity: how log records refer to it. Raises UsageError as
+    above.
+    """
     return _digest(endpoint_identity, "the endpoint's identity is not plain JSON")
 
 

@@ -1,9 +1,12 @@
-"""One record as one line: ASCII JSON, chained to the line before by a hash, closed by a hash of its own.
+"""One record as one line: ASCII JSON, chained to the line before by a hash, closed by a hash of its
+own.
 
-    {"type":…, …,"prev":"<hash of the line before>","hash":"<SHA-256 of this line up to here, plus }>"}
+    {"type":…, …,"prev":"<hash of the line before>","hash":"<SHA-256 of this line up to here, plus
+    }>"}
 
-The hash makes every changed byte visible on its own, the chain a line removed, added or moved. Neither shows
-a tail cut off, or a chain made anew by whoever owns the disk: for that the heads are in the manifest.
+The hash makes every changed byte visible on its own, the chain a line removed, added or moved.
+Neither shows a tail cut off, or a chain made anew by whoever owns the disk: for that the heads are
+in the manifest.
 """
 
 from __future__ import annotations
@@ -32,7 +35,9 @@ def fields_of(noun: Any) -> dict[str, Any]:
 
 
 def plain(value: object) -> dict[Any, Any]:
-    """The mapping or the fields of a noun as a dict, for JSON encoders. Raises TypeError for what is not JSON."""
+    """The mapping or the fields of a noun as a dict, for JSON encoders. Raises TypeError for what
+    is not JSON.
+    """
     if is_dataclass(value) and not isinstance(value, type):
         return fields_of(value)
     if isinstance(value, Mapping):
@@ -48,9 +53,11 @@ _decode = msgspec.json.Decoder().decode
 
 
 def encode_record(record: Mapping[str, Any]) -> str:
-    """A record, nouns in it included, as ASCII JSON. Raises ValueError for NaN, TypeError for what is not JSON."""
-    # msgspec takes a fifth of the time, but escapes nothing beyond ASCII, and knows neither half a surrogate nor NaN.
-    # What is nested is part of a content key, which refuses NaN, or text.
+    """A record, nouns in it included, as ASCII JSON. Raises ValueError for NaN, TypeError for what
+    is not JSON.
+    """
+    # msgspec takes a fifth of the time, but escapes nothing beyond ASCII, and knows neither half a
+    # surrogate nor NaN. What is nested is part of a content key, which refuses NaN, or text.
     for value in record.values():
         if isinstance(value, float) and not math.isfinite(value):
             return _escaping(record)
@@ -62,11 +69,15 @@ def encode_record(record: Mapping[str, Any]) -> str:
 
 
 class BadLineError(ValueError):
-    """A line is not a record, was changed, or does not follow the line before; the message says which."""
+    """A line is not a record, was changed, or does not follow the line before; the message says
+    which.
+    """
 
 
 def encode_line(body: str, previous: str) -> tuple[str, str]:
-    """The line for the record *body* after the line with hash *previous*, without line end; and its own hash."""
+    """The line for the record *body* after the line with hash *previous*, without line end; and its
+    own hash.
+    """
     digest = chained_digest(body, previous).hex()
     return as_line(body, previous, digest), digest
 
@@ -87,7 +98,9 @@ def body_of(line: str) -> str:
 
 
 def check_line(line: bytes) -> tuple[str, str]:
-    """The hash that *line* follows, and its own, which is checked; without line end. Raises BadLineError."""
+    """The hash that *line* follows, and its own, which is checked; without line end. Raises
+    BadLineError.
+    """
     hashes = _HASHES.fullmatch(line[-_TAIL:])
     if hashes is None or not line.startswith(b'{"type":"'):
         raise BadLineError("this is not a record of this log")
@@ -111,7 +124,9 @@ def decode_line(line: bytes | str) -> dict[str, Any]:
 
 
 def columns_of(text: str) -> tuple[str | None, bytes | None, str | None]:
-    """The type of a record, its content key and a trial's status, by which it is found; without parsing the rest."""
+    """The type of a record, its content key and a trial's status, by which it is found; without
+    parsing the rest.
+    """
     found = _COLUMNS.match(text)
     if found is None:
         return None, None, None

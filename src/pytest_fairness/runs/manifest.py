@@ -1,4 +1,6 @@
-"""``manifest.json``: what a run was, and how far the records of each of its writers reach; replaced whole."""
+"""``manifest.json``: what a run was, and how far the records of each of its writers reach; replaced
+whole.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ NAME = "manifest.json"
 FINISHED = "finished"
 #: The exported records of a run.
 LOGS = "trials*.jsonl"
-_PACKAGES = "pytest-fairness pytest pytest-xdist numpy pandas scipy statsmodels vaderSentiment aiohttp litellm"
+_PACKAGES = (
+    "pytest-fairness pytest pytest-xdist numpy pandas scipy statsmodels vaderSentiment aiohttp "
+    "litellm"
+)
 
 
 class Anchor(msgspec.Struct, frozen=True):
@@ -31,7 +36,9 @@ class Anchor(msgspec.Struct, frozen=True):
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:
-    """The manifest of the run in *directory*; empty if there is none yet. Raises StoreError if it cannot be read."""
+    """The manifest of the run in *directory*; empty if there is none yet. Raises StoreError if it
+    cannot be read.
+    """
     path = directory / NAME
     try:
         manifest = msgspec.convert(json.loads(path.read_bytes()), dict[str, Any])
@@ -53,17 +60,24 @@ def anchors_of(manifest: Mapping[str, Any]) -> dict[str, Anchor]:
 
 def encode_manifest(manifest: Mapping[str, Any]) -> bytes:
     """*manifest* as it stands in the file. Raises TypeError for what is not JSON."""
-    return (json.dumps(to_json(manifest), indent=1, allow_nan=False, sort_keys=True) + "\n").encode("ascii")
+    return (json.dumps(to_json(manifest), indent=1, allow_nan=False, sort_keys=True) + "\n").encode(
+        "ascii"
+    )
 
 
 def write_manifest(directory: Path, manifest: Mapping[str, Any]) -> None:
-    """Replace the manifest of the run in *directory*. Raises StoreError; TypeError for what is not JSON."""
+    """Replace the manifest of the run in *directory*. Raises StoreError; TypeError for what is not
+    JSON.
+    """
     write_atomically(directory / NAME, encode_manifest(manifest))
 
 
 def versions() -> dict[str, JSON]:
     """Version of Python, the platform and each package that a result can depend on, if installed."""
-    found: dict[str, JSON] = {"python": platform.python_version(), "platform": platform.platform(terse=True)}
+    found: dict[str, JSON] = {
+        "python": platform.python_version(),
+        "platform": platform.platform(terse=True),
+    }
     for package in _PACKAGES.split():
         try:
             found[package] = importlib.metadata.version(package)

@@ -1,6 +1,8 @@
-"""Merging: the records of all shards of a run in one, byte for byte, to be judged by replaying them.
+"""Merging: the records of all shards of a run in one, byte for byte, to be judged by replaying
+them.
 
-Shards that were not asked alike are refused: each difference is named. See ``docs/decisions/0033-shards.md``.
+Shards that were not asked alike are refused: each difference is named. See
+``docs/decisions/0033-shards.md``.
 """
 
 from __future__ import annotations
@@ -40,17 +42,23 @@ class _Shard:
         """What shards of one run cannot differ in."""
         settings = self.manifest.get("settings", {})
         version = self.manifest.get("versions", {}).get("pytest-fairness")
-        return {**{key: settings.get(key) for key in ("endpoint", "tier", "seed")}, "pytest-fairness": version}
+        return {
+            **{key: settings.get(key) for key in ("endpoint", "tier", "seed")},
+            "pytest-fairness": version,
+        }
 
 
 def merge(directories: Sequence[Path], root: Path) -> Path:
-    """A new run under *root* with all trials of the shards in *directories*, which must be all there are, once each.
+    """A new run under *root* with all trials of the shards in *directories*, which must be all
+    there are, once each.
 
-    Raises UsageError where they do not belong together, naming what differs; StoreError for a damaged log, and for a
-    trial that two shards asked.
+    Raises UsageError where they do not belong together, naming what differs; StoreError for a
+    damaged log, and for a trial that two shards asked.
     """
     with contextlib.ExitStack() as stack:
-        shards = sorted((_opened(directory, stack) for directory in directories), key=lambda shard: shard.part)
+        shards = sorted(
+            (_opened(directory, stack) for directory in directories), key=lambda shard: shard.part
+        )
         _check_complete(shards)
         for shard in shards[1:]:
             _check_alike(shards[0], shard)
@@ -61,10 +69,14 @@ def _opened(directory: Path, stack: contextlib.ExitStack) -> _Shard:
     manifest = read_manifest(directory)
     part, _, whole = str(manifest.get("shard", "")).partition("/")
     if not (part.isdigit() and whole.isdigit()):
-        raise UsageError(f"{directory} is no shard of a run: merge runs that were asked with --fairness-shard K/N")
+        raise UsageError(
+            f"{directory} is no shard of a run: merge runs that were asked with --fairness-shard "
+            "K/N"
+        )
     if FINISHED not in manifest:
         raise UsageError(
-            f"{directory}: shard {part}/{whole} did not come to its end: finish it with --fairness-resume=last"
+            f"{directory}: shard {part}/{whole} did not come to its end: finish it with "
+            "--fairness-resume=last"
         )
     return _Shard(int(part), int(whole), manifest, stack.enter_context(reading(directory)))
 
@@ -77,12 +89,16 @@ def _check_complete(shards: Sequence[_Shard]) -> None:
         raise UsageError(f"{shards[0]} and {other} are of different runs")
     for part in range(1, whole + 1):
         if parts.count(part) != 1:
-            raise UsageError(f"shard {part}/{whole} is {'there more than once' if part in parts else 'missing'}")
+            raise UsageError(
+                f"shard {part}/{whole} is {'there more than once' if part in parts else 'missing'}"
+            )
 
 
 def _check_alike(first: _Shard, other: _Shard) -> None:
     mine, its = first.conditions(), other.conditions()
-    if differ := [f"{field} {mine[field]!r} and {its[field]!r}" for field in mine if mine[field] != its[field]]:
+    if differ := [
+        f"{field} {mine[field]!r} and {its[field]!r}" for field in mine if mine[field] != its[field]
+    ]:
         raise UsageError(f"{first} and {other} cannot be merged: {'; '.join(differ)}")
     for one, two in ((first, other), (other, first)):
         known = two.reader.designs()
@@ -91,7 +107,9 @@ def _check_alike(first: _Shard, other: _Shard) -> None:
             if design.place not in {another.place for another in known}:
                 differ = ["the test is in one of them alone"]
             if differ:
-                raise UsageError(f"{one} and {two} asked {design.test} differently: {'; '.join(differ)}")
+                raise UsageError(
+                    f"{one} and {two} asked {design.test} differently: {'; '.join(differ)}"
+                )
 
 
 def _fill(connection: sqlite3.Connection, shards: Sequence[_Shard]) -> dict[str, Any]:
@@ -99,10 +117,18 @@ def _fill(connection: sqlite3.Connection, shards: Sequence[_Shard]) -> dict[str,
     for shard in shards:
         for name in shard.reader.logs:
             own = "" if writer_of(name) == "main" else f"-{writer_of(name)}"
-            insert_records(connection, f"s{shard.part}{own}", map(body_of, shard.reader.lines(name)))
-        about = {key: shard.manifest.get(key) for key in ("id", "shard", "command", "started", FINISHED)}
-        merged.append({**about, "logs": msgspec.to_builtins(shard.reader.logs), "notes": shard.reader.notes})
-        endpoints += [entry for entry in shard.manifest.get("endpoints", ()) if entry not in endpoints]
+            insert_records(
+                connection, f"s{shard.part}{own}", map(body_of, shard.reader.lines(name))
+            )
+        about = {
+            key: shard.manifest.get(key) for key in ("id", "shard", "command", "started", FINISHED)
+        }
+        merged.append(
+            {**about, "logs": msgspec.to_builtins(shard.reader.logs), "notes": shard.reader.notes}
+        )
+        endpoints += [
+            entry for entry in shard.manifest.get("endpoints", ()) if entry not in endpoints
+        ]
     first = shards[0].manifest
     return {
         **{key: first.get(key) for key in ("command", "versions", "git_commit", "seed")},

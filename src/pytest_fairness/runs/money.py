@@ -1,8 +1,9 @@
-"""The cost cap: every call is reserved at its worst case before it leaves, and settled by what it used.
+"""The cost cap: every call is reserved at its worst case before it leaves, and settled by what it
+used.
 
-The account is in the run's database, so that the cap holds for all its processes together. A process that dies leaves
-its reservations standing: what was sent and never accounted for counts as spent in full. Amounts are whole
-nano-dollars, rounded up, so that sums are exact.
+The account is in the run's database, so that the cap holds for all its processes together. A
+process that dies leaves its reservations standing: what was sent and never accounted for counts as
+spent in full. Amounts are whole nano-dollars, rounded up, so that sums are exact.
 """
 
 from __future__ import annotations
@@ -17,40 +18,62 @@ from pytest_fairness.errors import BudgetError, StoreError
 from pytest_fairness.model import JSON, Message, Usage
 from pytest_fairness.runs.database import Amount, Database, Operation, Operator, Read
 
-#: More tokens than this in one call is no measurement: the longest contexts on offer hold a few million.
+#: More tokens than this in one call is no measurement: the longest contexts on offer hold a few
+#: million.
 ABSURD_TOKENS = 50_000_000
 #: Reserved for a reply where no parameter limits its length.
 UNLIMITED_OUTPUT = 16_384
 #: A message's role and separators, in tokens, at the most.
 _PER_MESSAGE = 16
-_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "max_tokens_to_sample", "num_predict")
+_LIMITS = (
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "max_tokens_to_sample",
+    "num_predict",
+)
 _NANO = 1_000_000_000
 
 
 def worst_case(price: Price, messages: Sequence[Message], parameters: Mapping[str, JSON]) -> int:
     """The most that one call can cost, in nano-dollars.
 
-    A token is at least one byte in every tokenizer in use, so the UTF-8 length bounds the input; the output
-    is bounded by the parameter that limits it, else taken as ``UNLIMITED_OUTPUT`` tokens.
+    A token is at least one byte in every tokenizer in use, so the UTF-8 length bounds the input;
+    the output is bounded by the parameter that limits it, else taken as ``UNLIMITED_OUTPUT``
+    tokens.
     """
-    size = sum(len(message.content.encode("utf-8", "surrogatepass")) + _PER_MESSAGE for message in messages)
-    return _nano(price.cost(input_tokens=size, output_tokens=output_limit(parameters, UNLIMITED_OUTPUT) or 0))
+    size = sum(
+        len(message.content.encode("utf-8", "surrogatepass")) + _PER_MESSAGE for message in messages
+    )
+    return _nano(
+        price.cost(input_tokens=size, output_tokens=output_limit(parameters, UNLIMITED_OUTPUT) or 0)
+    )
 
 
 def output_limit(parameters: Mapping[str, JSON], default: int | None = None) -> int | None:
-    """The most tokens that *parameters* let a call write, all its *n* replies together; *default* is that of one reply
-    where they set no limit.
+    """The most tokens that *parameters* let a call write, all its *n* replies together; *default*
+    is that of one reply where they set no limit.
     """
-    limit = max((limit for name in _LIMITS if (limit := _count(parameters.get(name))) is not None), default=default)
+    limit = max(
+        (limit for name in _LIMITS if (limit := _count(parameters.get(name))) is not None),
+        default=default,
+    )
     return None if limit is None else limit * max(1, _count(parameters.get("n")) or 1)
 
 
 def used(price: Price, usage: Usage | None, *, replied: bool) -> int | None:
-    """What *usage* comes to, in nano-dollars; None where it cannot be believed: missing, negative, absurd, or
-    nothing counted for a call that *replied*.
+    """What *usage* comes to, in nano-dollars; None where it cannot be believed: missing, negative,
+    absurd, or nothing counted for a call that *replied*.
     """
-    tokens_in, tokens_out = (None, None) if usage is None else (_count(usage.input_tokens), _count(usage.output_tokens))
-    if tokens_in is None or tokens_out is None or absurd(usage) or (replied and 0 in (tokens_in, tokens_out)):
+    tokens_in, tokens_out = (
+        (None, None) if usage is None else (_count(usage.input_tokens), _count(usage.output_tokens))
+    )
+    if (
+        tokens_in is None
+        or tokens_out is None
+        or absurd(usage)
+        or (replied and 0 in (tokens_in, tokens_out))
+    ):
         return None
     return _nano(price.cost(input_tokens=tokens_in, output_tokens=tokens_out))
 
@@ -79,32 +102,41 @@ def unpriced(endpoint: str, cap: float) -> str:
     """Why an endpoint without a price is not asked under a cap, in US dollars."""
     return (
         f"endpoint {endpoint!r} has no known price, so a cost cap of ${cap:.2f} "
-        "cannot be kept; declare it in endpoints.yaml, in US dollars per million tokens, for example "
+        "cannot be kept; declare it in endpoints.yaml, in US dollars per million tokens, for "
+        "example "
         "price: {input_per_million: 3.0, output_per_million: 15.0}; "
-        "or run without a cap (--fairness-max-cost; of a ready-made suite, max_cost: none in its file)"
+        "or run without a cap (--fairness-max-cost; of a ready-made suite, max_cost: none in its "
+        "file)"
     )
 
 
 class Account(NamedTuple):
-    """What the processes of a run have spent, and what they have reserved for calls under way, in nano-dollars."""
+    """What the processes of a run have spent, and what they have reserved for calls under way, in
+    nano-dollars.
+    """
 
     settled: int = 0
     reserved: int = 0
 
     def exhausted(self, amount: int, cap: int) -> BudgetError:
         """The error for an *amount* that does not fit under *cap*."""
-        held = f" and ${dollars(self.reserved):.4f} is held for calls without an account" if self.reserved else ""
+        held = (
+            f" and ${dollars(self.reserved):.4f} is held for calls without an account"
+            if self.reserved
+            else ""
+        )
         return BudgetError(
             f"the cost cap of ${dollars(cap):.2f} leaves no room: "
-            f"${dollars(self.settled):.4f} is spent{held}, the next call may cost ${dollars(amount):.4f}; "
+            f"${dollars(self.settled):.4f} is spent{held}, the next call may cost "
+            f"${dollars(amount):.4f}; "
             "raise --fairness-max-cost, or lower max_tokens (it bounds the worst case). "
             "What was paid for is kept in the run's folder"
         )
 
 
 class Reserve(Operation):
-    """Set *amount* aside; False if it does not fit now but may once calls under way have settled. Raises BudgetError if
-    it cannot fit any more.
+    """Set *amount* aside; False if it does not fit now but may once calls under way have settled.
+    Raises BudgetError if it cannot fit any more.
     """
 
     early = True
@@ -132,7 +164,9 @@ class Settle(Operation):
     def run(self, database: Database) -> None:
         settled, reserved = database.account
         if self.reserved > reserved:
-            raise StoreError("more is settled than was reserved: the account of this run cannot be trusted")
+            raise StoreError(
+                "more is settled than was reserved: the account of this run cannot be trusted"
+            )
         database.account = (settled + self.cost, reserved - self.reserved)
 
 
@@ -144,7 +178,10 @@ class Budget:
 
     def __init__(self, database: Operator, cap: float | None) -> None:
         if cap is not None and not 0 <= cap < math.inf:
-            raise BudgetError(f"a cost cap is a number of US dollars, 0 or more, not {cap!r}: mend --fairness-max-cost")
+            raise BudgetError(
+                f"a cost cap is a number of US dollars, 0 or more, not {cap!r}: mend "
+                "--fairness-max-cost"
+            )
         self.cap = None if cap is None else math.floor(cap * _NANO + 1e-6)
         self.reserved = 0
         self._database = database
@@ -194,5 +231,7 @@ class Budget:
         return Account(*self._database.submit(Read("account")).result()[0])
 
     def blocked(self, amount: int) -> BudgetError:
-        """The error for an *amount* that reservations of processes which do not settle keep from fitting."""
+        """The error for an *amount* that reservations of processes which do not settle keep from
+        fitting.
+        """
         return self.account().exhausted(amount, self.cap or 0)

@@ -1,8 +1,10 @@
-"""How the text of a record is put away: compressed, and what an earlier record of its writer says not once more.
+"""How the text of a record is put away: compressed, and what an earlier record of its writer says
+not once more.
 
-A record that is like others is packed with one of them as the dictionary; an attempt and a trial with the attempts
-before it, whose requests and replies they repeat. The hash of a record is that of its whole text, so that a base that
-was changed or removed shows in all that is packed with it. See ``docs/decisions/0165-texts-once.md``.
+A record that is like others is packed with one of them as the dictionary; an attempt and a trial
+with the attempts before it, whose requests and replies they repeat. The hash of a record is that of
+its whole text, so that a base that was changed or removed shows in all that is packed with it. See
+``docs/decisions/0165-texts-once.md``.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ _TYPE, _KEY = len('{"type":""'), len(',"key":""') + 64
 
 
 class Row(NamedTuple):
-    """A record as it stands in the table: ``body`` is its text without key and hashes, packed; ``bases`` are the
-    records that it is packed with, by how many places they stand before it.
+    """A record as it stands in the table: ``body`` is its text without key and hashes, packed;
+    ``bases`` are the records that it is packed with, by how many places they stand before it.
     """
 
     writer: str
@@ -55,7 +57,9 @@ class _Base(NamedTuple):
 
 
 class Packer:
-    """Packs the records of *writer*, one after the other; ``number`` and ``head`` are the end of their chain."""
+    """Packs the records of *writer*, one after the other; ``number`` and ``head`` are the end of
+    their chain.
+    """
 
     def __init__(self, writer: str, number: int = 0, head: str = FIRST) -> None:
         self.writer, self.number, self.head = writer, number, head
@@ -76,7 +80,9 @@ class Packer:
         return Row(self.writer, self.number, kind, key, status, digest, distances, packed)
 
     def _bases_of(self, kind: str | None, key: bytes | None, body: bytes) -> list[_Base]:
-        """What the next record is packed with; and *body* is kept where others will be packed with it."""
+        """What the next record is packed with; and *body* is kept where others will be packed with
+        it.
+        """
         this, bases = _Base(self.number, body[-_WINDOW:]), list[_Base]()
         if key is not None and kind == "trial":
             bases = self._attempts.pop(key, [])
@@ -100,7 +106,9 @@ def _deflated(body: bytes, dictionary: bytes) -> bytes:
     # To prepare a large window takes longer than to look through a small one.
     size = len(dictionary) + len(body)
     window, memory = next(limits for most, limits in _WINDOWS.items() if size <= most)
-    packing = zlib.compressobj(_LEVEL, zlib.DEFLATED, -window, memory, zlib.Z_DEFAULT_STRATEGY, dictionary)
+    packing = zlib.compressobj(
+        _LEVEL, zlib.DEFLATED, -window, memory, zlib.Z_DEFAULT_STRATEGY, dictionary
+    )
     return packing.compress(body) + packing.flush()
 
 
@@ -110,18 +118,29 @@ def legible(data: bytes) -> str:
 
 
 class Unpacker:
-    """Gives the texts of the records that a *connection* reads, with the columns of :data:`COLUMNS`."""
+    """Gives the texts of the records that a *connection* reads, with the columns of
+    :data:`COLUMNS`.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._kept: dict[tuple[str, int], bytes] = {}
 
     def text(self, row: Sequence[Any]) -> str:
-        """The text of the record *row*, JSON without hashes. Raises BadLineError where it cannot be unpacked."""
+        """The text of the record *row*, JSON without hashes. Raises BadLineError where it cannot be
+        unpacked.
+        """
         writer, number, kind, key, _, _, bases, packed = row
         try:
             body = self._body(writer, number, bases, packed).decode("ascii")
-        except (ValueError, TypeError, AttributeError, OverflowError, RecursionError, zlib.error) as error:
+        except (
+            ValueError,
+            TypeError,
+            AttributeError,
+            OverflowError,
+            RecursionError,
+            zlib.error,
+        ) as error:
             raise BadLineError(f"the record cannot be unpacked: {error}") from error
         if key is None:
             return body
@@ -135,7 +154,9 @@ class Unpacker:
                 self._body(writer, number, bases, packed)
 
     def lines(self, writer: str) -> Iterator[str]:
-        """The records of *writer*, each as it is exported: a line, without its end. Raises as above."""
+        """The records of *writer*, each as it is exported: a line, without its end. Raises as
+        above.
+        """
         query, previous = f"SELECT {COLUMNS} FROM records WHERE writer = ? ORDER BY number", FIRST
         for row in self._connection.execute(query, (writer,)):
             digest = Row(*row).hash.hex()

@@ -19,25 +19,38 @@ RUN_DIR = Path(".fairness", "runs")
 FINDINGS = "findings.json"
 LAST = "last"
 #: Where pytest looks for its configuration, in its order.
-_FILES = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+_FILES = (
+    "pytest.toml",
+    ".pytest.toml",
+    "pytest.ini",
+    ".pytest.ini",
+    "pyproject.toml",
+    "tox.ini",
+    "setup.cfg",
+)
 
 
 def runs_root(here: Path | None = None) -> Path:
-    """The folder of runs of the project around *here* (the working directory), which need not exist.
+    """The folder of runs of the project around *here* (the working directory), which need not
+    exist.
 
-    It is the ``fairness_run_dir`` of pytest's configuration, which is looked for upwards as pytest does; without one,
-    the nearest ``.fairness/runs`` upwards. Raises UsageError for a configuration that cannot be read.
+    It is the ``fairness_run_dir`` of pytest's configuration, which is looked for upwards as pytest
+    does; without one, the nearest ``.fairness/runs`` upwards. Raises UsageError for a configuration
+    that cannot be read.
     """
     here = Path.cwd() if here is None else here.absolute()
     if (found := configuration(here)) is not None:
         root, settings = found
         return root / str(settings.get("fairness_run_dir") or RUN_DIR)
-    return next((path / RUN_DIR for path in (here, *here.parents) if (path / RUN_DIR).is_dir()), here / RUN_DIR)
+    return next(
+        (path / RUN_DIR for path in (here, *here.parents) if (path / RUN_DIR).is_dir()),
+        here / RUN_DIR,
+    )
 
 
 def configuration(here: Path) -> tuple[Path, dict[str, Any]] | None:
-    """The folder above *here*, or *here* itself, that has pytest's configuration, and what that says; None where none
-    has. Raises UsageError for a configuration that cannot be read.
+    """The folder above *here*, or *here* itself, that has pytest's configuration, and what that
+    says; None where none has. Raises UsageError for a configuration that cannot be read.
     """
     for folder in (here, *here.parents):
         for path in (folder / name for name in _FILES):
@@ -55,11 +68,15 @@ def has_judged(run: Path) -> bool:
 
 
 def has_asked(run: Path) -> bool:
-    """Tell whether trials were asked in *run*, which a replay and a session of tables alone did not."""
+    """Tell whether trials were asked in *run*, which a replay and a session of tables alone did
+    not.
+    """
     manifest = read_manifest(run)
     if "replay_of" in manifest or not manifest.get("endpoints"):
         return False
-    if _findings_of(run, "run", "trials", "total", missing=True):  # missing: it was cut off while it asked
+    if _findings_of(
+        run, "run", "trials", "total", missing=True
+    ):  # missing: it was cut off while it asked
         return True
     # A batch that goes on at the provider was asked, though none of its trials has ended.
     return any(True for _ in record_lines(run, "batch"))
@@ -81,12 +98,14 @@ def _findings_of(run: Path, *path: str, missing: bool) -> bool:
     return bool(value)
 
 
-def chosen_run(name: str | os.PathLike[str], here: Path | None = None, *, judged: bool = True) -> Path:
+def chosen_run(
+    name: str | os.PathLike[str], here: Path | None = None, *, judged: bool = True
+) -> Path:
     """The folder of the run that *name* means, seen from *here* (the working directory).
 
-    *name* is a folder, or what :func:`~pytest_fairness.runs.folder.locate_run` takes for a run of the
-    project: ``last`` is the newest that *judged* something, or else of all. Raises UsageError, naming
-    runs that are near, where it means none or several.
+    *name* is a folder, or what :func:`~pytest_fairness.runs.folder.locate_run` takes for a run of
+    the project: ``last`` is the newest that *judged* something, or else of all. Raises UsageError,
+    naming runs that are near, where it means none or several.
     """
     here, text = Path.cwd() if here is None else here, os.fspath(name)
     if (here / text).is_dir() and is_run(here / text):
@@ -104,7 +123,9 @@ def is_run(folder: Path) -> bool:
 
 
 def _settings(path: Path) -> dict[str, Any] | None:
-    """pytest's configuration in the file at *path*, as pytest reads it; None where that says nothing of pytest."""
+    """pytest's configuration in the file at *path*, as pytest reads it; None where that says
+    nothing of pytest.
+    """
     try:
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".toml":

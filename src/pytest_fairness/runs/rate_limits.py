@@ -1,8 +1,8 @@
 """Limits per minute that hold for all processes of a run.
 
-The limits are a virtual schedule (GCRA, ITU-T I.371): each request moves the time at which the next one is due by
-what it takes of a minute. Whoever comes more than a second early waits. The schedule is in the run's database, so that
-workers hold the limits together.
+The limits are a virtual schedule (GCRA, ITU-T I.371): each request moves the time at which the next
+one is due by what it takes of a minute. Whoever comes more than a second early waits. The schedule
+is in the run's database, so that workers hold the limits together.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pytest_fairness.model import JSON, Message, Usage
 from pytest_fairness.runs.database import Database, Key, Operation, Operator
 from pytest_fairness.runs.money import output_limit
 
-#: Seconds that a request may come early: what keeps small delays from adding up. The minute is longer by as much,
-#: so that no 60 seconds hold more than the limit.
+#: Seconds that a request may come early: what keeps small delays from adding up. The minute is
+#: longer by as much, so that no 60 seconds hold more than the limit.
 _EARLY = 1.0
 _MINUTE = 60.0 + _EARLY
 #: Output tokens taken for a reply whose length nothing limits, until there are replies to go by.
@@ -26,8 +26,8 @@ FIRST_GUESS = 500.0
 
 
 class Take(Operation):
-    """Take a turn for a call of so many *tokens*: 0 if it may go now, else the seconds until another try. *taken*: the
-    turn was taken before, and these tokens come on top of it, or off.
+    """Take a turn for a call of so many *tokens*: 0 if it may go now, else the seconds until
+    another try. *taken*: the turn was taken before, and these tokens come on top of it, or off.
     """
 
     identity: Key
@@ -39,9 +39,13 @@ class Take(Operation):
     def run(self, database: Database) -> float:
         now, execute = database.clock(), database.connection.execute
         query = "SELECT written, request_due, token_due FROM rate_limits WHERE identity = ?"
-        written, request_due, token_due = execute(query, (self.identity,)).fetchone() or (now, now, now)
-        # A time of writing that is still to come shows a machine that was started anew, whose clock began again; the
-        # wall clock, which may be set, has no say.
+        written, request_due, token_due = execute(query, (self.identity,)).fetchone() or (
+            now,
+            now,
+            now,
+        )
+        # A time of writing that is still to come shows a machine that was started anew, whose clock
+        # began again; the wall clock, which may be set, has no say.
         if written > now + _EARLY:
             request_due = token_due = now
         if not self.taken:
@@ -51,12 +55,17 @@ class Take(Operation):
             request_due = max(request_due, now) + _share(1, self.requests_per_minute)
             token_due = max(token_due, now)
         token_due += _share(self.tokens, self.tokens_per_minute)
-        execute("INSERT OR REPLACE INTO rate_limits VALUES (?, ?, ?, ?)", (self.identity, now, request_due, token_due))
+        execute(
+            "INSERT OR REPLACE INTO rate_limits VALUES (?, ?, ?, ?)",
+            (self.identity, now, request_due, token_due),
+        )
         return 0.0
 
 
 class Limiter:
-    """Requests and tokens per minute of the system with the hash *identity*, for all processes of the run."""
+    """Requests and tokens per minute of the system with the hash *identity*, for all processes of
+    the run.
+    """
 
     def __init__(self, database: Operator, identity: str, limits: Limits) -> None:
         self._database, self._identity, self._limits = database, identity, limits
@@ -66,7 +75,9 @@ class Limiter:
         """Tokens that a call will take, by what replies took before where no parameter says it."""
         letters = sum(len(message.content.encode("utf-8", "surrogatepass")) for message in messages)
         limit = output_limit(parameters)
-        return letters // 3 + round(self._typical if limit is None else min(limit, 2 * self._typical))
+        return letters // 3 + round(
+            self._typical if limit is None else min(limit, 2 * self._typical)
+        )
 
     async def take(self, tokens: int) -> float:
         """Take a turn, as :class:`Take` does."""
@@ -81,7 +92,9 @@ class Limiter:
         self._typical += (max(0, usage.output_tokens) - self._typical) / 8
         if self._limits.tokens_per_minute is not None:
             more = max(0, usage.input_tokens) + max(0, usage.output_tokens) - tokens
-            self._database.submit(Take(self._identity, more, None, self._limits.tokens_per_minute, taken=True))
+            self._database.submit(
+                Take(self._identity, more, None, self._limits.tokens_per_minute, taken=True)
+            )
 
 
 def _share(amount: int, per_minute: int | None) -> float:

@@ -1,6 +1,7 @@
 """Read a run back from its folder alone, every record checked: for reports, replay and audit.
 
-A run is in its database; an archive of it is the exported files alone, which are read into a database in memory.
+A run is in its database; an archive of it is the exported files alone, which are read into a
+database in memory.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ def unwatched(label: str, total: int, items: Iterable[Any]) -> Iterable[Any]:  #
 
 
 class Find(Operation):
-    """The records of the first of *keys*, as lines, None for a trial that is not finished: as many as fit into an
-    answer, one at least.
+    """The records of the first of *keys*, as lines, None for a trial that is not finished: as many
+    as fit into an answer, one at least.
     """
 
     writes = False
@@ -72,8 +73,13 @@ class Find(Operation):
         for start in range(0, len(self.keys), AT_ONCE):
             some = self.keys[start : start + AT_ONCE]
             ((wanted, values),) = in_keys(some)
-            database.texts.prepare(database.connection.execute(f"{_ATTEMPTS} AND key {wanted}", values))
-            found = {Row(*row).key: row for row in database.connection.execute(f"{_TRIALS} WHERE key {wanted}", values)}
+            database.texts.prepare(
+                database.connection.execute(f"{_ATTEMPTS} AND key {wanted}", values)
+            )
+            found = {
+                Row(*row).key: row
+                for row in database.connection.execute(f"{_TRIALS} WHERE key {wanted}", values)
+            }
             for key in some:
                 row = found.get(as_stored(key))
                 text = None if row is None else database.texts.text(row)
@@ -112,7 +118,9 @@ class RunRecords:
         return None if record is None else trial_of(record)
 
     def of_type(self, kind: str) -> list[dict[str, Any]]:
-        """The records of a type that belongs to no trial, of every session and process, in their order."""
+        """The records of a type that belongs to no trial, of every session and process, in their
+        order.
+        """
         return [decode_line(line) for (line,) in self.ask(Read("type", [kind]))]
 
     def designs(self) -> list[RecordedDesign]:
@@ -121,10 +129,12 @@ class RunRecords:
 
 
 class RunReader(RunRecords):
-    """One run, checked from end to end when made with :meth:`open`. Holds no texts: they stay on the disk.
+    """One run, checked from end to end when made with :meth:`open`. Holds no texts: they stay on
+    the disk.
 
-    ``engines`` has the endpoints asked by the hash of their identity, ``logs`` how far each writer's records reach,
-    by the name of the file into which they are exported, ``notes`` what a crash left behind.
+    ``engines`` has the endpoints asked by the hash of their identity, ``logs`` how far each
+    writer's records reach, by the name of the file into which they are exported, ``notes`` what a
+    crash left behind.
     """
 
     def __init__(self, directory: Path, connection: sqlite3.Connection, heads: Heads) -> None:
@@ -137,14 +147,17 @@ class RunReader(RunRecords):
 
     @classmethod
     def open(cls, directory: Path, *, check: bool = True, watch: Watch = unwatched) -> Self:
-        """Check every record of the run in *directory*; without *check* those alone that are read from exported files.
+        """Check every record of the run in *directory*; without *check* those alone that are read
+        from exported files.
         *watch* shows how far that is.
 
-        Raises StoreError, naming record or line, for one that was changed, added or removed, where there are fewer than
-        when the run was closed, and for a trial that was asked twice.
+        Raises StoreError, naming record or line, for one that was changed, added or removed, where
+        there are fewer than when the run was closed, and for a trial that was asked twice.
         """
         if not directory.is_dir():
-            raise StoreError(f"{directory} is not the folder of a run: give one of those under .fairness/runs")
+            raise StoreError(
+                f"{directory} is not the folder of a run: give one of those under .fairness/runs"
+            )
         connection = _open(directory)
         try:
             heads = Heads(directory, over=True)
@@ -168,7 +181,9 @@ class RunReader(RunRecords):
         return [key for key in all_keys if key not in finished]
 
     def all_records(self) -> Iterator[dict[str, Any]]:
-        """The record of every finished trial, and then once more with each further cell that shares it."""
+        """The record of every finished trial, and then once more with each further cell that shares
+        it.
+        """
         yield from self.trial_records()
         for use in self.each("use"):
             for record in self._decoded(f"{_TRIALS} WHERE key = ?", as_stored(use["key"])):
@@ -191,46 +206,63 @@ class RunReader(RunRecords):
 
     @cached_property
     def shared_cells(self) -> dict[tuple[str, str], Any]:
-        """The cells that share a trial with the one that it was asked for, by its key and their ids."""
+        """The cells that share a trial with the one that it was asked for, by its key and their
+        ids.
+        """
         return {(use["key"], use["cell"]["id"]): use["cell"] for use in self.each("use")}
 
     def lines(self, name: str) -> Iterator[str]:
-        """The records of one writer as they are exported to the file *name*, each a line without its end."""
+        """The records of one writer as they are exported to the file *name*, each a line without
+        its end.
+        """
         return self.texts.lines(writer_of(name))
 
 
 @contextlib.contextmanager
-def reading(directory: Path, *, check: bool = True, watch: Watch = unwatched) -> Iterator[RunReader]:
-    """The run in *directory*, until the end of the block; *check* and *watch* as for :meth:`RunReader.open`."""
+def reading(
+    directory: Path, *, check: bool = True, watch: Watch = unwatched
+) -> Iterator[RunReader]:
+    """The run in *directory*, until the end of the block; *check* and *watch* as for
+    :meth:`RunReader.open`.
+    """
     reader = RunReader.open(directory, check=check, watch=watch)
     with contextlib.closing(reader.connection):
         yield reader
 
 
 def read_trials(directory: Path) -> dict[str, Trial]:
-    """Every finished trial of the run in *directory*, checked, by its content key. Raises StoreError."""
+    """Every finished trial of the run in *directory*, checked, by its content key. Raises
+    StoreError.
+    """
     with reading(directory) as reader:
         return {trial.key: trial for trial in reader.finished()}
 
 
 def refuse_unreadable(directory: Path) -> None:
-    """Raise StoreError where the records of the run in *directory* cannot be read at all; they are not verified."""
+    """Raise StoreError where the records of the run in *directory* cannot be read at all; they are
+    not verified.
+    """
     path = directory / database.NAME
     if path.exists():
         with _naming(path), contextlib.closing(_open(directory)) as connection:
             connection.execute("SELECT body FROM records ORDER BY id DESC LIMIT 1").fetchone()
 
 
-def record_lines(directory: Path, kind: str = "trial", keys: Sequence[str] | None = None) -> Iterator[bytes | str]:
-    """The records of one type of the run in *directory*, of the trials *keys* alone if given; unchecked, and in an
-    archive perhaps others; those that cannot be read are passed over.
+def record_lines(
+    directory: Path, kind: str = "trial", keys: Sequence[str] | None = None
+) -> Iterator[bytes | str]:
+    """The records of one type of the run in *directory*, of the trials *keys* alone if given;
+    unchecked, and in an archive perhaps others; those that cannot be read are passed over.
     """
     if (directory / database.NAME).exists():
         query = f"SELECT {COLUMNS} FROM records WHERE type = ?"
         wanted: Iterable[tuple[str, list[Any]]] = [(query, [])]
         if keys is not None:
             wanted = ((f"{query} AND key {chosen}", values) for chosen, values in in_keys(keys))
-        with contextlib.suppress(sqlite3.Error, StoreError), contextlib.closing(_open(directory)) as connection:
+        with (
+            contextlib.suppress(sqlite3.Error, StoreError),
+            contextlib.closing(_open(directory)) as connection,
+        ):
             texts = Unpacker(connection)
             for query, values in wanted:
                 for row in connection.execute(query, [kind, *values]):
@@ -252,17 +284,21 @@ def _naming(path: Path) -> Iterator[None]:
 
 
 def _open(directory: Path) -> sqlite3.Connection:
-    """The database of the run, or one for what an archive holds, which SQLite puts on the disk where it is too much for
-    memory.
+    """The database of the run, or one for what an archive holds, which SQLite puts on the disk
+    where it is too much for memory.
     """
     path = directory / database.NAME
     if path.exists() or path.is_symlink():
         files.check_regular(path)
-        if path.with_name(f"{database.NAME}-wal").exists():  # somebody writes to it, or died: SQLite sets it right
+        if path.with_name(
+            f"{database.NAME}-wal"
+        ).exists():  # somebody writes to it, or died: SQLite sets it right
             connection = database.connect(path)
         else:
             uri = f"file:{quote(str(path.absolute()))}?immutable=1"
-            connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+            connection = sqlite3.connect(
+                uri, uri=True, isolation_level=None, check_same_thread=False
+            )
         with contextlib.ExitStack() as stack:
             stack.callback(connection.close)
             with _naming(path):
@@ -284,22 +320,28 @@ def _is_stored(connection: sqlite3.Connection, directory: Path) -> bool:
 
 def _refuse_twice(connection: sqlite3.Connection, directory: Path) -> None:
     query = (
-        "SELECT key FROM records WHERE key IS NOT NULL AND type = 'trial' AND status NOT IN ('unknown', 'error') "
+        "SELECT key FROM records WHERE key IS NOT NULL AND type = 'trial' AND status NOT IN "
+        "('unknown', 'error') "
         "GROUP BY key HAVING count(*) > 1 LIMIT 1"
     )
     for (key,) in connection.execute(query):
         places = "SELECT writer, number FROM records WHERE key = ? AND type = 'trial' ORDER BY id"
         (first, at), *_, (second, again) = connection.execute(places, (key,)).fetchall()
         raise StoreError(
-            f"{directory / log_name(second)}, line {again}: this trial is already in {log_name(first)}, line {at}: the "
+            f"{directory / log_name(second)}, line {again}: this trial is already in "
+            f"{log_name(first)}, line {at}: the "
             "records are not of one run; restore them from a copy"
         )
 
 
 def charge(connection: sqlite3.Connection) -> None:
-    """Put what the records say was spent into the account, where it holds less: it counts towards a cap, too."""
+    """Put what the records say was spent into the account, where it holds less: it counts towards a
+    cap, too.
+    """
     texts = Unpacker(connection)
-    attempts = connection.execute(f"SELECT {COLUMNS} FROM records WHERE type = 'attempt' ORDER BY id")
+    attempts = connection.execute(
+        f"SELECT {COLUMNS} FROM records WHERE type = 'attempt' ORDER BY id"
+    )
     spent = math.fsum(decode_line(texts.text(row)).get("cost") or 0.0 for row in attempts)
     connection.execute("UPDATE account SET settled = max(settled, ?)", (math.ceil(spent * 1e9),))
 
@@ -309,10 +351,12 @@ _NOT_NEXT = "a record is missing, was added or moved: it does not follow the one
 
 
 class Heads:
-    """How far the records of each writer reach, held against what the manifest of *directory* says of them.
+    """How far the records of each writer reach, held against what the manifest of *directory* says
+    of them.
 
-    *over*: a run that has come to its end has no more records than it had then. ``found`` has the end of each log, by
-    the name of the file into which it is exported, ``notes`` what a crash left behind.
+    *over*: a run that has come to its end has no more records than it had then. ``found`` has the
+    end of each log, by the name of the file into which it is exported, ``notes`` what a crash left
+    behind.
     """
 
     def __init__(self, directory: Path, *, over: bool = False) -> None:
@@ -324,8 +368,8 @@ class Heads:
         self._anchors = anchors_of(self._manifest)
 
     def check(self, connection: sqlite3.Connection, watch: Watch = unwatched) -> None:
-        """Check every record of the run, which are read into *connection* from its exported files where those are all
-        there is. Raises StoreError naming record or line.
+        """Check every record of the run, which are read into *connection* from its exported files
+        where those are all there is. Raises StoreError naming record or line.
         """
         where, logs = self._directory / database.NAME, sorted(self._directory.glob(LOGS))
         if _is_stored(connection, self._directory):
@@ -348,7 +392,9 @@ class Heads:
     def _check_stored(self, connection: sqlite3.Connection, path: Path, watch: Watch) -> None:
         connection.text_factory = legible
         try:
-            schema = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
+            schema = connection.execute(
+                "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid"
+            )
             if [sql for (sql,) in schema] != database.SCHEMA:
                 raise damaged(path, "its tables are not those of a run")
             # An index that was damaged would hide records from whoever looks for them.
@@ -391,7 +437,9 @@ class Heads:
         with os.fdopen(files.open_regular(path, os.O_RDONLY), "rb") as stream:
             for number, data in enumerate(stream, 1):
                 if not data.endswith(b"\n"):
-                    self.notes.append(f"{path}, line {number}: the last record was cut short; not read")
+                    self.notes.append(
+                        f"{path}, line {number}: the last record was cut short; not read"
+                    )
                     return
                 try:
                     previous, head = check_line(data[:-1])
@@ -403,31 +451,39 @@ class Heads:
                 yield data[:-1].decode("ascii")
 
     def _check_export(self, path: Path) -> None:
-        """Whoever reads a file alone, which was exported beside the database, must not read something else."""
+        """Whoever reads a file alone, which was exported beside the database, must not read
+        something else.
+        """
         written = self._manifest.get("logs", {}).get(path.name, {}).get("sha256")
         with os.fdopen(files.open_regular(path, os.O_RDONLY), "rb") as stream:
             if written is None or hashlib.file_digest(stream, "sha256").hexdigest() == written:
                 return
         for _ in Heads(self._directory)._exported(path):
             pass  # names the line, where it is one that was changed
-        raise damaged(path, "it is not as it was written: its SHA-256 is not the one in manifest.json")
+        raise damaged(
+            path, "it is not as it was written: its SHA-256 is not the one in manifest.json"
+        )
 
     def _check_length(self, where: Path) -> None:
         finished = FINISHED in self._manifest
         for name, anchor in sorted(self._anchors.items()):
             if name not in self.found:
                 raise StoreError(
-                    f"{self._directory / name} is missing, but manifest.json lists it: restore it from a copy"
+                    f"{self._directory / name} is missing, but manifest.json lists it: restore it "
+                    "from a copy"
                 )
             records = self.found[name].records
             if records < anchor.records or (self._over and finished and records > anchor.records):
                 raise StoreError(
-                    f"{where}: {name} ends after {records} records, but had {anchor.records} when the run was "
+                    f"{where}: {name} ends after {records} records, but had {anchor.records} when "
+                    "the run was "
                     "closed: restore the file from a copy, or start a new run"
                 )
         missing = sorted(self.found.keys() - self._anchors.keys())
         if finished and missing:
             raise StoreError(
-                f"{self._directory / 'manifest.json'} is damaged: the run came to its end, and the head of {missing[0]}"
-                " is not there, so that nothing shows whether that log was changed; restore it from a copy"
+                f"{self._directory / 'manifest.json'} is damaged: the run came to its end, and the "
+                f"head of {missing[0]}"
+                " is not there, so that nothing shows whether that log was changed; restore it "
+                "from a copy"
             )

@@ -16,7 +16,8 @@ from pytest_fairness.model import JSON, Cell, Message, Status, Trial, Usage
 from pytest_fairness.runs.lines import fields_of
 
 SCHEMA = 1
-#: The source of a trial in which a simulated model had a part, and the flag of an attempt that says so.
+#: The source of a trial in which a simulated model had a part, and the flag of an attempt that says
+#: so.
 SIMULATED = "simulated"
 
 
@@ -27,12 +28,13 @@ def utc_now() -> str:
 
 @dataclass(slots=True, kw_only=True)
 class Attempt:
-    """One numbered attempt at one turn, as it ended: with a reply (``status``) or without (``evidence``).
+    """One numbered attempt at one turn, as it ended: with a reply (``status``) or without
+    (``evidence``).
 
-    ``turn`` counts from 0, ``number`` from 1 over the whole trial. ``cost`` is in US dollars, ``seconds`` is
-    monotonic time. ``flags`` says what was odd: ``usage_invalid``, ``unpriced``, ``deadline``, ``cancelled``,
-    ``writer_died``. ``retry_after`` is the pause (seconds) that the server wishes for. ``free``: it is not billed,
-    whatever the evidence.
+    ``turn`` counts from 0, ``number`` from 1 over the whole trial. ``cost`` is in US dollars,
+    ``seconds`` is monotonic time. ``flags`` says what was odd: ``usage_invalid``, ``unpriced``,
+    ``deadline``, ``cancelled``, ``writer_died``. ``retry_after`` is the pause (seconds) that the
+    server wishes for. ``free``: it is not billed, whatever the evidence.
     """
 
     turn: int = 0
@@ -59,7 +61,13 @@ def sent_record(key: str, turn: int, number: int, order: int) -> dict[str, Any]:
 
 def attempt_record(key: str, attempt: Attempt) -> dict[str, Any]:
     """What came of an attempt, with the bytes of request and response where there was a wire."""
-    record = {"type": "attempt", "key": key, "turn": attempt.turn, "attempt": attempt.number, **fields_of(attempt)}
+    record = {
+        "type": "attempt",
+        "key": key,
+        "turn": attempt.turn,
+        "attempt": attempt.number,
+        **fields_of(attempt),
+    }
     del record["number"], record["free"]
     return record | _now()
 
@@ -88,9 +96,10 @@ def trial_record(
 ) -> dict[str, Any]:
     """A finished trial with all that is needed to rebuild results without asking.
 
-    *messages* is the conversation as it was sent; *parameters* are those ``requested`` by the test, and those ``sent``
-    with the endpoint's defaults. *endpoint* is its name, *identity* the hash under which the log's ``engine`` record
-    spells it out. *order* is the trial's place in the order in which its process took the trials of its batch up.
+    *messages* is the conversation as it was sent; *parameters* are those ``requested`` by the test,
+    and those ``sent`` with the endpoint's defaults. *endpoint* is its name, *identity* the hash
+    under which the log's ``engine`` record spells it out. *order* is the trial's place in the order
+    in which its process took the trials of its batch up.
     *script* is the identity of what decided between turns.
     """
     return {
@@ -116,14 +125,24 @@ def cell_of(record: Mapping[str, Any]) -> Cell:
 
 
 def trial_of(record: Mapping[str, Any]) -> Trial:
-    """The trial of a record of type ``trial``. Raises KeyError, TypeError or ValueError for another shape."""
+    """The trial of a record of type ``trial``. Raises KeyError, TypeError or ValueError for another
+    shape.
+    """
     # One string for all trials that have it: many are held at once.
-    shared = {name: sys.intern(record[name]) for name in ("finish_reason", "model", "source") if record[name]}
+    shared = {
+        name: sys.intern(record[name])
+        for name in ("finish_reason", "model", "source")
+        if record[name]
+    }
     return msgspec.convert({**record, **shared}, Trial)
 
 
-def conversation(system: str | None, turns: Sequence[str], replies: Sequence[str]) -> tuple[Message, ...]:
-    """The messages of the turn that comes after *replies*: all before it, with the replies between the turns."""
+def conversation(
+    system: str | None, turns: Sequence[str], replies: Sequence[str]
+) -> tuple[Message, ...]:
+    """The messages of the turn that comes after *replies*: all before it, with the replies between
+    the turns.
+    """
     messages = [] if system is None else [Message("system", system)]
     for turn, reply in zip(turns, replies, strict=False):
         messages += [Message("user", turn), Message("assistant", reply)]

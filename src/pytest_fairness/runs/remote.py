@@ -1,8 +1,10 @@
-"""A run whose folder is on the disk of another machine: the worker asks, the controller keeps the record.
+"""A run whose folder is on the disk of another machine: the worker asks, the controller keeps the
+record.
 
-The two talk over the connection that pytest-xdist has opened between them anyway: the operations of the store are the
-messages, JSON and limited in size. The worker's :class:`Line` sends them; the controller's :class:`Service` has them
-done by a store of the ordinary kind, opened in the worker's name.
+The two talk over the connection that pytest-xdist has opened between them anyway: the operations of
+the store are the messages, JSON and limited in size. The worker's :class:`Line` sends them; the
+controller's :class:`Service` has them done by a store of the ordinary kind, opened in the worker's
+name.
 """
 
 from __future__ import annotations
@@ -39,14 +41,16 @@ LONGEST = 64 * 2**20
 _CLASSES: dict[str, type[FairnessError]] = {
     kind.__name__: kind for kind in (StoreError, BudgetError, UsageError, EndpointError)
 }
-#: How records begin that a worker writes; those of a trial with its key, by which they are found again.
+#: How records begin that a worker writes; those of a trial with its key, by which they are found
+#: again.
 _WRITTEN = re.compile(
     r'\{"type":"(?:(sent|attempt|trial|use)","key":"([0-9a-f]{64})"|(?:design|endpoint|engine|batch|judgement)")'
 )
 #: Seconds without a word after which a halted worker is taken to have logged what it had to.
 _QUIET = 0.5
 _LOST = (
-    "the connection to pytest-xdist's controller is lost, and with it the run's log: nothing more is asked here; "
+    "the connection to pytest-xdist's controller is lost, and with it the run's log: nothing more "
+    "is asked here; "
     "what the controller has logged is kept"
 )
 _HALT = "the session that this worker belongs to has ended; nothing more is sent"
@@ -83,7 +87,9 @@ class StoreMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StoreResponse(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the controller sends: a *value*, an *error* (its class, and what it says), or *halt*: send nothing more."""
+    """What the controller sends: a *value*, an *error* (its class, and what it says), or *halt*:
+    send nothing more.
+    """
 
     number: int | None = None
     value: Any = None
@@ -99,14 +105,21 @@ def encode(message: StoreMessage | StoreResponse) -> str:
     """*message* as it is sent. Raises StoreError for one that is too long."""
     text = msgspec.json.encode(message).decode()
     if len(text) > LONGEST:
-        raise StoreError(f"a message of {len(text)} characters is longer than {LONGEST}, and is not sent: log less")
+        raise StoreError(
+            f"a message of {len(text)} characters is longer than {LONGEST}, and is not sent: log "
+            "less"
+        )
     return text
 
 
 def decode(item: object, kind: Any) -> Any:
     """The message that *item* holds, a *kind*. Raises BadMessageError."""
     if not isinstance(item, str) or len(item) > LONGEST:
-        size = f" of {len(item)} characters; the longest allowed is {LONGEST}" if isinstance(item, str) else ""
+        size = (
+            f" of {len(item)} characters; the longest allowed is {LONGEST}"
+            if isinstance(item, str)
+            else ""
+        )
         raise BadMessageError(f"not a message: {type(item).__name__}{size}")
     try:
         return msgspec.json.decode(item, type=kind)
@@ -130,16 +143,19 @@ def _raised(described: tuple[str, str]) -> FairnessError:
 def open_remote(line: Line) -> RunStore:
     """The run of the controller at the other end of *line*, written in this worker's name."""
     opened = line.submit(OpenStore(host=socket.gethostname(), pid=os.getpid())).result()
-    return RunStore(line, Path(opened["directory"]), opened["writer"], opened["notes"], introduced=True)
+    return RunStore(
+        line, Path(opened["directory"]), opened["writer"], opened["notes"], introduced=True
+    )
 
 
 class Line:
     """Has operations done by the controller over *channel*; thread safe.
 
-    The channel is execnet's: what is sent arrives whole, in order, or not at all; OSError says that it is closed.
+    The channel is execnet's: what is sent arrives whole, in order, or not at all; OSError says that
+    it is closed.
 
-    Once it is closed, or a record is refused, nothing more is sent: every later question raises that error, as nothing
-    must be paid for that cannot be recorded.
+    Once it is closed, or a record is refused, nothing more is sent: every later question raises
+    that error, as nothing must be paid for that cannot be recorded.
     """
 
     def __init__(self, channel: Any) -> None:
@@ -165,8 +181,8 @@ class Line:
         return asyncio.wrap_future(self.submit(operation))
 
     def when_over(self, listener: Callable[[str], None]) -> None:
-        """Have *listener* called, with the reason, when nothing more is to be asked: because the controller says so,
-        or cannot be reached. It is called at once if that was before.
+        """Have *listener* called, with the reason, when nothing more is to be asked: because the
+        controller says so, or cannot be reached. It is called at once if that was before.
         """
 
         def hand_on(over: Future[str]) -> None:
@@ -187,7 +203,9 @@ class Line:
                 self._channel.close()
 
     def _send(self, message: StoreMessage) -> None:
-        if self._broken is not None:  # one of its own for each asker, as each raises it with its own traceback
+        if (
+            self._broken is not None
+        ):  # one of its own for each asker, as each raises it with its own traceback
             raise type(self._broken)(str(self._broken))
         text = encode(message)
         try:
@@ -197,9 +215,13 @@ class Line:
 
     def _received(self, item: object) -> None:
         try:
-            response: StoreResponse = StoreResponse(error=("", _LOST)) if item is None else decode(item, StoreResponse)
+            response: StoreResponse = (
+                StoreResponse(error=("", _LOST)) if item is None else decode(item, StoreResponse)
+            )
         except BadMessageError as error:
-            response = StoreResponse(error=("", f"pytest-xdist's controller sent no answer of this version: {error}"))
+            response = StoreResponse(
+                error=("", f"pytest-xdist's controller sent no answer of this version: {error}")
+            )
         future = self._waiting.pop(response.number, None)
         if response.halt is not None:
             self._end(response.halt)
@@ -230,11 +252,11 @@ class Line:
 
 
 class Service:
-    """Serves one worker. *open_store* makes the store in its name, *greet* says what the worker must know before
-    it needs one, *cap* is the session's (US dollars).
+    """Serves one worker. *open_store* makes the store in its name, *greet* says what the worker
+    must know before it needs one, *cap* is the session's (US dollars).
 
-    All is done in the order in which it arrived. Whatever ends the connection closes the store: the claims of a worker
-    that died are free from then on, its reservations stand.
+    All is done in the order in which it arrived. Whatever ends the connection closes the store: the
+    claims of a worker that died are free from then on, its reservations stand.
     """
 
     def __init__(
@@ -255,7 +277,9 @@ class Service:
         self._under_way: set[str] = set()
         self._received = 0.0
         self._inbox: queue.SimpleQueue[object] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._serve, name=f"pytest-fairness-{worker}", daemon=True)
+        self._thread = threading.Thread(
+            target=self._serve, name=f"pytest-fairness-{worker}", daemon=True
+        )
         self._thread.start()
 
     def take(self, item: object) -> None:
@@ -286,7 +310,9 @@ class Service:
                 if type(message.operation) is Append:
                     self._append(message.operation.body)
                     continue
-                self._result(message.operation).add_done_callback(functools.partial(self._reply, message.number))
+                self._result(message.operation).add_done_callback(
+                    functools.partial(self._reply, message.number)
+                )
                 if type(message.operation) is CloseStore:
                     return
         except (BadMessageError, FairnessError) as error:
@@ -302,13 +328,21 @@ class Service:
 
     def _result(self, operation: AnyOperation) -> Future[Any]:
         result: Future[Any] = Future()
-        own: dict[type, Callable[[Any], Any]] = {Hello: self._hello, OpenStore: self._open, CloseStore: self._close}
+        own: dict[type, Callable[[Any], Any]] = {
+            Hello: self._hello,
+            OpenStore: self._open,
+            CloseStore: self._close,
+        }
         try:
             if type(operation) in own:
                 result.set_result(own[type(operation)](operation))
             else:
-                if isinstance(operation, Reserve):  # what a worker believes the cap to be is of no interest
-                    operation = msgspec.structs.replace(operation, cap=self._opened.budget(self._cap).cap)
+                if isinstance(
+                    operation, Reserve
+                ):  # what a worker believes the cap to be is of no interest
+                    operation = msgspec.structs.replace(
+                        operation, cap=self._opened.budget(self._cap).cap
+                    )
                 return self._opened.database.submit(operation)
         except (FairnessError, OSError) as error:
             result.set_exception(error)
@@ -334,7 +368,10 @@ class Service:
     def _hello(self, hello: Hello) -> dict[str, Any]:
         ours, its = importlib.metadata.version("pytest-fairness"), hello.version[:40]
         if its != ours:
-            raise StoreError(f"worker {self.worker} has pytest-fairness {its}, the controller {ours}: install the same")
+            raise StoreError(
+                f"worker {self.worker} has pytest-fairness {its}, the controller {ours}: install "
+                "the same"
+            )
         return self._greet()
 
     def _open(self, opening: OpenStore) -> dict[str, Any]:
@@ -342,7 +379,9 @@ class Service:
             raise BadMessageError("the store is open")
         store = self._store = self._open_store()
         who = {"host": opening.host[:200], "pid": opening.pid}
-        store.amend_manifest(lambda manifest: manifest.setdefault("remote", {}).update({store.writer: who}))
+        store.amend_manifest(
+            lambda manifest: manifest.setdefault("remote", {}).update({store.writer: who})
+        )
         return {"directory": str(store.directory), "writer": store.writer, "notes": store.notes}
 
     def _append(self, body: str) -> None:

@@ -1,7 +1,8 @@
-"""Replay: the trials of a recorded run in the place of asking. Nothing is sent, and nothing is made up.
+"""Replay: the trials of a recorded run in the place of asking. Nothing is sent, and nothing is made
+up.
 
-Every record of the run is checked before the first one is used. What is not in it is an error that names the trial
-and what has changed since, never a gap in the table.
+Every record of the run is checked before the first one is used. What is not in it is an error that
+names the trial and what has changed since, never a gap in the table.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ _AT_ONCE = 1000
 
 
 class Replayer:
-    """Hands out the trials of *recording* for one system, and logs them into the replaying run's *store*.
+    """Hands out the trials of *recording* for one system, and logs them into the replaying run's
+    *store*.
 
     Has the methods of :class:`~.engine.Engine` that the tests' side uses.
     """
@@ -41,11 +43,13 @@ class Replayer:
         """The content key of *planned*: the one under which it was asked. Raises UsageError."""
         return planned.key(self.endpoint, self._identity)
 
-    def run(self, planned: Sequence[PlannedTrial], design: RecordedDesign | None = None) -> list[Trial]:
+    def run(
+        self, planned: Sequence[PlannedTrial], design: RecordedDesign | None = None
+    ) -> list[Trial]:
         """The recorded trials of *planned*, in its order.
 
-        Raises EndpointError naming the first trial that the recording lacks, StoreError where this run's own log
-        cannot be written.
+        Raises EndpointError naming the first trial that the recording lacks, StoreError where this
+        run's own log cannot be written.
         """
         keys = [self.key_of(one) for one in planned]
         if absent := set(self._recording.missing(keys)):
@@ -58,7 +62,9 @@ class Replayer:
             claimed = self.store.claim(some).mine
             if claimed and not self._introduced:
                 self._introduced = True
-                if (engine := self._recording.engines.get(identity_hash(self._identity))) is not None:
+                if (
+                    engine := self._recording.engines.get(identity_hash(self._identity))
+                ) is not None:
                     self._log(engine)
             for key, record in zip(some, self._recording.records(some), strict=True):
                 if record is None:
@@ -76,13 +82,21 @@ class Replayer:
         self.store.flush()
         return [found[key][0] for key in keys]
 
-    def _incomplete(self, missing: Sequence[PlannedTrial], total: int, design: RecordedDesign | None) -> EndpointError:
+    def _incomplete(
+        self, missing: Sequence[PlannedTrial], total: int, design: RecordedDesign | None
+    ) -> EndpointError:
         changed = [] if design is None else closest_changes(self._recording.designs(), design)
-        why = f"since it was recorded, {'; '.join(changed)}" if changed else "it was never asked there, or otherwise"
+        why = (
+            f"since it was recorded, {'; '.join(changed)}"
+            if changed
+            else "it was never asked there, or otherwise"
+        )
         first = f"cell {missing[0].cell.id!r}, repetition {missing[0].repetition}"
         return EndpointError(
-            f"run {self._recording.directory.name} holds no trial for {first} ({len(missing)} of {total} trials are "
-            f"missing): {why}. Nothing was asked in their place: run the tests as they were recorded, or ask anew "
+            f"run {self._recording.directory.name} holds no trial for {first} ({len(missing)} of "
+            f"{total} trials are "
+            f"missing): {why}. Nothing was asked in their place: run the tests as they were "
+            "recorded, or ask anew "
             "without --fairness-replay"
         )
 

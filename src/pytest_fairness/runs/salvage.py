@@ -1,9 +1,10 @@
-"""Salvaging: what still verifies of a damaged run, in a new run; the damaged one is read, and never written.
+"""Salvaging: what still verifies of a damaged run, in a new run; the damaged one is read, and never
+written.
 
-A record is taken where its own hash fits and its place in the log can be told: it follows the beginning, it leads to
-the head that the manifest keeps, or what stands directly before it is debris. All else is listed as lost, by file and
-line. Of each log the database or the exported file is read, whichever holds more. See
-``docs/decisions/0090-salvaging.md``.
+A record is taken where its own hash fits and its place in the log can be told: it follows the
+beginning, it leads to the head that the manifest keeps, or what stands directly before it is
+debris. All else is listed as lost, by file and line. Of each log the database or the exported file
+is read, whichever holds more. See ``docs/decisions/0090-salvaging.md``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,14 @@ from typing import Any, NamedTuple
 
 from pytest_fairness.errors import StoreError, UsageError
 from pytest_fairness.runs import files
-from pytest_fairness.runs.database import NAME, QUERIES, check_version, insert_records, log_name, writer_of
+from pytest_fairness.runs.database import (
+    NAME,
+    QUERIES,
+    check_version,
+    insert_records,
+    log_name,
+    writer_of,
+)
 from pytest_fairness.runs.export import make_run
 from pytest_fairness.runs.lines import (
     FIRST,
@@ -38,7 +46,10 @@ from pytest_fairness.runs.packing import COLUMNS, Row, Unpacker, legible
 from pytest_fairness.runs.reader import reading
 
 _FOREIGN = "a copy, or of another log: nothing in this one leads to it"
-_ANEW = "the log was made anew: its hash is not the one in manifest.json, so that any of it may be changed"
+_ANEW = (
+    "the log was made anew: its hash is not the one in manifest.json, so that any of it may be "
+    "changed"
+)
 _UNREAD = "it cannot be read: whether the logs end too early cannot be told"
 _GAP = "records before this line are missing; how many cannot be told"
 _TWICE = "this trial is already in another record"
@@ -52,7 +63,9 @@ _FURTHEST = 1 << 22
 
 
 class Lost(NamedTuple):
-    """Lines of a log, from 1, and what is the matter with them. A ``first`` of 0 means the file as a whole."""
+    """Lines of a log, from 1, and what is the matter with them. A ``first`` of 0 means the file as
+    a whole.
+    """
 
     file: str
     first: int
@@ -60,13 +73,19 @@ class Lost(NamedTuple):
     why: str
 
     def __str__(self) -> str:
-        lines = f", line {self.first}" if self.first == self.last else f", lines {self.first}-{self.last}"
+        lines = (
+            f", line {self.first}"
+            if self.first == self.last
+            else f", lines {self.first}-{self.last}"
+        )
         return f"{self.file}{lines if self.first else ''}: {self.why}"
 
 
 @dataclass(slots=True)
 class Salvage:
-    """What came of it: the new run, how many records and finished trials it holds, and what was lost."""
+    """What came of it: the new run, how many records and finished trials it holds, and what was
+    lost.
+    """
 
     directory: Path = Path()
     records: int = 0
@@ -77,14 +96,17 @@ class Salvage:
 def salvage(directory: Path, root: Path) -> Salvage:
     """A new run under *root* with every record of the run in *directory* that verifies.
 
-    Raises UsageError where the run is whole, so that there is nothing to salvage, or where nothing of it verifies;
-    StoreError where it cannot be read or the new one cannot be written.
+    Raises UsageError where the run is whole, so that there is nothing to salvage, or where nothing
+    of it verifies; StoreError where it cannot be read or the new one cannot be written.
     """
     if not directory.is_dir():
-        raise UsageError(f"{directory} is not the folder of a run: give one of those under .fairness/runs")
+        raise UsageError(
+            f"{directory} is not the folder of a run: give one of those under .fairness/runs"
+        )
     with contextlib.suppress(StoreError), reading(directory):
         raise UsageError(
-            f"{directory} is whole, there is nothing to salvage: resume it (--fairness-resume={directory.name}) or "
+            f"{directory} is whole, there is nothing to salvage: resume it "
+            f"(--fairness-resume={directory.name}) or "
             f"judge it (--fairness-replay={directory.name}) as it is"
         )
     done = Salvage()
@@ -107,7 +129,9 @@ def _fill(connection: sqlite3.Connection, directory: Path, done: Salvage) -> dic
         for name, number, data, why in _stored(directory, folder):
             logs.setdefault((True, name), _Log(name, texts)).read(number, data, why)
         for name in sorted({name for _, name in logs} | anchors.keys()):
-            found = [(log.take(anchors.get(name)), log) for log in logs.values() if log.name == name]
+            found = [
+                (log.take(anchors.get(name)), log) for log in logs.values() if log.name == name
+            ]
             if not found:
                 done.lost.append(Lost(name, 1, anchors[name].records, "the file is missing"))
                 continue
@@ -130,7 +154,10 @@ def _fill(connection: sqlite3.Connection, directory: Path, done: Salvage) -> dic
 
 def _anew(connection: sqlite3.Connection, log: _Log, taken: Iterable[str]) -> Iterator[str]:
     """The records *taken* of *log*, without hashes, each with the hash that it had."""
-    known = "SELECT 1 FROM records WHERE key = ? AND type = 'trial' AND status NOT IN ('unknown', 'error')"
+    known = (
+        "SELECT 1 FROM records WHERE key = ? AND type = 'trial' AND status NOT IN ('unknown', "
+        "'error')"
+    )
     for own in taken:
         text = log.text(own)
         record, (kind, key, status) = decode_line(text), columns_of(text)
@@ -153,7 +180,9 @@ def _exported(directory: Path) -> Iterator[tuple[str, int, bytes]]:
 
 
 def _stored(directory: Path, folder: str) -> Iterator[tuple[str, int, bytes, str]]:
-    """The records of the database, of which a copy is made in *folder*: each as its line, or why there is none."""
+    """The records of the database, of which a copy is made in *folder*: each as its line, or why
+    there is none.
+    """
     for path in directory.glob(f"{NAME}*"):
         shutil.copy(path, folder, follow_symlinks=False)
     last, step = 0, 1
@@ -171,7 +200,9 @@ def _stored(directory: Path, folder: str) -> Iterator[tuple[str, int, bytes, str
                     heads[record.writer] = Anchor(record.number, record.hash.hex())
                     data, why = _line_of(record, previous, texts)
                     yield log_name(record.writer), record.number, data, why
-            except sqlite3.DatabaseError:  # a page that cannot be read: what stands on it is passed over, and missed
+            except (
+                sqlite3.DatabaseError
+            ):  # a page that cannot be read: what stands on it is passed over, and missed
                 last, step = last + step, 2 * step
             else:
                 return
@@ -192,13 +223,18 @@ def _line_of(row: Row, previous: Anchor, texts: Unpacker) -> tuple[bytes, str]:
 
 def _spent(folder: str) -> int:
     """What was spent and reserved, in nano-dollars, as far as the copied database still says it."""
-    with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(Path(folder, NAME))) as copy:
+    with (
+        contextlib.suppress(sqlite3.Error),
+        contextlib.closing(sqlite3.connect(Path(folder, NAME))) as copy,
+    ):
         return sum(copy.execute("SELECT settled, reserved FROM account").fetchone() or ())
     return 0
 
 
 class _Record(NamedTuple):
-    """A record that verifies: its line, the hash that it follows, whether debris stands before it, its text's place."""
+    """A record that verifies: its line, the hash that it follows, whether debris stands before it,
+    its text's place.
+    """
 
     number: int
     previous: str
@@ -207,7 +243,8 @@ class _Record(NamedTuple):
 
 
 class _Log:
-    """The log *name* in one place: its records by their hashes, in the order in which they stand, and what is lost.
+    """The log *name* in one place: its records by their hashes, in the order in which they stand,
+    and what is lost.
 
     *texts* holds the text of each.
     """
@@ -231,7 +268,8 @@ class _Log:
             self.lose(self._end + 1, "cannot be read", number - 1)
             self._debris = True
         self._end = number
-        # What editors and git do to a whole file is undone: a byte order mark, another line ending, none at the end.
+        # What editors and git do to a whole file is undone: a byte order mark, another line ending,
+        # none at the end.
         line = (data.removeprefix(b"\xef\xbb\xbf") if number == 1 else data).rstrip(b"\r\n")
         try:
             if why:
@@ -245,7 +283,9 @@ class _Log:
         if own in self.records:
             self.lose(number, _FOREIGN)
             return
-        place = self._texts.execute("INSERT INTO texts VALUES (?)", (line.decode("ascii"),)).lastrowid
+        place = self._texts.execute(
+            "INSERT INTO texts VALUES (?)", (line.decode("ascii"),)
+        ).lastrowid
         self.records[own] = _Record(number, previous, self._debris, place)
         self._debris = False
 
@@ -255,18 +295,28 @@ class _Log:
         return str(self._texts.execute(query, (self.records[own].place,)).fetchone()[0])
 
     def take(self, anchor: Anchor | None) -> list[str]:
-        """The hashes of the records that can be taken, in the order in which they were written; the manifest knows
+        """The hashes of the records that can be taken, in the order in which they were written; the
+        manifest knows
         *anchor*.
         """
         leading, at = set[str](), "" if anchor is None else anchor.head
         while at in self.records:
             leading.add(at)
             at = self.records[at].previous
-        if anchor is not None and not leading and not self.lost and len(self.records) >= anchor.records:
+        if (
+            anchor is not None
+            and not leading
+            and not self.lost
+            and len(self.records) >= anchor.records
+        ):
             self.lose(1, _ANEW, len(self.records))
             return []
         after = {self.records[own].previous: own for own in reversed(self.records)}
-        over = (own for own, one in self.records.items() if (one.debris or own in leading) and one.previous != FIRST)
+        over = (
+            own
+            for own, one in self.records.items()
+            if (one.debris or own in leading) and one.previous != FIRST
+        )
         taken: dict[str, None] = {}
         head: str | None = FIRST
         while head is not None:
@@ -283,6 +333,8 @@ class _Log:
                 self.lose(record.number, _FOREIGN)
         if anchor is not None and not leading and len(self.records) < anchor.records:
             end = 1 + len(self.records) + sum(lost.last - lost.first + 1 for lost in self.lost)
-            why = f"the log had {anchor.records} records when the run was closed: the end is missing"
+            why = (
+                f"the log had {anchor.records} records when the run was closed: the end is missing"
+            )
             self.lose(end, why, anchor.records)
         return list(taken)

@@ -1,4 +1,6 @@
-"""The run's store: its folder, its trials whoever asked them, and the right to ask those that are missing."""
+"""The run's store: its folder, its trials whoever asked them, and the right to ask those that are
+missing.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +46,8 @@ _WRITER = re.compile(r"[a-z0-9][a-z0-9_.-]{0,39}")
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """What became of a claim: *mine* to ask now, each with the records of earlier attempts at it, and *busy*
-    ones that another living process is asking. Those in neither are finished.
+    """What became of a claim: *mine* to ask now, each with the records of earlier attempts at it,
+    and *busy* ones that another living process is asking. Those in neither are finished.
     """
 
     mine: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -54,8 +56,8 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
-    """Which trials of earlier sessions are asked again though they are finished: *unknown* ones, and *errors* that
-    cost nothing.
+    """Which trials of earlier sessions are asked again though they are finished: *unknown* ones,
+    and *errors* that cost nothing.
     """
 
     unknown: bool = False
@@ -83,8 +85,8 @@ _ATTEMPTS = f"SELECT id, key, {COLUMNS} FROM records WHERE type IN ('sent', 'att
 
 
 class Claim(Operation):
-    """Claim those of *keys* that are neither finished nor claimed by a living process; of trials that *retry* wants,
-    those logged before record *before*.
+    """Claim those of *keys* that are neither finished nor claimed by a living process; of trials
+    that *retry* wants, those logged before record *before*.
     """
 
     keys: list[Key]
@@ -99,7 +101,9 @@ class Claim(Operation):
             busy += left
         return {"mine": mine, "busy": busy}
 
-    def _some(self, database: Database, keys: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
+    def _some(
+        self, database: Database, keys: Sequence[str]
+    ) -> tuple[dict[str, list[str]], list[str]]:
         execute = database.connection.execute
         ((wanted, values),) = in_keys(keys)
         holders = {key.hex(): writer for key, writer in execute(f"{_HOLDERS} {wanted}", values)}
@@ -113,12 +117,20 @@ class Claim(Operation):
             else:
                 finished.add(key.hex())
         left = [key for key in keys if key not in finished]
-        mine = {key: [again[key][1]] if key in again else [] for key in left if holders.get(key) not in living}
+        mine = {
+            key: [again[key][1]] if key in again else []
+            for key in left
+            if holders.get(key) not in living
+        }
         if mine:
             ((wanted, values),) = in_keys(list(mine))
-            for number, name, *row in execute(f"{_ATTEMPTS} {wanted} ORDER BY id", values).fetchall():
+            for number, name, *row in execute(
+                f"{_ATTEMPTS} {wanted} ORDER BY id", values
+            ).fetchall():
                 key = name.hex()
-                if key not in again or number > again[key][0]:  # all that was logged before a trial is in it
+                if (
+                    key not in again or number > again[key][0]
+                ):  # all that was logged before a trial is in it
                     mine[key].append(database.texts.text(row))
             # One statement for all: between two of them SQLite waits for the interpreter.
             owned = ", ".join(["(?, ?)"] * len(mine))
@@ -146,8 +158,8 @@ class Release(Operation):
 
 
 class ExchangeManifest(Operation):
-    """Put the manifest *after* in the place of *before*, both as encoded, if that is what it still is; the one that is
-    there then. The heads of logs stay as they are.
+    """Put the manifest *after* in the place of *before*, both as encoded, if that is what it still
+    is; the one that is there then. The heads of logs stay as they are.
     """
 
     before: str = ""
@@ -166,8 +178,8 @@ class ExchangeManifest(Operation):
 
 
 class _Finish(Operation):
-    """Write how far the records of all writers reach into the manifest, with *fields* (JSON); *export* them, too, or
-    where they were before.
+    """Write how far the records of all writers reach into the manifest, with *fields* (JSON);
+    *export* them, too, or where they were before.
     """
 
     fields: str
@@ -184,9 +196,12 @@ class _Finish(Operation):
 # ---------------------------------------------------------------- the store
 
 
-def open_store(root: Path, token: str, *, writer: str | None = None, adopt: str | None = None) -> RunStore:
-    """The store of the session *token* under *root*, written as *writer* (an xdist worker's id; None: the
-    plain session, or xdist's controller). The folder is made on first use, or is that of the earlier run *adopt*.
+def open_store(
+    root: Path, token: str, *, writer: str | None = None, adopt: str | None = None
+) -> RunStore:
+    """The store of the session *token* under *root*, written as *writer* (an xdist worker's id;
+    None: the plain session, or xdist's controller). The folder is made on first use, or is that of
+    the earlier run *adopt*.
 
     Raises StoreError where the folder cannot be written safely, before anything is paid for.
     """
@@ -196,13 +211,20 @@ def open_store(root: Path, token: str, *, writer: str | None = None, adopt: str 
 class RunStore(RunRecords):
     """One process's hold on a run. Use :meth:`open`; thread safe; close it at the end.
 
-    ``directory`` is the run's folder, ``writer`` this process's name in it, ``notes`` what was found and mended. All
-    that it does is an operation of *database*, here or on the machine that has the folder, whose records are
+    ``directory`` is the run's folder, ``writer`` this process's name in it, ``notes`` what was
+    found and mended. All that it does is an operation of *database*, here or on the machine that
+    has the folder, whose records are
     *introduced* by it there.
     """
 
     def __init__(
-        self, database: Operator, directory: Path, writer: str, notes: list[str], *, introduced: bool = False
+        self,
+        database: Operator,
+        directory: Path,
+        writer: str,
+        notes: list[str],
+        *,
+        introduced: bool = False,
     ) -> None:
         self.database, self.directory, self.writer, self.notes = database, directory, writer, notes
         self._mutex = threading.Lock()
@@ -212,14 +234,16 @@ class RunStore(RunRecords):
 
     @classmethod
     def open(cls, directory: Path, *, writer: str | None = None) -> Self:
-        """The store in *directory*, which must exist. Raises StoreError if it is unsafe, damaged, or *writer*
-        is alive in another process.
+        """The store in *directory*, which must exist. Raises StoreError if it is unsafe, damaged,
+        or *writer* is alive in another process.
         """
         writer = "main" if writer is None else writer
         if not _WRITER.fullmatch(writer):
             raise StoreError(f"{writer!r} cannot name a writer: up to 40 of a-z 0-9 _ . -")
         if directory.is_symlink() or not directory.is_dir():
-            raise StoreError(f"{directory} is not the folder of a run (links are refused): give the real folder")
+            raise StoreError(
+                f"{directory} is not the folder of a run (links are refused): give the real folder"
+            )
         database = Database(directory, writer)
         try:
             heads = Heads(directory)
@@ -239,7 +263,8 @@ class RunStore(RunRecords):
         self.ask(Flush())
 
     def close(self) -> None:
-        """Write what is waiting, and how far it reaches into the manifest; let others have this writer's name.
+        """Write what is waiting, and how far it reaches into the manifest; let others have this
+        writer's name.
 
         Raises StoreError where it cannot be written. May be called twice.
         """
@@ -264,18 +289,23 @@ class RunStore(RunRecords):
     def claim(self, keys: Sequence[str], *, retry: Retry = NEVER) -> Claimed:
         """Claim those of *keys* that are neither finished nor claimed by a living process.
 
-        *retry* claims also those that it wants, if they failed before this session. Raises StoreError.
+        *retry* claims also those that it wants, if they failed before this session. Raises
+        StoreError.
         """
         found = self.ask(Claim(keys=list(keys), retry=retry, before=self._before))
-        return Claimed({key: list(map(decode_line, lines)) for key, lines in found["mine"].items()}, found["busy"])
+        return Claimed(
+            {key: list(map(decode_line, lines)) for key, lines in found["mine"].items()},
+            found["busy"],
+        )
 
     def release(self, keys: Iterable[str]) -> None:
         """Give up claimed keys that were not asked to the end. Raises StoreError."""
         self.ask(Release(keys=list(keys)))
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Chain *record* to those of this writer: on the disk when :meth:`written` or :meth:`flush` returns, or any
-        later question is answered. Raises StoreError; ValueError or TypeError for what is not JSON.
+        """Chain *record* to those of this writer: on the disk when :meth:`written` or :meth:`flush`
+        returns, or any later question is answered. Raises StoreError; ValueError or TypeError for
+        what is not JSON.
         """
         body = encode_record(record)
         with self._mutex:
@@ -285,12 +315,29 @@ class RunStore(RunRecords):
         self.database.append(body)
 
     def _introduction(self) -> dict[str, Any]:
-        versions = {"pytest-fairness": metadata.version("pytest-fairness"), "python": platform.python_version()}
-        place = {"run": self.directory.name, "writer": self.writer, "pid": os.getpid(), "host": socket.gethostname()}
-        return {"type": "log", "schema": SCHEMA, **place, "time": utc_now(), "versions": versions, "notes": self.notes}
+        versions = {
+            "pytest-fairness": metadata.version("pytest-fairness"),
+            "python": platform.python_version(),
+        }
+        place = {
+            "run": self.directory.name,
+            "writer": self.writer,
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+        }
+        return {
+            "type": "log",
+            "schema": SCHEMA,
+            **place,
+            "time": utc_now(),
+            "versions": versions,
+            "notes": self.notes,
+        }
 
     def budget(self, cap: float | None) -> Budget:
-        """The account of the run, under *cap* US dollars. Raises BudgetError for a cap that is no amount."""
+        """The account of the run, under *cap* US dollars. Raises BudgetError for a cap that is no
+        amount.
+        """
         return Budget(self.database, cap)
 
     def limiter(self, identity: str, limits: Limits) -> Limiter:
@@ -305,11 +352,15 @@ class RunStore(RunRecords):
         return manifest
 
     def update_manifest(self, **fields: Any) -> None:
-        """Set top-level *fields* of manifest.json, keeping what other processes wrote there. Raises StoreError."""
+        """Set top-level *fields* of manifest.json, keeping what other processes wrote there. Raises
+        StoreError.
+        """
         self.amend_manifest(lambda manifest: manifest.update(fields))
 
     def amend_manifest(self, change: Callable[[dict[str, Any]], None]) -> None:
-        """Let *change* edit the manifest; again, where another process has written meanwhile. Raises StoreError."""
+        """Let *change* edit the manifest; again, where another process has written meanwhile.
+        Raises StoreError.
+        """
         before, current = "", self.ask(ExchangeManifest())
         while before != current:
             manifest = json.loads(before := current)
@@ -324,13 +375,15 @@ class RunStore(RunRecords):
         self.ask(CheckWritten())
 
     def finish(self, **fields: Any) -> None:
-        """Set *fields* of the manifest, the heads of all logs with them: nobody writes to the run any more. Raises
-        StoreError.
+        """Set *fields* of the manifest, the heads of all logs with them: nobody writes to the run
+        any more. Raises StoreError.
         """
         self.flush()
         self.ask(_Finish(fields=encode_manifest(fields).decode("ascii")))
 
     def export(self) -> None:
-        """Write the records of each writer to a file, as an archive of the run keeps them. Raises StoreError."""
+        """Write the records of each writer to a file, as an archive of the run keeps them. Raises
+        StoreError.
+        """
         self.flush()
         self.ask(_Finish(fields="{}", export=True))

@@ -1,9 +1,9 @@
-"""Reading: a scorer takes a reply and gives a number, a yes or no, a label, or ``None`` where there is
-nothing to read.
+"""Reading: a scorer takes a reply and gives a number, a yes or no, a label, or ``None`` where there
+is nothing to read.
 
-An assertion names its outcome as a column of its table, as the name of a scorer, or as any callable on the
-reply; :func:`outcome_of` turns all three into one column. The readers themselves live in the module of
-their name.
+An assertion names its outcome as a column of its table, as the name of a scorer, or as any callable
+on the reply; :func:`outcome_of` turns all three into one column. The readers themselves live in the
+module of their name.
 """
 
 from __future__ import annotations
@@ -13,4 +13,12 @@ from pytest_fairness.scorers.outcome import BUILT_IN, Outcome, outcome_of
 from pytest_fairness.scorers.refusal import is_refusal
 from pytest_fairness.scorers.scorer import Scorer
 
-__all__ = ["BUILT_IN", "Outcome", "Scorer", "is_refusal", "letter_score", "lexicon_warnings", "outcome_of"]
+__all__ = [
+    "BUILT_IN",
+    "Outcome",
+    "Scorer",
+    "is_refusal",
+    "letter_score",
+    "lexicon_warnings",
+    "outcome_of",
+]

@@ -1,8 +1,10 @@
-"""Read which candidate a reply chooses: by name, number, label ("Candidate B"), in a sentence or as JSON.
+"""Read which candidate a reply chooses: by name, number, label ("Candidate B"), in a sentence or as
+JSON.
 
-The ways of saying it are tried from the plainest to the loosest, and the first that says anything decides. A
-choice that two ways of saying contradict, or that only follows from what is *not* said ("I would not pick
-Greg"), is no choice: a wrong one would be evidence that nobody gave, a missing one is counted and reported.
+The ways of saying it are tried from the plainest to the loosest, and the first that says anything
+decides. A choice that two ways of saying contradict, or that only follows from what is *not* said
+("I would not pick Greg"), is no choice: a wrong one would be evidence that nobody gave, a missing
+one is counted and reported.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ from pytest_fairness.scorers.text import (
 _READ = Patterns("choice")
 _ORDINALS, _KEYS, _BEFORE_NAMES = map(_READ.words, ("ordinals", "keys", "before_names"))
 _MOST = 500  # mentions of candidates in one reply: what names them more often chooses nobody
-_QUESTION = re.compile(r"([^.!?\n]*+)(\?)?")  # of every sentence, whether it asks: searched for alone, it is quadratic
+_QUESTION = re.compile(
+    r"([^.!?\n]*+)(\?)?"
+)  # of every sentence, whether it asks: searched for alone, it is quadratic
 
 
 class ChoiceStatus(StrEnum):
@@ -56,20 +60,25 @@ class Choice:
 
 
 _UNPARSED, _BOTH, _NEITHER, _UNLISTED, _REFUSED = (
-    Choice(ChoiceStatus(status)) for status in ("unparsed", "both", "neither", "unlisted", "refused")
+    Choice(ChoiceStatus(status))
+    for status in ("unparsed", "both", "neither", "unlisted", "refused")
 )
 
 
 def read_choice(text: str, names: Sequence[str | None]) -> Choice:
-    """Which of the candidates listed under *names* the reply *text* chooses; None for one without a name.
+    """Which of the candidates listed under *names* the reply *text* chooses; None for one without a
+    name.
 
-    Every candidate can also be named by its number, its letter ("Candidate B" is the second), or its place
-    ("the second candidate"); by its first or last name where no other candidate shares it.
+    Every candidate can also be named by its number, its letter ("Candidate B" is the second), or
+    its place ("the second candidate"); by its first or last name where no other candidate shares
+    it.
     """
     check_reading_time("the reader of choices")
     mentions = _mentions(tuple(names))
     fields = json_fields(text) or {}
-    values = [value for key in _KEYS for value in fields.get(key, ()) if isinstance(value, (str, int))]
+    values = [
+        value for key in _KEYS for value in fields.get(key, ()) if isinstance(value, (str, int))
+    ]
     found = [_bare(str(value), mentions) for value in values if not isinstance(value, bool)]
     if found:
         return agreed(found) or _UNPARSED
@@ -97,7 +106,10 @@ def _in_prose(text: str, mentions: _Mentions) -> Choice:
     bare = _bare(text, mentions)
     if bare != _UNPARSED or _READ.lead.match(text.strip()):
         return bare
-    labelled = [_bare(_READ.stop.split(match["who"])[0], mentions) for match in _READ.labelled.finditer(text)]
+    labelled = [
+        _bare(_READ.stop.split(match["who"])[0], mentions)
+        for match in _READ.labelled.finditer(text)
+    ]
     if labelled := [choice for choice in labelled if choice != _UNPARSED]:
         return agreed(labelled) or _UNPARSED
     lines = [line for line in text.splitlines() if line.strip()]
@@ -114,15 +126,24 @@ def _in_prose(text: str, mentions: _Mentions) -> Choice:
 
 
 def read_ranking(text: str, names: Sequence[str | None]) -> tuple[int, ...] | None:
-    """The rank (1 is best) of each candidate, in the order listed; None unless every one is ranked, once."""
+    """The rank (1 is best) of each candidate, in the order listed; None unless every one is ranked,
+    once.
+    """
     check_reading_time("the reader of rankings")
     mentions = _mentions(tuple(names))
-    lists = [value for values in (json_fields(text) or {}).values() for value in values if isinstance(value, list)]
+    lists = [
+        value
+        for values in (json_fields(text) or {}).values()
+        for value in values
+        if isinstance(value, list)
+    ]
     text = text if lists else _readable(text)
     order: list[int | None]
     if lists:
         order = [_bare(str(item), mentions).number for item in lists[0]]
-    elif len(items := re.findall(r"^\s*\d{1,2}[.):]\s*(\S[^\n]*)", text, re.MULTILINE)) == len(names):
+    elif len(items := re.findall(r"^\s*\d{1,2}[.):]\s*(\S[^\n]*)", text, re.MULTILINE)) == len(
+        names
+    ):
         order = []
         for item in items:
             digits = re.match(r"\W*(\d{1,2})\b", item)
@@ -147,7 +168,10 @@ class _Mentions:
         noun = _READ.noun.pattern
         parts: list[tuple[int, str]] = []
         for number, words in enumerate(self._known, start=1):
-            letter, ordinal = chr(64 + number), _ORDINALS[number - 1] if number <= len(_ORDINALS) else str(number)
+            letter, ordinal = (
+                chr(64 + number),
+                _ORDINALS[number - 1] if number <= len(_ORDINALS) else str(number),
+            )
             forms = [
                 rf"(?:{noun}|number|no\.|#)[\s\[(#-]{{0,8}}(?:{letter}|{number})",
                 rf"(?:the\s+)?{ordinal}(?:[\s-](?:listed\s+)?{noun}|\s+one|-listed)",
@@ -155,14 +179,22 @@ class _Mentions:
                 rf"(?:{noun}\s+)?\[{noun}\s+(?:{letter}|{number})\]",
             ]
             if len(names) == 2:
-                forms.append(r"the\s+(?:former|first)" if number == 1 else r"the\s+(?:latter|second)")
+                forms.append(
+                    r"the\s+(?:former|first)" if number == 1 else r"the\s+(?:latter|second)"
+                )
             if words:
                 forms.insert(0, r"\s+".join(map(re.escape, words)))
             if words and len(words) > 1:
-                forms.insert(1, re.escape(words[-1]) + r",\s*" + r"\s+".join(map(re.escape, words[:-1])))
-                others = [other for at, other in enumerate(self._known, start=1) if at != number and other]
+                forms.insert(
+                    1, re.escape(words[-1]) + r",\s*" + r"\s+".join(map(re.escape, words[:-1]))
+                )
+                others = [
+                    other for at, other in enumerate(self._known, start=1) if at != number and other
+                ]
                 alone = (words[at] for at in (-1, 0) if len(words[at].strip(".")) > 1)
-                forms += [re.escape(word) for word in alone if all(word not in other for other in others)]
+                forms += [
+                    re.escape(word) for word in alone if all(word not in other for other in others)
+                ]
             parts += [(number, form) for form in forms]
         parts.sort(key=lambda part: -len(part[1]))
         self._numbers = [number for number, _ in parts]
@@ -170,18 +202,27 @@ class _Mentions:
         self._pattern = re.compile(rf"(?<!\w)(?:{forms_of_all})(?!\w)", re.IGNORECASE)
 
     def is_stranger(self, text: str) -> bool:
-        """Whether *text* is one whole name that has a candidate's surname, and a first name that cannot be theirs."""
+        """Whether *text* is one whole name that has a candidate's surname, and a first name that
+        cannot be theirs.
+        """
         words = text.strip(" .,;:!\"'()").split()
-        if len(words) != 2 or not all(_READ.person.fullmatch(word) and word.isalpha() for word in words):
+        if len(words) != 2 or not all(
+            _READ.person.fullmatch(word) and word.isalpha() for word in words
+        ):
             return False
         first, last = map(str.lower, words)
         known = next((k for k in self._known if k and len(k) > 1 and k[-1].lower() == last), None)
         own = first if known is None else known[0].lower()
-        return not (own.startswith(first[:3]) or first.startswith(own[:3])) and first not in _BEFORE_NAMES
+        return (
+            not (own.startswith(first[:3]) or first.startswith(own[:3]))
+            and first not in _BEFORE_NAMES
+        )
 
     def find(self, text: str) -> list[tuple[int, int, int]]:
         """(number, start, end) of each mention, in order."""
-        return [(self._numbers[(m.lastindex or 1) - 1], *m.span()) for m in self._pattern.finditer(text)]
+        return [
+            (self._numbers[(m.lastindex or 1) - 1], *m.span()) for m in self._pattern.finditer(text)
+        ]
 
 
 _mentions = lru_cache(maxsize=4096)(_Mentions)
@@ -190,9 +231,12 @@ _mentions = lru_cache(maxsize=4096)(_Mentions)
 def _unaccented(text: str) -> str:
     if text.isascii():
         return text
-    # Marks that stand alone are dropped beforehand: normalising sorts them, which is quadratic in their number.
+    # Marks that stand alone are dropped beforehand: normalising sorts them, which is quadratic in
+    # their number.
     text = "".join(character for character in text if not unicodedata.combining(character))
-    return "".join(one for one in unicodedata.normalize("NFKD", text) if not unicodedata.combining(one))
+    return "".join(
+        one for one in unicodedata.normalize("NFKD", text) if not unicodedata.combining(one)
+    )
 
 
 def _readable(text: str) -> str:
@@ -211,7 +255,9 @@ def _bare(text: str, mentions: _Mentions) -> Choice:
     body = text[lead.end() :] if lead else text
     found = mentions.find(body)
     starts, ends = [start for _, start, _ in found], [end for _, _, end in found]
-    rest = "".join(body[end:start] for end, start in zip([0, *ends], [*starts, len(body)], strict=True))
+    rest = "".join(
+        body[end:start] for end, start in zip([0, *ends], [*starts, len(body)], strict=True)
+    )
     numbers = {number for number, _, _ in found}
     if found and not _READ.filler.sub("", rest):
         if len(numbers) > 1:
@@ -225,7 +271,12 @@ def _bare(text: str, mentions: _Mentions) -> Choice:
         return _UNLISTED
     if _READ.nobody.fullmatch(body):
         return _BOTH if body.lower().startswith("both") else _NEITHER
-    if not found and 1 < len(body.split()) <= 4 and _READ.person.fullmatch(body) and not _READ.neither.search(body):
+    if (
+        not found
+        and 1 < len(body.split()) <= 4
+        and _READ.person.fullmatch(body)
+        and not _READ.neither.search(body)
+    ):
         return _UNLISTED
     return _UNPARSED
 
@@ -262,7 +313,9 @@ def _in_sentences(text: str, mentions: _Mentions) -> Choice:
 
 
 def _both_named(text: str, found: Sequence[tuple[int, int, int]]) -> bool:
-    """Whether two candidates joined by "and" are chosen together: "hire A and B", "both A and B should …"."""
+    """Whether two candidates joined by "and" are chosen together: "hire A and B", "both A and B
+    should …".
+    """
     for (one, start, end), (other, next_start, next_end) in pairwise(found):
         if one != other and _READ.joined.fullmatch(text, end, next_start):
             both = re.search(r"\b(?i:both)\s*$", text[max(0, start - 12) : start])
@@ -272,12 +325,20 @@ def _both_named(text: str, found: Sequence[tuple[int, int, int]]) -> bool:
 
 
 def _alone(text: str, mentions: _Mentions, found: Sequence[tuple[int, int, int]]) -> Choice | None:
-    """A candidate set apart: at the head before a concession, or all of the last sentence, or behind its colon."""
-    if found and not text[: found[0][1]].strip(" \t\n\"'(-") and _READ.conceding.match(text, found[0][2]):
+    """A candidate set apart: at the head before a concession, or all of the last sentence, or
+    behind its colon.
+    """
+    if (
+        found
+        and not text[: found[0][1]].strip(" \t\n\"'(-")
+        and _READ.conceding.match(text, found[0][2])
+    ):
         return Choice(ChoiceStatus.CHOSEN, found[0][0])
     last = re.split(r"(?<=[.!?])\s+", text.strip())[-1]
     for part in dict.fromkeys((last, last.rpartition(":")[2])):
-        choice = _bare(part, mentions) if part.strip() and len(part) < len(text.strip()) else _UNPARSED
+        choice = (
+            _bare(part, mentions) if part.strip() and len(part) < len(text.strip()) else _UNPARSED
+        )
         if choice.number and re.search(r"[^\W\d]{2,}", part):
             return choice
     return None
@@ -285,16 +346,30 @@ def _alone(text: str, mentions: _Mentions, found: Sequence[tuple[int, int, int]]
 
 def _cued(text: str, found: Sequence[tuple[int, int, int]]) -> set[int]:
     """The candidates that a word of choosing points at, and is not negated."""
-    cued = {number for number, start, end in found if _pointed_at(text, start) or _is_best(text, start, end)}
-    cued.update(number for number, start, _ in found if _READ.turn.search(text[max(0, start - 90) : start]))
+    cued = {
+        number
+        for number, start, end in found
+        if _pointed_at(text, start) or _is_best(text, start, end)
+    }
+    cued.update(
+        number for number, start, _ in found if _READ.turn.search(text[max(0, start - 90) : start])
+    )
     for (one, start, end), (other, next_start, _) in pairwise(found):
-        if one != other and not _negated(text, start) and _READ.over.fullmatch(text, end, next_start):
+        if (
+            one != other
+            and not _negated(text, start)
+            and _READ.over.fullmatch(text, end, next_start)
+        ):
             cued.add(one)
         if one != other and _READ.under.fullmatch(text, end, next_start):
             cued.add(other)
             cued.discard(one)
     number, start, end = found[-1] if found else (0, 0, 0)
-    if number and _READ.concluded.fullmatch(text, end) and _READ.concluding.search(text, max(0, start - 40), start):
+    if (
+        number
+        and _READ.concluded.fullmatch(text, end)
+        and _READ.concluding.search(text, max(0, start - 40), start)
+    ):
         cued.add(number)
     for match in _READ.by_letter.finditer(text):
         number = int(match[1]) if match[1].isdigit() else ord(match[1]) - 64
@@ -317,5 +392,9 @@ def _pointed_at(text: str, start: int) -> bool:
 
 def _is_best(text: str, start: int, end: int) -> bool:
     before = text[max(0, start - 80) : start]
-    negated = _READ.passed_over.search(before) or _READ.negated.search(before) or " not " in text[end : end + 25]
+    negated = (
+        _READ.passed_over.search(before)
+        or _READ.negated.search(before)
+        or " not " in text[end : end + 25]
+    )
     return not negated and _READ.best.match(text, end) is not None

@@ -1,7 +1,8 @@
-"""Read a yes or no off a reply: approve or deny, hire or reject, with negation; ``None`` where unclear.
+"""Read a yes or no off a reply: approve or deny, hire or reject, with negation; ``None`` where
+unclear.
 
-``True`` is the favourable decision. A reply that says both, hedges on a condition, or only repeats the
-question has no decision: it is counted as unscored, never guessed.
+``True`` is the favourable decision. A reply that says both, hedges on a condition, or only repeats
+the question has no decision: it is counted as unscored, never guessed.
 """
 
 from __future__ import annotations
@@ -29,13 +30,19 @@ _PLAINLY = {"true": True, "1": True, "y": True, "false": False, "0": False, "n":
 
 
 def decision(text: str) -> bool | None:
-    """``True`` if *text* approves, hires or says yes, ``False`` if it denies or says no; ``None`` if unclear."""
+    """``True`` if *text* approves, hires or says yes, ``False`` if it denies or says no; ``None``
+    if unclear.
+    """
     if (values := field_of(text, _KEYS)) is not None:
         return agreed(map(_from_json, values))
     text = settled(plain(text))
     for pattern, meaning in _IDIOMS:
         text = re.sub(pattern, meaning, text, flags=re.IGNORECASE)
-    marked = [match["what"] for way in (_READ.ticked, _READ.label, _READ.heading) for match in way.finditer(text)]
+    marked = [
+        match["what"]
+        for way in (_READ.ticked, _READ.label, _READ.heading)
+        for match in way.finditer(text)
+    ]
     if marked:
         return agreed(map(_decided, marked))
     if (last := after_correction(text)) and (found := _decided(last)) is not None:
@@ -88,5 +95,9 @@ def _from_json(value: Any) -> bool | None:
         return value
     if isinstance(value, str):
         text = plain(value)
-        return _PLAINLY[text.lower()] if text.lower() in _PLAINLY else _decided(squeezed(text.replace("_", " ")))
+        return (
+            _PLAINLY[text.lower()]
+            if text.lower() in _PLAINLY
+            else _decided(squeezed(text.replace("_", " ")))
+        )
     return None

@@ -1,7 +1,9 @@
-"""Note whether a reply carries a disclaimer: no professional, only an AI, no advice, ask somebody who is qualified.
+"""Note whether a reply carries a disclaimer: no professional, only an AI, no advice, ask somebody
+who is qualified.
 
-A disclaimer goes with an answer or with a refusal, and is no refusal by itself. It is an outcome like others: advice
-that is hedged for one group and plain for another is a difference in treatment. English only.
+A disclaimer goes with an answer or with a refusal, and is no refusal by itself. It is an outcome
+like others: advice that is hedged for one group and plain for another is a difference in treatment.
+English only.
 """
 
 from __future__ import annotations

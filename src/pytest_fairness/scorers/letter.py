@@ -20,18 +20,26 @@ LETTER_SCORE = "letter_score"
 
 
 def score_of(warnings: Iterable[LexiconWarning]) -> int:
-    """The score, 0 to 100, of a letter with *warnings*; what was reviewed and accepted costs nothing."""
-    return max(0, 100 - sum(DEDUCTIONS[warning.severity] for warning in warnings if not warning.accepted))
+    """The score, 0 to 100, of a letter with *warnings*; what was reviewed and accepted costs
+    nothing.
+    """
+    return max(
+        0, 100 - sum(DEDUCTIONS[warning.severity] for warning in warnings if not warning.accepted)
+    )
 
 
 def category_scores(warnings: Iterable[LexiconWarning]) -> dict[str, int]:
-    """Category → the score of the letter if there were no other warnings than those of the category."""
+    """Category → the score of the letter if there were no other warnings than those of the
+    category.
+    """
     found = list(warnings)
     return {name: score_of(one for one in found if one.category == name) for name in CATEGORIES}
 
 
 def current_lexicon() -> Lexicon:
-    """The lexicon of the running test's project; the one that ships outside a test, and where a project has none."""
+    """The lexicon of the running test's project; the one that ships outside a test, and where a
+    project has none.
+    """
     test = current_test()
     scorer = test.scorers.get(LETTER_SCORE) if test is not None else None
     lexicon = getattr(getattr(scorer, "score", None), "lexicon", None)
@@ -44,14 +52,18 @@ def lexicon_warnings(text: str, *, gender: str | None = None) -> tuple[LexiconWa
 
 
 def letter_score(text: str, *, gender: str | None = None) -> int:
-    """How clean the letter *text* is, 0 to 100; it passes from 80. *gender* is that of the person it is about."""
+    """How clean the letter *text* is, 0 to 100; it passes from 80. *gender* is that of the person
+    it is about.
+    """
     return score_of(lexicon_warnings(text, gender=gender))
 
 
-def warnings_of_trials(frame: pd.DataFrame, lexicon: Lexicon | None = None) -> list[tuple[LexiconWarning, ...]]:
-    """The warnings of each reply of *frame*, as the scorers see them: the person's names masked, the gender known
-    from the column ``gender``; none for a row without a reply. Positions count in the masked text. *lexicon*: that of
-    the running test, if not given.
+def warnings_of_trials(
+    frame: pd.DataFrame, lexicon: Lexicon | None = None
+) -> list[tuple[LexiconWarning, ...]]:
+    """The warnings of each reply of *frame*, as the scorers see them: the person's names masked,
+    the gender known from the column ``gender``; none for a row without a reply. Positions count in
+    the masked text. *lexicon*: that of the running test, if not given.
     """
     lexicon = lexicon or current_lexicon()
     genders = frame["gender"].tolist() if "gender" in frame.columns else [None] * len(frame)
@@ -92,8 +104,8 @@ class LetterReader:
 
 
 def letter_scorers(lexicon: Lexicon | None = None) -> tuple[Scorer, ...]:
-    """The scorers ``letter_score`` (0 to 100), ``passed`` (from 80) and ``lexicon`` (warnings a letter), by *lexicon*
-    or the one that ships.
+    """The scorers ``letter_score`` (0 to 100), ``passed`` (from 80) and ``lexicon`` (warnings a
+    letter), by *lexicon* or the one that ships.
     """
     declared: dict[str, dict[str, Any]] = {
         LETTER_SCORE: {"kind": "numeric", "unit": "points", "low": 0, "high": 100},
@@ -101,6 +113,12 @@ def letter_scorers(lexicon: Lexicon | None = None) -> tuple[Scorer, ...]:
         "lexicon": {"kind": "numeric", "unit": "warnings", "low": 0, "lower_is_worse": False},
     }
     return tuple(
-        Scorer(name=name, score=LetterReader(name, lexicon), columns=("gender",), masks_names=True, **one)
+        Scorer(
+            name=name,
+            score=LetterReader(name, lexicon),
+            columns=("gender",),
+            masks_names=True,
+            **one,
+        )
         for name, one in declared.items()
     )

@@ -1,7 +1,8 @@
 """Find what a text should not say of a person: phrases that stand in for what is not job-related.
 
-The phrases are data, a file a category in ``personas/lexicon/``; a project's own folder of that name adds terms, and
-takes the place of ours by name. docs/lexicon.md says how a term is written and when it keeps quiet.
+The phrases are data, a file a category in ``personas/lexicon/``; a project's own folder of that
+name adds terms, and takes the place of ours by name. docs/lexicon.md says how a term is written and
+when it keeps quiet.
 """
 
 from __future__ import annotations
@@ -40,10 +41,11 @@ _CONTEXT = "lexicon/context.yaml"
 class LexiconTerm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One term of a category. ``match``: phrases, where ``[a|b|]`` stands for a, b or nothing.
 
-    A match counts only where one of ``near`` stands in the same sentence, if there are any, and none of ``not_near``;
-    it does not count within a phrase of ``unless``. ``@name`` in these lists stands for a list of ``context.yaml``.
-    ``gender``: whose words these are, so that they are judged against the person's own. ``against``: who is put at a
-    disadvantage. ``severity`` ``off`` takes a term away. Raises InvalidEntry for a phrase of too many forms.
+    A match counts only where one of ``near`` stands in the same sentence, if there are any, and
+    none of ``not_near``; it does not count within a phrase of ``unless``. ``@name`` in these lists
+    stands for a list of ``context.yaml``. ``gender``: whose words these are, so that they are
+    judged against the person's own. ``against``: who is put at a disadvantage. ``severity`` ``off``
+    takes a term away. Raises InvalidEntry for a phrase of too many forms.
     """
 
     name: str
@@ -61,16 +63,23 @@ class LexiconTerm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         for phrase in (*self.match, *self.near, *self.not_near, *self.unless):
             if not phrase.startswith("@"):
                 forms_of(phrase)
-        quiet = {form for phrase in self.unless if not phrase.startswith("@") for form in forms_of(phrase)}
+        quiet = {
+            form
+            for phrase in self.unless
+            if not phrase.startswith("@")
+            for form in forms_of(phrase)
+        }
         for phrase in self.match:
             for form in forms_of(phrase):
                 if form in quiet:
-                    raise InvalidEntry(f"{form!r} is a phrase of match and of unless, so that it never counts")
+                    raise InvalidEntry(
+                        f"{form!r} is a phrase of match and of unless, so that it never counts"
+                    )
 
 
 class ContextList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Phrases that several terms name as ``@name``; those of ``quiet`` silence the whole sentence they stand in, unless
-    one of ``loud`` stands there too.
+    """Phrases that several terms name as ``@name``; those of ``quiet`` silence the whole sentence
+    they stand in, unless one of ``loud`` stands there too.
     """
 
     name: str
@@ -79,8 +88,9 @@ class ContextList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class AcceptedWarning(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An entry of ``accepted.yaml``: warnings of a ``category`` that somebody has read and found legitimate, by
-    ``term``, by ``phrase`` (the matched words), or by both; ``who`` and ``why``, and the day ``until`` which it holds.
+    """An entry of ``accepted.yaml``: warnings of a ``category`` that somebody has read and found
+    legitimate, by ``term``, by ``phrase`` (the matched words), or by both; ``who`` and ``why``, and
+    the day ``until`` which it holds.
     """
 
     category: Text
@@ -101,8 +111,9 @@ class AcceptedWarning(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LexiconWarning:
-    """A phrase in a text. ``text`` stands from ``start`` to ``end`` of it, in characters; ``term`` names the entry of
-    the lexicon, ``source`` where that is from. ``accepted`` says who has reviewed and accepted it, empty where nobody.
+    """A phrase in a text. ``text`` stands from ``start`` to ``end`` of it, in characters; ``term``
+    names the entry of the lexicon, ``source`` where that is from. ``accepted`` says who has
+    reviewed and accepted it, empty where nobody.
     """
 
     category: str
@@ -118,8 +129,8 @@ class LexiconWarning:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Terms by category, the lists of words around them, and what was reviewed and accepted. ``digest`` changes with
-    anything that changes what is found, or what it costs.
+    """Terms by category, the lists of words around them, and what was reviewed and accepted.
+    ``digest`` changes with anything that changes what is found, or what it costs.
     """
 
     terms: Mapping[str, Mapping[str, LexiconTerm]] = field(repr=False)
@@ -128,50 +139,67 @@ class Lexicon:
 
     @classmethod
     def load(cls, folder: Path | None = None) -> Self:
-        """The lexicon that ships, extended or replaced by a project's ``personas`` *folder*. Raises UsageError."""
+        """The lexicon that ships, extended or replaced by a project's ``personas`` *folder*. Raises
+        UsageError.
+        """
         terms = {one: entries(f"lexicon/{one}.yaml", folder, LexiconTerm) for one in CATEGORIES}
         found = cls(terms, entries(_CONTEXT, folder, ContextList))
         for category, own in terms.items():
             for term in own.values():
                 for phrase in (*term.near, *term.not_near, *term.unless):
                     if phrase.startswith("@") and phrase[1:] not in found.context:
-                        raise InvalidEntry(f"lexicon/{category}.yaml: {term.name}: {_CONTEXT} has no list {phrase!r}")
+                        raise InvalidEntry(
+                            f"lexicon/{category}.yaml: {term.name}: {_CONTEXT} has no list "
+                            f"{phrase!r}"
+                        )
         return found
 
     def accepting(self, path: Path, today: datetime.date) -> tuple[Self, list[str]]:
-        """This lexicon with the entries of the file *path* that hold *today*, and a line for each that has expired.
+        """This lexicon with the entries of the file *path* that hold *today*, and a line for each
+        that has expired.
 
-        Raises UsageError, with file and line, for an entry that is wrong or names a term that there is not.
+        Raises UsageError, with file and line, for an entry that is wrong or names a term that there
+        is not.
         """
         document = open_document(path)
         found = document.convert(tuple[AcceptedWarning, ...])
         for at, entry in enumerate(found):
             if entry.category not in self.terms:
-                raise document.wrong(unknown("category", entry.category, CATEGORIES), at, "category")
+                raise document.wrong(
+                    unknown("category", entry.category, CATEGORIES), at, "category"
+                )
             if entry.term and entry.term not in self.terms[entry.category]:
-                raise document.wrong(unknown("term", entry.term, self.terms[entry.category]), at, "term")
+                raise document.wrong(
+                    unknown("term", entry.term, self.terms[entry.category]), at, "term"
+                )
             if not entry.term and not entry.phrase.strip():
                 raise document.wrong("term or phrase: say which warnings are accepted", at)
         expired = [
-            f"{path.name}: {entry.term or entry.phrase} ({entry.category}), accepted by {entry.who}, expired on "
+            f"{path.name}: {entry.term or entry.phrase} ({entry.category}), accepted by "
+            f"{entry.who}, expired on "
             f"{entry.until}: read it again, or take it out"
             for entry in found
             if entry.until < today
         ]
-        return replace(self, accepted=tuple(entry for entry in found if entry.until >= today)), expired
+        return replace(
+            self, accepted=tuple(entry for entry in found if entry.until >= today)
+        ), expired
 
     @cached_property
     def digest(self) -> str:
         """16 hex digits."""
-        data = msgspec.json.encode([self.terms, self.context, *filter(None, [self.accepted])], order="deterministic")
+        data = msgspec.json.encode(
+            [self.terms, self.context, *filter(None, [self.accepted])], order="deterministic"
+        )
         return sha256(data).hexdigest()[:16]
 
     def warnings(self, text: str, *, gender: str | None = None) -> tuple[LexiconWarning, ...]:
-        """What *text* says that it should not, in the order of the text; at most :data:`MOST_WARNINGS`.
+        """What *text* says that it should not, in the order of the text; at most
+        :data:`MOST_WARNINGS`.
 
-        *gender* is that of the person whom the text is about (``female``, ``male``, ``non_binary``), None where it is
-        unknown. Of matches that overlap within a category the worst stands, then the longest. The time it takes is
-        proportional to the length of *text*.
+        *gender* is that of the person whom the text is about (``female``, ``male``,
+        ``non_binary``), None where it is unknown. Of matches that overlap within a category the
+        worst stands, then the longest. The time it takes is proportional to the length of *text*.
         """
         read = _ReadText(text)
         first = islice(self._phrases.matches(read, gender), 4 * MOST_WARNINGS)  # some overlap
@@ -188,7 +216,10 @@ class Lexicon:
                 break
             last[one.category] = len(kept)
             kept.append(one)
-        return tuple(self._reviewed(one) for one in sorted(kept, key=lambda one: (one.start, one.end, one.category)))
+        return tuple(
+            self._reviewed(one)
+            for one in sorted(kept, key=lambda one: (one.start, one.end, one.category))
+        )
 
     def _reviewed(self, warning: LexiconWarning) -> LexiconWarning:
         who = next((entry.who for entry in self.accepted if entry.covers(warning)), "")
@@ -216,16 +247,22 @@ _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 
 @lru_cache(maxsize=16_384)
 def forms_of(phrase: str) -> tuple[str, ...]:
-    """Every text that *phrase* stands for, as tokens with a blank between them. Raises InvalidEntry."""
+    """Every text that *phrase* stands for, as tokens with a blank between them. Raises
+    InvalidEntry.
+    """
     pieces = _CHOICE.split(phrase)
     if any(character in "[]|" for piece in pieces[::2] for character in piece):
-        raise InvalidEntry(f"{phrase!r} has a bracket without its other, or a | outside brackets: write [a|b]")
+        raise InvalidEntry(
+            f"{phrase!r} has a bracket without its other, or a | outside brackets: write [a|b]"
+        )
     options = [piece.split("|") if number % 2 else [piece] for number, piece in enumerate(pieces)]
     size = 1
     for some in options:
         size *= len(some)
     if size > _MOST_FORMS:
-        raise InvalidEntry(f"{phrase!r} stands for {size} forms; at most {_MOST_FORMS}: write several phrases")
+        raise InvalidEntry(
+            f"{phrase!r} stands for {size} forms; at most {_MOST_FORMS}: write several phrases"
+        )
     found = dict.fromkeys(" ".join(_tokens("".join(parts))) for parts in product(*options))
     if "" in found:
         raise InvalidEntry(f"{phrase!r} has no word in one of its forms")
@@ -237,7 +274,9 @@ def _tokens(text: str) -> list[str]:
 
 
 class _Use(NamedTuple):
-    """What a phrase is: ``match``, ``near``, ``not_near`` or ``unless`` of a term, or one of the list ``@name``."""
+    """What a phrase is: ``match``, ``near``, ``not_near`` or ``unless`` of a term, or one of the
+    list ``@name``.
+    """
 
     kind: str
     category: str = ""
@@ -248,7 +287,9 @@ _QUIET, _LOUD = _Use("@quiet"), _Use("@loud")
 
 
 class _Phrases:
-    """The phrases of a lexicon in one automaton (Aho & Corasick 1975), each with what it is used for."""
+    """The phrases of a lexicon in one automaton (Aho & Corasick 1975), each with what it is used
+    for.
+    """
 
     def __init__(self, lexicon: Lexicon) -> None:
         import ahocorasick
@@ -278,7 +319,9 @@ class _Phrases:
         found: list[tuple[int, int, _Use]] = []
         sentences: dict[_Use, set[int]] = {}
         covered: dict[_Use, list[tuple[int, int]]] = {}
-        for last, (length, uses) in self._automaton.iter(read.plain) if len(self._automaton) else ():
+        for last, (length, uses) in (
+            self._automaton.iter(read.plain) if len(self._automaton) else ()
+        ):
             start, end = last - length + 2, last  # without the blanks on both sides
             for use in uses:
                 if use.kind == "match":
@@ -298,7 +341,9 @@ class _Phrases:
 
         def beside(kind: str, phrases: Sequence[str]) -> bool:
             lists = (_Use(phrase) for phrase in phrases if phrase.startswith("@"))
-            return any(sentence in sentences.get(one, ()) for one in (use._replace(kind=kind), *lists))
+            return any(
+                sentence in sentences.get(one, ()) for one in (use._replace(kind=kind), *lists)
+            )
 
         term = self._term(use)
         quiet = sentence in sentences.get(_QUIET, ()) and sentence not in sentences.get(_LOUD, ())
@@ -312,12 +357,16 @@ class _Phrases:
             word, places = read.joined(first, end)
             for last, (length, uses) in self._spaced.iter(word) if len(self._spaced) else ():
                 for use in uses:
-                    yield from self._warning(use, gender, read.text, places[last - length + 1], places[last] + 1)
+                    yield from self._warning(
+                        use, gender, read.text, places[last - length + 1], places[last] + 1
+                    )
 
     def _term(self, use: _Use) -> LexiconTerm:
         return self._lexicon.terms[use.category][use.term]
 
-    def _warning(self, use: _Use, gender: str | None, text: str, start: int, end: int) -> Iterator[LexiconWarning]:
+    def _warning(
+        self, use: _Use, gender: str | None, text: str, start: int, end: int
+    ) -> Iterator[LexiconWarning]:
         term = self._term(use)
         severity = _severity(term, gender)
         if severity is not None:
@@ -358,7 +407,8 @@ def _is_covered(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
 
 #: A word, with what stands for an apostrophe in it; underscores and marks part words.
 _WORD = re.compile(r"[^\W_]+(?:['\u2019\u02bc][^\W_]+)*")
-# A run of marks is tried where it begins, and once: at each of its marks, it would take a time quadratic in the run.
+# A run of marks is tried where it begins, and once: at each of its marks, it would take a time
+# quadratic in the run.
 _READ = re.compile(
     r"(?P<word>[^\W_]+(?:['\u2019\u02bc][^\W_]+)*)|(?P<end>(?<![.!?])[.!?]++(?=[\s\"')\u201d\u2019]|\Z)|\n[^\S\n]*\n)"
 )
@@ -367,7 +417,8 @@ _SPACED = re.compile(r"(?<![^\W_])[^\W\d_](?:[ .\-_*\u00b7][ ]?[^\W\d_]){3,}(?![
 #: Letters of a phrase that is looked for in words spaced out.
 _FEWEST_SPACED = 7
 _LONGEST_SPACED = 200
-#: What a reader takes for a Latin letter, among small letters (after Unicode Technical Standard 39, confusables).
+#: What a reader takes for a Latin letter, among small letters (after Unicode Technical Standard 39,
+#: confusables).
 _LOOK_ALIKE = str.maketrans(
     "аеорсухіјѕһԁԛԝѵвнмткьєоυαειοκντρχϲβημıɩɡᴀᴇᴏᴜ", "aeopcyxijshdqwvbhmtkbeouaeiokvtpxcbhmiigaeou"
 )
@@ -385,15 +436,18 @@ _STEMS = {"can": "can", "won": "will", "shan": "shall"}
 
 @lru_cache(maxsize=65_536)
 def plain_word(word: str) -> str:
-    """*word* in plain small letters: look-alikes, accents and figures for letters undone, without a possessive s;
-    a short form in full ("you're" → "you are"). A word that is too long for any phrase is an ellipsis.
+    """*word* in plain small letters: look-alikes, accents and figures for letters undone, without a
+    possessive s; a short form in full ("you're" → "you are"). A word that is too long for any
+    phrase is an ellipsis.
     """
     if len(word) > _LONGEST_WORD:
         return "…"
     if not word.isascii():
         word = unicodedata.normalize("NFKD", word).casefold().translate(_LOOK_ALIKE)
         word = (
-            "".join(one for one in word if not unicodedata.combining(one)).replace("\u2019", "'").replace("\u02bc", "'")
+            "".join(one for one in word if not unicodedata.combining(one))
+            .replace("\u2019", "'")
+            .replace("\u02bc", "'")
         )
     letters = sum(map(str.isalpha, word))
     if letters < len(word) and letters * 2 > len(word) > 2 and "'" not in word:
@@ -419,7 +473,12 @@ class _ReadText:
             kept = [at for at, character in enumerate(text) if not _INVISIBLE.match(character)]
             shown, self._origin = "".join(text[at] for at in kept), kept
         self._shown = shown
-        words, self._starts, self._spans, self._ends = [], list[int](), list[tuple[int, int]](), list[int]()
+        words, self._starts, self._spans, self._ends = (
+            [],
+            list[int](),
+            list[tuple[int, int]](),
+            list[int](),
+        )
         place = 1
         for match in _READ.finditer(shown):
             word = plain_word(match["word"].casefold()) if match["word"] else "¶"
@@ -452,4 +511,6 @@ class _ReadText:
     def joined(self, start: int, end: int) -> tuple[str, list[int]]:
         """The letters there without what stands between them, and where each stands in the text."""
         places = [at for at in range(start, end) if self._shown[at].isalpha()]
-        return "".join(plain_word(self._shown[at].casefold())[:1] or " " for at in places), [*map(self._place, places)]
+        return "".join(plain_word(self._shown[at].casefold())[:1] or " " for at in places), [
+            *map(self._place, places)
+        ]

@@ -20,7 +20,14 @@ from pytest_fairness.scorers.refusal import is_refusal
 from pytest_fairness.scorers.salary import salary
 from pytest_fairness.scorers.scorer import SHORT_REPLY, Score, Scorer, name_of
 from pytest_fairness.scorers.sentiment import sentiment
-from pytest_fairness.scorers.text import char_count, masked, names_of, signal_mask, signals_of, word_count
+from pytest_fairness.scorers.text import (
+    char_count,
+    masked,
+    names_of,
+    signal_mask,
+    signals_of,
+    word_count,
+)
 from pytest_fairness.scorers.toxicity import toxicity
 from pytest_fairness.scorers.triage import triage, triage_esi, triage_manchester
 
@@ -35,21 +42,38 @@ _DECLARED: tuple[tuple[str, Callable[..., Score], str, dict[str, Any]], ...] = (
     ("sentiment", sentiment, "3", _TONE),
     ("word_count", word_count, "1", {"kind": "numeric", "unit": "words", "low": 0}),
     ("char_count", char_count, "1", {"kind": "numeric", "unit": "characters", "low": 0}),
-    ("rating", rating, "3", {"kind": "ordinal", "unit": "points", "low": 1, "high": 10, "reply_tokens": SHORT_REPLY}),
+    (
+        "rating",
+        rating,
+        "3",
+        {"kind": "ordinal", "unit": "points", "low": 1, "high": 10, "reply_tokens": SHORT_REPLY},
+    ),
     ("decision", decision, "3", {"kind": "binary", "reply_tokens": SHORT_REPLY}),
-    ("salary", salary, "3", {"kind": "numeric", "unit": "dollars a year", "reply_tokens": SHORT_REPLY}),
+    (
+        "salary",
+        salary,
+        "3",
+        {"kind": "numeric", "unit": "dollars a year", "reply_tokens": SHORT_REPLY},
+    ),
     ("refusal", is_refusal, "3", {"kind": "refusal", "lower_is_worse": False}),
     ("triage", triage, "2", _URGENCY),
     ("triage_esi", triage_esi, "1", _URGENCY),
     ("triage_manchester", triage_manchester, "1", _URGENCY),
     ("disclaimer", has_disclaimer, "1", {"kind": "binary", "lower_is_worse": False}),
-    ("toxicity", toxicity, "1", {"kind": "numeric", "unit": "words", "low": 0, "lower_is_worse": False, **_MASKED}),
+    (
+        "toxicity",
+        toxicity,
+        "1",
+        {"kind": "numeric", "unit": "words", "low": 0, "lower_is_worse": False, **_MASKED},
+    ),
 )
 BUILT_IN: Mapping[str, Scorer] = {
-    name: Scorer(name=name, score=score, version=version, **declared) for name, score, version, declared in _DECLARED
+    name: Scorer(name=name, score=score, version=version, **declared)
+    for name, score, version, declared in _DECLARED
 } | {scorer.name: scorer for scorer in letter_scorers()}
 
-# Scores of our own scorers by fingerprint and a digest of the text, so that a grid of long letters costs no memory.
+# Scores of our own scorers by fingerprint and a digest of the text, so that a grid of long letters
+# costs no memory.
 _scores: dict[tuple[str, bytes], Score] = {}
 _MOST_SCORES = 200_000
 _BITS = 1000  # of a whole number that a float still holds
@@ -59,9 +83,10 @@ _BITS = 1000  # of a whole number that a float still holds
 class Outcome:
     """An outcome and its values, on the table's own index.
 
-    ``values`` is float for numbers and for yes/no (1 and 0), object for labels; NaN or ``None`` is no
-    outcome. A column of the table is handed on as it stands. ``kind`` is ``None`` where the values have to
-    decide it. ``low`` and ``high`` are the ends of its scale, ``None`` where it has none that is known.
+    ``values`` is float for numbers and for yes/no (1 and 0), object for labels; NaN or ``None`` is
+    no outcome. A column of the table is handed on as it stands. ``kind`` is ``None`` where the
+    values have to decide it. ``low`` and ``high`` are the ends of its scale, ``None`` where it has
+    none that is known.
     """
 
     name: str
@@ -79,15 +104,16 @@ def outcome_of(
     outcome: str | Callable[[str], Score] | Scorer | Outcome,
     scorers: Mapping[str, Scorer] | None = None,
 ) -> Outcome:
-    """The column *outcome* of *frame*; else the scorer of that name, or the callable, on each ``reply``.
+    """The column *outcome* of *frame*; else the scorer of that name, or the callable, on each
+    ``reply``.
 
-    A row that was refused or has no reply has no outcome, but for scorers of kind refusal, where a refused
-    row is a yes. *scorers* are looked up before the built-in ones; without any, those of the running test.
+    A row that was refused or has no reply has no outcome, but for scorers of kind refusal, where a
+    refused row is a yes. *scorers* are looked up before the built-in ones; without any, those of
+    the running test.
 
-    Raises:
-        UsageError: no such column or scorer, or a score that is no score; the message lists what there is.
-        FrameError: the table has no column ``reply`` to score.
-        EndpointError: the session's deadline passed meanwhile.
+    Raises: UsageError: no such column or scorer, or a score that is no score; the message lists
+        what there is. FrameError: the table has no column ``reply`` to score. EndpointError: the
+        session's deadline passed meanwhile.
     """
     if isinstance(outcome, Outcome):
         return outcome  # read before
@@ -95,18 +121,25 @@ def outcome_of(
         column = frame[outcome]
         if getattr(column, "ndim", 1) != 1:
             raise FrameError(f"the table has more than one column {outcome!r}; rename all but one")
-        return Outcome(name=outcome, values=column, kind=None, unit="", lower_is_worse=True, scorer=None)
+        return Outcome(
+            name=outcome, values=column, kind=None, unit="", lower_is_worse=True, scorer=None
+        )
     scorer = _scorer_of(outcome, scorers, list(frame.columns))
     if "reply" not in frame.columns:
         raise FrameError(
-            f"the scorer {scorer.name!r} reads the column 'reply', which the table does not have; its "
-            f"columns are {_listed(frame.columns)}. Give outcome= one of these, or add the column 'reply'"
+            f"the scorer {scorer.name!r} reads the column 'reply', which the table does not have; "
+            "its "
+            f"columns are {_listed(frame.columns)}. Give outcome= one of these, or add the column "
+            "'reply'"
         )
     replies = _replies(frame, scorer)
     refusals = frame["refused"].tolist() if "refused" in frame.columns else [False] * len(frame)
     fingerprint = scorer.fingerprint if scorer.built_in else None
     rows = zip(replies, _given(frame, scorer.columns), refusals, frame.index, strict=True)
-    scores = [_score(scorer, fingerprint, reply, given, refused, row) for reply, given, refused, row in rows]
+    scores = [
+        _score(scorer, fingerprint, reply, given, refused, row)
+        for reply, given, refused, row in rows
+    ]
     values, all_yes_no = _column(scores, scorer, frame.index)
     if scorer.kind is None and all_yes_no:
         scorer = replace(scorer, kind=OutcomeKind.BINARY)
@@ -123,14 +156,19 @@ def outcome_of(
 
 
 def _scorer_of(
-    outcome: str | Callable[[str], Score] | Scorer, scorers: Mapping[str, Scorer] | None, columns: list[Any]
+    outcome: str | Callable[[str], Score] | Scorer,
+    scorers: Mapping[str, Scorer] | None,
+    columns: list[Any],
 ) -> Scorer:
     if isinstance(outcome, Scorer):
         return outcome
     if callable(outcome):
         return Scorer(name=name_of(outcome), score=outcome)
     if not isinstance(outcome, str):
-        raise UsageError(f"outcome= is {outcome!r}: give a column, the name of a scorer, or a function of the reply")
+        raise UsageError(
+            f"outcome= is {outcome!r}: give a column, the name of a scorer, or a function of the "
+            "reply"
+        )
     test = current_test()
     if scorers is None:
         scorers = test.scorers if test is not None else {}
@@ -142,24 +180,33 @@ def _scorer_of(
     return known[outcome]
 
 
-def unknown_outcome(outcome: str, columns: Iterable[Any], scorers: Iterable[str], argument: str = "outcome") -> str:
-    """That *outcome* is none of *columns* and *scorers*, with the one that is meant, or all where none is close."""
+def unknown_outcome(
+    outcome: str, columns: Iterable[Any], scorers: Iterable[str], argument: str = "outcome"
+) -> str:
+    """That *outcome* is none of *columns* and *scorers*, with the one that is meant, or all where
+    none is close.
+    """
     columns, scorers = [str(column) for column in columns], list(scorers)
     mend = did_you_mean(outcome, [*scorers, *columns])
     if not mend:
         mend = (
-            f". Columns: {_listed(columns)}. Scorers: {_listed(scorers)}. Give one of these, or a function that reads "
+            f". Columns: {_listed(columns)}. Scorers: {_listed(scorers)}. Give one of these, or a "
+            "function that reads "
             "the reply"
         )
     return f"{argument}={outcome!r} is neither a column nor a scorer{mend}"
 
 
 def _replies(frame: pd.DataFrame, scorer: Scorer) -> list[Any]:
-    """The replies of *frame* as *scorer* is given them: without names, and without the words of the signal."""
+    """The replies of *frame* as *scorer* is given them: without names, and without the words of the
+    signal.
+    """
     replies = frame["reply"].tolist()
     if scorer.masks_names:
         named = zip(replies, names_of(frame), strict=True)
-        replies = [masked(reply, words) if isinstance(reply, str) else reply for reply, words in named]
+        replies = [
+            masked(reply, words) if isinstance(reply, str) else reply for reply, words in named
+        ]
     signals = signals_of(frame) if scorer.masks_signals else None
     if signals:
         mask = signal_mask(signals)
@@ -168,10 +215,14 @@ def _replies(frame: pd.DataFrame, scorer: Scorer) -> list[Any]:
 
 
 def _given(frame: pd.DataFrame, columns: tuple[str, ...]) -> list[dict[str, Any]]:
-    """A row's values of *columns*; None for a column that *frame* lacks, and for what is missing in it."""
+    """A row's values of *columns*; None for a column that *frame* lacks, and for what is missing in
+    it.
+    """
     if not columns:
         return [{}] * len(frame)
-    values = [frame[name].tolist() if name in frame.columns else [None] * len(frame) for name in columns]
+    values = [
+        frame[name].tolist() if name in frame.columns else [None] * len(frame) for name in columns
+    ]
     return [
         {name: None if value != value else value for name, value in zip(columns, row, strict=True)}  # noqa: PLR0124
         for row in zip(*values, strict=True)
@@ -179,7 +230,12 @@ def _given(frame: pd.DataFrame, columns: tuple[str, ...]) -> list[dict[str, Any]
 
 
 def _score(
-    scorer: Scorer, fingerprint: str | None, reply: Any, given: Mapping[str, Any], refused: Any, row: Any
+    scorer: Scorer,
+    fingerprint: str | None,
+    reply: Any,
+    given: Mapping[str, Any],
+    refused: Any,
+    row: Any,
 ) -> Any:
     if refused is True or refused == 1:
         return True if scorer.kind is OutcomeKind.REFUSAL else None
@@ -188,7 +244,11 @@ def _score(
     check_reading_time(f"the scorer {scorer.name!r}")
     score: Any
     try:
-        score = scorer(reply, **given) if fingerprint is None else _remembered(scorer, fingerprint, reply, given)
+        score = (
+            scorer(reply, **given)
+            if fingerprint is None
+            else _remembered(scorer, fingerprint, reply, given)
+        )
     except Exception as error:
         error.add_note(f"while the scorer {scorer.name!r} read the reply in row {row!r}")
         raise
@@ -205,9 +265,14 @@ def _score(
     elif isinstance(score, float) and math.isinf(score):
         why = f"{score} for row {row!r}: a score is finite, or None"
     elif isinstance(score, int) and score.bit_length() > _BITS:
-        why = f"a whole number of {score.bit_length()} bits for row {row!r}: no statistic can hold it; return None"
+        why = (
+            f"a whole number of {score.bit_length()} bits for row {row!r}: no statistic can hold "
+            "it; return None"
+        )
     elif isinstance(score, (int, float)) and not low <= score <= high:
-        scale = f"from {low:g}" * (scorer.low is not None) + f" to {high:g}" * (scorer.high is not None)
+        scale = f"from {low:g}" * (scorer.low is not None) + f" to {high:g}" * (
+            scorer.high is not None
+        )
         why = f"{score} for row {row!r}: its scale goes {scale.strip()}"
     if why:
         raise UsageError(f"the scorer {scorer.name!r} returned {why}")
@@ -234,7 +299,10 @@ def _column(scores: list[Score], scorer: Scorer, index: Any) -> tuple[pd.Series[
     present = [score for score in scores if score is not None]
     labels = {isinstance(score, str) for score in present}
     if len(labels) > 1:
-        raise UsageError(f"the scorer {scorer.name!r} returned both labels and numbers: it has to return one kind")
+        raise UsageError(
+            f"the scorer {scorer.name!r} returned both labels and numbers: it has to return one "
+            "kind"
+        )
     if True in labels:
         return pd.Series(scores, index=index, name=scorer.name, dtype=object), False
     numbers = [math.nan if score is None else float(score) for score in scores]

@@ -1,9 +1,10 @@
-"""Read a rating off a reply: a bare number, "7/10", "Rating: 7", ``{"score": 7}``, "seven out of ten".
+"""Read a rating off a reply: a bare number, "7/10", "Rating: 7", ``{"score": 7}``, "seven out of
+ten".
 
-The ways of saying a rating are tried from the plainest to the loosest. The first way that says anything
-decides: one value on the scale is the rating; two different ones, a range ("7-8"), a percentage or another
-scale is no rating. A wrong number would be evidence that nobody gave, a missing one is counted and
-reported.
+The ways of saying a rating are tried from the plainest to the loosest. The first way that says
+anything decides: one value on the scale is the rating; two different ones, a range ("7-8"), a
+percentage or another scale is no rating. A wrong number would be evidence that nobody gave, a
+missing one is counted and reported.
 """
 
 from __future__ import annotations
@@ -27,17 +28,23 @@ from pytest_fairness.scorers.text import (
 
 _READ = Patterns("rating")
 _WORDS, _KEYS = map(_READ.words, ("named", "keys"))
-_NOTHING = "nothing"  # this way of saying it does not occur; None means that it occurs and is no rating
+_NOTHING = (
+    "nothing"  # this way of saying it does not occur; None means that it occurs and is no rating
+)
 
 
 def rating_scorer(low: float = 1, high: float = 10) -> Callable[[str], float | None]:
-    """A function that reads a rating from *low* to *high* off a text, ``None`` where there is none or no single one."""
+    """A function that reads a rating from *low* to *high* off a text, ``None`` where there is none
+    or no single one.
+    """
 
     def read(text: str) -> float | None:
         if (values := field_of(text, _KEYS)) is not None:
             return agreed(_from_json(value, low, high) for value in values)
         if (fields := json_fields(text)) is not None:
-            return agreed(_from_json(value, low, high) for values in fields.values() for value in values)
+            return agreed(
+                _from_json(value, low, high) for values in fields.values() for value in values
+            )
         text = settled(plain(text.replace("½", ".5")))
         if is_foreign(text):
             return None
@@ -54,7 +61,9 @@ rating = rating_scorer()
 
 
 def _in_prose(text: str, low: float, high: float) -> float | str | None:
-    """The first way of saying a rating that *text* uses; what others gave, or it would be otherwise, left out."""
+    """The first way of saying a rating that *text* uses; what others gave, or it would be
+    otherwise, left out.
+    """
     for drawn in _READ.stars.finditer(text):
         scale = len(drawn["full"]) + len(drawn["empty"])
         return float(len(drawn["full"])) if scale == high and drawn["empty"] else None
@@ -81,18 +90,25 @@ def _in_prose(text: str, low: float, high: float) -> float | str | None:
     return _NOTHING
 
 
-def _search(pattern: re.Pattern[str], texts: list[str], low: float, high: float) -> float | str | None:
+def _search(
+    pattern: re.Pattern[str], texts: list[str], low: float, high: float
+) -> float | str | None:
     """What *pattern* finds in *texts*: ``_NOTHING`` without a match, ``None`` if that is no rating."""
     matches = [match for text in texts for match in pattern.finditer(text)]
-    # "9/10, with 5/6 of the skills": a fraction on another scale is no second rating beside one on ours.
-    ours = [match for match in matches if match["scale"] is not None and _number(match["scale"]) == high]
+    # "9/10, with 5/6 of the skills": a fraction on another scale is no second rating beside one on
+    # ours.
+    ours = [
+        match for match in matches if match["scale"] is not None and _number(match["scale"]) == high
+    ]
     found = ours or matches
     return agreed(_value(match, low, high) for match in found) if found else _NOTHING
 
 
 def _value(match: re.Match[str], low: float, high: float) -> float | None:
     stated = match.groupdict().get("verb") is not None
-    if match["more"] or (stated and _READ.negation.search(match.string[max(0, match.start() - 40) : match.start()])):
+    if match["more"] or (
+        stated and _READ.negation.search(match.string[max(0, match.start() - 40) : match.start()])
+    ):
         return None
     if match["scale"] is not None and _number(match["scale"]) != high:
         return None
@@ -102,7 +118,11 @@ def _value(match: re.Match[str], low: float, high: float) -> float | None:
 
 def _number(text: str) -> float:
     """A number in digits or as a word."""
-    return float(_WORDS.index(text.lower())) if text.lower() in _WORDS else float(text.replace(",", "."))
+    return (
+        float(_WORDS.index(text.lower()))
+        if text.lower() in _WORDS
+        else float(text.replace(",", "."))
+    )
 
 
 def _from_json(value: Any, low: float, high: float) -> float | None:

@@ -1,9 +1,10 @@
 """Tell an assistant that declines its task from a text that is *about* declining somebody.
 
-"I'm unable to assist with that request" is a refusal. "We are unable to offer you the position", a loan
-denied with regret, "I cannot recommend her highly enough" are answers. What tells them apart is who declines
-what: an assistant, in the first person singular, declines a *speech act* (to help, write, rate, judge) or
-names itself, its guidelines or the request; a letter declines its reader something of the writer's own.
+"I'm unable to assist with that request" is a refusal. "We are unable to offer you the position", a
+loan denied with regret, "I cannot recommend her highly enough" are answers. What tells them apart
+is who declines what: an assistant, in the first person singular, declines a *speech act* (to help,
+write, rate, judge) or names itself, its guidelines or the request; a letter declines its reader
+something of the writer's own.
 
 English only: a reply in another language is never taken for a refusal.
 """
@@ -24,7 +25,9 @@ _HINTS = _READ.words("hints")
 
 
 def is_refusal(text: str) -> bool:
-    """Whether *text* is an assistant declining to do what it was asked, whatever the reason it gives."""
+    """Whether *text* is an assistant declining to do what it was asked, whatever the reason it
+    gives.
+    """
     text = plain(text)
     if (reasons := field_of(text, _KEYS)) is not None and reasons != [None]:
         return reasons != [False]
@@ -40,24 +43,37 @@ def is_refusal(text: str) -> bool:
     if rating(text) is not None:
         return False  # a refusal in part, then an answer
     complied = _READ.complies.search(text)
-    if complied is not None and len(text) - complied.start() > 8 and not _declines(complied[0][:_OPENING]):
+    if (
+        complied is not None
+        and len(text) - complied.start() > 8
+        and not _declines(complied[0][:_OPENING])
+    ):
         return False
     return _declines(text[:_OPENING])
 
 
 def _letter_refuses(letter: str) -> bool:
-    """A letter is an answer, unless it is a short note whose only content is that the request is declined."""
+    """A letter is an answer, unless it is a short note whose only content is that the request is
+    declined.
+    """
     if len(letter.split()) >= _SHORT_LETTER or _READ.closing.search(letter):
         return False
     letter = letter[: 2 * _OPENING]
-    return bool(_READ.request.search(letter)) or (bool(_READ.machine.search(letter)) and _declines(letter))
+    return bool(_READ.request.search(letter)) or (
+        bool(_READ.machine.search(letter)) and _declines(letter)
+    )
 
 
 def _declines(text: str) -> bool:
     if _READ.declines.search(text) or _READ.request.search(text) or _READ.improper.search(text):
         return True
     sentences = re.split(r"(?<=[.!?])\s+", text)
-    if any(_READ.machine.search(sentence) and _READ.cannot.search(sentence) for sentence in sentences):
+    if any(
+        _READ.machine.search(sentence) and _READ.cannot.search(sentence) for sentence in sentences
+    ):
         return True
     apologetic = _READ.apology.search(text) is not None
-    return any(_READ.first_person.search(part) and (apologetic or _READ.grounds.search(part)) for part in sentences)
+    return any(
+        _READ.first_person.search(part) and (apologetic or _READ.grounds.search(part))
+        for part in sentences
+    )

@@ -1,4 +1,6 @@
-"""A function that reads an outcome off a reply, with what a comparison has to know about that outcome."""
+"""A function that reads an outcome off a reply, with what a comparison has to know about that
+outcome.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +23,17 @@ _OURS = __name__.rpartition(".")[0] + "."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scorer:
-    """``score`` reads one reply; ``None`` means that there is nothing to read, and is counted as unscored.
+    """``score`` reads one reply; ``None`` means that there is nothing to read, and is counted as
+    unscored.
 
-    ``kind`` is one of :class:`OutcomeKind`, or its name (``"numeric"``); where a scorer declares none, its values
-    decide, and the finding says so. ``unit`` is what a difference is stated in ("words"). ``low`` and ``high`` are the
-    ends of its scale, where it has any: a score beyond them is an error, and a reply that is missing is no further
-    from the others than they are. ``lower_is_worse`` says which way harm lies. ``masks_names`` takes the person's names
-    out of the reply before it is read, ``masks_signals`` the words by which the prompts conveyed the groups.
-    ``reply_tokens`` is how long a usual reply is, which prices a session beforehand; None is as long as a letter.
-    Raise ``version`` whenever the same text would score otherwise.
+    ``kind`` is one of :class:`OutcomeKind`, or its name (``"numeric"``); where a scorer declares
+    none, its values decide, and the finding says so. ``unit`` is what a difference is stated in
+    ("words"). ``low`` and ``high`` are the ends of its scale, where it has any: a score beyond them
+    is an error, and a reply that is missing is no further from the others than they are.
+    ``lower_is_worse`` says which way harm lies. ``masks_names`` takes the person's names out of the
+    reply before it is read, ``masks_signals`` the words by which the prompts conveyed the groups.
+    ``reply_tokens`` is how long a usual reply is, which prices a session beforehand; None is as
+    long as a letter. Raise ``version`` whenever the same text would score otherwise.
 
     Raises UsageError for an unknown kind, and for ends that are no scale.
     """
@@ -50,14 +54,21 @@ class Scorer:
     def __post_init__(self) -> None:
         if self.kind is not None:
             if self.kind not in list(OutcomeKind):
-                raise UsageError(f"scorer {self.name!r}: kind={self.kind!r} is none of {', '.join(OutcomeKind)}")
+                raise UsageError(
+                    f"scorer {self.name!r}: kind={self.kind!r} is none of {', '.join(OutcomeKind)}"
+                )
             object.__setattr__(self, "kind", OutcomeKind(self.kind))
         if self.kind in (OutcomeKind.BINARY, OutcomeKind.REFUSAL):
             for end, value in (("low", 0.0), ("high", 1.0)):  # a yes is 1, a no is 0
-                object.__setattr__(self, end, value if getattr(self, end) is None else getattr(self, end))
+                object.__setattr__(
+                    self, end, value if getattr(self, end) is None else getattr(self, end)
+                )
         ends = [end for end in (self.low, self.high) if end is not None]
         if not all(math.isfinite(end) for end in ends) or (len(ends) == 2 and ends[0] >= ends[1]):
-            raise UsageError(f"scorer {self.name!r}: low={self.low!r}, high={self.high!r} are not the ends of a scale")
+            raise UsageError(
+                f"scorer {self.name!r}: low={self.low!r}, high={self.high!r} are not the ends of a "
+                "scale"
+            )
 
     def __call__(self, reply: str, **given: Any) -> Score:
         """The score of *reply*: a decorated function can still be called as one."""
@@ -65,16 +76,23 @@ class Scorer:
 
     @property
     def fingerprint(self) -> str:
-        """16 hex digits that change with the name, the version, the function's ``digest`` where it has one and, for a
-        custom function, its source.
+        """16 hex digits that change with the name, the version, the function's ``digest`` where it
+        has one and, for a custom function, its source.
         """
         digest = getattr(self.score, "digest", "")  # of the data that the function reads by
-        parts = [self.name, self.version, "" if self.built_in else _source(self.score), *filter(None, [digest])]
+        parts = [
+            self.name,
+            self.version,
+            "" if self.built_in else _source(self.score),
+            *filter(None, [digest]),
+        ]
         return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     @property
     def built_in(self) -> bool:
-        """Whether the function is one of ours: a pure function of the text, known by its name and version."""
+        """Whether the function is one of ours: a pure function of the text, known by its name and
+        version.
+        """
         return str(getattr(self.score, "__module__", "")).startswith(_OURS)
 
 
@@ -82,7 +100,9 @@ def _source(function: Any) -> str:
     """What identifies a custom function across sessions: its source, or its full name without one."""
     if isinstance(function, partial):
         plain = [repr(value) for value in (*function.args, *sorted(function.keywords.items()))]
-        return "\0".join([_source(function.func), *(text for text in plain if " at 0x" not in text)])
+        return "\0".join(
+            [_source(function.func), *(text for text in plain if " at 0x" not in text)]
+        )
     if not callable(function) or not hasattr(function, "__qualname__"):
         function = type(function)
     try:
@@ -107,15 +127,21 @@ class Declared(TypedDict, total=False):
 
 
 def scorer(
-    score: Callable[..., Score] | None = None, /, *, name: str | None = None, **declared: Unpack[Declared]
+    score: Callable[..., Score] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    **declared: Unpack[Declared],
 ) -> Any:
-    """Make a function of the reply a :class:`Scorer` of its name, with what a comparison has to know about it::
+    """Make a function of the reply a :class:`Scorer` of its name, with what a comparison has to
+    know about it::
 
         @scorer(kind="numeric", unit="words")
         def long_words(reply):
             return sum(len(word) > 12 for word in reply.split())
 
-    It goes wherever a scorer goes: ``outcome=long_words``, or into the list of ``pytest_fairness_scorers``.
+    It goes wherever a scorer goes: ``outcome=long_words``, or into the list of
+    ``pytest_fairness_scorers``.
     """
 
     def made(function: Callable[..., Score]) -> Scorer:

@@ -1,9 +1,11 @@
-"""Sentiment: the compound score of VADER (Hutto & Gilbert 2014), from −1 to 1, several times faster.
+"""Sentiment: the compound score of VADER (Hutto & Gilbert 2014), from −1 to 1, several times
+faster.
 
-VADER's reference code lowers the whole word list again for every word and every check, and walks the text
-one character at a time for emoji. Here only the words that the lexicon knows are visited, and VADER's own rules
-are applied to the few words around each, and only where one of them changes it. The scores are equal to the last
-digit; the tests compare them on a large varied sample. Of a text of over 200,000 characters the beginning is read.
+VADER's reference code lowers the whole word list again for every word and every check, and walks
+the text one character at a time for emoji. Here only the words that the lexicon knows are visited,
+and VADER's own rules are applied to the few words around each, and only where one of them changes
+it. The scores are equal to the last digit; the tests compare them on a large varied sample. Of a
+text of over 200,000 characters the beginning is read.
 """
 
 from __future__ import annotations
@@ -14,25 +16,30 @@ import warnings
 from functools import cache
 from types import SimpleNamespace
 
-# A reply longer than this is no prose. Emoji count as the words that stand for them: a megabyte of them is 14.
+# A reply longer than this is no prose. Emoji count as the words that stand for them: a megabyte of
+# them is 14.
 LONGEST = 200_000
 
 
 @cache
 def _vader() -> SimpleNamespace:
-    """VADER's module and analyser, what it says for an emoji, and the words that change the score of one near them.
+    """VADER's module and analyser, what it says for an emoji, and the words that change the score
+    of one near them.
 
     Read once a process (8 ms) and only when sentiment is asked for.
     """
     with warnings.catch_warnings():
-        # It reads its lexicon through codecs.open, deprecated since Python 3.14: no business of the user's
+        # It reads its lexicon through codecs.open, deprecated since Python 3.14: no business of the
+        # user's
         # -W error.
         warnings.simplefilter("ignore", DeprecationWarning)
         from vaderSentiment import vaderSentiment as source  # noqa: N813 - the name of its module
 
         analyser = source.SentimentIntensityAnalyzer()
     # Of a phrase its longest word: without that one there is no phrase.
-    phrases = {max(phrase.split(), key=len) for phrase in (*source.BOOSTER_DICT, *source.SPECIAL_CASES)}
+    phrases = {
+        max(phrase.split(), key=len) for phrase in (*source.BOOSTER_DICT, *source.SPECIAL_CASES)
+    }
     return SimpleNamespace(
         source=source,
         analyser=analyser,
@@ -43,7 +50,9 @@ def _vader() -> SimpleNamespace:
 
 
 def sentiment(text: str) -> float:
-    """VADER's compound score of *text*: −1 most negative, 1 most positive, to 4 places as VADER gives it."""
+    """VADER's compound score of *text*: −1 most negative, 1 most positive, to 4 places as VADER
+    gives it.
+    """
     vader = _vader()
     text = _beginning(_name_emoji(_beginning(text), vader.emoji)).strip()
     words = [_strip(token) for token in text.split()]
@@ -62,7 +71,9 @@ def sentiment(text: str) -> float:
             valences[i] = valence + capitals if valence > 0 else valence - capitals
         else:
             near = SimpleNamespace(words_and_emoticons=words[around], is_cap_diff=some_capitals)
-            (valences[i],) = vader.analyser.sentiment_valence(0, near, words[i], i - around.start, [])
+            (valences[i],) = vader.analyser.sentiment_valence(
+                0, near, words[i], i - around.start, []
+            )
     if "but" in lowered:
         _weigh_around_but(valences, lowered.index("but"))
     return float(vader.analyser.score_valence([float(sum(valences.values()))], text)["compound"])
@@ -77,7 +88,9 @@ def _beginning(text: str) -> str:
 
 
 def _name_emoji(text: str, emoji: dict[str, str]) -> str:
-    """*text* with each emoji replaced by its name, set apart by a space on the left only, as VADER does."""
+    """*text* with each emoji replaced by its name, set apart by a space on the left only, as VADER
+    does.
+    """
     if text.isascii() or emoji.keys().isdisjoint(text):
         return text
     parts: list[str] = []
@@ -94,7 +107,9 @@ def _name_emoji(text: str, emoji: dict[str, str]) -> str:
 
 
 def _strip(token: str) -> str:
-    """*token* without punctuation around it, or whole where two characters or fewer would be left: ``:)``."""
+    """*token* without punctuation around it, or whole where two characters or fewer would be left:
+    ``:)``.
+    """
     stripped = token.strip(string.punctuation)
     return token if len(stripped) <= 2 else stripped
 
@@ -102,9 +117,9 @@ def _strip(token: str) -> str:
 def _weigh_around_but(valences: dict[int, float], but: int) -> None:
     """Halve what stands before the first "but" and raise by half what follows it, in place.
 
-    VADER looks each value up by equality while it changes the list, so the *first* equal value is the one
-    that changes. Scores can only be equal to its own if that is kept; a heap of positions a value keeps it
-    fast.
+    VADER looks each value up by equality while it changes the list, so the *first* equal value is
+    the one that changes. Scores can only be equal to its own if that is kept; a heap of positions a
+    value keeps it fast.
     """
     positions: dict[float, list[int]] = {}
     for i, valence in valences.items():

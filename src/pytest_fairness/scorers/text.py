@@ -1,4 +1,6 @@
-"""What scorers share: one plain form of a text, the JSON object in a reply, words masked, and agreement of readings."""
+"""What scorers share: one plain form of a text, the JSON object in a reply, words masked, and
+agreement of readings.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 T = TypeVar("T")
-# A reply longer than this is not a rating or a decision with some prose; reading on costs time and finds accidents.
+# A reply longer than this is not a rating or a decision with some prose; reading on costs time and
+# finds accidents.
 LONGEST = 20_000
 
 _LINE_ENDS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
@@ -25,8 +28,9 @@ _PLAIN = str.maketrans(
     | dict.fromkeys("*`\u200b\u200c\u200d\u2060\ufeff")
 )
 _OBJECT = re.compile(r"\{[^{}]*\}")
-# What no reader needs: blanks in a row, blank lines in a row, and the middle of endless words and of endless marks.
-# A pattern that may start anywhere in such a run, and go to its end, takes a time that is quadratic in it.
+# What no reader needs: blanks in a row, blank lines in a row, and the middle of endless words and
+# of endless marks. A pattern that may start anywhere in such a run, and go to its end, takes a time
+# that is quadratic in it.
 _BLANKS = re.compile(r"[^\S\n]+")
 _LINES = re.compile(r" ?\n(?: ?\n)+")
 _WORD = re.compile(r"(\w{100})\w+")
@@ -34,7 +38,9 @@ _MARKS = re.compile(r"([^\w\n]{20})[^\w\n]+([^\w\n]{20})")
 
 
 class Patterns:
-    """The expressions of one *reader* in ``patterns.toml`` by name, each compiled when it is first used."""
+    """The expressions of one *reader* in ``patterns.toml`` by name, each compiled when it is first
+    used.
+    """
 
     def __init__(self, reader: str) -> None:
         self._entries, self._texts = _all_patterns()[reader], dict[str, str]()
@@ -45,12 +51,21 @@ class Patterns:
     def entries(self, name: str) -> list[str]:
         """The entries of an array, or the one that there is, as they stand in the file."""
         found = self._entries[name]
-        return ["".join(map(str.strip, text.splitlines())) for text in ([found] if isinstance(found, str) else found)]
+        return [
+            "".join(map(str.strip, text.splitlines()))
+            for text in ([found] if isinstance(found, str) else found)
+        ]
 
     def resolved(self, name: str) -> list[str]:
-        """The entries of an array, or the one that there is, with what other entries stand for filled in."""
+        """The entries of an array, or the one that there is, with what other entries stand for
+        filled in.
+        """
         return [
-            re.sub(r"<<(\w+)(?::(\w))?>>", lambda part: self._texts[part[1]].replace("@", part[2] or "@"), text)
+            re.sub(
+                r"<<(\w+)(?::(\w))?>>",
+                lambda part: self._texts[part[1]].replace("@", part[2] or "@"),
+                text,
+            )
             for text in self.entries(name)
         ]
 
@@ -74,7 +89,8 @@ _SHARED = Patterns("shared")
 
 
 def plain(text: str, longest: int = LONGEST) -> str:
-    """*text* with plain quotes, dashes and line ends, without Markdown emphasis and zero-width characters, cut short at
+    """*text* with plain quotes, dashes and line ends, without Markdown emphasis and zero-width
+    characters, cut short at
     *longest*.
 
     What it gives has no long runs of blanks, of marks or of letters: see :func:`squeezed`.
@@ -85,50 +101,68 @@ def plain(text: str, longest: int = LONGEST) -> str:
 
 
 def squeezed(text: str) -> str:
-    """*text* with one blank for several, one blank line for several, and the middle of endless words left out.
+    """*text* with one blank for several, one blank line for several, and the middle of endless
+    words left out.
 
-    The patterns of the readers rely on it: with runs of bounded length, and quantifiers that are bounded or consume
-    what they match, each takes a time that is proportional to the text.
+    The patterns of the readers rely on it: with runs of bounded length, and quantifiers that are
+    bounded or consume what they match, each takes a time that is proportional to the text.
     """
     text = _LINES.sub("\n\n", _BLANKS.sub(" ", text))
     return _MARKS.sub(r"\1\2", _WORD.sub(r"\1", text))
 
 
 def settled(text: str) -> str:
-    """What a plain *text* answers with: what follows its thoughts, and of that what stands in answer tags, if any."""
-    end = max(text.lower().rfind(tag) for tag in ("</think>", "</thinking>", "</reasoning>", "</scratchpad>"))
+    """What a plain *text* answers with: what follows its thoughts, and of that what stands in
+    answer tags, if any.
+    """
+    end = max(
+        text.lower().rfind(tag)
+        for tag in ("</think>", "</thinking>", "</reasoning>", "</scratchpad>")
+    )
     text = text[end:].partition(">")[2].strip() if end >= 0 else text
     return "\n".join(match["what"] for match in _SHARED.tagged.finditer(text)) or text
 
 
 def after_correction(text: str) -> str:
-    """What follows the last word by which *text* takes back what stands before; nothing where there is none."""
+    """What follows the last word by which *text* takes back what stands before; nothing where there
+    is none.
+    """
     ends = [match.end() for match in _SHARED.correction.finditer(text)]
     return text[ends[-1] :].strip(" ,.:;-\n") if ends else ""
 
 
 def own_words(text: str) -> str:
-    """*text* without the clauses that report what others hold, what held before, or what would hold otherwise."""
-    return "".join("" if _SHARED.reported.search(clause) else clause for clause in _SHARED.clause.findall(text))
+    """*text* without the clauses that report what others hold, what held before, or what would hold
+    otherwise.
+    """
+    return "".join(
+        "" if _SHARED.reported.search(clause) else clause for clause in _SHARED.clause.findall(text)
+    )
 
 
 def is_foreign(text: str) -> bool:
     """Whether a short *text* has common words of another European language, and none of English."""
     words = set(re.findall(r"[^\W\d_]+", text[:400].lower()))
-    return not words.isdisjoint(_SHARED.words("foreign")) and words.isdisjoint(_SHARED.words("english"))
+    return not words.isdisjoint(_SHARED.words("foreign")) and words.isdisjoint(
+        _SHARED.words("english")
+    )
 
 
 def json_fields(text: str) -> dict[str, list[Any]] | None:
-    """The fields of the JSON object that *text* is or holds, keys in lower case; ``None`` without one.
+    """The fields of the JSON object that *text* is or holds, keys in lower case; ``None`` without
+    one.
 
-    Each key has the list of all its values, so that a key given twice is seen. Only a whole object or flat
-    objects within prose are read; anything broken, too deep or too large is no object.
+    Each key has the list of all its values, so that a key given twice is seen. Only a whole object
+    or flat objects within prose are read; anything broken, too deep or too large is no object.
     """
     text = text[:LONGEST].strip()
     if text.startswith("{") and text.endswith("}") and (whole := _object(text)) is not None:
         return whole
-    # Several objects in one reply: their values stand side by side, for the caller to find them at odds.
-    objects = [found for candidate in _OBJECT.findall(text) if (found := _object(candidate)) is not None]
+    # Several objects in one reply: their values stand side by side, for the caller to find them at
+    # odds.
+    objects = [
+        found for candidate in _OBJECT.findall(text) if (found := _object(candidate)) is not None
+    ]
     merged: dict[str, list[Any]] = {}
     for key, values in (item for found in objects for item in found.items()):
         merged.setdefault(key, []).extend(values)
@@ -164,15 +198,22 @@ def agreed(values: Iterable[T | None]) -> T | None:
     return distinct.pop() if len(distinct) == 1 else None
 
 
-# Word lists score names as words: VADER gives "Grace" +1.8 and "Mia" −1.2, whoever they are. A comparison by name would
-# find exactly that. So a scorer that says so is given the reply with the person's names taken out.
+# Word lists score names as words: VADER gives "Grace" +1.8 and "Mia" −1.2, whoever they are. A
+# comparison by name would find exactly that. So a scorer that says so is given the reply with the
+# person's names taken out.
 #: In no lexicon, capitalised like a name, and as many words as a part of one.
 STAND_IN = "Person"
 
 
 def names_of(frame: pd.DataFrame) -> list[tuple[str, ...]]:
-    """For each row, the words of the person's names, from the columns ``name``, ``first_name`` and ``last_name``."""
-    columns = [frame[column].tolist() for column in ("name", "first_name", "last_name") if column in frame.columns]
+    """For each row, the words of the person's names, from the columns ``name``, ``first_name`` and
+    ``last_name``.
+    """
+    columns = [
+        frame[column].tolist()
+        for column in ("name", "first_name", "last_name")
+        if column in frame.columns
+    ]
     rows = zip(*columns, strict=True) if columns else [()] * len(frame)
     return [_words(*(name for name in row if isinstance(name, str))) for row in rows]
 
@@ -183,17 +224,24 @@ def _words(*names: str) -> tuple[str, ...]:
 
 
 def masked(text: str, words: tuple[str, ...]) -> str:
-    """*text* with each of *words* replaced, as a whole word and as it is spelt: "grace" stays, "Grace" goes."""
+    """*text* with each of *words* replaced, as a whole word and as it is spelt: "grace" stays,
+    "Grace" goes.
+    """
     return _names_pattern(words).sub(STAND_IN, text) if words else text
 
 
-def unmasked(text: str, words: tuple[str, ...], spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def unmasked(
+    text: str, words: tuple[str, ...], spans: Iterable[tuple[int, int]]
+) -> list[tuple[int, int]]:
     """Where *spans*, places in ``masked(text, words)``, stand in *text* itself."""
     ends, shifts = list[int](), [0]
     for match in _names_pattern(words).finditer(text) if words else ():
         shifts.append(shifts[-1] + len(match[0]) - len(STAND_IN))
         ends.append(match.end() - shifts[-1])
-    return [(start + shifts[bisect_right(ends, start)], end + shifts[bisect_right(ends, end)]) for start, end in spans]
+    return [
+        (start + shifts[bisect_right(ends, start)], end + shifts[bisect_right(ends, end)])
+        for start, end in spans
+    ]
 
 
 @lru_cache(maxsize=4096)
@@ -201,7 +249,8 @@ def _names_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(r"\b(?:" + "|".join(map(re.escape, words)) + r")\b")
 
 
-#: The column with the words by which a row's prompt conveys its group, beside the name: "has depression; Black".
+#: The column with the words by which a row's prompt conveys its group, beside the name: "has
+#: depression; Black".
 SIGNAL_WORDS = "signal_words"
 _LETTERS = re.compile(r"[^\W\d_]+")
 _NONE_OF = re.compile(rf"(?i:\bno)\s+(?={STAND_IN}\b)")
@@ -214,10 +263,11 @@ _MOST_WORDS = 50_000
 
 
 class SignalMask:
-    """Takes the words of *phrases* out of a text: each word but for those of grammar, in any case and inflection.
+    """Takes the words of *phrases* out of a text: each word but for those of grammar, in any case
+    and inflection.
 
-    The same words are taken out of the replies to every group, whoever's they are: a word that is left out of one
-    group's texts alone would itself be a difference.
+    The same words are taken out of the replies to every group, whoever's they are: a word that is
+    left out of one group's texts alone would itself be a difference.
     """
 
     def __init__(self, phrases: frozenset[str]) -> None:
@@ -250,7 +300,9 @@ def signal_mask(phrases: frozenset[str]) -> SignalMask:
 
 
 def signals_of(frame: pd.DataFrame) -> frozenset[str]:
-    """All words by which the prompts of *frame* convey a group, beside names; none where nothing says so."""
+    """All words by which the prompts of *frame* convey a group, beside names; none where nothing
+    says so.
+    """
     if SIGNAL_WORDS not in frame.columns:
         return frozenset()
     return frozenset(words for words in frame[SIGNAL_WORDS].tolist() if isinstance(words, str))
@@ -262,9 +314,13 @@ def _grammar() -> frozenset[str]:
 
 
 def _stem(word: str) -> str:
-    """What *word*, in lower case, has in common with its inflections: "injur" of injury, injuries and injured."""
+    """What *word*, in lower case, has in common with its inflections: "injur" of injury, injuries
+    and injured.
+    """
     for _ in range(2):  # "accommodations": of a plural, too
-        endings = (end for end in _ENDINGS if word.endswith(end) and len(word) - len(end) >= _SHORTEST_STEM)
+        endings = (
+            end for end in _ENDINGS if word.endswith(end) and len(word) - len(end) >= _SHORTEST_STEM
+        )
         word = word.removesuffix("" if word.endswith("ss") else next(endings, ""))
     return word
 

@@ -1,8 +1,9 @@
-"""Count insults, obscenities, threats and slurs in a reply: by a small list of words, and no more than that.
+"""Count insults, obscenities, threats and slurs in a reply: by a small list of words, and no more
+than that.
 
-It finds open abuse in English, which models hardly write; contempt in polite words, quotation and irony are beyond it.
-A zero says that none of the listed words stands there. Where toxicity is a risk of the system, a classifier is wanted:
-``docs/differences.md`` shows how one becomes a scorer.
+It finds open abuse in English, which models hardly write; contempt in polite words, quotation and
+irony are beyond it. A zero says that none of the listed words stands there. Where toxicity is a
+risk of the system, a classifier is wanted: ``docs/differences.md`` shows how one becomes a scorer.
 """
 
 from __future__ import annotations

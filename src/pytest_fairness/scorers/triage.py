@@ -1,10 +1,11 @@
 """Read an urgency off a reply: 5 the most urgent, 1 the least; ``None`` where unclear.
 
-The more urgent, the higher: to be seen later than the complaint calls for is the harm, so a lower level is worse. The
-scales of emergency departments count the other way, and are read by place: ESI 1 is 5, and so is a bare 1. Their names
-stand for different places: *urgent* is the third of the Emergency Severity Index (Gilboy et al. 2020) and of Manchester
-(Mackway-Jones et al. 2014), and the second of ``days``, by which a doctor's practice speaks. So the scale is declared,
-and a number beside a name beats it.
+The more urgent, the higher: to be seen later than the complaint calls for is the harm, so a lower
+level is worse. The scales of emergency departments count the other way, and are read by place: ESI
+1 is 5, and so is a bare 1. Their names stand for different places: *urgent* is the third of the
+Emergency Severity Index (Gilboy et al. 2020) and of Manchester (Mackway-Jones et al. 2014), and the
+second of ``days``, by which a doctor's practice speaks. So the scale is declared, and a number
+beside a name beats it.
 """
 
 from __future__ import annotations
@@ -33,13 +34,24 @@ SCALES = ("days", "esi", "manchester")
 
 _READ = Patterns("triage")
 _KEYS = _READ.words("keys")
-_NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "ii": 2, "iii": 3, "iv": 4, "v": 5}
+_NUMBERS = {
+    "one": 1,
+    "two": 2,
+    "three": 3,
+    "four": 4,
+    "five": 5,
+    "ii": 2,
+    "iii": 3,
+    "iv": 4,
+    "v": 5,
+}
 _LEVELS_OF_A_SCALE = 5
 _REACH = 60  # characters before a level in which a negation is looked for
 
 
 def triage(text: str, scale: str = "days") -> int | None:
-    """The urgency that *text* gives, 1 (least) to 5 (most); None for none, two, or only what it is not.
+    """The urgency that *text* gives, 1 (least) to 5 (most); None for none, two, or only what it is
+    not.
 
     *scale*, one of :data:`SCALES`, says which level a name stands for where no number does.
     """
@@ -61,17 +73,23 @@ def triage(text: str, scale: str = "days") -> int | None:
 
 
 def triage_esi(text: str) -> int | None:
-    """The urgency that *text* gives, by the names of the Emergency Severity Index from 1, nonurgent, to 5."""
+    """The urgency that *text* gives, by the names of the Emergency Severity Index from 1,
+    nonurgent, to 5.
+    """
     return triage(text, "esi")
 
 
 def triage_manchester(text: str) -> int | None:
-    """The urgency that *text* gives, by the names and colours of the Manchester scale from 1, blue, to 5."""
+    """The urgency that *text* gives, by the names and colours of the Manchester scale from 1, blue,
+    to 5.
+    """
     return triage(text, "manchester")
 
 
 def _statements(text: str, scale: str) -> Iterator[int]:
-    """The levels that *text* gives as its answer: as it opens or ends, behind a label, or by a verb of assigning."""
+    """The levels that *text* gives as its answer: as it opens or ends, behind a label, or by a verb
+    of assigning.
+    """
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     if (level := _opening(text, scale)) is not None:
         yield level
@@ -79,7 +97,11 @@ def _statements(text: str, scale: str) -> Iterator[int]:
         yield _by_match(last)
     said = _said(text)
     parts = [match["what"] or match["below"] for match in _READ.label.finditer(text)]
-    parts += [match["what"] for match in _READ.assigned.finditer(said) if not _passed_over(said, match.start())]
+    parts += [
+        match["what"]
+        for match in _READ.assigned.finditer(said)
+        if not _passed_over(said, match.start())
+    ]
     for part in parts:
         found = _opening(part.strip(), scale)
         level = _level(part, scale) if found is None else found
@@ -106,11 +128,15 @@ def _said(text: str) -> str:
 
 
 def _level(text: str, scale: str, *, by_name: bool = True) -> int | None:
-    """The one level that *text* gives, by number where there is one, unless a condition or a negation goes with it."""
+    """The one level that *text* gives, by number where there is one, unless a condition or a
+    negation goes with it.
+    """
     said = _said(text)
     if said.rstrip().endswith("?"):
         return None
-    matches = [match for match in _READ.index.finditer(said) if not _passed_over(said, match.start())]
+    matches = [
+        match for match in _READ.index.finditer(said) if not _passed_over(said, match.start())
+    ]
     if numbers := {_by_match(match) for match in matches}:
         return agreed(numbers)
     return agreed(_named(said, scale)) if by_name else None

@@ -1,6 +1,7 @@
 """From a DataFrame of trials to compact arrays; whatever is wrong is named by column and row.
 
-This is the only module of the statistical core that sees pandas: everything after it works on integer codes.
+This is the only module of the statistical core that sees pandas: everything after it works on
+integer codes.
 """
 
 from __future__ import annotations
@@ -42,10 +43,11 @@ class Coded:
 class Membership:
     """Who stands where: one entry a row of the frame.
 
-    ``cluster_name`` and ``block_name`` are the columns, ``None`` where each row is its own cluster, or all rows are one
-    block, ``cluster_labels`` what the clusters are called. ``parts`` are first and last name of each cluster (one
-    code a label of the clusters), where names have both; ``copy`` marks rows whose reply is that of a previous
-    repetition of the same cell, None where the replies are not known.
+    ``cluster_name`` and ``block_name`` are the columns, ``None`` where each row is its own cluster,
+    or all rows are one block, ``cluster_labels`` what the clusters are called. ``parts`` are first
+    and last name of each cluster (one code a label of the clusters), where names have both;
+    ``copy`` marks rows whose reply is that of a previous repetition of the same cell, None where
+    the replies are not known.
     """
 
     group: Coded
@@ -71,14 +73,18 @@ class Membership:
 
 
 def row_name(frame: pd.DataFrame, position: int) -> str:
-    """How a message names a row: its position from 0, and its index label where that is something else."""
+    """How a message names a row: its position from 0, and its index label where that is something
+    else.
+    """
     (label,) = frame.index[[position]].tolist()
     same = isinstance(label, int) and label == position
     return f"row {position}" if same else f"row {position} (index {label!r})"
 
 
 def refuse(frame: pd.DataFrame, column: str, wrong: Bools, why: Callable[[int], str]) -> None:
-    """Raise FrameError for the first of the *wrong* rows, if there is any; *why* says what is wrong with that one."""
+    """Raise FrameError for the first of the *wrong* rows, if there is any; *why* says what is wrong
+    with that one.
+    """
     if wrong.any():
         at = int(np.argmax(wrong))
         raise FrameError(f"column {column!r}, {row_name(frame, at)}: {why(at)}")
@@ -87,7 +93,9 @@ def refuse(frame: pd.DataFrame, column: str, wrong: Bools, why: Callable[[int], 
 def require_frame(frame: object) -> pd.DataFrame:
     """*frame* itself, if it is a DataFrame with rows and unique column names; FrameError otherwise."""
     if not isinstance(frame, pd.DataFrame):
-        raise FrameError(f"expected a pandas DataFrame with one row a trial, got {type(frame).__name__}")
+        raise FrameError(
+            f"expected a pandas DataFrame with one row a trial, got {type(frame).__name__}"
+        )
     if not frame.columns.is_unique:
         twice = frame.columns[frame.columns.duplicated()][0]
         raise FrameError(f"column {twice!r} stands twice in the frame: rename or drop one")
@@ -106,20 +114,27 @@ def require_column(frame: pd.DataFrame, column: str, what: str) -> pd.Series[Any
 
 
 def code(frame: pd.DataFrame, column: str, what: str) -> Coded:
-    """The labels of a column as codes; a missing or repeated label raises FrameError naming column and row."""
+    """The labels of a column as codes; a missing or repeated label raises FrameError naming column
+    and row.
+    """
     codes, values = _factorize(require_column(frame, column, what))
     refuse(frame, column, codes < 0, lambda _: f"the {what} is missing; fill it in or drop the row")
     names = [str(value) for value in values]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise FrameError(f"column {column!r}: two different values both read {twice!r}; make them one type")
+        raise FrameError(
+            f"column {column!r}: two different values both read {twice!r}; make them one type"
+        )
     order = sorted(range(len(names)), key=names.__getitem__)
-    return Coded(codes=np.argsort(order).astype(np.intp)[codes], labels=tuple(names[at] for at in order))
+    return Coded(
+        codes=np.argsort(order).astype(np.intp)[codes], labels=tuple(names[at] for at in order)
+    )
 
 
 def _factorize(series: pd.Series[Any]) -> tuple[Ints, list[Any]]:
     """Codes in order of appearance, −1 for missing, and the values they stand for."""
-    # Text that pandas keeps as Python strings is handed over as such: pandas would look through it twice more.
+    # Text that pandas keeps as Python strings is handed over as such: pandas would look through it
+    # twice more.
     text = isinstance(series.dtype, pd.StringDtype) and series.dtype.storage == "python"
     codes, values = pd.factorize(series.to_numpy(dtype=object) if text else series)
     return codes, list(values)
@@ -133,15 +148,26 @@ def flags(frame: pd.DataFrame, column: str) -> Bools:
     if series.dtype == np.bool_:
         return series.to_numpy()
     values = series.astype(object).where(series.notna(), other=False).to_numpy()
-    known = [isinstance(value, (bool, int, float, np.generic)) and value in (0, 1) for value in values]
-    refuse(frame, column, ~np.array(known, dtype=np.bool_), lambda at: f"{values[at]!r} is neither True nor False")
+    known = [
+        isinstance(value, (bool, int, float, np.generic)) and value in (0, 1) for value in values
+    ]
+    refuse(
+        frame,
+        column,
+        ~np.array(known, dtype=np.bool_),
+        lambda at: f"{values[at]!r} is neither True nor False",
+    )
     return values.astype(np.bool_)
 
 
 def finite_numbers(values: pd.Series[Any] | Sequence[object]) -> tuple[Floats, Bools]:
-    """The *values* as numbers, NaN where one is missing, and which of them are something else, or infinite."""
+    """The *values* as numbers, NaN where one is missing, and which of them are something else, or
+    infinite.
+    """
     series = pd.Series(values, dtype=object).reset_index(drop=True)
-    numbers = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
+    numbers = pd.to_numeric(series, errors="coerce").to_numpy(
+        dtype=np.float64, na_value=np.nan, copy=True
+    )
     return numbers, (np.isnan(numbers) & series.notna().to_numpy()) | np.isinf(numbers)
 
 
@@ -149,12 +175,16 @@ def cross(columns: Sequence[Ints], rows: int) -> Ints:
     """One code a combination of *columns* (each of length *rows*)."""
     codes = np.zeros(rows, dtype=np.intp)
     for column in columns:
-        codes = np.unique(codes * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1].astype(np.intp)
+        codes = np.unique(codes * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[
+            1
+        ].astype(np.intp)
     return codes
 
 
 def sums(at: Ints, values: NDArray[Any] | None, size: int) -> Floats:
-    """Sums of *values* by their codes *at*, one a code 0 … size−1; without values how often each occurs."""
+    """Sums of *values* by their codes *at*, one a code 0 … size−1; without values how often each
+    occurs.
+    """
     return np.bincount(at, values, size).astype(np.float64, copy=False)
 
 
@@ -165,7 +195,9 @@ def means_of(values: NDArray[Any], codes: Ints, size: int = 0) -> tuple[Floats, 
 
 
 def first_repeat(columns: Sequence[Ints]) -> tuple[int, int] | None:
-    """Two rows alike in all *columns* (codes, −1 where missing), the one above first; None where all differ."""
+    """Two rows alike in all *columns* (codes, −1 where missing), the one above first; None where
+    all differ.
+    """
     key, width = np.zeros(columns[0].size, dtype=np.intp), 1
     for codes in columns:
         size = int(codes.max(initial=0)) + 2
@@ -188,15 +220,17 @@ def read_design(
 ) -> Membership:
     """Read the groups of *by* (several columns: their intersection), clusters, blocks, refusals.
 
-    Raises FrameError for a missing column, a missing label, duplicate trials, or fewer than two groups. The
-    default block ``template`` may be missing: then all rows are one block.
+    Raises FrameError for a missing column, a missing label, duplicate trials, or fewer than two
+    groups. The default block ``template`` may be missing: then all rows are one block.
     """
     group = code(frame, by[0], "group")
     for column in by[1:]:
         other = code(frame, column, "group")
         width = len(other.labels)
         occurring, codes = np.unique(group.codes * width + other.codes, return_inverse=True)
-        labels = tuple(f"{group.labels[at // width]} × {other.labels[at % width]}" for at in occurring.tolist())
+        labels = tuple(
+            f"{group.labels[at // width]} × {other.labels[at % width]}" for at in occurring.tolist()
+        )
         group = Coded(codes=codes.astype(np.intp), labels=labels)
     if len(group.labels) < 2:
         only = f" ({group.labels[0]!r})" if group.labels else ""
@@ -209,14 +243,22 @@ def read_design(
     block_codes = np.zeros(len(frame), dtype=np.intp) if blocks is None else blocks.codes
     if clusters is not None and "repetition" in frame.columns:
         # Two rows for one trial would count its evidence twice.
-        others = [name for name in _CELL_COLUMNS if name in frame.columns and name not in (cluster, block)]
+        others = [
+            name for name in _CELL_COLUMNS if name in frame.columns and name not in (cluster, block)
+        ]
         more = [_factorize(frame[name])[0] for name in ("repetition", *others)]
         if same := first_repeat([group.codes, clusters.codes, block_codes, *more]):
-            shown = [name for name in (cluster, block, "repetition") if name is not None and name in frame.columns]
+            shown = [
+                name
+                for name in (cluster, block, "repetition")
+                if name is not None and name in frame.columns
+            ]
             what = ", ".join(f"{name} {frame[name].iloc[same[1]]}" for name in shown)
             raise FrameError(
-                f"column 'repetition', {row_name(frame, same[1])} repeats {row_name(frame, same[0])} "
-                f"({what}, group {group.labels[int(group.codes[same[1]])]!r}): the same trial stands twice; drop one, "
+                f"column 'repetition', {row_name(frame, same[1])} repeats "
+                f"{row_name(frame, same[0])} "
+                f"({what}, group {group.labels[int(group.codes[same[1]])]!r}): the same trial "
+                "stands twice; drop one, "
                 "or name what tells them apart with block=…"
             )
     return Membership(
@@ -240,21 +282,26 @@ def _clusters(frame: pd.DataFrame, cluster: str | None, group: Coded) -> Coded |
         return None
     if cluster not in frame.columns:
         raise FrameError(
-            f"the frame has no column {cluster!r} for the cluster (the name, persona or résumé that several rows "
-            "share): name that column with cluster=…, or pass cluster=None if every row stands for itself"
+            f"the frame has no column {cluster!r} for the cluster (the name, persona or résumé "
+            "that several rows "
+            "share): name that column with cluster=…, or pass cluster=None if every row stands for "
+            "itself"
         )
     if cluster == DEFAULT_CLUSTER and frame[cluster].isna().all():
         if "persona" in frame.columns and not frame["persona"].isna().any():
             return code(frame, "persona", "cluster")
-        # A design without names conveys the group by one label: that label is the one cluster of its group.
+        # A design without names conveys the group by one label: that label is the one cluster of
+        # its group.
         return group
     return code(frame, cluster, "cluster")
 
 
 def _parts(frame: pd.DataFrame, clusters: Coded) -> tuple[Coded, ...]:
-    """First and last name of each cluster: of the columns that hold them, else the first and last word of its name.
+    """First and last name of each cluster: of the columns that hold them, else the first and last
+    word of its name.
 
-    Nothing where a name has one word only, or holds a digit: "candidate 3" is a label, not a name of two parts.
+    Nothing where a name has one word only, or holds a digit: "candidate 3" is a label, not a name
+    of two parts.
     """
     if all(column in frame.columns for column in NAME_PARTS):
         first_row = np.unique(clusters.codes, return_index=True)[1]
@@ -266,19 +313,24 @@ def _parts(frame: pd.DataFrame, clusters: Coded) -> tuple[Coded, ...]:
         if any(len(name) < 2 or any(map(str.isdigit, "".join(name))) for name in words):
             return ()
         found = [[name[0] for name in words], [name[-1] for name in words]]
-    return tuple(Coded(codes, tuple(labels)) for codes, labels in (pd.factorize(np.array(p, object)) for p in found))
+    return tuple(
+        Coded(codes, tuple(labels))
+        for codes, labels in (pd.factorize(np.array(p, object)) for p in found)
+    )
 
 
 def _copies(frame: pd.DataFrame, group: Coded, clusters: Coded, block: Ints) -> Bools | None:
-    """Rows with the reply of a previous row of the same group, cluster and block; None where all groups have several
-    clusters, which see to copies."""
+    """Rows with the reply of a previous row of the same group, cluster and block; None where all
+    groups have several clusters, which see to copies."""
     if "reply" not in frame.columns:
         return None
     key = group.codes * len(clusters.labels) + clusters.codes
     if np.bincount(np.unique(key) // len(clusters.labels), minlength=len(group.labels)).min() > 1:
         return None
     reply = _factorize(frame["reply"])[0]
-    return pd.DataFrame({"cell": key, "block": block, "reply": reply}).duplicated().to_numpy() & (reply >= 0)
+    return pd.DataFrame({"cell": key, "block": block, "reply": reply}).duplicated().to_numpy() & (
+        reply >= 0
+    )
 
 
 # ---------------------------------------------------------------- outcomes
@@ -296,9 +348,9 @@ _NUMBERS = (bool, int, float, Decimal, np.bool_, np.number)
 class Values:
     """An outcome as numbers: ``values`` (NaN = no outcome), its ``kind`` and, if inferred, ``why``.
 
-    A categorical outcome holds codes into ``categories``. A yes/no outcome of two labels holds 0 and 1 for the two
-    ``categories``, the favourable one last; ``favourable`` is the value that is the favourable answer, None where that
-    is not known.
+    A categorical outcome holds codes into ``categories``. A yes/no outcome of two labels holds 0
+    and 1 for the two ``categories``, the favourable one last; ``favourable`` is the value that is
+    the favourable answer, None where that is not known.
     """
 
     values: Floats
@@ -313,25 +365,36 @@ class Values:
 
 
 def read_outcome(
-    frame: pd.DataFrame, column: str, series: pd.Series[Any], kind: str | None, favourable: object = None
+    frame: pd.DataFrame,
+    column: str,
+    series: pd.Series[Any],
+    kind: str | None,
+    favourable: object = None,
 ) -> Values:
-    """The values of *series* (named *column* in messages) as numbers of *kind*; ``None`` or ``auto`` infers it.
+    """The values of *series* (named *column* in messages) as numbers of *kind*; ``None`` or
+    ``auto`` infers it.
 
-    Two labels, of whatever spelling, are yes and no. *favourable* is the label that is the favourable answer; without
-    it, it is known from words such as yes, approved, hired, pass.
+    Two labels, of whatever spelling, are yes and no. *favourable* is the label that is the
+    favourable answer; without it, it is known from words such as yes, approved, hired, pass.
 
-    Raises FrameError for an unknown kind, for values that are neither numbers, yes/no nor labels, for
-    numbers that are infinite or beyond ±1e100, and for values that contradict the kind; UsageError for a *favourable*
-    that is none of two labels.
+    Raises FrameError for an unknown kind, for values that are neither numbers, yes/no nor labels,
+    for numbers that are infinite or beyond ±1e100, and for values that contradict the kind;
+    UsageError for a *favourable* that is none of two labels.
     """
     try:
         wanted = None if kind in (None, "auto") else OutcomeKind(kind)
     except ValueError:
         known = ", ".join(member.value for member in OutcomeKind)
-        raise FrameError(f"unknown outcome kind {kind!r}; it is one of {known}, or 'auto'") from None
+        raise FrameError(
+            f"unknown outcome kind {kind!r}; it is one of {known}, or 'auto'"
+        ) from None
     if wanted is OutcomeKind.CATEGORICAL:
         return _labelled(column, series, wanted, favourable)
-    if isinstance(series.dtype, pd.CategoricalDtype) and series.dtype.ordered and favourable is None:
+    if (
+        isinstance(series.dtype, pd.CategoricalDtype)
+        and series.dtype.ordered
+        and favourable is None
+    ):
         ordered = _in_order(column, series, wanted)
         if ordered is not None:
             return ordered
@@ -341,7 +404,12 @@ def read_outcome(
     if numbers is None:
         if wanted not in (None, OutcomeKind.BINARY):
             other = ~_are(_NUMBERS, series)
-            refuse(frame, column, other, lambda at: f"{series.iloc[at]!r} is not a number, but the kind is {wanted}")
+            refuse(
+                frame,
+                column,
+                other,
+                lambda at: f"{series.iloc[at]!r} is not a number, but the kind is {wanted}",
+            )
             raise FrameError(f"column {column!r}: values of type {series.dtype} are not numbers")
         _require_text(frame, column, series)
         refuse_text_numbers(column, series)
@@ -353,18 +421,24 @@ def read_outcome(
     if wanted is None:
         wanted, why = _infer(series, numbers[~np.isnan(numbers)])
     if favourable is not None and wanted is not OutcomeKind.BINARY:
-        raise UsageError(f"favourable={favourable!r}: {column!r} is no yes/no outcome, but {wanted.value}")
+        raise UsageError(
+            f"favourable={favourable!r}: {column!r} is no yes/no outcome, but {wanted.value}"
+        )
     if wanted not in (OutcomeKind.BINARY, OutcomeKind.REFUSAL):
         return Values(values=numbers, kind=wanted, why=why)
     refuse(
         frame,
         column,
         ~np.isnan(numbers) & (numbers != 0) & (numbers != 1),
-        lambda at: f"{series.iloc[at]!r} is not yes or no; a {wanted} outcome is True, False, 1, 0 or missing",
+        lambda at: (
+            f"{series.iloc[at]!r} is not yes or no; a {wanted} outcome is True, False, 1, 0 or "
+            "missing"
+        ),
     )
     if favourable not in (None, 0, 1):
         raise UsageError(
-            f"favourable={favourable!r} is no value of {column!r}, which holds yes and no: give True or False"
+            f"favourable={favourable!r} is no value of {column!r}, which holds yes and no: give "
+            "True or False"
         )
     good = wanted is OutcomeKind.BINARY if favourable is None else bool(favourable)
     return Values(values=numbers, kind=wanted, why=why, favourable=float(good))
@@ -372,12 +446,16 @@ def read_outcome(
 
 _ANSWERS = {
     True: "yes true y t 1 approve approved approval accept accepted acceptance hire hired offer offered pass passed "
-    "passes grant granted favourable favorable positive select selected invite invited interview advance advanced "
-    "admit admitted recommend recommended eligible qualified success successful shortlist shortlisted keep kept allow "
+    "passes grant granted favourable favorable positive select selected invite invited interview "
+    "advance advanced "
+    "admit admitted recommend recommended eligible qualified success successful shortlist "
+    "shortlisted keep kept allow "
     "allowed",
     False: "no false n f 0 deny denied denial reject rejected rejection refuse refused decline declined fail failed "
-    "fails unfavourable unfavorable negative exclude excluded skip skipped ineligible unqualified failure unsuccessful "
-    "withhold withheld dismiss dismissed disallow disallowed waitlist waitlisted remove removed forbid forbidden",
+    "fails unfavourable unfavorable negative exclude excluded skip skipped ineligible unqualified "
+    "failure unsuccessful "
+    "withhold withheld dismiss dismissed disallow disallowed waitlist waitlisted remove removed "
+    "forbid forbidden",
 }
 _GOOD = {word: good for good, words in _ANSWERS.items() for word in words.split()}
 
@@ -391,7 +469,9 @@ def _good(label: str) -> bool | None:
     return _GOOD.get(words)
 
 
-def _labelled(column: str, series: pd.Series[Any], wanted: OutcomeKind | None, favourable: object) -> Values:
+def _labelled(
+    column: str, series: pd.Series[Any], wanted: OutcomeKind | None, favourable: object
+) -> Values:
     """Two labels as yes and no, the favourable one as yes; other numbers of labels as codes."""
     codes, labels = pd.factorize(series.map(str, na_action="ignore"), sort=True)
     values, names = np.where(codes < 0, np.nan, codes), tuple(map(str, labels))
@@ -399,14 +479,18 @@ def _labelled(column: str, series: pd.Series[Any], wanted: OutcomeKind | None, f
     if len(names) != 2:
         if favourable is not None:
             raise UsageError(
-                f"favourable={favourable!r}: {column!r} has {len(names)} labels ({listed}); name the favourable one "
+                f"favourable={favourable!r}: {column!r} has {len(names)} labels ({listed}); name "
+                "the favourable one "
                 "where there are two"
             )
         if wanted is OutcomeKind.BINARY:
-            raise FrameError(f"column {column!r} has {len(names)} labels ({listed}): a yes/no outcome has two")
+            raise FrameError(
+                f"column {column!r} has {len(names)} labels ({listed}): a yes/no outcome has two"
+            )
         if wanted is None and len(names) > MOST_LABELS:
             raise FrameError(
-                f"column {column!r} has {len(names):,} different texts ({listed}): more than {MOST_LABELS} are hardly "
+                f"column {column!r} has {len(names):,} different texts ({listed}): more than "
+                f"{MOST_LABELS} are hardly "
                 "labels. Score the texts, or pass kind='categorical' if labels is what they are"
             )
         why = "its values are labels" if wanted is None else None
@@ -426,11 +510,15 @@ def _labelled(column: str, series: pd.Series[Any], wanted: OutcomeKind | None, f
 
 
 def _in_order(column: str, series: pd.Series[Any], wanted: OutcomeKind | None) -> Values | None:
-    """An ordered category as its codes, a rating; None for two labels that mean yes and no, whose order says less."""
+    """An ordered category as its codes, a rating; None for two labels that mean yes and no, whose
+    order says less.
+    """
     labels = [str(label) for label in series.dtype.categories]  # type: ignore[union-attr]
     held = [label for code, label in enumerate(labels) if (series.cat.codes == code).any()]
     if wanted not in (None, OutcomeKind.ORDINAL, OutcomeKind.BINARY):
-        raise FrameError(f"column {column!r} holds labels in an order: its kind is ordinal, not {wanted}")
+        raise FrameError(
+            f"column {column!r} holds labels in an order: its kind is ordinal, not {wanted}"
+        )
     if wanted is OutcomeKind.BINARY or (len(held) == 2 and None not in map(_good, held)):
         return None
     codes = series.cat.codes.to_numpy(dtype=np.float64)
@@ -458,16 +546,22 @@ def texts_of(series: pd.Series[Any]) -> list[str]:
 
 
 def refuse_text_numbers(column: str, series: pd.Series[Any], *, labels: bool = True) -> None:
-    """Raise FrameError where most texts of *series* are numbers: labels cannot be more or less. Where *labels* will do,
-    0 and 1 alone are yes and no."""
+    """Raise FrameError where most texts of *series* are numbers: labels cannot be more or less.
+    Where *labels* will do, 0 and 1 alone are yes and no."""
     texts = texts_of(series)
     numbers = [text for text in texts if _NUMBER.fullmatch(text)]
-    if 2 * len(numbers) <= len(texts) or (labels and {text.strip() for text in texts} <= {"0", "1"}):
+    if 2 * len(numbers) <= len(texts) or (
+        labels and {text.strip() for text in texts} <= {"0", "1"}
+    ):
         return
-    example, where = next((text for text in numbers if not _is_float(text)), numbers[0]), f"frame[{column!r}]"
+    example, where = (
+        next((text for text in numbers if not _is_float(text)), numbers[0]),
+        f"frame[{column!r}]",
+    )
     others = [text for text in texts if not _NUMBER.fullmatch(text)]
     raise FrameError(
-        f"column {column!r} holds numbers written as text ({example!r}): labels cannot be more or less; convert it "
+        f"column {column!r} holds numbers written as text ({example!r}): labels cannot be more or "
+        "less; convert it "
         f"first, {where} = {_conversion(example, where)}"
         + (f"; {others[0]!r} is none, so make it a missing value" if others else "")
         + ("; or pass kind='categorical' if labels is what they are" if labels else "")
@@ -510,7 +604,10 @@ def _infer(series: pd.Series[Any], present: Floats) -> tuple[OutcomeKind, str]:
     if present.size <= 10_000 or bool(np.all(present[:1000] == np.round(present[:1000]))):
         levels = np.unique(present)
         if levels.size <= ORDINAL_LEVELS and bool(np.all(levels == np.round(levels))):
-            return OutcomeKind.ORDINAL, f"it has {levels.size} distinct whole numbers, at most {ORDINAL_LEVELS}"
+            return (
+                OutcomeKind.ORDINAL,
+                f"it has {levels.size} distinct whole numbers, at most {ORDINAL_LEVELS}",
+            )
     return OutcomeKind.NUMERIC, "its values are numbers"
 
 
@@ -523,7 +620,9 @@ def _are(types: type | tuple[type, ...], series: pd.Series[Any]) -> Bools:
 def _as_numbers(series: pd.Series[Any]) -> Floats | None:
     """The values as floats with NaN for missing ones, or ``None`` if they are not numbers."""
     if series.dtype != object:
-        if not (pd.api.types.is_numeric_dtype(series.dtype) or pd.api.types.is_bool_dtype(series.dtype)):
+        if not (
+            pd.api.types.is_numeric_dtype(series.dtype) or pd.api.types.is_bool_dtype(series.dtype)
+        ):
             return None
         return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
     if not _are(_NUMBERS, series).all():
@@ -533,12 +632,15 @@ def _as_numbers(series: pd.Series[Any]) -> Floats | None:
     try:
         numbers[series.notna().to_numpy()] = held.to_numpy(dtype=np.float64)
     except OverflowError:  # a whole number beyond any float
-        numbers[series.notna().to_numpy()] = [float(one) if abs(one) <= LARGEST else np.inf for one in held]
+        numbers[series.notna().to_numpy()] = [
+            float(one) if abs(one) <= LARGEST else np.inf for one in held
+        ]
     return numbers
 
 
 _TOO_SMALL = (
-    f"the value is nearer to 0 than {SMALLEST:g}, too small to compute with; use another unit, or round it to 0"
+    f"the value is nearer to 0 than {SMALLEST:g}, too small to compute with; use another unit, or "
+    "round it to 0"
 )
 
 
@@ -550,10 +652,13 @@ def _too_large(value: Any) -> str:
 
 
 def _require_text(frame: pd.DataFrame, column: str, series: pd.Series[Any]) -> None:
-    """Raise FrameError if not all values are text; numbers among labels are a mistake that a guess would hide."""
+    """Raise FrameError if not all values are text; numbers among labels are a mistake that a guess
+    would hide.
+    """
     if series.dtype == object:
         other, missing = ~_are(str, series), series.isna().to_numpy()
-        # The odd one out is what a reader has to look at, be it a number among labels or a text among numbers.
+        # The odd one out is what a reader has to look at, be it a number among labels or a text
+        # among numbers.
         texts = ~other & ~missing
         odd = texts if 2 * other.sum() > (~missing).sum() and texts.any() else other
         among = "labels" if odd is other else "numbers"
@@ -562,9 +667,12 @@ def _require_text(frame: pd.DataFrame, column: str, series: pd.Series[Any]) -> N
             column,
             odd if other.any() else other,
             lambda at: (
-                f"{series.iloc[at]!r} is of type {type(series.iloc[at]).__name__} among {among}; make the "
+                f"{series.iloc[at]!r} is of type {type(series.iloc[at]).__name__} among {among}; "
+                "make the "
                 "column one type, or pass kind='categorical'"
             ),
         )
-    elif not (pd.api.types.is_string_dtype(series.dtype) or isinstance(series.dtype, pd.CategoricalDtype)):
+    elif not (
+        pd.api.types.is_string_dtype(series.dtype) or isinstance(series.dtype, pd.CategoricalDtype)
+    ):
         raise FrameError(f"column {column!r}: values of type {series.dtype} are not an outcome")

@@ -1,12 +1,14 @@
 """How strong is each group when chosen against the others, and what does the position add?
 
-Between two: Bradley–Terry (1952) with a first-position term (Davidson & Beaver 1977), as a binomial logit:
-logit P(first-listed is chosen) = position + strength(first) − strength(second). Among several: the conditional logit
-(McFadden 1974) with a term for each position, because position bias is noise to the shares of wins.
+Between two: Bradley–Terry (1952) with a first-position term (Davidson & Beaver 1977), as a binomial
+logit: logit P(first-listed is chosen) = position + strength(first) − strength(second). Among
+several: the conditional logit (McFadden 1974) with a term for each position, because position bias
+is noise to the shares of wins.
 
-Both likelihoods are concave, so Newton with step halving finds the maximum where there is one. Where there is none
-(separation: some direction only ever helps) a linear programme says so beforehand (Konis 2007, *Linear programming
-algorithms for detecting separated data in binary logistic regression models*), and a ridge fit takes its place.
+Both likelihoods are concave, so Newton with step halving finds the maximum where there is one.
+Where there is none (separation: some direction only ever helps) a linear programme says so
+beforehand (Konis 2007, *Linear programming algorithms for detecting separated data in binary
+logistic regression models*), and a ridge fit takes its place.
 """
 
 from __future__ import annotations
@@ -26,10 +28,11 @@ RIDGE = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A fitted logit: coefficients, their covariance, the log likelihood (no constants) and the model's rank.
+    """A fitted logit: coefficients, their covariance, the log likelihood (no constants) and the
+    model's rank.
 
-    ``proper`` is False where the maximum does not exist or is not unique; the coefficients are then those
-    of the ridge fit, and their covariance says nothing about error.
+    ``proper`` is False where the maximum does not exist or is not unique; the coefficients are then
+    those of the ridge fit, and their covariance says nothing about error.
     """
 
     beta: Floats
@@ -65,11 +68,13 @@ def likelihood_ratio(smaller: Fit, larger: Fit) -> LikelihoodRatio:
 
 @dataclass(frozen=True, slots=True)
 class Strengths:
-    """Log odds of each compared group against the first of them (itself 0), with errors; none without a maximum.
+    """Log odds of each compared group against the first of them (itself 0), with errors; none
+    without a maximum.
 
-    ``position`` is the log odds of being chosen for being listed first (None where the order is not known). ``groups``
-    and ``order`` are the likelihood ratios of leaving out the strengths, and the position. ``proper`` is False where
-    some group always won or lost, or not all met: the strengths are then those of a ridge fit, for orientation.
+    ``position`` is the log odds of being chosen for being listed first (None where the order is not
+    known). ``groups`` and ``order`` are the likelihood ratios of leaving out the strengths, and the
+    position. ``proper`` is False where some group always won or lost, or not all met: the strengths
+    are then those of a ridge fit, for orientation.
     """
 
     strength: dict[str, float]
@@ -83,7 +88,9 @@ class Strengths:
 
 
 def bradley_terry(choices: Choices) -> Strengths | None:
-    """Fit the strengths of all groups that were compared; trials count as independent. None without a choice."""
+    """Fit the strengths of all groups that were compared; trials count as independent. None without
+    a choice.
+    """
     there, design, won = _design(choices)
     if not won.size:
         return None
@@ -93,7 +100,9 @@ def bradley_terry(choices: Choices) -> Strengths | None:
     p, trials = p[trials > 0], trials[trials > 0]
     saturated = float(np.sum(trials * (xlogy(p, p) + xlogy(1 - p, 1 - p))))
     strengths, errors = (
-        dict(zip((choices.labels[group] for group in there), [0.0, *own[at:].tolist()], strict=True))
+        dict(
+            zip((choices.labels[group] for group in there), [0.0, *own[at:].tolist()], strict=True)
+        )
         for own in (full.beta, full.errors)
     )
     return Strengths(
@@ -109,17 +118,21 @@ def bradley_terry(choices: Choices) -> Strengths | None:
 
 
 def interaction(choices: Choices, level: Coded) -> LikelihoodRatio:
-    """Do the strengths differ between the levels of a block column (criteria, role)? Likelihood ratio.
+    """Do the strengths differ between the levels of a block column (criteria, role)? Likelihood
+    ratio.
 
-    Both models have a position term for each level; the larger one has its own strengths for each level too.
+    Both models have a position term for each level; the larger one has its own strengths for each
+    level too.
     """
     main, products, won = interaction_terms(choices, level)
-    return likelihood_ratio(fit_binomial(main, won), fit_binomial(np.concatenate([main, products], axis=1), won))
+    return likelihood_ratio(
+        fit_binomial(main, won), fit_binomial(np.concatenate([main, products], axis=1), won)
+    )
 
 
 def interaction_terms(choices: Choices, level: Coded) -> tuple[Floats, Floats, Floats]:
-    """The terms of the smaller model of :func:`interaction`, one row a decided trial, those that it lacks, and whether
-    the first-listed won."""
+    """The terms of the smaller model of :func:`interaction`, one row a decided trial, those that it
+    lacks, and whether the first-listed won."""
     _, design, won = _design(choices)
     here = level.codes[choices.decided]
     dummies = (here[:, None] == np.unique(here)[None, 1:]).astype(np.float64)
@@ -129,8 +142,8 @@ def interaction_terms(choices: Choices, level: Coded) -> tuple[Floats, Floats, F
 
 
 def _design(choices: Choices) -> tuple[Ints, Floats, Floats]:
-    """The groups that stand anywhere; a row each decided trial: position where known, and +1/−1 for all groups but the
-    first; and whether the first-listed won."""
+    """The groups that stand anywhere; a row each decided trial: position where known, and +1/−1 for
+    all groups but the first; and whether the first-listed won."""
     done, size = choices.decided, len(choices.labels)
     first, second = choices.first[done], choices.second[done]
     there = np.unique(np.concatenate([first, second]))
@@ -144,11 +157,13 @@ def _design(choices: Choices) -> tuple[Ints, Floats, Floats]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Among:
-    """The conditional logit of choices among k: strengths against ``labels[0]``, and the contrasts of all pairs.
+    """The conditional logit of choices among k: strengths against ``labels[0]``, and the contrasts
+    of all pairs.
 
-    ``positions`` are the log odds of each position against the first that ever won (−∞ for those that never did).
-    ``difference`` is the log odds of choosing the first of a pair over the second, with its error from rows and, where
-    there are several ``clusters``, from those, and their p; all of it void where ``fit`` is improper.
+    ``positions`` are the log odds of each position against the first that ever won (−∞ for those
+    that never did). ``difference`` is the log odds of choosing the first of a pair over the second,
+    with its error from rows and, where there are several ``clusters``, from those, and their p; all
+    of it void where ``fit`` is improper.
     """
 
     fit: Fit
@@ -165,9 +180,11 @@ class Among:
 
 
 def choose_among(slates: Slates) -> Among:
-    """Conditional logit over the trials with a winner, with position terms where the order is known.
+    """Conditional logit over the trials with a winner, with position terms where the order is
+    known.
 
-    Errors from clusters are those of the sandwich with the factor K/(K−1), read against Student's t, df K − 1.
+    Errors from clusters are those of the sandwich with the factor K/(K−1), read against Student's
+    t, df K − 1.
     """
     used = slates.decided
     won, k = slates.won[used], len(slates.labels)
@@ -177,7 +194,8 @@ def choose_among(slates: Slates) -> Among:
     if slates.place is not None:
         place = slates.place[used]
         chosen = np.bincount(place[np.arange(won.size), won], minlength=k) > 0
-        # A position that never wins has a log odds of −∞: what stood there was not on offer, and drops out.
+        # A position that never wins has a log odds of −∞: what stood there was not on offer, and
+        # drops out.
         offered = chosen[place]
         design = np.concatenate([groups, np.eye(k)[:, chosen][:, 1:][place]], axis=2)
     fit = fit_choice(design, won, offered)
@@ -190,7 +208,9 @@ def choose_among(slates: Slates) -> Among:
     weights[:, : k - 1] = (np.eye(k)[pairs.first] - np.eye(k)[pairs.second])[:, 1:]
 
     def errors(covariance: Floats) -> Floats:
-        return np.asarray(np.sqrt(np.maximum(np.einsum("pi,ij,pj->p", weights, covariance, weights), 0.0)))
+        return np.asarray(
+            np.sqrt(np.maximum(np.einsum("pi,ij,pj->p", weights, covariance, weights), 0.0))
+        )
 
     difference, row_error = weights @ fit.beta, errors(fit.covariance)
     count = cluster_error = p_cluster = None
@@ -202,8 +222,12 @@ def choose_among(slates: Slates) -> Among:
             expected = np.einsum("tk,tkp->tp", softmax(eta, axis=1), design)
             scores = np.zeros((count, fit.beta.size))
             np.add.at(scores, cluster, design[np.arange(won.size), won] - expected)
-            cluster_error = errors(fit.covariance @ (scores.T @ scores) @ fit.covariance * count / (count - 1))
-            p_cluster = two_sided_t(difference, cluster_error, np.full(difference.size, count - 1.0))
+            cluster_error = errors(
+                fit.covariance @ (scores.T @ scores) @ fit.covariance * count / (count - 1)
+            )
+            p_cluster = two_sided_t(
+                difference, cluster_error, np.full(difference.size, count - 1.0)
+            )
     z = np.divide(difference, row_error, out=np.zeros(difference.size), where=row_error > 0)
     return Among(
         fit=fit,
@@ -221,8 +245,8 @@ def choose_among(slates: Slates) -> Among:
 
 
 def fit_binomial(design: Floats, wins: Floats, trials: Floats | None = None) -> Fit:
-    """logit P = design·β, where *wins* of *trials* (length n; by default 1 each) were observed at each row of *design*
-    (n × p): the choice between the row and nothing."""
+    """logit P = design·β, where *wins* of *trials* (length n; by default 1 each) were observed at
+    each row of *design* (n × p): the choice between the row and nothing."""
     rows, at = np.unique(design, axis=0, return_inverse=True)
     won = sums(at.ravel(), wins, len(rows))
     lost = sums(at.ravel(), trials, len(rows)) - won
@@ -232,11 +256,14 @@ def fit_binomial(design: Floats, wins: Floats, trials: Floats | None = None) -> 
     return fit_choice(np.concatenate([pairs[won > 0], pairs[lost > 0]]), chosen, weight=weight)
 
 
-def fit_choice(design: Floats, chosen: Ints, offered: Bools | None = None, weight: Floats | None = None) -> Fit:
+def fit_choice(
+    design: Floats, chosen: Ints, offered: Bools | None = None, weight: Floats | None = None
+) -> Fit:
     """Conditional logit: one of k alternatives is chosen in each trial.
 
-    *design* is trials × alternatives × p, *chosen* the index of the winner of each trial, *offered* (trials ×
-    alternatives) which alternatives there were; by default all. A trial counts *weight* times, by default once.
+    *design* is trials × alternatives × p, *chosen* the index of the winner of each trial, *offered*
+    (trials × alternatives) which alternatives there were; by default all. A trial counts *weight*
+    times, by default once.
     """
     at, size = np.arange(chosen.size), design.shape[2]
     there = np.ones(design.shape[:2], dtype=np.bool_) if offered is None else offered
@@ -255,34 +282,49 @@ def fit_choice(design: Floats, chosen: Ints, offered: Bools | None = None, weigh
         mean = np.einsum("tk,tkp->tp", p, design)
         second = np.einsum("tk,tkp,tkq->pq", p * weight[:, None], design, design)
         gradient = weight @ (won - mean)
-        return float(weight @ (eta[at, chosen] - total)), gradient, second - mean.T @ (mean * weight[:, None])
+        return (
+            float(weight @ (eta[at, chosen] - total)),
+            gradient,
+            second - mean.T @ (mean * weight[:, None]),
+        )
 
     beta = np.zeros(size)
     value, gradient, information = parts(beta)
     for _ in range(200 if size else 0):
-        step = np.linalg.lstsq(information + penalty * np.eye(size), gradient - penalty * beta, rcond=None)[0]
+        step = np.linalg.lstsq(
+            information + penalty * np.eye(size), gradient - penalty * beta, rcond=None
+        )[0]
         best = value - penalty * float(beta @ beta) / 2
         while True:
             trial = beta + step
             value, gradient, information = parts(trial)
-            if value - penalty * float(trial @ trial) / 2 >= best - 1e-12 * abs(best) or not np.any(step):
+            if value - penalty * float(trial @ trial) / 2 >= best - 1e-12 * abs(best) or not np.any(
+                step
+            ):
                 break
             step = step / 2
         beta = trial
         if float(np.max(np.abs(step))) < 1e-11 * (1 + float(np.max(np.abs(beta)))):
             break
-    covariance = np.asarray(np.linalg.pinv(information + penalty * np.eye(size), hermitian=True), dtype=np.float64)
+    covariance = np.asarray(
+        np.linalg.pinv(information + penalty * np.eye(size), hermitian=True), dtype=np.float64
+    )
     return Fit(beta, covariance, value, rank, proper)
 
 
 def separated(signed: Floats) -> bool:
-    """Whether some β has *signed*·β ≥ 0 in every row and > 0 in one: the likelihood then has no maximum."""
+    """Whether some β has *signed*·β ≥ 0 in every row and > 0 in one: the likelihood then has no
+    maximum.
+    """
     from scipy.optimize import linprog  # a third of a second, for choices only
 
     rows = np.unique(np.round(signed, 12), axis=0)
     rows = rows[np.any(rows != 0, axis=1)]
     if not rows.size:
         return False
-    # A row that stands in the table with both signs is fixed at 0 by the constraints, as it should be.
-    solved = linprog(-rows.sum(axis=0), A_ub=-rows, b_ub=np.zeros(len(rows)), bounds=(-1, 1), method="highs")
+    # A row that stands in the table with both signs is fixed at 0 by the constraints, as it should
+    # be.
+    solved = linprog(
+        -rows.sum(axis=0), A_ub=-rows, b_ub=np.zeros(len(rows)), bounds=(-1, 1), method="highs"
+    )
     return solved.fun is None or -float(solved.fun) > 1e-7

@@ -1,4 +1,6 @@
-"""Labels as outcomes: Pearson's chi-square, its design-corrected F on clusters, Cramér's V on the d scale."""
+"""Labels as outcomes: Pearson's chi-square, its design-corrected F on clusters, Cramér's V on the d
+scale.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +29,18 @@ PERMUTATIONS = 9999
 def compare_categories(layout: Layout, pairs: Pairs, categories: int, seed: int) -> PairTable:
     """Compare every pair of groups on an outcome coded 0 … *categories*−1.
 
-    ``p_row``: chi-square of the 2×C table without its empty columns, or a permutation p of the same table
-    where an expected count is under 5. ``p_cluster``: F on chi-square/(deff·(C−1)). The effect 2V/√(1−V²)
-    is never negative, V that of the table in which both groups weigh the same; its 90 % interval is a percentile
-    bootstrap over clusters. Both are seeded by *seed*.
+    ``p_row``: chi-square of the 2×C table without its empty columns, or a permutation p of the same
+    table where an expected count is under 5. ``p_cluster``: F on chi-square/(deff·(C−1)). The
+    effect 2V/√(1−V²) is never negative, V that of the table in which both groups weigh the same;
+    its 90 % interval is a percentile bootstrap over clusters. Both are seeded by *seed*.
     """
     i, j = pairs.first, pairs.second
     codes = np.rint(layout.values + layout.reference).astype(np.intp)
     width = max(categories, int(codes.max()) + 1)
-    places = np.repeat(np.arange(layout.cell_start.size), layout.cell_size.astype(np.intp)) * width + codes
+    places = (
+        np.repeat(np.arange(layout.cell_start.size), layout.cell_size.astype(np.intp)) * width
+        + codes
+    )
     by_cell = sums(places, None, layout.cell_start.size * width).reshape(-1, width)
     by_cluster = layout.by_cluster(by_cell.T).T
     counts = layout.clusters_by_group(by_cluster.T).T  # G × C
@@ -83,7 +88,9 @@ def compare_categories(layout: Layout, pairs: Pairs, categories: int, seed: int)
             "n_2": rows[:, 1],
             "spec_chi2": found.chi2,
             "spec_df": found.df,
-            "spec_p_value": np.where(found.df > 0, chdtrc(np.maximum(found.df, 1.0), found.chi2), 1.0),
+            "spec_p_value": np.where(
+                found.df > 0, chdtrc(np.maximum(found.df, 1.0), found.chi2), 1.0
+            ),
             "spec_effect": d_of_v(raw_v),
             "cramers_v": raw_v,
             "cramers_v_balanced": v,
@@ -97,8 +104,9 @@ def compare_categories(layout: Layout, pairs: Pairs, categories: int, seed: int)
 
 
 class _Compared(NamedTuple):
-    """The tables of the pairs (P × 2 × C), chi-square, df, p on rows, the smallest expected count and whether it is too
-    small, p on the clusters (NaN where a group has one), and what they inflate chi-square by."""
+    """The tables of the pairs (P × 2 × C), chi-square, df, p on rows, the smallest expected count
+    and whether it is too small, p on the clusters (NaN where a group has one), and what they
+    inflate chi-square by."""
 
     tables: Floats
     chi2: Floats
@@ -110,7 +118,9 @@ class _Compared(NamedTuple):
     inflation: Floats
 
 
-def _compare(by_cluster: Floats, group: Ints, counts: Floats, i: Ints, j: Ints, seed: int) -> _Compared:
+def _compare(
+    by_cluster: Floats, group: Ints, counts: Floats, i: Ints, j: Ints, seed: int
+) -> _Compared:
     tables = np.stack([counts[i], counts[j]], axis=1)
     chi2, used = chi_square(tables)
     df = np.maximum(used - 1, 0.0)
@@ -164,14 +174,16 @@ def chi_square(tables: Floats) -> tuple[Floats, Floats]:
     total = np.maximum(tables.sum(axis=(1, 2), keepdims=True), 1.0)
     expected = rows * columns / total
     safe = np.where(expected > 0, expected, 1.0)
-    return np.sum((tables - expected) ** 2 / safe, axis=(1, 2)), np.sum(columns[:, 0] > 0, axis=1).astype(float)
+    return np.sum((tables - expected) ** 2 / safe, axis=(1, 2)), np.sum(
+        columns[:, 0] > 0, axis=1
+    ).astype(float)
 
 
 def balanced_v(tables: Floats) -> Floats:
     """Cramér's V of each 2 × C table with both groups weighing the same.
 
-    V² = ½ Σ_j [(p_1j − p̄_j)² + (p_2j − p̄_j)²]/p̄_j, p̄ the plain mean of the two. The raw V shrinks with the smaller
-    group's share of the rows.
+    V² = ½ Σ_j [(p_1j − p̄_j)² + (p_2j − p̄_j)²]/p̄_j, p̄ the plain mean of the two. The raw V
+    shrinks with the smaller group's share of the rows.
     """
     shares = tables / np.maximum(tables.sum(axis=2, keepdims=True), 1.0)
     middle = shares.mean(axis=1, keepdims=True)
@@ -186,9 +198,11 @@ def d_of_v(v: Floats) -> Floats:
 
 
 def _permuted(table: Floats, seen: float, seed: int) -> float:
-    """Share of tables with the same margins whose chi-square is at least as large, the one seen included.
+    """Share of tables with the same margins whose chi-square is at least as large, the one seen
+    included.
 
-    For a 2×C table the other row follows from the first, which is a multivariate hypergeometric draw.
+    For a 2×C table the other row follows from the first, which is a multivariate hypergeometric
+    draw.
     """
     columns = table.sum(axis=0)
     rng = np.random.default_rng(seed)
@@ -199,12 +213,14 @@ def _permuted(table: Floats, seen: float, seed: int) -> float:
     return float((1 + np.sum(drawn >= seen * (1 - 1e-9))) / (1 + PERMUTATIONS))
 
 
-def clustering(by_cluster: Floats, group: Ints, counts: Floats, i: Ints, j: Ints, used: Floats) -> Floats:
+def clustering(
+    by_cluster: Floats, group: Ints, counts: Floats, i: Ints, j: Ints, used: Floats
+) -> Floats:
     """max(1, mean_j (1−p_j)·var_j/(p_j(1−p_j)/n)·C/(C−1)), the mean over the C columns in use.
 
-    *by_cluster* are the counts of each cluster (clusters × columns), *group* its group. var_j is the mean over the two
-    groups of s²(cluster proportions)/K, n the harmonic mean of their rows; a first-order correction after Rao & Scott
-    (1984).
+    *by_cluster* are the counts of each cluster (clusters × columns), *group* its group. var_j is
+    the mean over the two groups of s²(cluster proportions)/K, n the harmonic mean of their rows; a
+    first-order correction after Rao & Scott (1984).
     """
     k = np.maximum(np.bincount(group, minlength=len(counts)).astype(np.float64), 1.0)
     share = by_cluster / np.maximum(by_cluster.sum(axis=1, keepdims=True), 1.0)
@@ -226,7 +242,9 @@ def clustering(by_cluster: Floats, group: Ints, counts: Floats, i: Ints, j: Ints
 def _bootstrap(
     layout: Layout, by_cluster: Floats, counts: Floats, pairs: Pairs, labels: Floats, seed: int
 ) -> tuple[Floats, Floats]:
-    """5 % and 95 % percentiles of the effect when clusters (or rows, where there is one) are drawn again."""
+    """5 % and 95 % percentiles of the effect when clusters (or rows, where there is one) are drawn
+    again.
+    """
     rng = np.random.default_rng(seed)
     clusters = layout.clusters
     alone = bool(np.any(labels)) or layout.own_rows

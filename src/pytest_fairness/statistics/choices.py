@@ -1,4 +1,6 @@
-"""Choices read off a table: who was listed where, and who was chosen, of two candidates or of several."""
+"""Choices read off a table: who was listed where, and who was chosen, of two candidates or of
+several.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,10 @@ def _coded_alike(frame: pd.DataFrame, columns: Sequence[str], what: str) -> list
     own = [code(frame, column, what) for column in columns]
     labels = tuple(sorted({label for one in own for label in one.labels}))
     places = {label: place for place, label in enumerate(labels)}
-    return [Coded(np.array([places[label] for label in one.labels], dtype=np.intp)[one.codes], labels) for one in own]
+    return [
+        Coded(np.array([places[label] for label in one.labels], dtype=np.intp)[one.codes], labels)
+        for one in own
+    ]
 
 
 def block_columns(frame: pd.DataFrame, block: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -55,10 +60,11 @@ def block_columns(frame: pd.DataFrame, block: str | Sequence[str] | None) -> tup
 class Choices:
     """Pairwise choices, one entry a trial.
 
-    ``first`` and ``second`` are codes into ``labels``; ``outcome`` is FIRST or SECOND (the one chosen), NEITHER,
-    UNSCORED (no choice could be read) or REFUSED; ``listed``: the order of listing is known. ``clusters`` has one
-    column of codes (the name pair), two (either candidate's name, of one numbering), or none where each row stands for
-    itself. ``block`` are codes of the crossed block columns, ``levels`` each of them by itself.
+    ``first`` and ``second`` are codes into ``labels``; ``outcome`` is FIRST or SECOND (the one
+    chosen), NEITHER, UNSCORED (no choice could be read) or REFUSED; ``listed``: the order of
+    listing is known. ``clusters`` has one column of codes (the name pair), two (either candidate's
+    name, of one numbering), or none where each row stands for itself. ``block`` are codes of the
+    crossed block columns, ``levels`` each of them by itself.
     """
 
     labels: tuple[str, ...]
@@ -95,12 +101,18 @@ class Choices:
 
     def take(self, rows: Bools) -> Choices:
         """The choices of *rows* only."""
-        columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in ("first", "second", "outcome", "block")}
-        columns["levels"] = {name: Coded(level.codes[rows], level.labels) for name, level in self.levels.items()}
+        columns: dict[str, Any] = {
+            name: getattr(self, name)[rows] for name in ("first", "second", "outcome", "block")
+        }
+        columns["levels"] = {
+            name: Coded(level.codes[rows], level.labels) for name, level in self.levels.items()
+        }
         return replace(self, **columns, clusters=tuple(codes[rows] for codes in self.clusters))
 
     def names_of(self, group: int) -> Ints | None:
-        """The cluster that stood for *group*, of the trials it stood in; None where each row stands for itself."""
+        """The cluster that stood for *group*, of the trials it stood in; None where each row stands
+        for itself.
+        """
         if not self.clusters:
             return None
         return np.where(self.first == group, self.clusters[0], self.clusters[-1])[self.stood(group)]
@@ -108,8 +120,12 @@ class Choices:
     def wins(self) -> tuple[Floats, Floats]:
         """Times each group was chosen, and decided trials it stood in (length G)."""
         done, size = self.decided, len(self.labels)
-        shown = np.bincount(self.first[done], minlength=size) + np.bincount(self.second[done], minlength=size)
-        return np.bincount(self.winner[done], minlength=size).astype(np.float64), shown.astype(np.float64)
+        shown = np.bincount(self.first[done], minlength=size) + np.bincount(
+            self.second[done], minlength=size
+        )
+        return np.bincount(self.winner[done], minlength=size).astype(np.float64), shown.astype(
+            np.float64
+        )
 
 
 def read_choices(
@@ -124,8 +140,9 @@ def read_choices(
 ) -> Choices:
     """Read pairwise choices; see :func:`pytest_fairness.analyze_preference` for the columns.
 
-    Raises FrameError, naming column and row, for a missing column, a pair of one group with itself, a choice that is
-    neither of the two candidates nor *neither* nor missing, duplicate trials, or fewer than two groups.
+    Raises FrameError, naming column and row, for a missing column, a pair of one group with itself,
+    a choice that is neither of the two candidates nor *neither* nor missing, duplicate trials, or
+    fewer than two groups.
     """
     frame = require_frame(frame)
     one, two = _coded_alike(frame, [first, second], "candidate")
@@ -133,20 +150,28 @@ def read_choices(
     if same.any():
         at = int(np.argmax(same))
         raise FrameError(
-            f"columns {first!r} and {second!r}, {row_name(frame, at)}: both candidates are of the same group "
+            f"columns {first!r} and {second!r}, {row_name(frame, at)}: both candidates are of the "
+            "same group "
             f"({one.labels[one.codes[at]]!r}); a choice between them says nothing about groups"
         )
     series = require_column(frame, chosen, "choice")
     texts = series.astype(object).map(str).to_numpy(dtype=object)
     names = [np.array(side.labels, dtype=object)[side.codes] for side in (one, two)]
     unread = series.isna().to_numpy() | flags(frame, "undetermined")
-    kinds = [flags(frame, "refused"), unread, texts == names[0], texts == names[1], texts == neither]
+    kinds = [
+        flags(frame, "refused"),
+        unread,
+        texts == names[0],
+        texts == names[1],
+        texts == neither,
+    ]
     refuse(
         frame,
         chosen,
         ~np.logical_or.reduce(kinds),
         lambda at: (
-            f"the choice is {texts[at][:60]!r}, but it was between {names[0][at]!r} or {names[1][at]!r}; use one "
+            f"the choice is {texts[at][:60]!r}, but it was between {names[0][at]!r} or "
+            f"{names[1][at]!r}; use one "
             f"of them, {neither!r}, or a missing value where none could be read"
         ),
     )
@@ -163,12 +188,18 @@ def read_choices(
         levels=levels,
     )
     if "repetition" in frame.columns and choices.clusters:
-        others = [pd.factorize(frame[name])[0].astype(np.intp) for name in ("repetition", "arm") if name in frame]
+        others = [
+            pd.factorize(frame[name])[0].astype(np.intp)
+            for name in ("repetition", "arm")
+            if name in frame
+        ]
         twice = first_repeat([one.codes, two.codes, choices.block, *choices.clusters, *others])
         if twice is not None:
             raise FrameError(
-                f"column 'repetition', {row_name(frame, twice[1])} repeats {row_name(frame, twice[0])} (same "
-                "candidates, order, cluster, block and repetition): drop one, or name what tells them apart with "
+                f"column 'repetition', {row_name(frame, twice[1])} repeats "
+                f"{row_name(frame, twice[0])} (same "
+                "candidates, order, cluster, block and repetition): drop one, or name what tells "
+                "them apart with "
                 "block=[…]"
             )
     return choices
@@ -178,13 +209,17 @@ def _clusters(frame: pd.DataFrame, cluster: str | tuple[str, str] | None) -> tup
     if cluster is None:
         return ()
     if cluster == DEFAULT_CLUSTER and cluster in frame.columns and frame[cluster].isna().all():
-        return (np.zeros(len(frame), dtype=np.intp),)  # labels without names: one unit, whatever it is called
+        return (
+            np.zeros(len(frame), dtype=np.intp),
+        )  # labels without names: one unit, whatever it is called
     names = (cluster,) if isinstance(cluster, str) else cluster
     for name in names:
         if name not in frame.columns:
             raise FrameError(
-                f"the frame has no column {name!r} for the cluster (the pair of names or résumés that was "
-                "compared): name that column with cluster=…, both names' columns as cluster=(…, …), or pass "
+                f"the frame has no column {name!r} for the cluster (the pair of names or résumés "
+                "that was "
+                "compared): name that column with cluster=…, both names' columns as cluster=(…, "
+                "…), or pass "
                 "cluster=None if every row stands for itself"
             )
     return tuple(column.codes for column in _coded_alike(frame, names, "cluster"))
@@ -195,10 +230,12 @@ def _clusters(frame: pd.DataFrame, cluster: str | tuple[str, str] | None) -> tup
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slates:
-    """Trials with all G groups in each, as arrays of trials × groups (``labels`` in the order of the columns).
+    """Trials with all G groups in each, as arrays of trials × groups (``labels`` in the order of
+    the columns).
 
-    ``place`` is the listed position from 0 (None where it is not known), ``rank`` the rank given (1 best; None for
-    choices), ``won`` the index of the chosen group of each trial, −1 where none was chosen.
+    ``place`` is the listed position from 0 (None where it is not known), ``rank`` the rank given (1
+    best; None for choices), ``won`` the index of the chosen group of each trial, −1 where none was
+    chosen.
     """
 
     labels: tuple[str, ...]
@@ -219,13 +256,17 @@ class Slates:
         return np.asarray(~np.isnan(self.rank).any(axis=1), dtype=np.bool_)
 
     def as_pairs(self) -> Choices:
-        """Each two groups of a trial as a pairwise choice: the one ranked better, or the winner over each of the
-        others; neither where they tie, or both lost."""
+        """Each two groups of a trial as a pairwise choice: the one ranked better, or the winner
+        over each of the others; neither where they tie, or both lost."""
         pairs = all_pairs(len(self.labels))
         trials, count = self.won.size, pairs.first.size
         i, j = np.tile(pairs.first, trials), np.tile(pairs.second, trials)
         at = np.repeat(np.arange(trials), count)
-        ahead = np.ones(at.size, dtype=np.bool_) if self.place is None else self.place[at, i] < self.place[at, j]
+        ahead = (
+            np.ones(at.size, dtype=np.bool_)
+            if self.place is None
+            else self.place[at, i] < self.place[at, j]
+        )
         first, second = np.where(ahead, i, j), np.where(ahead, j, i)
         if self.rank is None:
             won = self.won[at]
@@ -233,7 +274,9 @@ class Slates:
         else:
             gap = self.rank[at, second] - self.rank[at, first]
         outcome = np.select(
-            [self.refused[at], ~self.decided[at], gap > 0, gap < 0], [REFUSED, UNSCORED, FIRST, SECOND], NEITHER
+            [self.refused[at], ~self.decided[at], gap > 0, gap < 0],
+            [REFUSED, UNSCORED, FIRST, SECOND],
+            NEITHER,
         )
         return Choices(
             labels=self.labels,
@@ -244,7 +287,9 @@ class Slates:
             clusters=() if self.cluster is None else (self.cluster[at],),
             cluster_name=self.cluster_name,
             block=self.block[at],
-            levels={name: Coded(level.codes[at], level.labels) for name, level in self.levels.items()},
+            levels={
+                name: Coded(level.codes[at], level.labels) for name, level in self.levels.items()
+            },
         )
 
 
@@ -261,8 +306,9 @@ def read_slates(
 ) -> Slates:
     """Read the long format: one row a candidate of a trial.
 
-    Raises FrameError, naming column and row, where a trial lacks a group or has it twice, where two candidates of a
-    trial are chosen or stand in the same position, or where cluster or block differ within a trial.
+    Raises FrameError, naming column and row, where a trial lacks a group or has it twice, where two
+    candidates of a trial are chosen or stand in the same position, or where cluster or block differ
+    within a trial.
     """
     frame = require_frame(frame)
     groups, trials = code(frame, by, "group"), code(frame, trial, "trial")
@@ -276,9 +322,12 @@ def read_slates(
         held = "is missing" if counts[which, group] == 0 else f"stands {counts[which, group]} times"
         raise FrameError(
             f"columns {trial!r} and {by!r}, {where}: in trial {trials.labels[which]!r} the group "
-            f"{groups.labels[group]!r} {held}; every group stands once in every trial of a choice among several"
+            f"{groups.labels[group]!r} {held}; every group stands once in every trial of a choice "
+            "among several"
         )
-    at = np.lexsort((groups.codes, trials.codes)).reshape(counts.shape)  # the rows as trials × groups
+    at = np.lexsort((groups.codes, trials.codes)).reshape(
+        counts.shape
+    )  # the rows as trials × groups
 
     def reject(wrong: Bools, column: str, why: str) -> None:
         """Raise for the first of the *wrong* trials (or candidates), if there are any."""
@@ -289,7 +338,11 @@ def read_slates(
     def one_a_trial(column: str, what: str) -> Coded:
         coded = code(frame, column, what)
         codes = coded.codes[at]
-        reject((codes != codes[:, :1]).any(axis=1), column, f"the {what} differs between the candidates of one trial")
+        reject(
+            (codes != codes[:, :1]).any(axis=1),
+            column,
+            f"the {what} differs between the candidates of one trial",
+        )
         return Coded(codes[:, 0], coded.labels)
 
     def numbers(column: str, what: str) -> Floats:
@@ -310,7 +363,11 @@ def read_slates(
         won = np.where(wins.any(axis=1) & ~lost, wins.argmax(axis=1), -1)
     if position is not None:
         listed = numbers(position, "position")
-        reject(np.isnan(listed), position, "the position is missing; fill it in or leave position=… out")
+        reject(
+            np.isnan(listed),
+            position,
+            "the position is missing; fill it in or leave position=… out",
+        )
         same = (np.diff(np.sort(listed, axis=1), axis=1) == 0).any(axis=1)
         reject(same, position, "two candidates of this trial stand in the same position")
         place = listed.argsort(axis=1).argsort(axis=1)

@@ -1,4 +1,6 @@
-"""Groups compared on one outcome: its scored rows laid out, every pair in one table, and each group as it was found."""
+"""Groups compared on one outcome: its scored rows laid out, every pair in one table, and each group
+as it was found.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,10 @@ TAIL = 0.75
 class Metric:
     """An outcome measured: the table of all pairs of groups, and the rows behind it.
 
-    ``present`` holds the codes of the groups that have any scored row, in the order of the ``layout``; ``trials``
-    counts those rows (G, all groups). ``repeats``: repetitions are there and every one of every cell agrees;
-    ``copies_dropped``: repetitions with the same text count once, for a group has one cluster only.
+    ``present`` holds the codes of the groups that have any scored row, in the order of the
+    ``layout``; ``trials`` counts those rows (G, all groups). ``repeats``: repetitions are there and
+    every one of every cell agrees; ``copies_dropped``: repetitions with the same text count once,
+    for a group has one cluster only.
     """
 
     kind: OutcomeKind
@@ -51,16 +54,32 @@ class _Rows(NamedTuple):
     copy: Bools | None
 
     def take(self, which: Bools) -> _Rows:
-        return self if bool(which.all()) else _Rows(*(None if column is None else column[which] for column in self))  # type: ignore[arg-type]
+        """Return the rows where *which* is true."""
+        if bool(which.all()):
+            return self
+        copy = None
+        if self.copy is not None:
+            copy = self.copy[which]
+        return _Rows(
+            self.values[which], self.group[which], self.cluster[which], self.block[which], copy
+        )
 
     def lay_out(self, groups: int, blocks: int, *, own_rows: bool) -> Layout:
         return Layout(*self[:4], groups=groups, blocks=blocks, own_rows=own_rows)
 
 
 def measure(
-    design: Membership, values: Floats, used: Bools, kind: OutcomeKind, *, categories: int = 0, seed: int = 0
+    design: Membership,
+    values: Floats,
+    used: Bools,
+    kind: OutcomeKind,
+    *,
+    categories: int = 0,
+    seed: int = 0,
 ) -> Metric:
-    """Compare all pairs of groups on *values* (one a row of the design) over the rows that are *used*."""
+    """Compare all pairs of groups on *values* (one a row of the design) over the rows that are
+    *used*.
+    """
     labels = design.group.labels
     groups, pairs, blocks = len(labels), all_pairs(len(labels)), design.blocks
     rows = _Rows(values, design.group.codes, design.cluster, design.block, design.copy).take(used)
@@ -75,7 +94,9 @@ def measure(
     cluster = np.arange(rows.values.size) if own_rows else rows.cluster
     rows = rows._replace(group=place[rows.group], cluster=cluster)
     layout = rows.lay_out(present.size, blocks, own_rows=own_rows)
-    low, high = (extreme.reduceat(layout.values, layout.cell_start) for extreme in (np.minimum, np.maximum))
+    low, high = (
+        extreme.reduceat(layout.values, layout.cell_start) for extreme in (np.minimum, np.maximum)
+    )
     repeats = layout.cell_start.size < layout.values.size and np.array_equal(low, high)
     dropped = False
 
@@ -84,23 +105,33 @@ def measure(
         if kind is OutcomeKind.CATEGORICAL:
             return compare_categories(layout, inner, categories, seed)
         if layout.own_rows and kind in (*RATES, OutcomeKind.ORDINAL):
-            # Rows stand for themselves and few values occur: equal rows of a group and block are one cell.
+            # Rows stand for themselves and few values occur: equal rows of a group and block are
+            # one cell.
             code = np.unique(rows.values, return_inverse=True)[1]
-            layout = rows._replace(cluster=code * blocks + rows.block).lay_out(layout.groups, blocks, own_rows=True)
-        return compare_rates(layout, inner, parts) if kind in RATES else compare_scores(layout, inner, kind, parts)
+            layout = rows._replace(cluster=code * blocks + rows.block).lay_out(
+                layout.groups, blocks, own_rows=True
+            )
+        return (
+            compare_rates(layout, inner, parts)
+            if kind in RATES
+            else compare_scores(layout, inner, kind, parts)
+        )
 
     if present.size >= 2:
         table = compare(rows, layout, _recurring_parts(design, layout))
         if bool(table.alone.any()) and not own_rows:
-            # Without clusters nothing else sees to copies of one text (a model at temperature 0), so that they count
-            # once; where the texts are not known, repetitions do if every cell repeats its value exactly.
+            # Without clusters nothing else sees to copies of one text (a model at temperature 0),
+            # so that they count once; where the texts are not known, repetitions do if every cell
+            # repeats its value exactly.
             single = rows
             if rows.copy is not None:
                 single = rows.take(~rows.copy)
             elif repeats:
                 cell_cluster = layout.cluster_label[layout.cell_cluster]
                 cell_values = layout.values[layout.cell_start] + layout.reference
-                single = _Rows(cell_values, layout.cell_group, cell_cluster, layout.cell_block, None)
+                single = _Rows(
+                    cell_values, layout.cell_group, cell_cluster, layout.cell_block, None
+                )
             dropped = single is not rows
             single = single._replace(cluster=np.arange(single.values.size))
             by_row = compare(single, single.lay_out(present.size, blocks, own_rows=True), None)
@@ -139,7 +170,9 @@ _OF_CLUSTERS = (
 
 
 def _about_labels(table: PairTable, by_row: PairTable) -> PairTable:
-    """*table*, in which pairs where a group has one cluster are as in *by_row*, by the test on rows alone."""
+    """*table*, in which pairs where a group has one cluster are as in *by_row*, by the test on rows
+    alone.
+    """
     unknown = np.full(table.alone.size, np.nan)
     of_names = {"p_delta", "spread_p_value", "spread_1", "spread_2"} & by_row.beside.keys()
     beside = {**by_row.beside, **dict.fromkeys(of_names, unknown)}
@@ -149,8 +182,8 @@ def _about_labels(table: PairTable, by_row: PairTable) -> PairTable:
 
 
 def _only(design: Membership, layout: Layout, present: Ints) -> tuple[str, ...]:
-    """Of each group the name of its one cluster; nothing where that is the label of the group itself, and words where
-    it has others, which no partner met."""
+    """Of each group the name of its one cluster; nothing where that is the label of the group
+    itself, and words where it has others, which no partner met."""
     names = [f"one name of {label}" for label in design.group.labels]
     if not design.cluster_labels:
         return ()
@@ -162,8 +195,8 @@ def _only(design: Membership, layout: Layout, present: Ints) -> tuple[str, ...]:
 
 
 def still_blocks(layout: Layout) -> tuple[int, int]:
-    """How many of the blocks with several groups have no group in which an outcome differs from another, and how many
-    there are."""
+    """How many of the blocks with several groups have no group in which an outcome differs from
+    another, and how many there are."""
     size = layout.groups * layout.blocks
     place = layout.cell_group * layout.blocks + layout.cell_block
     ends = []
@@ -196,8 +229,8 @@ def describe_groups(
     has_refusals: bool | None = None,
     refused_count: bool = False,
 ) -> tuple[GroupResult, ...]:
-    """One result a group. *refused* and *missing* mark rows; *refused_count*: what is refused is among the scored
-    rows."""
+    """One result a group. *refused* and *missing* mark rows; *refused_count*: what is refused is
+    among the scored rows."""
     layout, labels = metric.layout, design.group.labels
     summary = np.full((4, len(labels)), np.nan)
     clusters = np.zeros(len(labels), dtype=np.intp)
@@ -217,7 +250,9 @@ def describe_groups(
     def describe(code: int, label: str) -> GroupResult:
         median, shares = None, {}
         if code in rows and kind is OutcomeKind.CATEGORICAL:
-            share = np.bincount(rows[code].astype(np.intp), minlength=len(categories)) / rows[code].size
+            share = (
+                np.bincount(rows[code].astype(np.intp), minlength=len(categories)) / rows[code].size
+            )
             shares = dict(zip(categories, share.tolist(), strict=True))
         elif code in rows and kind not in RATES:
             median = float(np.median(rows[code]))
@@ -239,10 +274,11 @@ def describe_groups(
 
 
 def _summarise(layout: Layout, kind: OutcomeKind) -> tuple[Floats, Floats, Floats, Floats]:
-    """Mean, 95 % interval and SD of each group (length G); NaN where there is nothing to tell it from.
+    """Mean, 95 % interval and SD of each group (length G); NaN where there is nothing to tell it
+    from.
 
-    Scores: t on cluster means, df K−1, about the mean of the rows; from the rows where there is one cluster. Rates:
-    Wilson's interval on n/deff rows with that t (after Korn & Graubard 1998).
+    Scores: t on cluster means, df K−1, about the mean of the rows; from the rows where there is one
+    cluster. Rates: Wilson's interval on n/deff rows with that t (after Korn & Graubard 1998).
     """
     n, k = layout.sizes, layout.clusters.astype(np.float64)
     mean = np.add.reduceat(layout.values, layout.group_start) / n
@@ -250,7 +286,9 @@ def _summarise(layout: Layout, kind: OutcomeKind) -> tuple[Floats, Floats, Float
     variance = np.add.reduceat(residual**2, layout.group_start) / np.maximum(n - 1, 1.0)
     means = layout.by_cluster(layout.by_cell(layout.values)) / layout.by_cluster(layout.cell_size)
     centre = layout.clusters_by_group(means) / k
-    between = layout.clusters_by_group((means - centre[layout.cluster_group]) ** 2) / np.maximum(k - 1, 1.0)
+    between = layout.clusters_by_group((means - centre[layout.cluster_group]) ** 2) / np.maximum(
+        k - 1, 1.0
+    )
     square = np.where(k >= 2, between / k, variance / n)
     df = np.where(k >= 2, k - 1, n - 1)
     quantile = t_quantile(df, 0.975)
@@ -258,7 +296,9 @@ def _summarise(layout: Layout, kind: OutcomeKind) -> tuple[Floats, Floats, Float
     known = df >= 1
     if kind in RATES:
         plain = value * (1 - value) / n
-        inflation = np.maximum(np.where(plain > 0, square / np.where(plain > 0, plain, 1.0), 1.0), 1.0)
+        inflation = np.maximum(
+            np.where(plain > 0, square / np.where(plain > 0, plain, 1.0), 1.0), 1.0
+        )
         size = n / inflation
         low, high = wilson(value * size, size, np.where(known, quantile, 2.0))
     else:
@@ -277,10 +317,11 @@ def worst_rank(
     lower_is_worse: bool,
     categories: int = 0,
 ) -> tuple[Floats, OutcomeKind, int]:
-    """*values* with every refused row worse than the worst *scored* one, how to compare them, and the categories.
+    """*values* with every refused row worse than the worst *scored* one, how to compare them, and
+    the categories.
 
-    A score becomes ordinal, for only the rank of a refusal means anything (Lachin 1999); a yes/no outcome gets its
-    harmful value; a label gets a category of its own, numbered *categories*.
+    A score becomes ordinal, for only the rank of a refusal means anything (Lachin 1999); a yes/no
+    outcome gets its harmful value; a label gets a category of its own, numbered *categories*.
     """
     filled = values.copy()
     if kind is OutcomeKind.CATEGORICAL:
@@ -308,13 +349,14 @@ def impute(
     scale: tuple[float | None, float | None],
     at_random: Ints | None = None,
 ) -> Floats:
-    """*values* with what is *missing* of two groups at the extremes: of the first at the high end if *first_high*, of
-    the second at the other; or the other way round.
+    """*values* with what is *missing* of two groups at the extremes: of the first at the high end
+    if *first_high*, of the second at the other; or the other way round.
 
-    The ends are those of the *scale* where it is known, else of what the two groups have; *at_random*, where nothing
-    says that what is missing is different, the quartiles of the two groups. A missing yes or no has odds of yes three
-    times as high or as low as those of the pair: as many in the order of *at_random*, a code a row, are yes. Labels
-    have no ends: with *first_high* the missing ones of each group take the label that it has most in excess of the
+    The ends are those of the *scale* where it is known, else of what the two groups have;
+    *at_random*, where nothing says that what is missing is different, the quartiles of the two
+    groups. A missing yes or no has odds of yes three times as high or as low as those of the pair:
+    as many in the order of *at_random*, a code a row, are yes. Labels have no ends: with
+    *first_high* the missing ones of each group take the label that it has most in excess of the
     other, which sets the two furthest apart; otherwise the other's, which brings them together.
     """
     filled = values.copy()
@@ -330,7 +372,9 @@ def impute(
         return filled
     if kind is OutcomeKind.CATEGORICAL:
         size = int(both.max(initial=0)) + 1
-        shares = [np.bincount(own.astype(np.intp), minlength=size) / max(own.size, 1) for own in known]
+        shares = [
+            np.bincount(own.astype(np.intp), minlength=size) / max(own.size, 1) for own in known
+        ]
         excess = int(np.argmax(shares[0] - shares[1])), int(np.argmax(shares[1] - shares[0]))
         filled[first], filled[second] = excess if first_high else excess[::-1]
         return filled
@@ -351,9 +395,11 @@ def _thinned(count: int, rate: float, *, up: bool) -> Floats:
     return np.asarray(np.diff(steps))
 
 
-def turning_rows(values: Floats, group: Ints, groups: tuple[int, int], used: Bools, most: int = 10) -> list[int]:
-    """The rows without which the difference of two means has the sign that most pairs of rows have; none if *most* are
-    not enough. The one that moves the difference most leaves first."""
+def turning_rows(
+    values: Floats, group: Ints, groups: tuple[int, int], used: Bools, most: int = 10
+) -> list[int]:
+    """The rows without which the difference of two means has the sign that most pairs of rows have;
+    none if *most* are not enough. The one that moves the difference most leaves first."""
     own = [np.flatnonzero(used & (group == one)) for one in groups]
     if min(side.size for side in own) < most + 2:
         return []
@@ -367,7 +413,8 @@ def turning_rows(values: Floats, group: Ints, groups: tuple[int, int], used: Boo
             return out
         # What each row adds to the difference against the wanted sign.
         pull = [
-            -wanted * sign * (side - side.mean()) / (side.size - 1) for sign, side in zip((1, -1), kept, strict=True)
+            -wanted * sign * (side - side.mean()) / (side.size - 1)
+            for sign, side in zip((1, -1), kept, strict=True)
         ]
         which = int(np.argmax([side.max() for side in pull]))
         at = int(np.argmax(pull[which]))
@@ -377,12 +424,13 @@ def turning_rows(values: Floats, group: Ints, groups: tuple[int, int], used: Boo
 
 
 def two_one_sided(table: PairTable, margin: float, *, on_d: bool, alpha: float) -> PairTable:
-    """Test every pair against ±*margin*, given in the outcome's unit or (*on_d*) in standard deviations, by two
-    one-sided tests on cluster means (Schuirmann 1987).
+    """Test every pair against ±*margin*, given in the outcome's unit or (*on_d*) in standard
+    deviations, by two one-sided tests on cluster means (Schuirmann 1987).
 
-    ``p_value`` is the larger of the two, the interval the one that lies inside the margin iff it is below *alpha*;
-    ``beside`` holds the margin, both one-sided p and that of no difference. Without variance p is 0 inside the margin
-    and 1 outside it; errors are infinite where there is nothing to tell them from.
+    ``p_value`` is the larger of the two, the interval the one that lies inside the margin iff it is
+    below *alpha*; ``beside`` holds the margin, both one-sided p and that of no difference. Without
+    variance p is 0 inside the margin and 1 outside it; errors are infinite where there is nothing
+    to tell them from.
     """
     difference, df = table.difference, np.maximum(table.difference_df, 1e-9)
     apart = table.rows.min(axis=1) == 0

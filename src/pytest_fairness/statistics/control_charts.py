@@ -1,9 +1,10 @@
-"""Control charts: single values and CUSUM over runs, with the average run length (ARL) that each limit has.
+"""Control charts: single values and CUSUM over runs, with the average run length (ARL) that each
+limit has.
 
-Neither mean nor spread of a process is known after a dozen runs, and limits that are estimated from so few raise far
-more false alarms than the tables say. Each value is therefore compared with those before it alone, and turned into what
-is exactly standard normal and independent as long as nothing drifts: the self-starting scores of Hawkins (1987). The
-run lengths are those of these scores.
+Neither mean nor spread of a process is known after a dozen runs, and limits that are estimated from
+so few raise far more false alarms than the tables say. Each value is therefore compared with those
+before it alone, and turned into what is exactly standard normal and independent as long as nothing
+drifts: the self-starting scores of Hawkins (1987). The run lengths are those of these scores.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from scipy.special import ndtr, ndtri, stdtr
 
 from pytest_fairness.statistics.arrays import Floats
 
-#: Scores further out are not told apart: a process that never varied and then did has no finite one.
+#: Scores further out are not told apart: a process that never varied and then did has no finite
+#: one.
 FURTHEST = 8.0
 #: Values this much apart, relative to their size, are the same number, rounded otherwise.
 _SAME = 1e-9
@@ -28,8 +30,8 @@ _LONGEST = 1e9
 
 
 def shewhart_arl(limit: float, shift: float = 0.0, *, sides: int = 2) -> float:
-    """How many values come on average until one is beyond *limit* standard deviations (Shewhart 1931), after the mean
-    has moved by *shift* of them; *sides* 1: above it alone.
+    """How many values come on average until one is beyond *limit* standard deviations (Shewhart
+    1931), after the mean has moved by *shift* of them; *sides* 1: above it alone.
     """
     beyond = float(ndtr(shift - limit)) + (float(ndtr(-shift - limit)) if sides == 2 else 0.0)
     return 1 / beyond if beyond > 0 else math.inf
@@ -42,9 +44,9 @@ def shewhart_limit(arl: float, *, sides: int = 2) -> float:
 
 @lru_cache(maxsize=256)
 def cusum_arl(k: float, h: float, shift: float = 0.0, *, sides: int = 2) -> float:
-    """How many values a CUSUM with the allowance *k* takes on average to pass *h*, from 0 on, after the mean has moved
-    by *shift* standard deviations: by the Markov chain of Brook and Evans (1972). With two *sides*, 1/ARL is the sum of
-    those of both (Van Dobben de Bruyn 1968).
+    """How many values a CUSUM with the allowance *k* takes on average to pass *h*, from 0 on, after
+    the mean has moved by *shift* standard deviations: by the Markov chain of Brook and Evans
+    (1972). With two *sides*, 1/ARL is the sum of those of both (Van Dobben de Bruyn 1968).
     """
     if sides == 2:
         return 1 / (1 / cusum_arl(k, h, shift, sides=1) + 1 / cusum_arl(k, h, -shift, sides=1))
@@ -58,17 +60,26 @@ def cusum_arl(k: float, h: float, shift: float = 0.0, *, sides: int = 2) -> floa
 
 @lru_cache(maxsize=256)
 def decision_interval(k: float, arl: float, *, sides: int = 2) -> float:
-    """The *h* at which a CUSUM of a process without drift raises an alarm once in *arl* values, at most 1e9."""
+    """The *h* at which a CUSUM of a process without drift raises an alarm once in *arl* values, at
+    most 1e9.
+    """
     wanted = math.log(min(arl, _LONGEST))
     if wanted <= math.log(cusum_arl(k, 0.01, sides=sides)):
         return 0.01
-    return float(brentq(lambda h: math.log(cusum_arl(k, h, sides=sides)) - wanted, 0.01, 15.0 / max(k, 0.1), xtol=1e-6))
+    return float(
+        brentq(
+            lambda h: math.log(cusum_arl(k, h, sides=sides)) - wanted,
+            0.01,
+            15.0 / max(k, 0.1),
+            xtol=1e-6,
+        )
+    )
 
 
 def self_starting(values: Sequence[float], variances: Sequence[float] | None = None) -> Floats:
-    """The score of each of *values* against those before it, NaN for the first two: independent standard normal while
-    the values are normal with one mean (Hawkins 1987). *variances*: of each value, up to one factor for all; a value
-    from a smaller sample then counts less.
+    """The score of each of *values* against those before it, NaN for the first two: independent
+    standard normal while the values are normal with one mean (Hawkins 1987). *variances*: of each
+    value, up to one factor for all; a value from a smaller sample then counts less.
     """
     x = np.asarray(values, dtype=float)
     w = np.ones(len(x)) if variances is None else np.asarray(variances, dtype=float)
@@ -91,15 +102,16 @@ def self_starting(values: Sequence[float], variances: Sequence[float] | None = N
 
 
 def self_starting_counts(counts: Sequence[int], sizes: Sequence[int]) -> Floats:
-    """The same of *counts* out of *sizes*, upwards: by the exact tail of each count given the sum of all up to it,
-    which is hypergeometric whatever the rate (Quesenberry 1991). Counts are discrete, so that a limit is passed less
-    often than once in its run length.
+    """The same of *counts* out of *sizes*, upwards: by the exact tail of each count given the sum
+    of all up to it, which is hypergeometric whatever the rate (Quesenberry 1991). Counts are
+    discrete, so that a limit is passed less often than once in its run length.
     """
     scores = np.full(len(counts), np.nan)
     for at in range(2, len(counts)):
         size, before, total = sizes[at], sum(sizes[:at]), sum(counts[: at + 1])
         tail = sum(
-            math.comb(size, x) * math.comb(before, total - x) for x in range(counts[at], min(size, total) + 1)
+            math.comb(size, x) * math.comb(before, total - x)
+            for x in range(counts[at], min(size, total) + 1)
         ) / math.comb(size + before, total)
         scores[at] = min(FURTHEST, max(-FURTHEST, -float(ndtri(min(tail, 1.0)))))
     return scores
@@ -109,9 +121,10 @@ def self_starting_counts(counts: Sequence[int], sizes: Sequence[int]) -> Floats:
 class ControlChart:
     """Scores with the sums of both sides, as far as the first alarm; the sums stop there.
 
-    ``alarm`` is the place of the value that raised it, None without one; ``by`` which chart it was (``value``,
-    ``cusum``), ``direction`` 1 or −1; ``change`` the place of the first value after the level moved, as the chart dates
-    it: a CUSUM to the last time that its sum was 0 (Page 1954), a single value to itself.
+    ``alarm`` is the place of the value that raised it, None without one; ``by`` which chart it was
+    (``value``, ``cusum``), ``direction`` 1 or −1; ``change`` the place of the first value after the
+    level moved, as the chart dates it: a CUSUM to the last time that its sum was 0 (Page 1954), a
+    single value to itself.
     """
 
     scores: Floats
@@ -126,7 +139,9 @@ class ControlChart:
 def control_chart(
     scores: Sequence[float] | Floats, *, k: float, h: float, limit: float, sides: int = 2
 ) -> ControlChart:
-    """The chart of *scores*, which are standard normal while nothing drifts; *sides* 1: upwards alone."""
+    """The chart of *scores*, which are standard normal while nothing drifts; *sides* 1: upwards
+    alone.
+    """
     z = np.asarray(scores, dtype=float)
     upper, lower = np.zeros(len(z)), np.zeros(len(z))
     since = {1: 0, -1: 0}
@@ -147,5 +162,13 @@ def control_chart(
         ]
         if passed:
             direction, change = passed[0]
-            return ControlChart(scores=z, upper=upper, lower=lower, alarm=at, by=by, direction=direction, change=change)
+            return ControlChart(
+                scores=z,
+                upper=upper,
+                lower=lower,
+                alarm=at,
+                by=by,
+                direction=direction,
+                change=change,
+            )
     return ControlChart(scores=z, upper=upper, lower=lower)

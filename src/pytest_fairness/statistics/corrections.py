@@ -1,4 +1,6 @@
-"""Correction for many comparisons, one family an assertion; and the smallest effect that so many find."""
+"""Correction for many comparisons, one family an assertion; and the smallest effect that so many
+find.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,15 @@ METHODS = ("bonferroni", "holm", "fdr_bh")
 POWER = 0.8
 
 
-def correct(p_values: Sequence[float] | Floats, method: str = "bonferroni", size: int | None = None) -> Floats:
-    """Adjusted p-values in the given order, at most 1, by Bonferroni, Holm (1979) or Benjamini & Hochberg (1995).
+def correct(
+    p_values: Sequence[float] | Floats, method: str = "bonferroni", size: int | None = None
+) -> Floats:
+    """Adjusted p-values in the given order, at most 1, by Bonferroni, Holm (1979) or Benjamini &
+    Hochberg (1995).
 
-    NaN counts as 1 and stays in the family. *size* is the number of tests in the family where it is larger than the
-    number of p-values given (the absent count as 1). Raises UsageError for another method.
+    NaN counts as 1 and stays in the family. *size* is the number of tests in the family where it is
+    larger than the number of p-values given (the absent count as 1). Raises UsageError for another
+    method.
     """
     if method not in METHODS:
         raise UsageError(f"unknown correction {method!r}; it is one of {', '.join(METHODS)}")
@@ -27,13 +33,18 @@ def correct(p_values: Sequence[float] | Floats, method: str = "bonferroni", size
     if method == "bonferroni" or p.size == 0:
         return np.minimum(p * (p.size + absent), 1.0)
     if method == "fdr_bh":
-        from statsmodels.stats.multitest import fdrcorrection  # a second, which only who asks for it pays
+        from statsmodels.stats.multitest import (
+            fdrcorrection,
+        )  # a second, which only who asks for it pays
 
         return np.asarray(fdrcorrection(np.concatenate([p, np.ones(absent)]))[1][: p.size])
-    # multipletests collects garbage twice a call, 50 ms in a session with pandas; a test holds this against it.
+    # multipletests collects garbage twice a call, 50 ms in a session with pandas; a test holds this
+    # against it.
     order = np.argsort(p, kind="stable")
     adjusted = np.empty(p.size)
-    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * (p.size + absent - np.arange(p.size))), 1.0)
+    adjusted[order] = np.minimum(
+        np.maximum.accumulate(p[order] * (p.size + absent - np.arange(p.size))), 1.0
+    )
     return adjusted
 
 

@@ -1,8 +1,9 @@
-"""How far apart two groups' outcomes are: Hedges g of cluster means, d of Cliff's δ, cumulative odds; each with its
-jackknife.
+"""How far apart two groups' outcomes are: Hedges g of cluster means, d of Cliff's δ, cumulative
+odds; each with its jackknife.
 
-The mean and the rank speak of different things: one outlying reply moves the mean and hardly a rank, a small shift of
-many ties moves few ranks. Both are on the d scale, and the verdict reads the larger.
+The mean and the rank speak of different things: one outlying reply moves the mean and hardly a
+rank, a small shift of many ties moves few ranks. Both are on the d scale, and the verdict reads the
+larger.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ LOGIT_TO_D = float(np.sqrt(3) / np.pi)
 
 
 class Effect(NamedTuple):
-    """An effect on the d scale, positive where side 0 is higher, and its jackknifed standard error (Q each)."""
+    """An effect on the d scale, positive where side 0 is higher, and its jackknifed standard error
+    (Q each).
+    """
 
     name: str
     value: Floats
@@ -40,8 +43,8 @@ class Effect(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """Mean and sum of squares of each group × block (G × H), and of each cell the sum, and the sum of squares, of what
-    its rows deviate from that mean (U)."""
+    """Mean and sum of squares of each group × block (G × H), and of each cell the sum, and the sum
+    of squares, of what its rows deviate from that mean (U)."""
 
     mean: Floats
     squares: Floats
@@ -50,8 +53,8 @@ class Moments(NamedTuple):
 
 
 def moments_of(layout: Layout, scale: float, *, blocked: bool) -> Moments:
-    """The moments of *layout*'s values, all rows of a group as one block if not *blocked*; sums of squares that are
-    no more than rounding beside *scale*, the largest value, are 0."""
+    """The moments of *layout*'s values, all rows of a group as one block if not *blocked*; sums of
+    squares that are no more than rounding beside *scale*, the largest value, are 0."""
     shape = (layout.groups, layout.blocks if blocked else 1)
     at = layout.row_group * shape[1] + (layout.row_block if blocked else 0)
     count, size = (layout.count if blocked else layout.sizes[:, None]).ravel(), shape[0] * shape[1]
@@ -59,14 +62,17 @@ def moments_of(layout: Layout, scale: float, *, blocked: bool) -> Moments:
     rest = layout.values - mean[at]
     squares = sums(at, rest**2, size)
     squares = np.where(squares <= count * (TINY * scale) ** 2, 0.0, squares)
-    return Moments(mean.reshape(shape), squares.reshape(shape), layout.by_cell(rest), layout.by_cell(rest**2))
+    return Moments(
+        mean.reshape(shape), squares.reshape(shape), layout.by_cell(rest), layout.by_cell(rest**2)
+    )
 
 
 class Standardised(NamedTuple):
-    """The difference of cluster means with its jackknifed error, the SD that it is measured in with its df, Hedges g.
+    """The difference of cluster means with its jackknifed error, the SD that it is measured in with
+    its df, Hedges g.
 
-    ``aligned`` are the sums over cells of y − mid (E) and ``aligned_square`` those of its squares, ``mid`` the middle
-    of the two groups' means in the block, so that neither group's size pulls it.
+    ``aligned`` are the sums over cells of y − mid (E) and ``aligned_square`` those of its squares,
+    ``mid`` the middle of the two groups' means in the block, so that neither group's size pulls it.
     """
 
     difference: Contrast
@@ -79,26 +85,39 @@ class Standardised(NamedTuple):
 
 
 def standardise(
-    cells: PairCells, leaving: Removals, moments: Moments, plain: Moments, scale: float, parts: NameParts | None
+    cells: PairCells,
+    leaving: Removals,
+    moments: Moments,
+    plain: Moments,
+    scale: float,
+    parts: NameParts | None,
 ) -> Standardised:
-    """Hedges g = J·D/s of each comparison: D the difference of cluster means of y − mid, s pooled within group × block,
-    J = 1 − 3/(4df−1) (Hedges 1981), all of it computed again without each cluster.
+    """Hedges g = J·D/s of each comparison: D the difference of cluster means of y − mid, s pooled
+    within group × block, J = 1 − 3/(4df−1) (Hedges 1981), all of it computed again without each
+    cluster.
 
-    Where (nearly) every group × block holds a single row, there is nothing to pool, and the SD within groups takes its
-    place (matched pairs): *plain* are the moments without blocks.
+    Where (nearly) every group × block holds a single row, there is nothing to pool, and the SD
+    within groups takes its place (matched pairs): *plain* are the moments without blocks.
     """
     deviation, square, of_group, group_square = cells.one_row(
-        np.stack([moments.deviation, moments.deviation_square, plain.deviation, plain.deviation_square])
+        np.stack(
+            [moments.deviation, moments.deviation_square, plain.deviation, plain.deviation_square]
+        )
     )
     block = cells.stratum_block[cells.stratum]
-    own, other = moments.mean[cells.layout.cell_group[cells.cell], block], moments.mean[cells.partner, block]
+    own, other = (
+        moments.mean[cells.layout.cell_group[cells.cell], block],
+        moments.mean[cells.partner, block],
+    )
     half = (own - other) / 2
     aligned = deviation + cells.size * half
     found = contrast(cells, aligned, scale, parts)
     without = _difference_without(cells, leaving, found, aligned, deviation)
 
     q, blocks = cells.stratum_comparison, cells.stratum_block
-    stratum_squares = moments.squares[cells.first[q], blocks] + moments.squares[cells.second[q], blocks]
+    stratum_squares = (
+        moments.squares[cells.first[q], blocks] + moments.squares[cells.second[q], blocks]
+    )
     stratum_squares = np.where(cells.live, stratum_squares, 0.0)
     inner, live = cells.strata_by_comparison(stratum_squares), cells.live.astype(np.float64)
     strata = cells.strata_by_comparison(live)
@@ -144,15 +163,17 @@ def hedges_correction(df: Floats) -> Floats:
 
 
 def _about_mean(squares: Floats, deviations: Floats, rows: Floats) -> Floats:
-    """The sum of squares of both sides (2 × n), each about its own mean, from those about another value and the sums of
-    the deviations from that."""
+    """The sum of squares of both sides (2 × n), each about its own mean, from those about another
+    value and the sums of the deviations from that."""
     return np.asarray((squares - deviations**2 / np.maximum(rows, 1.0)).sum(axis=0))
 
 
 def _difference_without(
     cells: PairCells, leaving: Removals, found: Contrast, aligned: Floats, deviation: Floats
 ) -> Floats:
-    """The difference of cluster means without each unit (M): the middle of the blocks that it stood in moves too."""
+    """The difference of cluster means without each unit (M): the middle of the blocks that it stood
+    in moves too.
+    """
     units, here, at = cells.units, cells.unit_comparison, leaving.removal
     paired = cells.paired[here]
     first, second = paired & (cells.unit_side == 0), paired & (cells.unit_side == 1)
@@ -160,7 +181,14 @@ def _difference_without(
     share = cells.by_stratum_side(weight) / np.maximum(units[cells.stratum_comparison], 1.0)
     moved = np.zeros(at.size)
     for side in (0, 1):
-        moved -= np.where(leaving.broken, 0.0, leaving.on(side, deviation) / np.maximum(leaving.left[side], 1.0)) / 2
+        moved -= (
+            np.where(
+                leaving.broken,
+                0.0,
+                leaving.on(side, deviation) / np.maximum(leaving.left[side], 1.0),
+            )
+            / 2
+        )
     means, nobody = [], np.zeros(here.size, dtype=np.bool_)
     for side in (0, 1):
         out = (cells.unit_side == side) | paired  # whether the removal takes a unit from this side
@@ -184,11 +212,15 @@ MOST_CELLS = 2_000_000
 
 
 def _anew(cells: PairCells, leaving: Removals, aligned: Floats, broken: Ints) -> Floats:
-    """The differences without units that take whole strata with them: aligned anew from the cells that are left."""
+    """The differences without units that take whole strata with them: aligned anew from the cells
+    that are left.
+    """
     start = np.searchsorted(cells.comparison, np.arange(cells.comparisons + 1))
     strata, found = cells.stratum_comparison.size, []
     absent = (leaving.removal * strata + leaving.stratum)[leaving.broken]
-    for units in np.array_split(broken, 1 + np.diff(start)[cells.unit_comparison[broken]].sum() // MOST_CELLS):
+    for units in np.array_split(
+        broken, 1 + np.diff(start)[cells.unit_comparison[broken]].sum() // MOST_CELLS
+    ):
         q = cells.unit_comparison[units]
         lengths = np.diff(start)[q]
         owner = np.repeat(np.arange(units.size), lengths)
@@ -232,12 +264,13 @@ class RankEffect(NamedTuple):
 def rank_effect(
     cells: PairCells, leaving: Removals, below: Floats, tied: Floats | None, parts: NameParts | None
 ) -> RankEffect:
-    """Cliff's δ of each comparison, weighted over the strata by n₁n₂/(N+1), and its d = √2·Φ⁻¹((δ+1)/2), that of two
-    normal groups with that δ (Cliff 1993).
+    """Cliff's δ of each comparison, weighted over the strata by n₁n₂/(N+1), and its d =
+    √2·Φ⁻¹((δ+1)/2), that of two normal groups with that δ (Cliff 1993).
 
-    *below* are the sums over cells of P − n/2, where P counts the rows of the other group in the block below a row
-    and half of those equal to it (E); *tied* the same against the rows of the cluster itself on the other side, for
-    paired comparisons. Full separation counts as half a pair short of it.
+    *below* are the sums over cells of P − n/2, where P counts the rows of the other group in the
+    block below a row and half of those equal to it (E); *tied* the same against the rows of the
+    cluster itself on the other side, for paired comparisons. Full separation counts as half a pair
+    short of it.
     """
     ahead = cells.by_stratum_side(below)[:, 0]
     n1, n2 = cells.rows.T
@@ -263,17 +296,22 @@ def rank_effect(
 def dominance_test(
     cells: PairCells, ranked: RankEffect, df: Floats, parts: NameParts | None
 ) -> tuple[Floats, tuple[Floats, Floats]]:
-    """Two-sided p of Cliff's δ over its jackknifed error (Q), and the ends of its 90 % interval as d (Q each).
+    """Two-sided p of Cliff's δ over its jackknifed error (Q), and the ends of its 90 % interval as
+    d (Q each).
 
-    Aligned ranks take unlike spreads for unlike places; δ over an error of its own does not (Brunner & Munzel 2000). On
-    its own scale: near ±1 the error of d of δ is as large as d, and the strongest differences would be hidden. p is 0
-    where the error is, as it is where δ is ±1: then it has nothing to say. NaN where a side has one unit.
+    Aligned ranks take unlike spreads for unlike places; δ over an error of its own does not
+    (Brunner & Munzel 2000). On its own scale: near ±1 the error of d of δ is as large as d, and the
+    strongest differences would be hidden. p is 0 where the error is, as it is where δ is ±1: then
+    it has nothing to say. NaN where a side has one unit.
     """
     delta, pairs = ranked.delta, cells.side_rows.prod(axis=1)
     error = jackknife_error(cells, ranked.without, parts)
     error = np.where(error < TINY, 0.0, error)  # NaN stays
     half = reach(error, df)
-    return two_sided_t(delta, error, df), (d_of_delta(delta - half, pairs), d_of_delta(delta + half, pairs))
+    return two_sided_t(delta, error, df), (
+        d_of_delta(delta - half, pairs),
+        d_of_delta(delta + half, pairs),
+    )
 
 
 def _delta(top: Floats, weight: Floats) -> Floats:
@@ -290,11 +328,13 @@ def d_of_delta(delta: Floats, pairs: Floats) -> Floats:
 def cumulative_odds(
     cells: PairCells, leaving: Removals, levels: Ints, count: int, parts: NameParts | None
 ) -> tuple[Floats, Effect]:
-    """The log odds that side 0 of each comparison is the higher, pooled over strata and cuts, and their d.
+    """The log odds that side 0 of each comparison is the higher, pooled over strata and cuts, and
+    their d.
 
-    *levels* are the codes 0 … *count*−1 of the layout's rows, ascending. Where a sum is 0 the strata are pooled and ½
-    is added to the four cells of every cut with someone on each side of it. SE² is the jackknife's, and at least the
-    smallest pooled Woolf variance over the cuts where every cut has a cell under 5: so few cannot show their spread.
+    *levels* are the codes 0 … *count*−1 of the layout's rows, ascending. Where a sum is 0 the
+    strata are pooled and ½ is added to the four cells of every cut with someone on each side of it.
+    SE² is the jackknife's, and at least the smallest pooled Woolf variance over the cuts where
+    every cut has a cell under 5: so few cannot show their spread.
     """
     n1, n2 = cells.rows.T
     total, side_rows = np.maximum(n1 + n2, 1.0), cells.side_rows.T
@@ -309,12 +349,15 @@ def cumulative_odds(
         held = cells.one_row(cells.layout.by_cell((levels <= level).astype(np.float64)))
         f1, f2 = cells.by_stratum_side(held).T
         pooled = np.stack([cells.strata_by_comparison(f) for f in (f1, f2)])
-        # A level that only other groups have makes no cut here: it would count the one below it twice.
+        # A level that only other groups have makes no cut here: it would count the one below it
+        # twice.
         cut = pooled.sum(axis=0) > reached + 0.5
         reached = pooled.sum(axis=0)
         up, down = (n1 - f1) * f2 / total, f1 * (n2 - f2) / total
         halves = _with_half(side_rows, pooled)
-        whole += cut * np.stack([cells.strata_by_comparison(up), cells.strata_by_comparison(down), *halves])
+        whole += cut * np.stack(
+            [cells.strata_by_comparison(up), cells.strata_by_comparison(down), *halves]
+        )
         variance, least = woolf_variance(np.concatenate([pooled, side_rows - pooled]))
         # A cut without anyone on one side of it is no cut.
         real = cut & (reached > 0.5) & (side_rows.sum(axis=0) - reached > 0.5)
@@ -329,15 +372,19 @@ def cumulative_odds(
             *_with_half(rows_left, stay),
         ])  # fmt: skip
     log_odds = _log_odds(*whole)
-    error = jackknife_error(cells, np.where(rows_left.min(axis=0) > 0.5, _log_odds(*without), np.nan), parts)
+    error = jackknife_error(
+        cells, np.where(rows_left.min(axis=0) > 0.5, _log_odds(*without), np.nan), parts
+    )
     floor = np.sqrt(np.where(few & np.isfinite(woolf), woolf, 0.0))
     error = np.where(np.isnan(error), error, np.maximum(error, floor))
-    return log_odds, Effect(name="d from odds ratio", value=log_odds * LOGIT_TO_D, error=error * LOGIT_TO_D)
+    return log_odds, Effect(
+        name="d from odds ratio", value=log_odds * LOGIT_TO_D, error=error * LOGIT_TO_D
+    )
 
 
 def _log_odds(up: Floats, down: Floats, half_up: Floats, half_down: Floats) -> Floats:
-    """ln of what speaks for side 0 over what speaks for side 1; of the pooled tables + ½ where one of them is rounding
-    beside the other: they are sums of products of counts over totals."""
+    """ln of what speaks for side 0 over what speaks for side 1; of the pooled tables + ½ where one
+    of them is rounding beside the other: they are sums of products of counts over totals."""
     poor = np.minimum(up, down) <= 1e-11 * (up + down)
     up, down = np.where(poor, half_up, up), np.where(poor, half_down, down)
     known = (up > 0) & (down > 0)
@@ -345,8 +392,8 @@ def _log_odds(up: Floats, down: Floats, half_up: Floats, half_down: Floats) -> F
 
 
 def _with_half(rows: Floats, low: Floats) -> Floats:
-    """What one cut of the pooled tables adds for side 0 and for side 1 (2 × n), of *rows* and those at most at the cut,
-    ½ added to the four cells; 0 without someone on each side of it."""
+    """What one cut of the pooled tables adds for side 0 and for side 1 (2 × n), of *rows* and those
+    at most at the cut, ½ added to the four cells; 0 without someone on each side of it."""
     total = rows.sum(axis=0) + 2
     live = (low.sum(axis=0) > 0.5) & (rows.sum(axis=0) - low.sum(axis=0) > 0.5)
     return np.where(live, (rows - low + 0.5) * (low[::-1] + 0.5) / total, 0.0)

@@ -1,7 +1,7 @@
 """The same cells run in two ways: by how much does the disparity change from one arm to the other?
 
-Both arms share their names and contexts, so what a name or a context does in both drops out of the change.
-The contrast is fixed beforehand: treated − control.
+Both arms share their names and contexts, so what a name or a context does in both drops out of the
+change. The contrast is fixed beforehand: treated − control.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from pytest_fairness.statistics.win_rates import mean_over_units
 class ArmContrast:
     """The disparity in each arm, and ``change`` = treated − control, in the outcome's own unit.
 
-    ``total`` = treated + control: a disparity is smaller in size than another of the same sign if its change and its
-    total have opposite signs. ``unit`` says what was paired: ``cluster`` or ``block``. ``sd`` is the outcome's SD
-    within group and arm, ``lost`` the share of rows in units that lack an arm or a group. Intervals that bear on a
-    verdict are of 90 %.
+    ``total`` = treated + control: a disparity is smaller in size than another of the same sign if
+    its change and its total have opposite signs. ``unit`` says what was paired: ``cluster`` or
+    ``block``. ``sd`` is the outcome's SD within group and arm, ``lost`` the share of rows in units
+    that lack an arm or a group. Intervals that bear on a verdict are of 90 %.
     """
 
     control: MeanTest
@@ -43,10 +43,12 @@ class ArmContrast:
 
     @property
     def shrinks(self) -> bool:
-        """Whether the disparity moved towards zero and what is left is smaller; the p-value of the change stands apart.
+        """Whether the disparity moved towards zero and what is left is smaller; the p-value of the
+        change stands apart.
 
-        A change beyond chance may also turn a disparity round. Where the treated arm lies beyond zero on the other
-        side, that it is smaller in size has to be shown: the total of both arms keeps the control's sign.
+        A change beyond chance may also turn a disparity round. Where the treated arm lies beyond
+        zero on the other side, that it is smaller in size has to be shown: the total of both arms
+        keeps the control's sign.
         """
         side = math.copysign(1.0, self.control.mean)
         if self.change.mean * side >= 0 or abs(self.treated.mean) >= abs(self.control.mean):
@@ -55,10 +57,16 @@ class ArmContrast:
 
     @property
     def grows(self) -> bool:
-        """Whether the disparity grew or turned round as far: not smaller by estimate, and where the change led."""
-        # What names do in both arms is no part of the change's error, but moves both estimates: hence the interval.
+        """Whether the disparity grew or turned round as far: not smaller by estimate, and where the
+        change led.
+        """
+        # What names do in both arms is no part of the change's error, but moves both estimates:
+        # hence the interval.
         side = math.copysign(1.0, self.change.mean)
-        return abs(self.treated.mean) >= abs(self.control.mean) and self.treated.interval(0.9, side)[0] > 0
+        return (
+            abs(self.treated.mean) >= abs(self.control.mean)
+            and self.treated.interval(0.9, side)[0] > 0
+        )
 
     @property
     def possible_growth(self) -> float:
@@ -77,9 +85,10 @@ def contrast_scores(
 ) -> ArmContrast | None:
     """Change of the difference of group means; None where fewer than two units are shared.
 
-    *second* marks rows of the second group, *treated* those of that arm; *cluster* is None where rows stand for
-    themselves. Units, in this order: clusters that stand in both groups (paired t on their changes of difference);
-    clusters of each group, at least two (t on the changes of each cluster, two samples); blocks (paired t over blocks).
+    *second* marks rows of the second group, *treated* those of that arm; *cluster* is None where
+    rows stand for themselves. Units, in this order: clusters that stand in both groups (paired t on
+    their changes of difference); clusters of each group, at least two (t on the changes of each
+    cluster, two samples); blocks (paired t over blocks).
     """
 
     def table(values: Floats, unit: Ints, rows: Bools | slice) -> tuple[Floats, Floats]:
@@ -98,23 +107,33 @@ def contrast_scores(
     df = y.size - counts.size
     sd = math.sqrt(float(np.sum(rest**2)) / df) if df > 0 else 0.0
     if cluster is not None:
-        own, counts = table(y - means_of(y, blocks)[0][blocks], cross([cluster[shared]], y.size), shared)
+        own, counts = table(
+            y - means_of(y, blocks)[0][blocks], cross([cluster[shared]], y.size), shared
+        )
         first, other = np.all(counts > 0, axis=1)
         if np.array_equal(first, other) and first.sum() >= 2:
             return _contrast((own[0] - own[1])[:, first], one_sample_t, "cluster", sd, lost)
         size = int(first.sum())
         if min(size, other.sum()) >= 2 and not np.any(first & other):
             arms = np.concatenate([own[0][:, first], own[1][:, other]], axis=1)
-            return _contrast(arms, lambda each: _two_samples(each[:size], each[size:]), "cluster", sd, lost)
-    return None if cells.shape[2] < 2 else _contrast(cells[0] - cells[1], one_sample_t, "block", sd, lost)
+            return _contrast(
+                arms, lambda each: _two_samples(each[:size], each[size:]), "cluster", sd, lost
+            )
+    return (
+        None
+        if cells.shape[2] < 2
+        else _contrast(cells[0] - cells[1], one_sample_t, "block", sd, lost)
+    )
 
 
 def contrast_choices(
     won: Bools, treated: Bools, unit: Ints, kind: str, names: tuple[Ints, Ints] | None = None
 ) -> ArmContrast | None:
-    """Change of a win rate over shared units (clusters or blocks, as *kind* says); None where fewer than two are.
+    """Change of a win rate over shared units (clusters or blocks, as *kind* says); None where fewer
+    than two are.
 
-    *names*: those of both candidates of each row, where units are pairs of names that meet several others.
+    *names*: those of both candidates of each row, where units are pairs of names that meet several
+    others.
     """
     codes = cross([unit], unit.size)
     size = int(codes.max(initial=-1)) + 1
@@ -134,10 +153,18 @@ def contrast_choices(
         mean, error, df = mean_over_units([side[one_row] for side in names], values)
         return MeanTest(mean, math.inf if df < 1 and not error else error, df, values.size)
 
-    return _contrast(np.stack([before, after])[:, both] - 0.5, over_names, kind, math.sqrt(rate * (1 - rate)), lost)
+    return _contrast(
+        np.stack([before, after])[:, both] - 0.5,
+        over_names,
+        kind,
+        math.sqrt(rate * (1 - rate)),
+        lost,
+    )
 
 
-def _contrast(arms: Floats, gap: Callable[[Floats], MeanTest], unit: str, sd: float, lost: float) -> ArmContrast:
+def _contrast(
+    arms: Floats, gap: Callable[[Floats], MeanTest], unit: str, sd: float, lost: float
+) -> ArmContrast:
     control, treated = arms
     tests = map(gap, (control, treated, treated - control, treated + control))
     names = ("control", "treated", "change", "total")
@@ -145,7 +172,9 @@ def _contrast(arms: Floats, gap: Callable[[Floats], MeanTest], unit: str, sd: fl
 
 
 def _two_samples(first: Floats, second: Floats) -> MeanTest:
-    """Difference of means: Student for equal numbers, else Welch if both have five, else df min − 1."""
+    """Difference of means: Student for equal numbers, else Welch if both have five, else df min −
+    1.
+    """
     k1, k2 = first.size, second.size
     a, b = float(first.var(ddof=1)) / k1, float(second.var(ddof=1)) / k2
     mean = float(first.mean() - second.mean())

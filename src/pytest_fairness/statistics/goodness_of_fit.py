@@ -1,4 +1,6 @@
-"""Counts of groups against declared shares: Pearson's chi-square, or its exact sampling where few are expected."""
+"""Counts of groups against declared shares: Pearson's chi-square, or its exact sampling where few
+are expected.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,10 @@ SAMPLES = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoodnessOfFit:
-    """``w``: Cohen's effect size, √(χ²/n) (Cohen 1988, section 7.2.1; .1 small, .3 medium, .5 large). Of each group, in
-    the order given: ``residuals``, standardised; ``ratios``, its share divided by the declared one, with the interval
-    from ``low`` to ``high``, all groups together at 95 % (Wilson, Bonferroni).
+    """``w``: Cohen's effect size, √(χ²/n) (Cohen 1988, section 7.2.1; .1 small, .3 medium, .5
+    large). Of each group, in the order given: ``residuals``, standardised; ``ratios``, its share
+    divided by the declared one, with the interval from ``low`` to ``high``, all groups together at
+    95 % (Wilson, Bonferroni).
     """
 
     statistic: float
@@ -31,8 +34,12 @@ class GoodnessOfFit:
     high: tuple[float, ...]
 
 
-def goodness_of_fit(counts: Sequence[int], shares: Sequence[float], *, seed: int = 0) -> GoodnessOfFit:
-    """How *counts* of two or more groups fit *shares*, which are positive and sum to 1; some are counted."""
+def goodness_of_fit(
+    counts: Sequence[int], shares: Sequence[float], *, seed: int = 0
+) -> GoodnessOfFit:
+    """How *counts* of two or more groups fit *shares*, which are positive and sum to 1; some are
+    counted.
+    """
     observed, declared = np.asarray(counts, dtype=np.float64), np.asarray(shares, dtype=np.float64)
     n, expected = observed.sum(), observed.sum() * declared
     statistic = float(np.sum((observed - expected) ** 2 / expected))

@@ -1,5 +1,5 @@
-"""Rows sorted by group, cluster and block, and the cells of all pairs of groups: each sum that a comparison starts
-from is one ``reduceat`` or one ``bincount``, for all pairs at once.
+"""Rows sorted by group, cluster and block, and the cells of all pairs of groups: each sum that a
+comparison starts from is one ``reduceat`` or one ``bincount``, for all pairs at once.
 """
 
 from __future__ import annotations
@@ -12,24 +12,42 @@ from pytest_fairness.statistics.arrays import Bools, Floats, Ints, sums
 
 
 class Layout:
-    """The scored rows of a comparison, G groups (each with at least one row), H blocks, U cells, C clusters.
+    """The scored rows of a comparison, G groups (each with at least one row), H blocks, U cells, C
+    clusters.
 
-    A *cell* is one cluster of one group in one block. ``cell_*`` have length U, ``cluster_*`` length C (a cluster that
-    stands in two groups counts twice; ``cluster_label`` is the same), ``*_start`` are offsets for reduceat. ``count``
-    is G × H, ``sizes`` and ``clusters`` are the rows and the clusters of each group. ``reference`` was subtracted from
-    ``values``, so that equal constants cancel exactly. ``own_rows``: each row is its own cluster; a cell then holds
-    rows alike. ``shared``: some cluster stands in more than one group (one persona, swapped label).
+    A *cell* is one cluster of one group in one block. ``cell_*`` have length U, ``cluster_*``
+    length C (a cluster that stands in two groups counts twice; ``cluster_label`` is the same),
+    ``*_start`` are offsets for reduceat. ``count`` is G × H, ``sizes`` and ``clusters`` are the
+    rows and the clusters of each group. ``reference`` was subtracted from ``values``, so that equal
+    constants cancel exactly. ``own_rows``: each row is its own cluster; a cell then holds rows
+    alike. ``shared``: some cluster stands in more than one group (one persona, swapped label).
     """
 
     def __init__(
-        self, values: Floats, group: Ints, cluster: Ints, block: Ints, *, groups: int, blocks: int, own_rows: bool
+        self,
+        values: Floats,
+        group: Ints,
+        cluster: Ints,
+        block: Ints,
+        *,
+        groups: int,
+        blocks: int,
+        own_rows: bool,
     ) -> None:
         """*group* holds codes 0 … groups−1, all of which occur; *values* has no NaN, length n ≥ 1."""
         span = int(cluster.max()) + 1
         key = (group * span + cluster) * blocks + block
         if np.any(key[1:] < key[:-1]):
-            order = np.argsort(key)  # the order of a cell's repetitions is left open: it does not matter
-            key, group, cluster, block, values = key[order], group[order], cluster[order], block[order], values[order]
+            order = np.argsort(
+                key
+            )  # the order of a cell's repetitions is left open: it does not matter
+            key, group, cluster, block, values = (
+                key[order],
+                group[order],
+                cluster[order],
+                block[order],
+                values[order],
+            )
         self.groups, self.blocks, self.own_rows = groups, blocks, own_rows
         self.reference = float(values[0])
         self.values = values - self.reference
@@ -40,7 +58,10 @@ class Layout:
         self.cell_size = np.diff(self.cell_start, append=values.size).astype(np.float64)
         label = cluster[self.cell_start]
         self.cluster_start = _starts(self.cell_group * span + label)
-        self.cluster_label, self.cluster_group = label[self.cluster_start], self.cell_group[self.cluster_start]
+        self.cluster_label, self.cluster_group = (
+            label[self.cluster_start],
+            self.cell_group[self.cluster_start],
+        )
         lengths = np.diff(self.cluster_start, append=self.cell_start.size)
         self.cell_cluster = np.repeat(np.arange(self.cluster_start.size), lengths)
         self.count = sums(group * blocks + block, None, groups * blocks).reshape(groups, blocks)
@@ -50,7 +71,11 @@ class Layout:
 
     def by_cell(self, rows: Floats) -> Floats:
         """Sums over the rows of each cell (last axis)."""
-        return rows if self.cell_start.size == self.values.size else np.add.reduceat(rows, self.cell_start, axis=-1)
+        return (
+            rows
+            if self.cell_start.size == self.values.size
+            else np.add.reduceat(rows, self.cell_start, axis=-1)
+        )
 
     def by_cluster(self, cells: Floats) -> Floats:
         """Sums over the cells of each cluster (last axis)."""
@@ -81,15 +106,17 @@ class Pairs(NamedTuple):
 
 
 class PairCells:
-    """E cells in S strata of Q comparisons of the groups ``first`` and ``second``, sorted by comparison, side and unit.
+    """E cells in S strata of Q comparisons of the groups ``first`` and ``second``, sorted by
+    comparison, side and unit.
 
-    ``comparison``, ``stratum``, ``side`` (0 or 1), ``cell`` (of the layout), ``partner`` (the other group), ``unit``
-    and ``size`` (rows) have length E; ``stratum_comparison``, ``stratum_block`` and ``live`` (rows on both sides)
-    length S, and ``rows`` S × 2; what begins with ``unit_`` length M: a unit is a cluster on a side of a comparison,
-    ``unit_place`` that side as 2 × comparison + side, ``mate`` the unit of the same cluster on the other side, −1
-    where there is none. Of each comparison ``side_rows`` and ``units`` (Q × 2) count both sides, ``shared`` the
-    clusters that stand on both; ``paired``: all do. Where rows stand for themselves, a cell stands for all its rows
-    alike, each a unit of its own, and its size is 1.
+    ``comparison``, ``stratum``, ``side`` (0 or 1), ``cell`` (of the layout), ``partner`` (the other
+    group), ``unit`` and ``size`` (rows) have length E; ``stratum_comparison``, ``stratum_block``
+    and ``live`` (rows on both sides) length S, and ``rows`` S × 2; what begins with ``unit_``
+    length M: a unit is a cluster on a side of a comparison, ``unit_place`` that side as 2 ×
+    comparison + side, ``mate`` the unit of the same cluster on the other side, −1 where there is
+    none. Of each comparison ``side_rows`` and ``units`` (Q × 2) count both sides, ``shared`` the
+    clusters that stand on both; ``paired``: all do. Where rows stand for themselves, a cell stands
+    for all its rows alike, each a unit of its own, and its size is 1.
     """
 
     def __init__(
@@ -113,7 +140,9 @@ class PairCells:
         self.live = self.rows.min(axis=1) > 0
         self.side_rows = self.by_side(self.size)
         self._unit_start = _starts(layout.cell_cluster[cell], comparison, side)
-        self.unit = np.repeat(np.arange(self._unit_start.size), np.diff(self._unit_start, append=cell.size))
+        self.unit = np.repeat(
+            np.arange(self._unit_start.size), np.diff(self._unit_start, append=cell.size)
+        )
         self.unit_comparison, self.unit_side = comparison[self._unit_start], side[self._unit_start]
         self.unit_cluster = layout.cell_cluster[cell[self._unit_start]]
         self.unit_place = 2 * self.unit_comparison + self.unit_side
@@ -135,7 +164,9 @@ class PairCells:
         return values * self.layout.cell_size[self.cell[cells]] if self.layout.own_rows else values
 
     def one_row(self, values: Floats) -> Floats:
-        """Sums over the cells of the layout (U, last axis) for each cell here (E), or for one of its rows alike."""
+        """Sums over the cells of the layout (U, last axis) for each cell here (E), or for one of
+        its rows alike.
+        """
         here = values[..., self.cell]
         return here / self.layout.cell_size[self.cell] if self.layout.own_rows else here
 
@@ -159,19 +190,30 @@ class PairCells:
         return values if self.cell.size == units else sums(self.unit, values, units)
 
     def units_by_side(self, values: Floats) -> Floats:
-        """Sums over the units of each side of each comparison, each as often as it stands there (Q × 2)."""
-        return sums(self.unit_place, self._all_rows(values, self._unit_start), 2 * self.comparisons).reshape(-1, 2)
+        """Sums over the units of each side of each comparison, each as often as it stands there (Q
+        × 2).
+        """
+        return sums(
+            self.unit_place, self._all_rows(values, self._unit_start), 2 * self.comparisons
+        ).reshape(-1, 2)
 
     def each_stratum(self, least_rows: int) -> tuple[PairCells, Ints]:
-        """Every stratum with enough rows on both sides as a comparison of its own, and which strata these are."""
+        """Every stratum with enough rows on both sides as a comparison of its own, and which strata
+        these are.
+        """
         kept = np.flatnonzero(self.rows.min(axis=1) >= least_rows)
         place = np.full(self.stratum_comparison.size, -1, dtype=np.intp)
         place[kept] = np.arange(kept.size)
         order = np.flatnonzero(place[self.stratum] >= 0)
         order = order[np.argsort(2 * place[self.stratum[order]] + self.side[order], kind="stable")]
         stratum, parent = place[self.stratum[order]], self.stratum_comparison[kept]
-        pairs, strata = Pairs(self.first[parent], self.second[parent]), (np.arange(kept.size), self.stratum_block[kept])
-        return PairCells(self.layout, pairs, stratum, self.side[order], stratum, self.cell[order], *strata), kept
+        pairs, strata = (
+            Pairs(self.first[parent], self.second[parent]),
+            (np.arange(kept.size), self.stratum_block[kept]),
+        )
+        return PairCells(
+            self.layout, pairs, stratum, self.side[order], stratum, self.cell[order], *strata
+        ), kept
 
 
 def pair_cells(layout: Layout, pairs: Pairs) -> PairCells:

@@ -1,4 +1,6 @@
-"""One table of pairs: two groups are one row, from the comparison of their outcomes to the verdict on them."""
+"""One table of pairs: two groups are one row, from the comparison of their outcomes to the verdict
+on them.
+"""
 # ruff: noqa: RUF009 - each column is declared with what it holds where nothing is given
 
 from __future__ import annotations
@@ -11,7 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints
-from pytest_fairness.statistics.clusters import Contrast, NameParts, intraclass, ratio, reach, recurrence
+from pytest_fairness.statistics.clusters import (
+    Contrast,
+    NameParts,
+    intraclass,
+    ratio,
+    reach,
+    recurrence,
+)
 from pytest_fairness.statistics.effects import Effect
 from pytest_fairness.statistics.layout import Layout, PairCells, Pairs
 
@@ -21,13 +30,15 @@ EMPTY = np.zeros(0)
 
 
 def _column(missing: object) -> Any:
-    """A column that holds *missing* where nothing is given, and of pairs with a group that has no outcome."""
+    """A column that holds *missing* where nothing is given, and of pairs with a group that has no
+    outcome.
+    """
     return field(default_factory=lambda: EMPTY, metadata={"missing": missing})
 
 
 class Strata(NamedTuple):
-    """Each block by itself, T entries: the place of the ``pair``, the ``block``, rows and means of both groups (T × 2),
-    p, and the effects within the block with their 90 % intervals (T × E)."""
+    """Each block by itself, T entries: the place of the ``pair``, the ``block``, rows and means of
+    both groups (T × 2), p, and the effects within the block with their 90 % intervals (T × E)."""
 
     pair: Ints
     block: Ints
@@ -41,23 +52,26 @@ class Strata(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairTable:
-    """P pairs of groups on one outcome: columns of length P, and P × 2 where each group has its own number.
+    """P pairs of groups on one outcome: columns of length P, and P × 2 where each group has its own
+    number.
 
-    ``first`` and ``second`` are places in ``labels``. ``effect`` (P × E, named ``effect_names``) is on the d scale,
-    positive where the first group is higher, with its 90 % interval ``low`` to ``high``. ``p_value`` is max(p_row,
-    p_cluster, p of Cliff's δ), 1 where rows and clusters are ``contrary``, or p_row where a group is ``alone``, one
-    cluster; ``corrected`` is that of the family, ``df`` those of the clusters. ``difference`` with its 90 % interval is
-    in the outcome's own unit, ``error`` its standard error on the cluster means with ``difference_df``. ``rows`` and
-    ``units`` (clusters) are those tested, ``trials`` and ``clusters`` all that have an outcome. ``ragged`` is the share
-    of rows in blocks that lack a group, ``constant`` whether neither group varies, ``part_clusters`` G*, the effective
-    number of first or last names, ``one_part`` whether all names of a group share one. ``icc`` and ``per_cluster`` feed
-    the minimum detectable effect.
+    ``first`` and ``second`` are places in ``labels``. ``effect`` (P × E, named ``effect_names``) is
+    on the d scale, positive where the first group is higher, with its 90 % interval ``low`` to
+    ``high``. ``p_value`` is max(p_row, p_cluster, p of Cliff's δ), 1 where rows and clusters are
+    ``contrary``, or p_row where a group is ``alone``, one cluster; ``corrected`` is that of the
+    family, ``df`` those of the clusters. ``difference`` with its 90 % interval is in the outcome's
+    own unit, ``error`` its standard error on the cluster means with ``difference_df``. ``rows`` and
+    ``units`` (clusters) are those tested, ``trials`` and ``clusters`` all that have an outcome.
+    ``ragged`` is the share of rows in blocks that lack a group, ``constant`` whether neither group
+    varies, ``part_clusters`` G*, the effective number of first or last names, ``one_part`` whether
+    all names of a group share one. ``icc`` and ``per_cluster`` feed the minimum detectable effect.
 
-    ``trivial``: the difference is below what the caller declared, ``inside``: its whole 90 % interval is. ``near``: the
-    intervals of a difference of rates and of their ratio lie inside ±5 points and .8 to 1.25, ``close``: the estimates
-    do. ``own_rows``: every row is its own cluster; ``only``: of each group the name of its one cluster, or words where
-    it has several, and nothing where the cluster is the label of the group itself. ``beside`` is reported and decides
-    nothing, ``omnibus`` is true of all groups together, ``statistic`` names the row test's.
+    ``trivial``: the difference is below what the caller declared, ``inside``: its whole 90 %
+    interval is. ``near``: the intervals of a difference of rates and of their ratio lie inside ±5
+    points and .8 to 1.25, ``close``: the estimates do. ``own_rows``: every row is its own cluster;
+    ``only``: of each group the name of its one cluster, or words where it has several, and nothing
+    where the cluster is the label of the group itself. ``beside`` is reported and decides nothing,
+    ``omnibus`` is true of all groups together, ``statistic`` names the row test's.
     """
 
     labels: tuple[str, ...] = ()
@@ -121,18 +135,24 @@ class PairTable:
 
     @property
     def named(self) -> Bools:
-        """Which side of which pairs (P × 2) is one name or document, of which the group could have others."""
-        known = np.array([bool(name) for name in self.only or [""] * len(self.labels)], dtype=np.bool_)
+        """Which side of which pairs (P × 2) is one name or document, of which the group could have
+        others.
+        """
+        known = np.array(
+            [bool(name) for name in self.only or [""] * len(self.labels)], dtype=np.bool_
+        )
         groups = np.stack([self.first, self.second], axis=1)
         return np.asarray(self.single[:, None] & (self.units == 1) & known[groups])
 
     def firm(self, margin: float) -> Bools:
         """Which effects (P × E) are larger than *margin*, with an interval that leaves 0 out."""
-        return np.asarray(((self.low > 0) | (self.high < 0)) & (np.abs(np.nan_to_num(self.effect)) > margin))
+        return np.asarray(
+            ((self.low > 0) | (self.high < 0)) & (np.abs(np.nan_to_num(self.effect)) > margin)
+        )
 
     def largest(self, margin: float) -> tuple[list[str], Floats, Floats, Floats]:
-        """The name of the larger effect of each pair, the effect, and the ends of its interval; of a pair with effects
-        that are :meth:`firm`, the larger of those."""
+        """The name of the larger effect of each pair, the effect, and the ends of its interval; of
+        a pair with effects that are :meth:`firm`, the larger of those."""
         firm = self.firm(margin)
         kept = firm | ~firm.any(axis=1, keepdims=True)
         chosen, *_ = largest(np.where(kept, self.effect, 0.0), self.low, self.high)
@@ -154,7 +174,9 @@ class PairTable:
         return replace(self._each(other, either), strata=strata)
 
     def spread(self, pairs: Pairs, index: Ints) -> Self:
-        """The table of all *pairs*, with the row *index* of this one each; −1 for a pair that it has not."""
+        """The table of all *pairs*, with the row *index* of this one each; −1 for a pair that it
+        has not.
+        """
         if self.first.size == index.size:
             return self
         known = index >= 0
@@ -166,16 +188,28 @@ class PairTable:
 
         places = np.full(self.first.size, -1)
         places[index[known]] = np.flatnonzero(known)
-        strata = None if self.strata is None else self.strata._replace(pair=places[self.strata.pair])
-        return replace(self._each(self, padded), first=pairs.first, second=pairs.second, strata=strata)
+        strata = (
+            None if self.strata is None else self.strata._replace(pair=places[self.strata.pair])
+        )
+        return replace(
+            self._each(self, padded), first=pairs.first, second=pairs.second, strata=strata
+        )
 
-    def _each(self, other: Self, change: Callable[[NDArray[Any], NDArray[Any], object], NDArray[Any]]) -> Self:
-        """Every column as *change* makes it of this table's, the *other*'s and what stands for nothing."""
+    def _each(
+        self, other: Self, change: Callable[[NDArray[Any], NDArray[Any], object], NDArray[Any]]
+    ) -> Self:
+        """Every column as *change* makes it of this table's, the *other*'s and what stands for
+        nothing.
+        """
         columns: dict[str, Any] = {
-            one.name: change(getattr(self, one.name), getattr(other, one.name), one.metadata["missing"])
+            one.name: change(
+                getattr(self, one.name), getattr(other, one.name), one.metadata["missing"]
+            )
             for one in _COLUMNS
         }
-        beside = {name: change(values, other.beside[name], np.nan) for name, values in self.beside.items()}
+        beside = {
+            name: change(values, other.beside[name], np.nan) for name, values in self.beside.items()
+        }
         return replace(self, **columns, beside=beside)
 
 
@@ -184,14 +218,18 @@ _WIDTH = {"effect": 1, "low": 1, "high": 1, "rows": 2, "trials": 2, "units": 2, 
 
 
 def largest(effect: Floats, low: Floats, high: Floats) -> tuple[Ints, Floats, Floats, Floats]:
-    """Which of the effects (P × E) is the larger one, the effect, and the ends of its interval (P each)."""
+    """Which of the effects (P × E) is the larger one, the effect, and the ends of its interval (P
+    each).
+    """
     chosen = np.argmax(np.abs(np.nan_to_num(effect)), axis=1)
     at = np.arange(chosen.size)
     return chosen, effect[at, chosen], low[at, chosen], high[at, chosen]
 
 
 def intervals(effects: Sequence[Effect], df: Floats) -> tuple[Floats, Floats, Floats]:
-    """θ and θ ± t·SE of each pair and effect (P × E); from −∞ to ∞ where there is no error to be had."""
+    """θ and θ ± t·SE of each pair and effect (P × E); from −∞ to ∞ where there is no error to be
+    had.
+    """
     value = np.stack([one.value for one in effects], axis=1)
     half = np.stack([reach(one.error, df) for one in effects], axis=1)
     # An infinite effect (two constants) has nothing on either side of it.
@@ -207,7 +245,9 @@ def ragged_share(layout: Layout, pairs: Pairs) -> Floats:
 
 
 def constant_pairs(layout: Layout, pairs: Pairs) -> tuple[Bools, Floats]:
-    """Pairs of which neither group varies, and the effect of those: 0, or without bound where they differ."""
+    """Pairs of which neither group varies, and the effect of those: 0, or without bound where they
+    differ.
+    """
     least = np.minimum.reduceat(layout.values, layout.group_start)
     still = least == np.maximum.reduceat(layout.values, layout.group_start)
     gap = least[pairs.first] - least[pairs.second]
@@ -216,24 +256,29 @@ def constant_pairs(layout: Layout, pairs: Pairs) -> tuple[Bools, Floats]:
 
 def combine(p_row: Floats, p_cluster: Floats) -> Floats:
     """max(p_row, p_cluster); p_row where there is no p_cluster."""
-    return np.where(np.isnan(p_cluster), p_row, np.maximum(p_row, np.nan_to_num(p_cluster, nan=0.0)))
+    return np.where(
+        np.isnan(p_cluster), p_row, np.maximum(p_row, np.nan_to_num(p_cluster, nan=0.0))
+    )
 
 
 def combine_in_block(p_row: Floats, p_cluster: Floats) -> Floats:
-    """As :func:`combine` within one block; 1 where a group has one cluster there: nothing tells that name from the
-    block, and its repetitions are no evidence."""
+    """As :func:`combine` within one block; 1 where a group has one cluster there: nothing tells
+    that name from the block, and its repetitions are no evidence."""
     return np.where(np.isnan(p_cluster), 1.0, combine(p_row, p_cluster))
 
 
 def opposed(z: Floats, difference: Floats) -> Bools:
-    """Pairs whose rows (*z*) and whose clusters (*difference* of their means) say the opposite of each other."""
+    """Pairs whose rows (*z*) and whose clusters (*difference* of their means) say the opposite of
+    each other.
+    """
     return np.asarray(np.sign(z) * np.sign(np.nan_to_num(difference)) < 0)
 
 
 class Comparison(NamedTuple):
-    """One pass over comparisons, of pairs of groups or of pairs within a block: the row test's z and p, the contrast of
-    clusters, the effects, the mean of each stratum and side, and the sums over cells of the outcome less what is
-    expected, and of its squares, which the intraclass correlation is read from."""
+    """One pass over comparisons, of pairs of groups or of pairs within a block: the row test's z
+    and p, the contrast of clusters, the effects, the mean of each stratum and side, and the sums
+    over cells of the outcome less what is expected, and of its squares, which the intraclass
+    correlation is read from."""
 
     z: Floats
     p_row: Floats
@@ -259,7 +304,8 @@ def pair_table(
     p_delta: Floats | None = None,
     **columns: Any,
 ) -> PairTable:
-    """The table of *pairs* compared by *p_row* on rows, by the contrast *found* on clusters and, where given, by
+    """The table of *pairs* compared by *p_row* on rows, by the contrast *found* on clusters and,
+    where given, by
     *p_delta* on Cliff's δ; the *difference* ± *half*."""
     p_cluster = found.contrast.p_value
     alone = np.isnan(p_cluster)
@@ -310,7 +356,9 @@ def pair_table(
 
 
 def each_block(cells: PairCells, compare: Callable[[PairCells, Ints], Comparison]) -> Strata | None:
-    """Each block by itself, where there are several; *compare* takes these strata as comparisons, and their places."""
+    """Each block by itself, where there are several; *compare* takes these strata as comparisons,
+    and their places.
+    """
     if cells.layout.blocks == 1:
         return None
     inner, kept = cells.each_stratum(LEAST_ROWS)

@@ -1,9 +1,11 @@
-"""One mean a persona of a run, and the gate: have the scores of the same personas dropped since they were approved?
+"""One mean a persona of a run, and the gate: have the scores of the same personas dropped since
+they were approved?
 
-Paired by persona, so that what differs between personas is no noise; one-sided, because only a drop is a
-regression; a strict level (Holm 1979), and a margin beside it, so that neither luck nor a drop without consequence ends
-a build. Two families: the changes as they are (overall, larger categories, passes), and the changes with outliers
-clipped (overall, every category), since one wild reply must hide neither a fall of everyone nor that of five.
+Paired by persona, so that what differs between personas is no noise; one-sided, because only a drop
+is a regression; a strict level (Holm 1979), and a margin beside it, so that neither luck nor a drop
+without consequence ends a build. Two families: the changes as they are (overall, larger categories,
+passes), and the changes with outliers clipped (overall, every category), since one wild reply must
+hide neither a fall of everyone nor that of five.
 """
 
 from __future__ import annotations
@@ -36,11 +38,12 @@ from pytest_fairness.statistics.proportions import binomial_tail
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonaScore:
-    """One persona's score: the ``mean`` of ``n`` scored trials, and the ``sd`` between its repetitions, pooled within
-    blocks (so that the difference between two templates is no noise), with its ``df``; 0 and 0 without any.
+    """One persona's score: the ``mean`` of ``n`` scored trials, and the ``sd`` between its
+    repetitions, pooled within blocks (so that the difference between two templates is no noise),
+    with its ``df``; 0 and 0 without any.
 
-    ``parts``: the mean in each part of the score that is not full; ``warnings``: those on the persona's trials, as
-    ``severity: term``."""
+    ``parts``: the mean in each part of the score that is not full; ``warnings``: those on the
+    persona's trials, as ``severity: term``."""
 
     mean: float
     n: int
@@ -54,13 +57,14 @@ class PersonaScore:
 class ScoreSummary:
     """The scores of one run, as approved or as just measured.
 
-    ``categories`` maps a label such as ``gender=female`` to the ids of its personas, unscored ones included;
-    ``overall`` is the mean of the persona means (0 where there is none). ``repetitions`` is the median number of scored
-    trials a persona and block, ``run_sd`` the SD between repetitions of the same cell, pooled, in the score's own unit
-    (None where nothing was repeated). ``trials`` = scored + ``refused`` + ``unscored``. ``scale`` is ``yes_no``,
-    ``percent`` (0 to 100) or ``other``. ``warnings`` counts those of each severity and kind (``critical: age``).
-    ``parts`` are the parts of a score that is made of several, each from 0 to :data:`FULL`, as a letter's has one for
-    each category of the lexicon.
+    ``categories`` maps a label such as ``gender=female`` to the ids of its personas, unscored ones
+    included; ``overall`` is the mean of the persona means (0 where there is none). ``repetitions``
+    is the median number of scored trials a persona and block, ``run_sd`` the SD between repetitions
+    of the same cell, pooled, in the score's own unit (None where nothing was repeated). ``trials``
+    = scored + ``refused`` + ``unscored``. ``scale`` is ``yes_no``, ``percent`` (0 to 100) or
+    ``other``. ``warnings`` counts those of each severity and kind (``critical: age``). ``parts``
+    are the parts of a score that is made of several, each from 0 to :data:`FULL`, as a letter's has
+    one for each category of the lexicon.
     """
 
     personas: Mapping[str, PersonaScore]
@@ -87,7 +91,13 @@ class ScoreSummary:
     @property
     def patterns(self) -> dict[str, int]:
         """``severity: term`` → on how many personas' trials it stands."""
-        return dict(sorted(Counter(one for score in self.personas.values() for one in set(score.warnings)).items()))
+        return dict(
+            sorted(
+                Counter(
+                    one for score in self.personas.values() for one in set(score.warnings)
+                ).items()
+            )
+        )
 
     def to_dict(self) -> dict[str, JSON]:
         """The summary as plain JSON; numbers unrounded."""
@@ -96,15 +106,23 @@ class ScoreSummary:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The inverse of :meth:`to_dict`. Raises KeyError, TypeError or ValueError for another shape."""
+        """The inverse of :meth:`to_dict`. Raises KeyError, TypeError or ValueError for another
+        shape.
+        """
         personas = {
-            str(key): PersonaScore(**{**value, "warnings": tuple(map(str, value.get("warnings", ())))})
+            str(key): PersonaScore(
+                **{**value, "warnings": tuple(map(str, value.get("warnings", ())))}
+            )
             for key, value in data["personas"].items()
         }
         for key, score in personas.items():
             if not math.isfinite(score.mean):
-                raise ValueError(f"persona {key!r} has the score {score.mean!r}: a finite number is needed")
-        categories = {str(key): tuple(map(str, ids)) for key, ids in data.get("categories", {}).items()}
+                raise ValueError(
+                    f"persona {key!r} has the score {score.mean!r}: a finite number is needed"
+                )
+        categories = {
+            str(key): tuple(map(str, ids)) for key, ids in data.get("categories", {}).items()
+        }
         parts = tuple(map(str, data.get("parts", ())))
         return cls(**{**data, "personas": personas, "categories": categories, "parts": parts})
 
@@ -122,19 +140,22 @@ def summarise_scores(
 ) -> ScoreSummary:
     """Summarise one score a trial into one a persona.
 
-    ``score_values`` has one number a row of *frame* (NaN or None: no score). ``persona`` is the column that identifies
-    the unit; by default ``persona`` where that column is filled, else ``name``. ``categories`` are the columns whose
-    values become categories. ``block`` are the columns that, with persona and repetition, tell two trials apart; by
-    default ``template`` where the frame has it. Blocks weigh the same in a persona's mean.
+    ``score_values`` has one number a row of *frame* (NaN or None: no score). ``persona`` is the
+    column that identifies the unit; by default ``persona`` where that column is filled, else
+    ``name``. ``categories`` are the columns whose values become categories. ``block`` are the
+    columns that, with persona and repetition, tell two trials apart; by default ``template`` where
+    the frame has it. Blocks weigh the same in a persona's mean.
 
-    ``warnings`` is the column that holds each trial's warnings: a list of texts, of (severity, kind), or of mappings
-    with ``severity`` and ``kind`` (or ``category``). ``parts``: part of the score → its value a row, 0 to 100;
-    ``patterns``: a row's warnings as ``severity: term``.
+    ``warnings`` is the column that holds each trial's warnings: a list of texts, of (severity,
+    kind), or of mappings with ``severity`` and ``kind`` (or ``category``). ``parts``: part of the
+    score → its value a row, 0 to 100; ``patterns``: a row's warnings as ``severity: term``.
 
-    A row that is ``refused`` or ``undetermined`` (boolean columns, optional) has no score whatever is given.
+    A row that is ``refused`` or ``undetermined`` (boolean columns, optional) has no score whatever
+    is given.
 
-    Raises FrameError for a missing column, a row without persona, a score that is not a finite number, the same
-    (persona, block, repetition) twice, or a persona that stands in two values of one category.
+    Raises FrameError for a missing column, a row without persona, a score that is not a finite
+    number, the same (persona, block, repetition) twice, or a persona that stands in two values of
+    one category.
     """
     if persona is None:
         filled = "persona" in frame.columns and bool(frame["persona"].notna().any())
@@ -148,24 +169,43 @@ def summarise_scores(
     refuse(frame, persona, missing, lambda _: "the persona is missing; each score needs one")
     scores, refused = _numbers(frame, score_values), flags(frame, "refused")
     scores[refused | flags(frame, "undetermined")] = np.nan
-    table = pd.DataFrame({"persona": frame[persona].astype(str).to_numpy(dtype=object), "score": scores})
-    table["block"] = frame.groupby(blocks, dropna=False, sort=False).ngroup().to_numpy() if blocks else 0
+    table = pd.DataFrame(
+        {"persona": frame[persona].astype(str).to_numpy(dtype=object), "score": scores}
+    )
+    table["block"] = (
+        frame.groupby(blocks, dropna=False, sort=False).ngroup().to_numpy() if blocks else 0
+    )
     if "repetition" in frame.columns:
-        twice = table.assign(repetition=frame["repetition"].to_numpy()).drop(columns="score").duplicated().to_numpy()
+        twice = (
+            table.assign(repetition=frame["repetition"].to_numpy())
+            .drop(columns="score")
+            .duplicated()
+            .to_numpy()
+        )
         if twice.any():
             later = int(twice.argmax())
             raise FrameError(
-                f"{row_name(frame, later)} repeats the ({', '.join([persona, *blocks])}, repetition) of an earlier row "
-                f"(persona {table.persona[later]!r}): name the column that tells them apart with block=[…]"
+                f"{row_name(frame, later)} repeats the ({', '.join([persona, *blocks])}, "
+                "repetition) of an earlier row "
+                f"(persona {table.persona[later]!r}): name the column that tells them apart with "
+                "block=[…]"
             )
     scored = table[table.score.notna()]
     cells = scored.groupby(["persona", "block"]).score.agg(["mean", "size"])
     rest = scored.score - scored.groupby(["persona", "block"]).score.transform("mean")
     squares = (rest**2).groupby(scored.persona).sum()
-    by_persona = cells.groupby("persona").agg(mean=("mean", "mean"), n=("size", "sum"), blocks=("size", "size"))
+    by_persona = cells.groupby("persona").agg(
+        mean=("mean", "mean"), n=("size", "sum"), blocks=("size", "size")
+    )
     df = by_persona.n - by_persona.blocks
     run_sd = math.sqrt(float(squares.sum()) / int(df.sum())) if df.sum() else None
-    columns = (by_persona.index, by_persona["mean"], by_persona.n, np.sqrt(squares / df.where(df > 0, 1)), df)
+    columns = (
+        by_persona.index,
+        by_persona["mean"],
+        by_persona.n,
+        np.sqrt(squares / df.where(df > 0, 1)),
+        df,
+    )
     personas = {
         str(key): PersonaScore(mean=mean, n=n, sd=sd, df=freedom)
         for key, mean, n, sd, freedom in zip(*(column.tolist() for column in columns), strict=True)
@@ -175,7 +215,9 @@ def summarise_scores(
         personas=personas,
         parts=tuple(parts or ()),
         categories=_categories(frame, table.persona, categories),
-        overall=math.fsum(score.mean for score in personas.values()) / len(personas) if personas else 0.0,
+        overall=math.fsum(score.mean for score in personas.values()) / len(personas)
+        if personas
+        else 0.0,
         repetitions=int(cells["size"].median()) if len(cells) else 0,
         run_sd=run_sd,
         trials=len(frame),
@@ -222,17 +264,23 @@ def _scale_of(scores: Floats) -> str:
 
 
 def wider_scale(first: str, second: str) -> str:
-    """The scale that holds the scores of both: only zeros are no yes/no of a score that was 80 before."""
+    """The scale that holds the scores of both: only zeros are no yes/no of a score that was 80
+    before.
+    """
     return max((scale for scale in (first, second) if scale), key=SCALES.index, default="other")
 
 
 def _warnings(frame: pd.DataFrame, column: str | None) -> dict[str, int]:
     found: Counter[str] = Counter()
-    for position, held in enumerate([] if column is None else require_column(frame, column, "warnings").tolist()):
+    for position, held in enumerate(
+        [] if column is None else require_column(frame, column, "warnings").tolist()
+    ):
         if held is None or (isinstance(held, float) and math.isnan(held)):
             continue
         if isinstance(held, (str, bytes)) or not isinstance(held, Sequence):
-            raise FrameError(f"column {column!r}, {row_name(frame, position)}: {held!r} is no list of warnings")
+            raise FrameError(
+                f"column {column!r}, {row_name(frame, position)}: {held!r} is no list of warnings"
+            )
         found.update(map(_warning, held))
     return dict(sorted(found.items()))
 
@@ -245,32 +293,50 @@ def _warning(one: Any) -> str:
         return one
     if isinstance(one, Sequence) and len(one) == 2:
         return ": ".join(str(part) for part in one if part)
-    raise FrameError(f"{one!r} is no warning: give a text, (severity, kind), or a mapping with both")
+    raise FrameError(
+        f"{one!r} is no warning: give a text, (severity, kind), or a mapping with both"
+    )
 
 
 def _numbers(frame: pd.DataFrame, score_values: pd.Series[Any] | Sequence[float | None]) -> Floats:
     if isinstance(score_values, pd.Series) and not score_values.index.equals(frame.index):
-        raise FrameError("the scores have another index than the table: give one score a row, in the same order")
+        raise FrameError(
+            "the scores have another index than the table: give one score a row, in the same order"
+        )
     if len(score_values) != len(frame):
         raise FrameError(f"{len(score_values)} scores for {len(frame)} rows: give one score a row")
-    series = score_values if isinstance(score_values, pd.Series) else pd.Series(list(score_values), dtype="object")
+    series = (
+        score_values
+        if isinstance(score_values, pd.Series)
+        else pd.Series(list(score_values), dtype="object")
+    )
     refuse_text_numbers(str(series.name or "score"), series, labels=False)
     numbers, bad = finite_numbers(score_values)
     if bad.any():
         value, row = list(score_values)[int(bad.argmax())], frame.index[int(bad.argmax())]
-        raise FrameError(f"row {row!r}: the score is {value!r}; a finite number, or None for no score, is needed")
+        raise FrameError(
+            f"row {row!r}: the score is {value!r}; a finite number, or None for no score, is needed"
+        )
     return numbers
 
 
-def _categories(frame: pd.DataFrame, ids: pd.Series[Any], columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def _categories(
+    frame: pd.DataFrame, ids: pd.Series[Any], columns: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for column in columns:
-        table = pd.DataFrame({"who": ids, "value": frame[column].to_numpy(dtype=object)}).dropna().drop_duplicates()
+        table = (
+            pd.DataFrame({"who": ids, "value": frame[column].to_numpy(dtype=object)})
+            .dropna()
+            .drop_duplicates()
+        )
         for at in np.flatnonzero(table.who.duplicated())[:1].tolist():
             who, value = table.who.iloc[at], table.value.iloc[at]
             raise FrameError(
-                f"{row_name(frame, int(table.index[at]))}: persona {who!r} has {column!r} = {value!r} here "
-                f"and {table.value[table.who == who].iloc[0]!r} before; a category is fixed for a persona"
+                f"{row_name(frame, int(table.index[at]))}: persona {who!r} has {column!r} = "
+                f"{value!r} here "
+                f"and {table.value[table.who == who].iloc[0]!r} before; a category is fixed for a "
+                "persona"
             )
         for value, part in sorted(table.groupby("value").who, key=lambda one: str(one[0])):
             found[f"{column}={value!s}"] = tuple(sorted(part))
@@ -297,15 +363,17 @@ PASS_MARGIN = 0.02
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopeTest:
-    """The overall score, one category, or the passes, compared with the baseline over ``n`` personas that both have.
+    """The overall score, one category, or the passes, compared with the baseline over ``n``
+    personas that both have.
 
-    ``test`` is on new − old as it is (negative: worse), ``clipped`` the mean change with outliers clipped. ``p_raw``
-    and ``p_clipped`` are corrected within their families, None where the scope does not belong to that family.
-    ``regression``: significant in either family, and worse by the margin; ``slip``: significant, and within it.
-    ``outliers`` are the personas whose change was clipped, with that change; ``crowded``: a category holds more of them
-    than the others' share makes likely. ``repetitions_needed`` is the R with which
-    a drop of the margin shows in 80 % of runs, None where no number of repetitions would do (more personas would).
-    ``lost`` and ``gained`` count the passes.
+    ``test`` is on new − old as it is (negative: worse), ``clipped`` the mean change with outliers
+    clipped. ``p_raw`` and ``p_clipped`` are corrected within their families, None where the scope
+    does not belong to that family. ``regression``: significant in either family, and worse by the
+    margin; ``slip``: significant, and within it. ``outliers`` are the personas whose change was
+    clipped, with that change; ``crowded``: a category holds more of them than the others' share
+    makes likely. ``repetitions_needed`` is the R with which a drop of the margin shows in 80 % of
+    runs, None where no number of repetitions would do (more personas would). ``lost`` and
+    ``gained`` count the passes.
     """
 
     label: str
@@ -337,8 +405,8 @@ class ScopeTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateResult:
-    """Every scope in the order overall, passes, then categories by label; ``untested`` are those of one persona;
-    ``changes`` are new − old of each persona that was clipped."""
+    """Every scope in the order overall, passes, then categories by label; ``untested`` are those of
+    one persona; ``changes`` are new − old of each persona that was clipped."""
 
     scopes: tuple[ScopeTest, ...]
     overlap: float
@@ -359,17 +427,19 @@ def baseline_gate(
 ) -> GateResult:
     """Compare *current* with *approved*; each of the two families is corrected at *alpha*/2.
 
-    A scope is the overall score, or a category of either summary; its personas are those of the approved summary's
-    category (of the current one's where the category is new). Under *minimum_overlap* (both / either) a scope is not
-    tested but INCONCLUSIVE(OVERLAP); with one persona, INCONCLUSIVE(N). *threshold* is the score from which a persona
-    passes: with it, passes lost are tested against passes gained by the exact test of McNemar (1947).
+    A scope is the overall score, or a category of either summary; its personas are those of the
+    approved summary's category (of the current one's where the category is new). Under
+    *minimum_overlap* (both / either) a scope is not tested but INCONCLUSIVE(OVERLAP); with one
+    persona, INCONCLUSIVE(N). *threshold* is the score from which a persona passes: with it, passes
+    lost are tested against passes gained by the exact test of McNemar (1947).
     """
     sign = 1.0 if lower_is_worse else -1.0
     data = _changes(approved, current, sign)
     either = set(approved.personas) | set(current.personas)
     scopes = {OVERALL: sorted(either)}
     both_runs = [*approved.personas.values(), *current.personas.values()]
-    # A part that nothing was taken off in either run cannot be worse: it costs the others nothing (Tarone 1990).
+    # A part that nothing was taken off in either run cannot be worse: it costs the others nothing
+    # (Tarone 1990).
     parts = {
         f"{part} {WARNINGS}": part
         for part in approved.parts
@@ -390,7 +460,9 @@ def baseline_gate(
         if label not in untested:
             both = len(shared[label])
             few = Reason.N if both < SMALLEST else None
-            reasons[label] = Reason.OVERLAP if not both or both < minimum_overlap * known[label] - SLACK else few
+            reasons[label] = (
+                Reason.OVERLAP if not both or both < minimum_overlap * known[label] - SLACK else few
+            )
     usable = [label for label, reason in reasons.items() if reason is None]
     large = [label for label in usable if label == OVERALL or len(shared[label]) >= LARGE]
     raw = {label: one_sample_t(shared[label].change.to_numpy(), "less").p for label in large}
@@ -400,24 +472,35 @@ def baseline_gate(
         passed = (data[["old", "new"]] >= sign * threshold - SLACK).astype(np.float64)
         change = passed.new - passed.old
         lost, gained = int((change < 0).sum()), int((change > 0).sum())
-        # The binomial test of lost against gained; importing scipy.stats for it would take a second.
+        # The binomial test of lost against gained; importing scipy.stats for it would take a
+        # second.
         raw[PASSES] = float(bdtrc(lost - 1, lost + gained, 0.5)) if lost else 1.0
-        shared[PASSES], known[PASSES], reasons[PASSES] = passed.assign(change=change, kept=change), known[OVERALL], None
+        shared[PASSES], known[PASSES], reasons[PASSES] = (
+            passed.assign(change=change, kept=change),
+            known[OVERALL],
+            None,
+        )
         order.insert(1, PASSES)
     p_raw, p_clipped = (
-        dict(zip(family, correct(list(family.values()), "holm").tolist(), strict=True)) for family in (raw, clipped)
+        dict(zip(family, correct(list(family.values()), "holm").tolist(), strict=True))
+        for family in (raw, clipped)
     )
     strict = alpha / 2 / max(len(raw), 1)
 
     def judge(label: str) -> ScopeTest:
         both, turn = shared[label], 1.0 if label == PASSES or label in parts else sign
-        test, mean = one_sample_t(both.change.to_numpy(), "less"), float(both.kept.mean()) if len(both) else 0.0
+        test, mean = (
+            one_sample_t(both.change.to_numpy(), "less"),
+            float(both.kept.mean()) if len(both) else 0.0,
+        )
         margin = margin_overall if label in (OVERALL, PASSES) else margin_category
         needed = None
         if label == PASSES:
             margin = margin if margin < 1 else PASS_MARGIN
         elif reasons[label] is None and label not in parts:
-            needed = repetitions_needed(approved, current, both.index.tolist(), margin=margin, alpha=strict)
+            needed = repetitions_needed(
+                approved, current, both.index.tolist(), margin=margin, alpha=strict
+            )
         tested = ((p_raw.get(label), test.mean), (p_clipped.get(label), mean))
         drops = [-change for p, change in tested if p is not None and p < alpha / 2]
         regression = any(drop > margin + SLACK for drop in drops)
@@ -430,7 +513,9 @@ def baseline_gate(
             margin=margin,
             test=replace(test, mean=turn * test.mean),
             clipped=turn * mean,
-            p_value=min((p for p in (raw.get(label), clipped.get(label)) if p is not None), default=1.0),
+            p_value=min(
+                (p for p in (raw.get(label), clipped.get(label)) if p is not None), default=1.0
+            ),
             p_raw=p_raw.get(label),
             p_clipped=p_clipped.get(label),
             regression=regression,
@@ -452,17 +537,21 @@ def baseline_gate(
 
 
 def _crowded(own: pd.DataFrame, every: pd.DataFrame, margin: float) -> bool:
-    """Whether the changes *own* to a category hold more clipped falls, less clipped rises, than the share of those in
-    the rest of *every* change makes likely; a change within the *margin* counts for nothing.
+    """Whether the changes *own* to a category hold more clipped falls, less clipped rises, than the
+    share of those in the rest of *every* change makes likely; a change within the *margin* counts
+    for nothing.
 
-    One is added to the others' clipped changes, and one to those that are not: that nobody there was clipped does not
-    show that nobody could be (Laplace's rule of succession).
+    One is added to the others' clipped changes, and one to those that are not: that nobody there
+    was clipped does not show that nobody could be (Laplace's rule of succession).
     """
     held = every[(every.kept != every.change) & (every.change.abs() > margin)]
     here = held[held.index.isin(own.index)]
     net = int((here.change < 0).sum()) - int((here.change > 0).sum())
     others = len(every) - len(own)
-    return net > 0 and binomial_tail(net, len(own), (len(held) - len(here) + 1) / (others + 2)) < OWN_LEVEL
+    return (
+        net > 0
+        and binomial_tail(net, len(own), (len(held) - len(here) + 1) / (others + 2)) < OWN_LEVEL
+    )
 
 
 def _outliers(changes: pd.DataFrame, sign: float) -> dict[str, float]:
@@ -471,32 +560,51 @@ def _outliers(changes: pd.DataFrame, sign: float) -> dict[str, float]:
     return {str(key): sign * change for key, change in wild.items()}
 
 
-def _changes(approved: ScoreSummary, current: ScoreSummary, sign: float, part: str | None = None) -> pd.DataFrame:
-    """Of each persona that both have: old, new and change, of the score or of a *part* of it, turned so that a fall is
-    negative whichever way harm lies; the change clipped (``kept``), and its variance by the spread of the persona's own
-    repetitions (``noise``), 0 for a part."""
+def _changes(
+    approved: ScoreSummary, current: ScoreSummary, sign: float, part: str | None = None
+) -> pd.DataFrame:
+    """Of each persona that both have: old, new and change, of the score or of a *part* of it,
+    turned so that a fall is negative whichever way harm lies; the change clipped (``kept``), and
+    its variance by the spread of the persona's own repetitions (``noise``), 0 for a part."""
     keys = sorted(set(approved.personas) & set(current.personas))
 
     def score(one: PersonaScore) -> float:
         return one.mean if part is None else one.parts.get(part, FULL)
 
-    old, new = (np.array([score(run.personas[key]) for key in keys], dtype=np.float64) for run in (approved, current))
+    old, new = (
+        np.array([score(run.personas[key]) for key in keys], dtype=np.float64)
+        for run in (approved, current)
+    )
     spreads = ([run.personas[key] for run in (approved, current)] for key in keys)
-    noise = [0.0 if part is not None else sum(one.sd**2 / one.n for one in own if one.df) for own in spreads]
+    noise = [
+        0.0 if part is not None else sum(one.sd**2 / one.n for one in own if one.df)
+        for own in spreads
+    ]
     change = sign * new - sign * old
-    columns = {"old": sign * old, "new": sign * new, "change": change, "kept": clip(change), "noise": noise}
+    columns = {
+        "old": sign * old,
+        "new": sign * new,
+        "change": change,
+        "kept": clip(change),
+        "noise": noise,
+    }
     return pd.DataFrame(columns, index=pd.Index(keys, dtype=object), dtype=np.float64)
 
 
 def _clipped_p(label: str, shared: Mapping[str, pd.DataFrame]) -> float:
-    """p of the clipped changes of one scope: overall by t; a category on the spread of all about the means of the
-    categories of its dimension, and only where its own t does not speak against it."""
+    """p of the clipped changes of one scope: overall by t; a category on the spread of all about
+    the means of the categories of its dimension, and only where its own t does not speak against
+    it."""
     own = shared[label].kept.to_numpy()
     test = one_sample_t(own, "less")
     if label == OVERALL:
         return test.p
     dimension = label.partition("=")[0]
-    parts = [part.kept for other, part in shared.items() if other.partition("=")[0] == dimension and len(part)]
+    parts = [
+        part.kept
+        for other, part in shared.items()
+        if other.partition("=")[0] == dimension and len(part)
+    ]
     df = sum(part.size for part in parts) - len(parts)
     if test.p >= OWN_LEVEL or df < 1:
         return 1.0
@@ -518,18 +626,27 @@ def clip(changes: Floats) -> Floats:
 
 
 def repetitions_needed(
-    approved: ScoreSummary, current: ScoreSummary, personas: list[str], *, margin: float, alpha: float
+    approved: ScoreSummary,
+    current: ScoreSummary,
+    personas: list[str],
+    *,
+    margin: float,
+    alpha: float,
 ) -> int | None:
-    """The repetitions, in both runs, with which a drop of *margin* is found at *alpha* in 80 % of runs.
+    """The repetitions, in both runs, with which a drop of *margin* is found at *alpha* in 80 % of
+    runs.
 
-    The variance of a persona's change is split into what repetition explains (``run_sd``² over the trials of
-    each run) and the rest, which stays: R solves (t₁₋α + t.₈)²·(rest + noise(R))/K = margin², with df = K −
+    The variance of a persona's change is split into what repetition explains (``run_sd``² over the
+    trials of each run) and the rest, which stays: R solves (t₁₋α + t.₈)²·(rest + noise(R))/K =
+    margin², with df = K −
     1. Where nothing was repeated, all of it counts as noise. None where no R does.
     """
     k = len(personas)
     if k < 2:
         return None
-    changes = np.array([current.personas[key].mean - approved.personas[key].mean for key in personas])
+    changes = np.array(
+        [current.personas[key].mean - approved.personas[key].mean for key in personas]
+    )
     allowed = k * (margin / float(t_quantile(k - 1, 1 - alpha) + t_quantile(k - 1, 0.8))) ** 2
     observed = noise = float(changes.var(ddof=1))
     if approved.run_sd is not None and current.run_sd is not None:

@@ -1,8 +1,10 @@
-"""How often a design finds a difference, and how often it passes where there is none, before anything is paid for.
+"""How often a design finds a difference, and how often it passes where there is none, before
+anything is paid for.
 
-Pairs of groups are drawn with a fixed seed and compared as the run compares them. Only what decides is drawn: of scores
-the means of the clusters with their spread, which are nearly normal; of yes/no answers the count of each cluster, for
-rare answers are far from normal; of labels the shares of each cluster.
+Pairs of groups are drawn with a fixed seed and compared as the run compares them. Only what decides
+is drawn: of scores the means of the clusters with their spread, which are nearly normal; of yes/no
+answers the count of each cluster, for rare answers are far from normal; of labels the shares of
+each cluster.
 """
 
 from __future__ import annotations
@@ -34,10 +36,11 @@ PART, RESAMPLES = 50, 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """Two groups of *clusters* with *rows* each; *icc* is the share of the outcome's variance between clusters.
+    """Two groups of *clusters* with *rows* each; *icc* is the share of the outcome's variance
+    between clusters.
 
-    With *labels* a group has one name: each row is a cluster, and the test on rows alone decides. *blocks* are the
-    templates that the rows of a group spread over.
+    With *labels* a group has one name: each row is a cluster, and the test on rows alone decides.
+    *blocks* are the templates that the rows of a group spread over.
     """
 
     clusters: int
@@ -53,7 +56,9 @@ class Sample:
 
     @property
     def df(self) -> Floats:
-        """Where the rows are the clusters, each stands in one block, and the means of the blocks cost theirs."""
+        """Where the rows are the clusters, each stands in one block, and the means of the blocks
+        cost theirs.
+        """
         lost = min(self.blocks, self.clusters) - 1 if self.labels else 0
         return np.array(max(2.0 * self.clusters - 2 - lost, 1.0))
 
@@ -68,11 +73,15 @@ class Sample:
         return math.sqrt(self.in_a_block / (self.in_a_block - 1))
 
     def spread(self, icc: float) -> float:
-        """Variance of a cluster's mean in units of that of a row, where clusters hold the share *icc* of it."""
+        """Variance of a cluster's mean in units of that of a row, where clusters hold the share
+        *icc* of it.
+        """
         return icc + (1 - icc) / self.rows
 
     def counted(self) -> Sample:
-        """The same in clusters few enough to be drawn one by one; the means of the groups spread as before."""
+        """The same in clusters few enough to be drawn one by one; the means of the groups spread as
+        before.
+        """
         several = math.ceil(self.clusters / MOST_COUNTED)
         if several == 1:
             return self
@@ -83,8 +92,8 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
-    """Compared pairs (R): p, and the effects with their 90 % intervals (R × E). ``near``: two rates are practically
-    equal; ``constant``: neither group varies."""
+    """Compared pairs (R): p, and the effects with their 90 % intervals (R × E). ``near``: two rates
+    are practically equal; ``constant``: neither group varies."""
 
     p_value: Floats
     effect: Floats
@@ -100,8 +109,8 @@ class Drawn:
 
 
 class _Ranks(NamedTuple):
-    """Mean ranks over N: their difference between the groups, the variance within a group and that of all rows, and
-    the share of the former that lies between clusters."""
+    """Mean ranks over N: their difference between the groups, the variance within a group and that
+    of all rows, and the share of the former that lies between clusters."""
 
     gap: float
     within: float
@@ -110,14 +119,19 @@ class _Ranks(NamedTuple):
 
 
 def draw_scores(sample: Sample, effect: float, draws: int = DRAWS) -> Drawn:
-    """Pairs of normal scores, *effect* standard deviations apart: Hedges g, and d of Cliff's δ with the test of ranks.
+    """Pairs of normal scores, *effect* standard deviations apart: Hedges g, and d of Cliff's δ with
+    the test of ranks.
 
-    The cluster means of a score and of its rank are normal in two dimensions, their squares Wishart (Bartlett 1933).
-    Ranks within small blocks know less, by (N + 1)/N, and the jackknife counts that twice.
+    The cluster means of a score and of its rank are normal in two dimensions, their squares Wishart
+    (Bartlett 1933). Ranks within small blocks know less, by (N + 1)/N, and the jackknife counts
+    that twice.
     """
     ranks = _normal_ranks(effect, sample.icc)
     k, df, small = sample.clusters, float(sample.df), 1 / sample.in_a_block
-    of_score, of_rank = sample.spread(sample.icc), ranks.within * sample.spread(ranks.icc) * (1 + small)
+    of_score, of_rank = (
+        sample.spread(sample.icc),
+        ranks.within * sample.spread(ranks.icc) * (1 + small),
+    )
     # Stein's lemma: a normal score and its rank covary by the mean slope of the latter.
     slope = (1 + math.exp(-(effect**2) / 4)) / (4 * math.sqrt(math.pi))
     r = min(slope * math.sqrt(of_score / of_rank), 1.0)
@@ -128,7 +142,9 @@ def draw_scores(sample: Sample, effect: float, draws: int = DRAWS) -> Drawn:
     gap = ranks.gap + math.sqrt(2 * of_rank / k) * one
     error = np.sqrt(2 * of_rank / k * square / df)
     difference = effect + math.sqrt(2 * of_score / k) * (r * one + rest * other)
-    g_error = np.sqrt(2 * of_score / k / df * ((r * np.sqrt(square) + rest * cross) ** 2 + rest**2 * beside))
+    g_error = np.sqrt(
+        2 * of_score / k / df * ((r * np.sqrt(square) + rest * cross) ** 2 + rest**2 * beside)
+    )
     d = d_of_delta(2 * gap, np.full(draws, float(sample.size) ** 2))
     again = 1 + 2 * small if sample.labels else (1 + 2 * small) / (1 + small)
     d_error = error * 2 * np.sqrt(np.pi * again) * np.exp(d * d / 4)
@@ -136,25 +152,36 @@ def draw_scores(sample: Sample, effect: float, draws: int = DRAWS) -> Drawn:
     rows = sample.in_a_block / 2
     moved = (1 - 1 / rows) * (1 + 1 / (2 * (rows - 1))) ** 2 + 1 / (2 * rows) if rows > 1.5 else 2.0
     effects = (
-        Effect(name="Hedges g", value=difference, error=g_error * (math.sqrt(moved) if sample.labels else 1.0)),
+        Effect(
+            name="Hedges g",
+            value=difference,
+            error=g_error * (math.sqrt(moved) if sample.labels else 1.0),
+        ),
         Effect(name="d from Cliff's δ", value=d, error=d_error),
     )
     return Drawn.of(_p_of_ranks(gap, error, ranks, sample, small), effects, sample.df)
 
 
 def draw_ratings(sample: Sample, effect: float, levels: int, draws: int = DRAWS) -> Drawn:
-    """Pairs of ratings: *levels* equally likely in one group, their cumulative odds moved by *effect* in the other.
+    """Pairs of ratings: *levels* equally likely in one group, their cumulative odds moved by
+    *effect* in the other.
 
     The log odds ratio is all but proportional to the difference of mean ranks, and so is its error.
     """
-    ranks, least = _rating_ranks(effect, levels, sample.icc), _rating_ranks(1e-3, levels, sample.icc)
+    ranks, least = (
+        _rating_ranks(effect, levels, sample.icc),
+        _rating_ranks(1e-3, levels, sample.icc),
+    )
     scale = effect / ranks.gap if effect else 1e-3 / least.gap
     of_rank, k, df = ranks.within * sample.spread(ranks.icc), sample.clusters, float(sample.df)
     gap = ranks.gap + math.sqrt(2 * of_rank / k) * _normal(draws)
     rng = np.random.default_rng(SEED)
     error = np.sqrt(2 * of_rank / k * rng.chisquare(df, draws) / df)
-    found = Effect(name="d from odds ratio", value=scale * gap, error=scale * error * sample.jackknifed)
-    # Ranks within small blocks know less than the odds ratio over all; with ties about half as much less as without.
+    found = Effect(
+        name="d from odds ratio", value=scale * gap, error=scale * error * sample.jackknifed
+    )
+    # Ranks within small blocks know less than the odds ratio over all; with ties about half as much
+    # less as without.
     lost = 1 / (2 * sample.in_a_block)
     of_block = gap + math.sqrt(2 * of_rank * lost / k) * rng.standard_normal(draws)
     return Drawn.of(_p_of_ranks(of_block, error, ranks, sample, lost), [found], sample.df)
@@ -169,7 +196,9 @@ def _p_of_ranks(gap: Floats, error: Floats, ranks: _Ranks, sample: Sample, lost:
     """p of the test on rows and that on names; small blocks add *lost* to the variance."""
     rows = ranks.overall * (1 + lost)
     p_row = 2 * ndtr(-np.abs(gap) * math.sqrt(sample.size / (2 * rows)))
-    return np.asarray(p_row if sample.labels else combine(p_row, two_sided_t(gap, error, sample.df)))
+    return np.asarray(
+        p_row if sample.labels else combine(p_row, two_sided_t(gap, error, sample.df))
+    )
 
 
 @lru_cache(maxsize=1)
@@ -193,19 +222,29 @@ def _normal_ranks(effect: float, icc: float) -> _Ranks:
 
 def _rating_ranks(effect: float, levels: int, icc: float) -> _Ranks:
     below = np.arange(1, levels) / levels
-    shares = [np.diff(at, prepend=0.0, append=1.0) for at in (below, expit(logit(below) - effect / LOGIT_TO_D))]
+    shares = [
+        np.diff(at, prepend=0.0, append=1.0)
+        for at in (below, expit(logit(below) - effect / LOGIT_TO_D))
+    ]
     both = (shares[0] + shares[1]) / 2
     rank = np.cumsum(both) - both / 2
     means = [share @ rank for share in shares]
-    within = sum(float(share @ (rank - mean) ** 2) for share, mean in zip(shares, means, strict=True)) / 2
+    within = (
+        sum(float(share @ (rank - mean) ** 2) for share, mean in zip(shares, means, strict=True))
+        / 2
+    )
     return _Ranks(float(means[1] - means[0]), within, float(both @ (rank - 0.5) ** 2), icc)
 
 
-def draw_rates(sample: Sample, effect: float, rate: float, *, favourable: bool, draws: int = DRAWS) -> Drawn:
-    """Pairs of yes/no outcomes: counts of clusters whose rates follow a beta distribution about those of the groups.
+def draw_rates(
+    sample: Sample, effect: float, rate: float, *, favourable: bool, draws: int = DRAWS
+) -> Drawn:
+    """Pairs of yes/no outcomes: counts of clusters whose rates follow a beta distribution about
+    those of the groups.
 
-    One group has *rate*, that of the favourable answer or of the other, the second is *effect* further from one half. A
-    name moves the log odds alike in both, so that the intraclass correlation shrinks, about as √(p(1−p)).
+    One group has *rate*, that of the favourable answer or of the other, the second is *effect*
+    further from one half. A name moves the log odds alike in both, so that the intraclass
+    correlation shrinks, about as √(p(1−p)).
     """
     sample = sample.counted()
     other = float(expit(logit(rate) + math.copysign(effect / LOGIT_TO_D, rate - 0.5)))
@@ -213,17 +252,29 @@ def draw_rates(sample: Sample, effect: float, rate: float, *, favourable: bool, 
     draws = max(min(draws, 200_000 // k), 1)
     rng = np.random.default_rng(SEED)
     icc = sample.icc, sample.icc * math.sqrt(other * (1 - other) / (rate * (1 - rate)))
-    x = np.stack([_counts(rng, sample, *one, draws) for one in zip((rate, other), icc, strict=True)])
+    x = np.stack(
+        [_counts(rng, sample, *one, draws) for one in zip((rate, other), icc, strict=True)]
+    )
     yes = x.sum(axis=2)
     both = yes.sum(axis=0)
     variance = both * (2 * n - both) / (4 * (2 * n - 1))
-    p_row = np.where(variance > 0, 2 * ndtr(-np.abs(yes[0] - yes[1]) / 2 / np.sqrt(np.maximum(variance, 1e-300))), 1.0)
+    p_row = np.where(
+        variance > 0,
+        2 * ndtr(-np.abs(yes[0] - yes[1]) / 2 / np.sqrt(np.maximum(variance, 1e-300))),
+        1.0,
+    )
     error = np.sqrt(np.var(x / m, axis=2, ddof=1).sum(axis=0) / k)
     plain = np.sum(yes * (n - yes), axis=0) / (n * n * (n - 1))
-    inflation = np.maximum(error**2 / np.where(plain > 0, plain, 1.0), 1.0) if not sample.labels else np.ones(draws)
+    inflation = (
+        np.maximum(error**2 / np.where(plain > 0, plain, 1.0), 1.0)
+        if not sample.labels
+        else np.ones(draws)
+    )
     shares = yes / n if favourable else 1 - yes / n
     rows = np.full(draws, n)
-    near, _ = nearly_equal(shares[0], rows, shares[1], rows, inflation, np.full(draws, float(sample.df)))
+    near, _ = nearly_equal(
+        shares[0], rows, shares[1], rows, inflation, np.full(draws, float(sample.df))
+    )
 
     def log_odds_of(x1: Floats, n1: float, x2: Floats, n2: float) -> Floats:
         """0 where all say the same."""
@@ -239,14 +290,20 @@ def draw_rates(sample: Sample, effect: float, rate: float, *, favourable: bool, 
     p_cluster = two_sided_t((yes[0] - yes[1]) / n, error, sample.df)
     return Drawn.of(
         p_row if sample.labels else combine(p_row, p_cluster),
-        [Effect(name="d from odds ratio", value=log_odds * LOGIT_TO_D, error=log_error * LOGIT_TO_D)],
+        [
+            Effect(
+                name="d from odds ratio", value=log_odds * LOGIT_TO_D, error=log_error * LOGIT_TO_D
+            )
+        ],
         sample.df,
         near=near,
         constant=(both == 0) | (both == 2 * n),
     )
 
 
-def _counts(rng: np.random.Generator, sample: Sample, rate: float, icc: float, draws: int) -> Floats:
+def _counts(
+    rng: np.random.Generator, sample: Sample, rate: float, icc: float, draws: int
+) -> Floats:
     """Beta-binomial counts (draws × clusters), whose intraclass correlation is 1/(a + b + 1)."""
     m = sample.rows
     yes = np.arange(m + 1)
@@ -257,17 +314,21 @@ def _counts(rng: np.random.Generator, sample: Sample, rate: float, icc: float, d
     else:
         log = chosen + yes * math.log(rate) + (m - yes) * math.log1p(-rate)
     steps = 1 << 16  # a table of quantiles is several times faster than drawing one by one
-    table = np.searchsorted(np.cumsum(np.exp(log)), (np.arange(steps) + 0.5) / steps).astype(np.float64)
+    table = np.searchsorted(np.cumsum(np.exp(log)), (np.arange(steps) + 0.5) / steps).astype(
+        np.float64
+    )
     return np.asarray(np.minimum(table, m)[rng.integers(steps, size=(draws, sample.clusters))])
 
 
 def draw_labels(
     sample: Sample, effect: float, labels: int, draws: int = DRAWS // 2, *, intervals: bool = True
 ) -> Drawn:
-    """Pairs of labels: equally likely in both groups together, half of them rarer in the one and half in the other.
+    """Pairs of labels: equally likely in both groups together, half of them rarer in the one and
+    half in the other.
 
-    The counts of a cluster are Dirichlet-multinomial about the shares of its group. For *intervals* the clusters are
-    drawn again, as the run does; without, they are endless. The lower ends, which are never below 0, are left out.
+    The counts of a cluster are Dirichlet-multinomial about the shares of its group. For *intervals*
+    the clusters are drawn again, as the run does; without, they are endless. The lower ends, which
+    are never below 0, are left out.
     """
     rng, shares = np.random.default_rng(SEED), label_shares(effect, labels)
     if sample.labels:
@@ -285,7 +346,8 @@ def draw_labels(
         for _ in range(draws // PART):
             of_names = np.broadcast_to(shares[:, None], (PART, 2, k, labels))
             if sample.icc > 0:
-                # Dirichlet about the shares of the group, whose intraclass correlation is 1/(Σα + 1).
+                # Dirichlet about the shares of the group, whose intraclass correlation is 1/(Σα +
+                # 1).
                 weight = rng.standard_gamma(of_names * (1 - sample.icc) / sample.icc)
                 of_names = weight / np.maximum(weight.sum(axis=3, keepdims=True), 1e-300)
             parts.append(rng.multinomial(m, of_names) / m)
@@ -302,7 +364,9 @@ def draw_labels(
         first, owner = np.arange(0, 2 * len(drawn), 2), np.repeat(np.arange(2 * len(drawn)), k)
         flat = (drawn * m).reshape(-1, labels), owner, tables.reshape(-1, labels)
         inflation, df = clustering(*flat, first, first + 1, used), labels - 1.0
-        p_cluster = np.asarray(fdtrc(df, df * float(sample.df), chi2 / (inflation * df)), dtype=np.float64)
+        p_cluster = np.asarray(
+            fdtrc(df, df * float(sample.df), chi2 / (inflation * df)), dtype=np.float64
+        )
         p_value = combine(np.asarray(chdtrc(df, chi2), dtype=np.float64), p_cluster)
     value = d_of_v(balanced_v(tables))[:, None]
     top = np.maximum(high[:, None], value) if intervals else np.full(value.shape, np.inf)
@@ -310,7 +374,9 @@ def draw_labels(
 
 
 def label_shares(effect: float, labels: int) -> Floats:
-    """The shares of both groups (2 × labels) whose V is that of *effect*; below 0 where no table has it."""
+    """The shares of both groups (2 × labels) whose V is that of *effect*; below 0 where no table
+    has it.
+    """
     half = labels // 2
     v = effect / math.sqrt(4 + effect**2)
     # V² = Σ δ²/p̄ with p̄ = 1/C and δ = ±step in 2·half of the C labels.

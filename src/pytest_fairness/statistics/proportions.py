@@ -1,4 +1,6 @@
-"""Two proportions: closed forms, for arrays of 2×2 tables at once. x of n successes in each of two groups."""
+"""Two proportions: closed forms, for arrays of 2×2 tables at once. x of n successes in each of two
+groups.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def wilson(x: Floats, n: Floats, z: Floats | float) -> tuple[Floats, Floats]:
     p, square = x / m, np.square(z)
     middle = (p + square / (2 * m)) / (1 + square / m)
     half = z / (1 + square / m) * np.sqrt(np.maximum(p * (1 - p) / m + square / (4 * m * m), 0.0))
-    return np.where(n > 0, np.maximum(middle - half, 0.0), 0.0), np.where(n > 0, np.minimum(middle + half, 1.0), 1.0)
+    return np.where(n > 0, np.maximum(middle - half, 0.0), 0.0), np.where(
+        n > 0, np.minimum(middle + half, 1.0), 1.0
+    )
 
 
 def binomial_tail(x: int, n: int, p: float) -> float:
@@ -44,7 +48,9 @@ def clopper_pearson(x: int, n: int, level: float = 0.95) -> tuple[float, float]:
     return low, 1.0 if x == n else float(betaincinv(x + 1, n - x, 1 - outside))
 
 
-def newcombe(x1: Floats, n1: Floats, x2: Floats, n2: Floats, z: Floats | float = Z_95) -> tuple[Floats, Floats]:
+def newcombe(
+    x1: Floats, n1: Floats, x2: Floats, n2: Floats, z: Floats | float = Z_95
+) -> tuple[Floats, Floats]:
     """Interval of p₁ − p₂ from the two Wilson intervals (Newcombe 1998, method 10)."""
     (l1, u1), (l2, u2) = wilson(x1, n1, z), wilson(x2, n2, z)
     p1, p2 = x1 / np.maximum(n1, TINY_N), x2 / np.maximum(n2, TINY_N)
@@ -53,11 +59,13 @@ def newcombe(x1: Floats, n1: Floats, x2: Floats, n2: Floats, z: Floats | float =
     return low, high
 
 
-def katz(x1: Floats, n1: Floats, x2: Floats, n2: Floats, z: Floats | float = Z_95) -> tuple[Floats, Floats, Floats]:
+def katz(
+    x1: Floats, n1: Floats, x2: Floats, n2: Floats, z: Floats | float = Z_95
+) -> tuple[Floats, Floats, Floats]:
     """Risk ratio p₁/p₂ with its log interval (Katz et al. 1978).
 
-    Where either x is 0 the interval comes from x+½ and n+½ (Walter 1975), and the ratio from the counts (0, ∞, or NaN
-    for 0/0).
+    Where either x is 0 the interval comes from x+½ and n+½ (Walter 1975), and the ratio from the
+    counts (0, ∞, or NaN for 0/0).
     """
     zero = (x1 == 0) | (x2 == 0)
     a, m, b, n = (np.where(zero, v + 0.5, v) for v in (x1, n1, x2, n2))
@@ -76,8 +84,8 @@ def log_odds_ratio(x1: Floats, n1: Floats | float, x2: Floats, n2: Floats | floa
 
 
 def woolf_variance(cells: Floats) -> tuple[Floats, Floats]:
-    """The variance of the log odds ratio (Woolf 1955) of tables of four *cells* (first axis), ½ added where one is
-    empty, and the smallest cell."""
+    """The variance of the log odds ratio (Woolf 1955) of tables of four *cells* (first axis), ½
+    added where one is empty, and the smallest cell."""
     least = cells.min(axis=0)
     with np.errstate(divide="ignore"):
         return np.sum(1 / (cells + np.where(least < 0.5, 0.5, 0.0)), axis=0), least
@@ -89,7 +97,9 @@ def cohens_h(p1: Floats, p2: Floats) -> Floats:
 
 
 def pearson(x1: Floats, n1: Floats, x2: Floats, n2: Floats, *, yates: bool = False) -> Floats:
-    """Pearson's chi-square of the table, 0 where a margin is empty; with Yates' correction on request."""
+    """Pearson's chi-square of the table, 0 where a margin is empty; with Yates' correction on
+    request.
+    """
     total, x = n1 + n2, x1 + x2
     bottom = n1 * n2 * x * (total - x)
     cross = np.abs(x1 * (n2 - x2) - x2 * (n1 - x1))
@@ -107,8 +117,8 @@ def smallest_expected(x1: Floats, n1: Floats, x2: Floats, n2: Floats) -> Floats:
 def fisher_exact(x1: Floats, n1: Floats, x2: Floats, n2: Floats) -> Floats:
     """Two-sided Fisher p of each table: tables no more likely than the one seen, as R and scipy do.
 
-    The hypergeometric weights come from the ratio of neighbours, without factorials, so that they keep their
-    precision for any n.
+    The hypergeometric weights come from the ratio of neighbours, without factorials, so that they
+    keep their precision for any n.
     """
     p = np.ones(x1.size)
     for at, (a, r1, b, r2) in enumerate(np.stack([x1, n1, x2, n2], axis=1).tolist()):
@@ -133,7 +143,9 @@ def two_by_two_p(x1: Floats, n1: Floats, x2: Floats, n2: Floats) -> Floats:
 def clustered_difference(
     p1: Floats, n1: Floats, p2: Floats, n2: Floats, design_effect: Floats, df: Floats
 ) -> tuple[Floats, Floats]:
-    """Newcombe's 90 % interval of p₁ − p₂ on n/deff rows, with the t quantile of *df*; NaN where df give none."""
+    """Newcombe's 90 % interval of p₁ − p₂ on n/deff rows, with the t quantile of *df*; NaN where df
+    give none.
+    """
     z = t_quantile(df, 0.95)
     m1, m2 = n1 / design_effect, n2 / design_effect
     ends = newcombe(p1 * m1, m1, p2 * m2, m2, z=np.where(np.isfinite(z), z, 1.0))
@@ -144,17 +156,24 @@ def clustered_difference(
 def nearly_equal(
     p1: Floats, n1: Floats, p2: Floats, n2: Floats, design_effect: Floats, df: Floats
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Whether two favourable rates are practically equal: by their 90 % intervals, and by the estimates themselves.
+    """Whether two favourable rates are practically equal: by their 90 % intervals, and by the
+    estimates themselves.
 
-    Newcombe's interval of the difference inside ±5 points and Katz's of the ratio inside (.8, 1.25), both on n/deff
-    rows with the t quantile of *df*: near 1 an odds ratio is blind to what is practically equal, and ±5 points alone
-    would pass 2 % against .5 %.
+    Newcombe's interval of the difference inside ±5 points and Katz's of the ratio inside (.8,
+    1.25), both on n/deff rows with the t quantile of *df*: near 1 an odds ratio is blind to what is
+    practically equal, and ±5 points alone would pass 2 % against .5 %.
     """
     low, high = clustered_difference(p1, n1, p2, n2, design_effect, df)
     z = np.where(np.isnan(low), 1.0, t_quantile(df, 0.95))
     m1, m2 = n1 / design_effect, n2 / design_effect
-    _, ratio_low, ratio_high = katz(p1 * m1, np.maximum(m1, TINY_N), p2 * m2, np.maximum(m2, TINY_N), z=z)
-    inside = (np.maximum(np.abs(low), np.abs(high)) < NEAR) & (ratio_low > NEAR_RATIO) & (ratio_high < 1 / NEAR_RATIO)
+    _, ratio_low, ratio_high = katz(
+        p1 * m1, np.maximum(m1, TINY_N), p2 * m2, np.maximum(m2, TINY_N), z=z
+    )
+    inside = (
+        (np.maximum(np.abs(low), np.abs(high)) < NEAR)
+        & (ratio_low > NEAR_RATIO)
+        & (ratio_high < 1 / NEAR_RATIO)
+    )
     smaller, larger = np.minimum(p1, p2), np.maximum(p1, p2)
     close = (larger - smaller < NEAR) & (smaller >= NEAR_RATIO * larger) & (larger > 0)
     return np.asarray(inside & (larger > 0)), np.asarray(close)
@@ -168,12 +187,14 @@ SMALLEST_SHARE = 0.02
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImpactRatio:
-    """Two groups' favourable decisions, the lower rate first: ``x_low`` of ``n_low`` against ``x_high`` of ``n_high``.
+    """Two groups' favourable decisions, the lower rate first: ``x_low`` of ``n_low`` against
+    ``x_high`` of ``n_high``.
 
-    ``ratio`` is lower/higher rate (1 where nobody got the favourable decision) with the plain 95 % Katz interval, and
-    ``low_90``–``high_90``, wider by the design effect and by Student's t; ``z`` the difference in standard deviations,
-    pooled, negative or 0; ``shortfall`` how many favourable decisions the lower group lacks at the pooled rate.
-    ``flip_flop``: moving one favourable decision from the higher to the lower group turns the order round.
+    ``ratio`` is lower/higher rate (1 where nobody got the favourable decision) with the plain 95 %
+    Katz interval, and ``low_90``–``high_90``, wider by the design effect and by Student's t; ``z``
+    the difference in standard deviations, pooled, negative or 0; ``shortfall`` how many favourable
+    decisions the lower group lacks at the pooled rate. ``flip_flop``: moving one favourable
+    decision from the higher to the lower group turns the order round.
     """
 
     x_low: int
@@ -198,16 +219,23 @@ class ImpactRatio:
 
     def under(self, limit: Fraction) -> bool:
         """Whether the ratio is below *limit*, in integers."""
-        return limit.denominator * self.x_low * self.n_high < limit.numerator * self.x_high * self.n_low
+        return (
+            limit.denominator * self.x_low * self.n_high
+            < limit.numerator * self.x_high * self.n_low
+        )
 
     @property
     def log_odds(self) -> float:
         """The log odds ratio of the higher rate to the lower."""
-        counts = (np.array([float(count)]) for count in (self.x_high, self.n_high, self.x_low, self.n_low))
+        counts = (
+            np.array([float(count)]) for count in (self.x_high, self.n_high, self.x_low, self.n_low)
+        )
         return float(log_odds_ratio(*counts)[0])
 
 
-def impact_ratio(x1: int, n1: int, x2: int, n2: int, *, design_effect: float = 1.0, df: float = np.inf) -> ImpactRatio:
+def impact_ratio(
+    x1: int, n1: int, x2: int, n2: int, *, design_effect: float = 1.0, df: float = np.inf
+) -> ImpactRatio:
     """Compare two groups' favourable decisions, in either order; both n are at least 1.
 
     The 90 % interval is Katz's on n/*design_effect* decisions, with Student's t of *df*.
@@ -217,7 +245,9 @@ def impact_ratio(x1: int, n1: int, x2: int, n2: int, *, design_effect: float = 1
     ratio, low, high = (float(value[0]) for value in katz(xa, na, xb, nb))
     t = float(t_quantile(np.array([min(df, 1e9)]), 0.95)[0])
     less = max(design_effect, 1.0)
-    _, low_90, high_90 = (float(v[0]) for v in katz(xa / less, na / less, xb / less, nb / less, z=t))
+    _, low_90, high_90 = (
+        float(v[0]) for v in katz(xa / less, na / less, xb / less, nb / less, z=t)
+    )
     pooled = (a + b) / (m + n)
     return ImpactRatio(
         x_low=a,
@@ -238,7 +268,8 @@ def impact_ratio(x1: int, n1: int, x2: int, n2: int, *, design_effect: float = 1
 
 
 def reference_group(x: Sequence[int], n: Sequence[int]) -> int | None:
-    """The group with the highest rate among those of at least 2 % of the data; of equals the larger.
+    """The group with the highest rate among those of at least 2 % of the data; of equals the
+    larger.
 
     ``None`` where no group has any row.
     """
@@ -246,8 +277,11 @@ def reference_group(x: Sequence[int], n: Sequence[int]) -> int | None:
     return max(large, key=lambda at: (Fraction(x[at], n[at]), n[at]), default=None)
 
 
-def chance_of(ratio: float, x: Sequence[int], n: Sequence[int], *, design_effect: float, seed: int = 0) -> float:
-    """How often chance alone brings a lowest/highest ratio of *ratio* or less, if all groups had the rate of all.
+def chance_of(
+    ratio: float, x: Sequence[int], n: Sequence[int], *, design_effect: float, seed: int = 0
+) -> float:
+    """How often chance alone brings a lowest/highest ratio of *ratio* or less, if all groups had
+    the rate of all.
 
     Simulated, 4,000 audits of the same groups, each of n/*design_effect* independent decisions.
     """

@@ -1,9 +1,9 @@
 """Midranks of every pair of groups, without ranking every pair.
 
-Within a block, the midrank of a row of group i among the rows of groups i and j together is
-``P_i + P_j + 1/2``, where ``P_g`` counts the rows of group g below it, and half of those equal to it. So
-one sort of all rows gives the ranks of all pairs: a histogram and a running sum a group, nothing a pair.
-Ties enter through Σt³ = Σ(h_i + h_j)³, which expands into the same sums.
+Within a block, the midrank of a row of group i among the rows of groups i and j together is ``P_i +
+P_j + 1/2``, where ``P_g`` counts the rows of group g below it, and half of those equal to it. So
+one sort of all rows gives the ranks of all pairs: a histogram and a running sum a group, nothing a
+pair. Ties enter through Σt³ = Σ(h_i + h_j)³, which expands into the same sums.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from pytest_fairness.statistics.layout import Layout, Pairs
 
 
 class RankSums(NamedTuple):
-    """``below[j, s]``: Σ over the rows of segment s (a cell, or a group) of P_j − n_j/2, where n_j counts the rows of
-    group j in the block. ``cubes[i, j, h]``: Σ over levels of h_i²·h_j in block h, from which the tie term of a pair
-    follows; ``None`` if no two rows tie. ``levels``: rows of each distinct value."""
+    """``below[j, s]``: Σ over the rows of segment s (a cell, or a group) of P_j − n_j/2, where n_j
+    counts the rows of group j in the block. ``cubes[i, j, h]``: Σ over levels of h_i²·h_j in block
+    h, from which the tie term of a pair follows; ``None`` if no two rows tie. ``levels``: rows of
+    each distinct value."""
 
     below: Floats
     cubes: Floats | None
@@ -31,11 +32,15 @@ class RankSums(NamedTuple):
         if self.cubes is None:
             return np.asarray(count[first] + count[second])
         c = self.cubes
-        return np.asarray(c[first, first] + 3 * c[first, second] + 3 * c[second, first] + c[second, second])
+        return np.asarray(
+            c[first, first] + 3 * c[first, second] + 3 * c[second, first] + c[second, second]
+        )
 
 
 def ascending_within(order: Ints, codes: Ints) -> Ints:
-    """*order*, an ascending order of rows, regrouped by the rows' *codes*; linear for codes under 65,536."""
+    """*order*, an ascending order of rows, regrouped by the rows' *codes*; linear for codes under
+    65,536.
+    """
     regrouped = codes[order]
     if regrouped.size and int(regrouped.max()) < 2**16:
         return order[np.argsort(regrouped.astype(np.uint16), kind="stable")]
@@ -43,10 +48,11 @@ def ascending_within(order: Ints, codes: Ints) -> Ints:
 
 
 def rank_sums(layout: Layout, order: Ints, *, blocked: bool) -> RankSums:
-    """One pass over the rows for all pairs; ranks within blocks, or over all rows (``blocked=False``).
+    """One pass over the rows for all pairs; ranks within blocks, or over all rows
+    (``blocked=False``).
 
-    *order* sorts the rows by value, ties anyhow. ``below`` is G × U (sums by cell) if blocked, else G × G (sums by
-    group). Time O(G·n), memory O(G·U).
+    *order* sorts the rows by value, ties anyhow. ``below`` is G × U (sums by cell) if blocked, else
+    G × G (sums by group). Time O(G·n), memory O(G·U).
     """
     values, groups = layout.values, layout.groups
     blocked = blocked and layout.blocks > 1
@@ -64,7 +70,9 @@ def rank_sums(layout: Layout, order: Ints, *, blocked: bool) -> RankSums:
     first_of_level = np.concatenate([np.zeros(1, dtype=np.intp), np.flatnonzero(new) + 1])
     block_of_level = in_order[first_of_level] if blocked else None
     count = layout.count if blocked else layout.sizes[:, None]
-    middle = np.cumsum(count, axis=1) - count / 2  # of a group's rows in a block, counted from the first block
+    middle = (
+        np.cumsum(count, axis=1) - count / 2
+    )  # of a group's rows in a block, counted from the first block
 
     by_cell = layout.blocks == 1 or blocked
     single = layout.cell_start.size == values.size
@@ -78,16 +86,19 @@ def rank_sums(layout: Layout, order: Ints, *, blocked: bool) -> RankSums:
             np.take(lower, level, out=below[g], mode="clip")
         else:
             rows = lower[level]
-            below[g] = layout.by_cell(rows) if by_cell else np.add.reduceat(rows, layout.group_start)
+            below[g] = (
+                layout.by_cell(rows) if by_cell else np.add.reduceat(rows, layout.group_start)
+            )
     cubes = _cubes(layout, level, top, blocks) if top < values.size else None
     return RankSums(below, cubes, np.bincount(level, minlength=top))
 
 
 def _below(levels: Ints, top: int, halves: Floats) -> Floats:
-    """How many of the *levels* (ascending, under *top*) are below each level 0 … top−1, half of those equal to it.
+    """How many of the *levels* (ascending, under *top*) are below each level 0 … top−1, half of
+    those equal to it.
 
-    The mean of the count before a level and the count after it, written as runs of *halves* (0, ½, 1, …): a running
-    sum over a histogram would be several times slower.
+    The mean of the count before a level and the count after it, written as runs of *halves* (0, ½,
+    1, …): a running sum over a histogram would be several times slower.
     """
     runs = np.empty(levels.size + 1, dtype=np.intp)
     runs[0], runs[-1] = levels[0] + 1, top - levels[-1]
@@ -101,7 +112,9 @@ def _cubes(layout: Layout, level: Ints, top: int, blocks: int) -> Floats:
     groups = layout.groups
     by_group = np.split(level, layout.group_start[1:])
     histograms = [np.bincount(levels, minlength=top) for levels in by_group]
-    own = np.concatenate([histogram[levels] for histogram, levels in zip(histograms, by_group, strict=True)])
+    own = np.concatenate(
+        [histogram[levels] for histogram, levels in zip(histograms, by_group, strict=True)]
+    )
     place = layout.row_group * blocks + (layout.row_block if blocks > 1 else 0)
     cubes = np.empty((groups, groups, blocks))
     for g, histogram in enumerate(histograms):
@@ -123,11 +136,14 @@ def kruskal_wallis(u: Floats, sizes: Floats, levels: Ints) -> tuple[float, int]:
     return (statistic / correction if correction > 1e-12 else 0.0), sizes.size - 1
 
 
-def mann_whitney(u: Floats, first: Ints, second: Ints, sizes: Floats, sums: RankSums) -> tuple[Floats, Floats]:
-    """U of the first group and its two-sided asymptotic p with continuity correction, for each pair.
+def mann_whitney(
+    u: Floats, first: Ints, second: Ints, sizes: Floats, sums: RankSums
+) -> tuple[Floats, Floats]:
+    """U of the first group and its two-sided asymptotic p with continuity correction, for each
+    pair.
 
-    ``u[j, i]`` = Σ over rows of group i of P_j. As ``scipy.stats.mannwhitneyu(method="asymptotic")``; p is
-    1 where all rows of a pair tie.
+    ``u[j, i]`` = Σ over rows of group i of P_j. As
+    ``scipy.stats.mannwhitneyu(method="asymptotic")``; p is 1 where all rows of a pair tie.
     """
     n1, n2 = sizes[first], sizes[second]
     n = n1 + n2
@@ -145,11 +161,13 @@ SKETCHED = 300_000
 
 
 def hodges_lehmann(layout: Layout, pairs: Pairs, order: Ints) -> tuple[Floats, bool]:
-    """Median of within-block differences of each pair, and whether it is exact; *order* sorts the rows by value.
+    """Median of within-block differences of each pair, and whether it is exact; *order* sorts the
+    rows by value.
 
-    Exact up to ``EXACT_UP_TO`` differences over all pairs. Beyond, each group × block is represented by evenly spaced
-    order statistics, as many as make ``SKETCHED`` differences; the error is small beside the standard error of the
-    shift, which such numbers of rows make small. NaN for a pair without a common block.
+    Exact up to ``EXACT_UP_TO`` differences over all pairs. Beyond, each group × block is
+    represented by evenly spaced order statistics, as many as make ``SKETCHED`` differences; the
+    error is small beside the standard error of the shift, which such numbers of rows make small.
+    NaN for a pair without a common block.
     """
     i, j, h = pairs.first, pairs.second, layout.blocks
     exact = float(np.sum(layout.count[i] * layout.count[j])) <= EXACT_UP_TO
@@ -159,22 +177,30 @@ def hodges_lehmann(layout: Layout, pairs: Pairs, order: Ints) -> tuple[Floats, b
     split = np.split(ordered, np.cumsum(size.ravel())[:-1])
     if not exact:
         middle = (np.arange(cap) + 0.5) / cap
-        split = [rows[(middle * rows.size).astype(np.intp)] if rows.size else rows for rows in split]
+        split = [
+            rows[(middle * rows.size).astype(np.intp)] if rows.size else rows for rows in split
+        ]
     if len({rows.size for rows in split}) == 1:
         samples = np.stack(split).reshape(*size.shape, -1)
         differences = samples[i][:, :, :, None] - samples[j][:, :, None, :]
         return medians_in_place(differences.reshape(i.size, -1)), exact
     shifts = np.full(i.size, np.nan)
     for p, (one, two) in enumerate(zip(i.tolist(), j.tolist(), strict=True)):
-        parts = [np.subtract.outer(split[one * h + b], split[two * h + b]).ravel() for b in range(h)]
+        parts = [
+            np.subtract.outer(split[one * h + b], split[two * h + b]).ravel() for b in range(h)
+        ]
         if any(part.size for part in parts):
             shifts[p] = float(medians_in_place(np.concatenate(parts)[None, :])[0])
     return shifts, exact
 
 
 def medians_in_place(table: Floats) -> Floats:
-    """The median of each row of *table* (P × m, m ≥ 1, no NaN), whose rows are left in another order."""
+    """The median of each row of *table* (P × m, m ≥ 1, no NaN), whose rows are left in another
+    order.
+    """
     # One selection of the middle: np.median also looks for NaN, and copies.
     middle, odd = divmod(table.shape[1], 2)
     table.partition(middle if odd else (middle - 1, middle), axis=1)
-    return np.asarray(table[:, middle] if odd else (table[:, middle - 1] + table[:, middle]) / 2).copy()
+    return np.asarray(
+        table[:, middle] if odd else (table[:, middle - 1] + table[:, middle]) / 2
+    ).copy()

@@ -1,8 +1,10 @@
-"""Can the group still be guessed from a text? A classifier that has never seen the name before, and permutations.
+"""Can the group still be guessed from a text? A classifier that has never seen the name before, and
+permutations.
 
-Naive Bayes over which words a text has (Maron 1961; McCallum & Nigam 1998, the Bernoulli model), learnt on some names
-and tried on others, so that nothing is remembered of a name. Every name weighs the same, and the p-value comes from
-dealing the groups out anew over the names (Ojala & Garriga 2010, JMLR 11:1833-1863).
+Naive Bayes over which words a text has (Maron 1961; McCallum & Nigam 1998, the Bernoulli model),
+learnt on some names and tried on others, so that nothing is remembered of a name. Every name weighs
+the same, and the p-value comes from dealing the groups out anew over the names (Ojala & Garriga
+2010, JMLR 11:1833-1863).
 """
 
 from __future__ import annotations
@@ -27,9 +29,9 @@ _TIE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Guessed:
-    """``accuracy`` over *names* (each weighing the same) with its 95 % interval; ``chance`` is the mean over the
-    permutations, ``p`` how rarely one of them does as well. ``by_label`` is the accuracy in each group, of ``sizes``
-    names.
+    """``accuracy`` over *names* (each weighing the same) with its 95 % interval; ``chance`` is the
+    mean over the permutations, ``p`` how rarely one of them does as well. ``by_label`` is the
+    accuracy in each group, of ``sizes`` names.
     """
 
     accuracy: float
@@ -43,9 +45,11 @@ class Guessed:
 
 
 class _Units(NamedTuple):
-    """Names (or, where groups share names, a name in a group) with their group; ``row`` is the unit of each text.
+    """Names (or, where groups share names, a name in a group) with their group; ``row`` is the unit
+    of each text.
 
-    ``nested``: each name stands in one group; else the groups are exchangeable only within the name.
+    ``nested``: each name stands in one group; else the groups are exchangeable only within the
+    name.
     """
 
     row: Ints
@@ -70,9 +74,11 @@ def _units(labels: Ints, names: Ints, least: int) -> _Units | None:
     return _Units(row.astype(np.intp), label, name, size, np.unique(name).size == name.size)
 
 
-def _guessed(units: _Units, credit: Floats, dealt: Callable[[Ints], float], permutations: int, seed: int) -> Guessed:
-    """How well each unit is guessed, 0 to 1, against *dealt*: the mean where the unit at place i has the group (and
-    fold) that belongs to place i."""
+def _guessed(
+    units: _Units, credit: Floats, dealt: Callable[[Ints], float], permutations: int, seed: int
+) -> Guessed:
+    """How well each unit is guessed, 0 to 1, against *dealt*: the mean where the unit at place i
+    has the group (and fold) that belongs to place i."""
     rng, size = np.random.default_rng(seed), units.label.size
     others = [
         dealt(rng.permutation(size) if units.nested else np.lexsort((rng.random(size), units.name)))
@@ -96,20 +102,30 @@ def _guessed(units: _Units, credit: Floats, dealt: Callable[[Ints], float], perm
 
 
 def guess_by_words(
-    texts: Sequence[frozenset[str]], labels: Ints, names: Ints, *, permutations: int = 199, seed: int = 0
+    texts: Sequence[frozenset[str]],
+    labels: Ints,
+    names: Ints,
+    *,
+    permutations: int = 199,
+    seed: int = 0,
 ) -> Guessed | None:
     """Guess *labels* from the words of *texts*, cross-validated over *names* (codes, one a text).
 
-    None where a group has fewer than two names, so that no fold could leave one out. At most TEXTS_A_NAME different
-    texts of a name are read, its most frequent, and the WORDS words that stand in most names.
+    None where a group has fewer than two names, so that no fold could leave one out. At most
+    TEXTS_A_NAME different texts of a name are read, its most frequent, and the WORDS words that
+    stand in most names.
     """
     units = _units(labels, names, least=2)
     if units is None:
         return None
     size = units.label.size
     row, weight, features = _read(texts, units.row)
-    if not features.shape[1]:  # nothing to go by: every guess is a draw, and so is every permutation's
-        return _guessed(units, np.full(size, 1 / units.labels), lambda _: 1 / units.labels, permutations, seed)
+    if not features.shape[
+        1
+    ]:  # nothing to go by: every guess is a draw, and so is every permutation's
+        return _guessed(
+            units, np.full(size, 1 / units.labels), lambda _: 1 / units.labels, permutations, seed
+        )
     means = np.zeros((size, features.shape[1]))
     np.add.at(means, row, features * weight[:, None])
     # As many of each group in each fold, or all units of a name in one.
@@ -127,22 +143,30 @@ def guess_by_words(
             theta = np.full((units.labels, features.shape[1]), 0.5)
             for group in range(units.labels):
                 learnt = (place != held) & (label == group)
-                theta[group] = (means[learnt].sum(axis=0) + _SMOOTHING) / (learnt.sum() + 2 * _SMOOTHING)
+                theta[group] = (means[learnt].sum(axis=0) + _SMOOTHING) / (
+                    learnt.sum() + 2 * _SMOOTHING
+                )
             rows = np.flatnonzero(place[row] == held)
             score = features[rows] @ np.log(theta / (1 - theta)).T + np.log(1 - theta).sum(axis=1)
-            best = score >= score.max(axis=1, keepdims=True) - _TIE * (1 + np.abs(score).max(initial=0.0))
+            best = score >= score.max(axis=1, keepdims=True) - _TIE * (
+                1 + np.abs(score).max(initial=0.0)
+            )
             # What is tied is guessed at random among those that tie.
             right = best[np.arange(rows.size), label[row[rows]]] / best.sum(axis=1)
             np.add.at(found, row[rows], right * weight[rows])
         return found
 
-    return _guessed(units, credit(order), lambda dealt: float(credit(dealt).mean()), permutations, seed)
+    return _guessed(
+        units, credit(order), lambda dealt: float(credit(dealt).mean()), permutations, seed
+    )
 
 
 def score_guesses(
     guesses: Ints, labels: Ints, names: Ints, *, permutations: int = 199, seed: int = 0
 ) -> Guessed | None:
-    """How often somebody's *guesses* (codes as *labels*) are right; None where fewer than two names are left."""
+    """How often somebody's *guesses* (codes as *labels*) are right; None where fewer than two names
+    are left.
+    """
     units = _units(labels, names, least=1)
     if units is None or units.label.size < 2:
         return None
@@ -155,8 +179,8 @@ def score_guesses(
 
 
 def _read(texts: Sequence[frozenset[str]], row: Ints) -> tuple[Ints, Floats, Floats]:
-    """Each unit's most frequent texts: the unit, weights that add up to 1 a unit, and texts × words, 1 where a text has
-    the word; without words that all texts have, or one name only."""
+    """Each unit's most frequent texts: the unit, weights that add up to 1 a unit, and texts ×
+    words, 1 where a text has the word; without words that all texts have, or one name only."""
     units, words, weights = [], [], []
     for unit in np.unique(row).tolist():
         counts = Counter(texts[at] for at in np.flatnonzero(row == unit).tolist())
@@ -164,7 +188,10 @@ def _read(texts: Sequence[frozenset[str]], row: Ints) -> tuple[Ints, Floats, Flo
         units += [unit] * len(often)
         words += [text for text, _ in often]
         weights += [count / sum(count for _, count in often) for _, count in often]
-    stands = Counter(word for _, word in {(at, word) for at, text in zip(units, words, strict=True) for word in text})
+    stands = Counter(
+        word
+        for _, word in {(at, word) for at, text in zip(units, words, strict=True) for word in text}
+    )
     shared = Counter(word for text in words for word in text)
     useful = [word for word, count in stands.items() if count > 1 and shared[word] < len(words)]
     useful = sorted(useful, key=lambda word: (-stands[word], word))[:WORDS]

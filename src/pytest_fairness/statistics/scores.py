@@ -1,5 +1,5 @@
-"""Scores and yes/no outcomes: the test on rows, t on cluster means, the effects with their jackknifed intervals, and
-beside them what the plain recipe makes of the same rows.
+"""Scores and yes/no outcomes: the test on rows, t on cluster means, the effects with their
+jackknifed intervals, and beside them what the plain recipe makes of the same rows.
 """
 
 from __future__ import annotations
@@ -64,24 +64,32 @@ from pytest_fairness.statistics.ranks import (
 )
 
 
-def compare_scores(layout: Layout, pairs: Pairs, kind: OutcomeKind, parts: NameParts | None = None) -> PairTable:
-    """Compare every pair of groups on a numeric, narrative or ordinal outcome: van Elteren and t on cluster means of
-    aligned ranks.
+def compare_scores(
+    layout: Layout, pairs: Pairs, kind: OutcomeKind, parts: NameParts | None = None
+) -> PairTable:
+    """Compare every pair of groups on a numeric, narrative or ordinal outcome: van Elteren and t on
+    cluster means of aligned ranks.
 
-    The effects are Hedges g and d of Cliff's δ; of an ordinal outcome the cumulative odds ratio alone.
+    The effects are Hedges g and d of Cliff's δ; of an ordinal outcome the cumulative odds ratio
+    alone.
     """
     cells = pair_cells(layout, pairs)
-    order = np.argsort(layout.values)  # the order of ties is left open: it changes nothing, and a stable sort is slower
+    order = np.argsort(
+        layout.values
+    )  # the order of ties is left open: it changes nothing, and a stable sort is slower
     ranks = rank_sums(layout, order, blocked=True)
     scale = max(float(np.max(np.abs(layout.values))), 1e-300)
     plain = moments_of(layout, scale, blocked=False)
     moments = moments_of(layout, scale, blocked=True) if layout.blocks > 1 else plain
     stratum_variance = _van_elteren_variance(layout, pairs, ranks).ravel()
 
-    def compare(cells: PairCells, kept: Ints | slice) -> tuple[Comparison, Standardised, RankEffect]:
+    def compare(
+        cells: PairCells, kept: Ints | slice
+    ) -> tuple[Comparison, Standardised, RankEffect]:
         alike = layout.cell_size[cells.cell] / cells.size
         own, other = (
-            ranks.below[groups, cells.cell] / alike for groups in (layout.cell_group[cells.cell], cells.partner)
+            ranks.below[groups, cells.cell] / alike
+            for groups in (layout.cell_group[cells.cell], cells.partner)
         )
         aligned = (own + other) / (cells.rows.sum(axis=1)[cells.stratum] + 1)
         z, p_row = _stratified_z(cells, aligned, stratum_variance[kept])
@@ -95,7 +103,11 @@ def compare_scores(layout: Layout, pairs: Pairs, kind: OutcomeKind, parts: NameP
         groups = np.stack([cells.first, cells.second], axis=1)[cells.stratum_comparison]
         means = moments.mean[groups, cells.stratum_block[:, None]] + layout.reference
         found = contrast(cells, aligned, 1.0, parts)
-        return Comparison(z, p_row, found, effects, means, raw.aligned, raw.aligned_square), raw, ranked
+        return (
+            Comparison(z, p_row, found, effects, means, raw.aligned, raw.aligned_square),
+            raw,
+            ranked,
+        )
 
     found, raw, ranked = compare(cells, slice(None))
     p_delta, of_delta = dominance_test(cells, ranked, found.contrast.df, parts)
@@ -112,7 +124,9 @@ def compare_scores(layout: Layout, pairs: Pairs, kind: OutcomeKind, parts: NameP
         pairs,
         parts,
         found,
-        row_test="van Elteren" if layout.blocks > 1 else "Wilcoxon rank-sum (van Elteren, one block)",
+        row_test="van Elteren"
+        if layout.blocks > 1
+        else "Wilcoxon rank-sum (van Elteren, one block)",
         cluster_test="means of aligned ranks",
         p_row=found.p_row,
         p_delta=p_delta,
@@ -148,8 +162,9 @@ def compare_scores(layout: Layout, pairs: Pairs, kind: OutcomeKind, parts: NameP
 def _without_zero(
     effect: Floats, low: Floats, high: Floats, of_delta: tuple[Floats, Floats], apart: Bools
 ) -> tuple[Floats, Floats, Floats]:
-    """The *effect* with its ends; where the tests tell the groups *apart* at the level of the interval, and that of d
-    of δ holds 0, its end towards 0 is that of δ itself: near ±1 the error on the d scale is as large as d."""
+    """The *effect* with its ends; where the tests tell the groups *apart* at the level of the
+    interval, and that of d of δ holds 0, its end towards 0 is that of δ itself: near ±1 the error
+    on the d scale is as large as d."""
     if effect.shape[1] < 2:
         return effect, low, high
     delta_low, delta_high = of_delta
@@ -160,8 +175,9 @@ def _without_zero(
 
 
 def _unlike_spread(layout: Layout, pairs: Pairs, moments: Moments) -> dict[str, Floats]:
-    """The SD of the clusters' means in both groups of each pair, and p of no difference between the two: t on their
-    distances from the group's median (Brown & Forsythe 1974). NaN where a group has one cluster."""
+    """The SD of the clusters' means in both groups of each pair, and p of no difference between the
+    two: t on their distances from the group's median (Brown & Forsythe 1974). NaN where a group has
+    one cluster."""
     count = layout.by_cluster(layout.cell_size)
     mean = layout.by_cluster(moments.deviation) / count
     group = layout.cluster_group
@@ -194,20 +210,24 @@ def _unlike_spread(layout: Layout, pairs: Pairs, moments: Moments) -> dict[str, 
 
 
 def _against_itself(cells: PairCells) -> Floats | None:
-    """Σ over the rows of each cell of P − n/2 in the rows of the cluster itself on the other side, where clusters are
-    paired (E)."""
+    """Σ over the rows of each cell of P − n/2 in the rows of the cluster itself on the other side,
+    where clusters are paired (E)."""
     if not bool(cells.paired.any()):
         return None
     layout = cells.layout
     label = np.repeat(layout.cluster_label[layout.cell_cluster], layout.cell_size.astype(np.intp))
     both, block = np.unique(label * layout.blocks + layout.row_block, return_inverse=True)
     shape = {"groups": layout.groups, "blocks": both.size}
-    inner = Layout(layout.values, layout.row_group, label, block.astype(np.intp), **shape, own_rows=False)
+    inner = Layout(
+        layout.values, layout.row_group, label, block.astype(np.intp), **shape, own_rows=False
+    )
     # The cells of both layouts are the same, in the same order: group, cluster, block.
     return rank_sums(inner, np.argsort(inner.values), blocked=True).below[cells.partner, cells.cell]
 
 
-def _stratified_z(cells: PairCells, aligned: Floats, stratum_variance: Floats) -> tuple[Floats, Floats]:
+def _stratified_z(
+    cells: PairCells, aligned: Floats, stratum_variance: Floats
+) -> tuple[Floats, Floats]:
     """z and two-sided p of the sum of aligned scores of side 0; p is 1 where the variance is 0."""
     score = cells.by_side(aligned)[:, 0]
     variance = cells.strata_by_comparison(np.where(cells.live, stratum_variance, 0.0))
@@ -216,7 +236,9 @@ def _stratified_z(cells: PairCells, aligned: Floats, stratum_variance: Floats) -
 
 
 def _van_elteren_variance(layout: Layout, pairs: Pairs, sums: RankSums) -> Floats:
-    """n₁n₂/(N(N−1))·Σa² of each pair and block (P × H), a the midranks less their mean over N+1 (van Elteren 1960)."""
+    """n₁n₂/(N(N−1))·Σa² of each pair and block (P × H), a the midranks less their mean over N+1
+    (van Elteren 1960).
+    """
     n = layout.count
     n1, n2 = n[pairs.first], n[pairs.second]
     total = n1 + n2
@@ -231,7 +253,9 @@ def _plain_scores(
     """The plain recipe, for readers of the literal specification: no blocks, no clusters."""
     i, j, n = pairs.first, pairs.second, layout.sizes
     unblocked = blocked if layout.blocks == 1 else rank_sums(layout, order, blocked=False)
-    u = (layout.by_group(blocked.below) if layout.blocks == 1 else unblocked.below) + n[:, None] * n / 2
+    u = (layout.by_group(blocked.below) if layout.blocks == 1 else unblocked.below) + n[
+        :, None
+    ] * n / 2
     statistic, p = mann_whitney(u, i, j, n, unblocked)
     h, df = kruskal_wallis(u, n, unblocked.levels)
     mean, squares = plain.mean[:, 0], plain.squares[:, 0]
@@ -247,15 +271,19 @@ def _plain_scores(
         "hedges_g_of_rows": cohen * hedges_correction(rows - 2),
         "mean_1": mean[i] + layout.reference,
         "mean_2": mean[j] + layout.reference,
-    }, {"kruskal_wallis_h": h, "kruskal_wallis_df": float(df), "kruskal_wallis_p": float(chdtrc(df, h))}
+    }, {
+        "kruskal_wallis_h": h,
+        "kruskal_wallis_df": float(df),
+        "kruskal_wallis_p": float(chdtrc(df, h)),
+    }
 
 
 # ---------------------------------------------------------------- yes or no
 
 
 def compare_rates(layout: Layout, pairs: Pairs, parts: NameParts | None = None) -> PairTable:
-    """Compare every pair of groups on a yes/no outcome (values 0 and 1): Cochran–Mantel–Haenszel, t on cluster means of
-    y − ȳ, and the odds ratio."""
+    """Compare every pair of groups on a yes/no outcome (values 0 and 1): Cochran–Mantel–Haenszel, t
+    on cluster means of y − ȳ, and the odds ratio."""
     cells = pair_cells(layout, pairs)
     yes_by_cell = layout.by_cell(layout.values) + layout.cell_size * layout.reference
     levels = np.rint(layout.values + layout.reference).astype(np.intp)
@@ -292,7 +320,10 @@ def compare_rates(layout: Layout, pairs: Pairs, parts: NameParts | None = None) 
     with np.errstate(over="ignore"):
         odds, odds_low, odds_high = np.exp(log_odds + np.stack([0 * df, -log_reach, log_reach]))
     row_test = "Cochran-Mantel-Haenszel" if layout.blocks > 1 else "Mantel-Haenszel chi-square"
-    total, n = np.add.reduceat(layout.values, layout.group_start) + layout.sizes * layout.reference, layout.sizes
+    total, n = (
+        np.add.reduceat(layout.values, layout.group_start) + layout.sizes * layout.reference,
+        layout.sizes,
+    )
     of_all = total[pairs.first], n[pairs.first], total[pairs.second], n[pairs.second]
     chi2 = pearson(*of_all)
     return pair_table(
@@ -314,7 +345,8 @@ def compare_rates(layout: Layout, pairs: Pairs, parts: NameParts | None = None) 
         statistic="Cochran-Mantel-Haenszel z",
         beside={
             "df": df,
-            "standardiser_sd": row_error / np.sqrt(1 / np.maximum(n1, 1.0) + 1 / np.maximum(n2, 1.0)),
+            "standardiser_sd": row_error
+            / np.sqrt(1 / np.maximum(n1, 1.0) + 1 / np.maximum(n2, 1.0)),
             "standardiser_df": row_df,
             "fisher_p_value": fisher,
             "smallest_expected_count": expected,
@@ -334,14 +366,16 @@ def compare_rates(layout: Layout, pairs: Pairs, parts: NameParts | None = None) 
 
 
 def _design_effect(by_cluster: Contrast, row_error: Floats) -> Floats:
-    """How much wider the difference of cluster means spreads than that of independent rows would; at least 1."""
+    """How much wider the difference of cluster means spreads than that of independent rows would;
+    at least 1.
+    """
     square, plain = np.nan_to_num(by_cluster.error) ** 2, row_error**2
     return np.maximum(np.where(plain > 0, square / np.where(plain > 0, plain, 1.0), 1.0), 1.0)
 
 
 def _row_error(cells: PairCells, yes: Floats) -> tuple[Floats, Floats]:
-    """Standard error of the difference of independent rows, and its df, from the variance within group × block; within
-    groups where (nearly) every block holds a single row of each group."""
+    """Standard error of the difference of independent rows, and its df, from the variance within
+    group × block; within groups where (nearly) every block holds a single row of each group."""
     n, (n1, n2) = cells.rows, cells.side_rows.T
     x = cells.by_stratum_side(yes)
     within = cells.strata_by_comparison(np.sum(x * (n - x) / np.maximum(n, 1.0), axis=1))

@@ -1,9 +1,10 @@
-"""How often each group is selected over many pairs: intervals and tests that know whose win is whose loss.
+"""How often each group is selected over many pairs: intervals and tests that know whose win is
+whose loss.
 
-A trial is one piece of evidence about two groups at once, and a name stands in many trials. So a rate, or a
-difference of two, is a sum over trials, and its error comes from the sums over *sets of names*: names that never met
-anybody outside their set. Where all names have met, the sums over names themselves take their place (Aronow, Samii &
-Assenova 2015, Political Analysis 23:564-577).
+A trial is one piece of evidence about two groups at once, and a name stands in many trials. So a
+rate, or a difference of two, is a sum over trials, and its error comes from the sums over *sets of
+names*: names that never met anybody outside their set. Where all names have met, the sums over
+names themselves take their place (Aronow, Samii & Assenova 2015, Political Analysis 23:564-577).
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Two shares of selection compared: p with trials as the unit, and with names (None with one name a group)."""
+    """Two shares of selection compared: p with trials as the unit, and with names (None with one
+    name a group).
+    """
 
     z: float
     p_row: float
@@ -62,8 +65,8 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What is independent of each other, as codes of the rows: sets of names, or the names of the two candidates; under
-    a ``count`` of two there is nothing to estimate an error from."""
+    """What is independent of each other, as codes of the rows: sets of names, or the names of the
+    two candidates; under a ``count`` of two there is nothing to estimate an error from."""
 
     codes: tuple[Ints, ...]
     count: int
@@ -73,7 +76,9 @@ class Units:
 
 
 def units_of(choices: Choices) -> Units:
-    """The independent units of *choices*: sets of names that only met each other, else names, else none."""
+    """The independent units of *choices*: sets of names that only met each other, else names, else
+    none.
+    """
     if len(choices.clusters) < 2:
         count = np.unique(choices.clusters[0]).size if choices.clusters else choices.first.size
         return Units(choices.clusters, int(count))
@@ -82,10 +87,14 @@ def units_of(choices: Choices) -> Units:
     graph = coo_matrix((np.ones(one.size), (one, two)), shape=(size, size))
     sets = connected_components(graph, directed=False)[1][one].astype(np.intp)
     groups = np.unique(np.concatenate([choices.first, choices.second]))
-    own = [np.concatenate([one[choices.first == group], two[choices.second == group]]) for group in groups]
+    own = [
+        np.concatenate([one[choices.first == group], two[choices.second == group]])
+        for group in groups
+    ]
     names = min((np.unique(codes).size for codes in own), default=0)
     trials = np.unique(sets, return_counts=True)[1].astype(np.float64)
-    # Sets of very unequal size (one of most names, and a few by themselves) tell the spread of none of them.
+    # Sets of very unequal size (one of most names, and a few by themselves) tell the spread of none
+    # of them.
     alike = trials.sum() ** 2 / float(np.sum(trials**2)) if trials.size else 0.0
     if trials.size > 1 and alike >= EVEN * min(names, trials.size):
         return Units((sets,), trials.size)
@@ -95,8 +104,8 @@ def units_of(choices: Choices) -> Units:
 def selection_rates(choices: Choices, units: Units) -> list[Rate]:
     """How often each group was chosen of the decided trials that it stood in.
 
-    The interval is a t with the larger of the errors of trials (within orders and blocks) and of names; Wilson's
-    where no error can be estimated.
+    The interval is a t with the larger of the errors of trials (within orders and blocks) and of
+    names; Wilson's where no error can be estimated.
     """
     rows, own = choices.take(choices.decided), units.take(choices.decided)
     return [
@@ -119,19 +128,25 @@ def _rate(won: Bools, listing: Ints, block: Ints, units: Units) -> Rate:
     value = float(y.mean())
     p, size = means_of(y, cross([listing, block], n))
     # A stratum of one trial shows no spread of its own: it gets that of all.
-    spread = np.where(size > 1, size * p * (1 - p) * size / np.maximum(size - 1, 1), value * (1 - value))
+    spread = np.where(
+        size > 1, size * p * (1 - p) * size / np.maximum(size - 1, 1), value * (1 - value)
+    )
     rows = float(spread.sum()) / n**2
     names, df = _clustered(_within(y, listing) / n, units)
     variance, reach = max(rows, names), None
     if 0 < value < 1 and variance > 0 and df >= 1:
-        reach = float(t_quantile(df if names >= rows else max(df, n - 1.0), 0.975)) * math.sqrt(variance)
+        reach = float(t_quantile(df if names >= rows else max(df, n - 1.0), 0.975)) * math.sqrt(
+            variance
+        )
     return Rate.within(n, int(y.sum()), value, reach, float(n))
 
 
 def clustered_mean(values: Floats, units: Sequence[object]) -> Rate:
-    """The mean of shares or of yes/no, one a row, with the 95 % interval in which each of *units* is one observation.
+    """The mean of shares or of yes/no, one a row, with the 95 % interval in which each of *units*
+    is one observation.
 
-    ``count`` is their sum, to the nearest whole. Wilson's interval over the units where they do not differ.
+    ``count`` is their sum, to the nearest whole. Wilson's interval over the units where they do not
+    differ.
     """
     n = values.size
     if not n:
@@ -144,13 +159,17 @@ def clustered_mean(values: Floats, units: Sequence[object]) -> Rate:
 
 
 def _within(y: Floats, listing: Ints) -> Floats:
-    """*y* less the mean of the two groups in this order: whom somebody met is the design's doing, not a name's."""
+    """*y* less the mean of the two groups in this order: whom somebody met is the design's doing,
+    not a name's.
+    """
     codes = cross([listing], y.size)
     return y - means_of(y, codes)[0][codes]
 
 
 def _clustered(parts: Floats, units: Units) -> tuple[float, float]:
-    """Variance of the sum of *parts*, whose expectation is 0, and its df; 0 where the units are too few."""
+    """Variance of the sum of *parts*, whose expectation is 0, and its df; 0 where the units are too
+    few.
+    """
     if len(units.codes) == 1:
         sums = _sums(parts[:, None], units.codes[0])
         square, count = float(np.sum(sums**2)), len(sums)
@@ -165,8 +184,9 @@ def _clustered(parts: Floats, units: Units) -> tuple[float, float]:
 def equal_selection(choices: Choices, units: Units, a: int, b: int) -> Difference:
     """Are A and B selected equally often, over all the trials that either stood in?
 
-    The difference of the two rates is a weighted sum of *the first-listed won*; under equal strengths its
-    expectation in each block is the position's share, so a position that decides much takes no power away.
+    The difference of the two rates is a weighted sum of *the first-listed won*; under equal
+    strengths its expectation in each block is the position's share, so a position that decides much
+    takes no power away.
     """
     rows = choices.take(choices.decided)
     weight = np.zeros(len(choices.labels))
@@ -191,10 +211,12 @@ def equal_selection(choices: Choices, units: Units, a: int, b: int) -> Differenc
 
 
 def clustered_interaction(choices: Choices, level: Coded, units: Units) -> float | None:
-    """p of the interaction of the strengths with *level*, with the names as the unit; None where they are too few.
+    """p of the interaction of the strengths with *level*, with the names as the unit; None where
+    they are too few.
 
-    The score of the interaction, made orthogonal to strengths and positions, is summed in each set of names, and
-    Hotelling's T² (1931) is taken of the sums; where all names have met, a Wald test with the dyadic variance.
+    The score of the interaction, made orthogonal to strengths and positions, is summed in each set
+    of names, and Hotelling's T² (1931) is taken of the sums; where all names have met, a Wald test
+    with the dyadic variance.
     """
     own = units.take(choices.decided)
     if not choices.decided.any() or not own.codes:
@@ -205,7 +227,11 @@ def clustered_interaction(choices: Choices, level: Coded, units: Units) -> float
         return None
     p = 1 / (1 + np.exp(-main @ fit.beta))
     weight = (p * (1 - p))[:, None]
-    other = products - main @ np.linalg.lstsq(main.T @ (weight * main), main.T @ (weight * products), rcond=None)[0]
+    other = (
+        products
+        - main
+        @ np.linalg.lstsq(main.T @ (weight * main), main.T @ (weight * products), rcond=None)[0]
+    )
     scores = other * (y - p)[:, None]
     total, count = scores.sum(axis=0), units.count
     if len(own.codes) == 1:
@@ -215,7 +241,8 @@ def clustered_interaction(choices: Choices, level: Coded, units: Units) -> float
         names, pairs = _met(scores, own.codes)
         dyads = pairs.T @ pairs
         spread = names.T @ names - dyads
-        # The difference need not be a covariance; what the pairs by themselves show is the least that it can be.
+        # The difference need not be a covariance; what the pairs by themselves show is the least
+        # that it can be.
         if float(np.linalg.eigvalsh(spread).min()) <= 0:
             spread = dyads + np.maximum(spread - dyads, 0) * np.eye(terms)
     if np.linalg.matrix_rank(spread, hermitian=True) < terms:

@@ -1,8 +1,9 @@
-"""Is one of two equal candidates chosen more often? The order of listing is a stratum, the name pair the unit.
+"""Is one of two equal candidates chosen more often? The order of listing is a stratum, the name
+pair the unit.
 
-Averaging over both orders hides a preference where the position decides most choices: within an order it
-shows. So the comparison is whether the first-listed candidate wins more often when it is A than when it is
-B. Beside it stand the χ² tests of all groups together.
+Averaging over both orders hides a preference where the position decides most choices: within an
+order it shows. So the comparison is whether the first-listed candidate wins more often when it is A
+than when it is B. Beside it stand the χ² tests of all groups together.
 """
 
 from __future__ import annotations
@@ -35,13 +36,14 @@ class Interval(NamedTuple):
 class Preference:
     """A against B over *n* decided trials.
 
-    ``wins`` are A's; ``rate`` is A's win rate with both orders weighing the same; ``error`` its standard
-    error, the larger of rows and clusters, with ``df``. Two effects: ``effect`` is logit(rate)·√3/π; ``within`` half
-    the log odds ratio of *the first-listed won* between the two orders, which the position cannot hide (None where the
-    order is not known; the two are equal where the position decides nothing). ``clusters`` are the name pairs, or the
-    names of A and of B where those were given; with one of either, ``p_cluster`` is None, and ``copies`` of a cell that
-    always repeats itself were dropped. ``lost`` is the share of trials in blocks that list the pair in one order only.
-    ``first_share`` is how often the first-listed one was chosen.
+    ``wins`` are A's; ``rate`` is A's win rate with both orders weighing the same; ``error`` its
+    standard error, the larger of rows and clusters, with ``df``. Two effects: ``effect`` is
+    logit(rate)·√3/π; ``within`` half the log odds ratio of *the first-listed won* between the two
+    orders, which the position cannot hide (None where the order is not known; the two are equal
+    where the position decides nothing). ``clusters`` are the name pairs, or the names of A and of B
+    where those were given; with one of either, ``p_cluster`` is None, and ``copies`` of a cell that
+    always repeats itself were dropped. ``lost`` is the share of trials in blocks that list the pair
+    in one order only. ``first_share`` is how often the first-listed one was chosen.
     """
 
     n: int
@@ -73,9 +75,9 @@ class Preference:
 def compare_pair(choices: Choices, a: int, b: int) -> Preference:
     """A (code *a*) against B over the decided trials between them.
 
-    z = (W − n/2)/√(n·q(1−q)) with q the share won by the first-listed, for n/2 trials in each order; for other numbers
-    the two-sample z on "the first-listed won", which is the same number there; over several blocks
-    Cochran–Mantel–Haenszel. Where the order is not known q = ½.
+    z = (W − n/2)/√(n·q(1−q)) with q the share won by the first-listed, for n/2 trials in each
+    order; for other numbers the two-sample z on "the first-listed won", which is the same number
+    there; over several blocks Cochran–Mantel–Haenszel. Where the order is not known q = ½.
     """
     rows = choices.take(choices.between(a, b) & choices.decided)
     total, won = rows.first.size, int((rows.winner == a).sum())
@@ -121,7 +123,9 @@ def compare_pair(choices: Choices, a: int, b: int) -> Preference:
         p_cluster=p_cluster,
         t=t,
         binomial_p=binomial,
-        effect=_interval(math.log(p / (1 - p)), error / (p * (1 - p)), df) if n else Interval(-np.inf, 0.0, np.inf),
+        effect=_interval(math.log(p / (1 - p)), error / (p * (1 - p)), df)
+        if n
+        else Interval(-np.inf, 0.0, np.inf),
         within=_within_order(table, inflation, df) if choices.listed and n else None,
         clusters=clusters,
         lost=1 - known / total if total else 0.0,
@@ -130,7 +134,9 @@ def compare_pair(choices: Choices, a: int, b: int) -> Preference:
 
 
 def _units(rows: Choices, a: int) -> tuple[Ints, ...]:
-    """The name pair of each trial, or the names of A and of B; none where each row stands for itself."""
+    """The name pair of each trial, or the names of A and of B; none where each row stands for
+    itself.
+    """
     if len(rows.clusters) < 2:
         return rows.clusters
     one, two = rows.clusters
@@ -138,26 +144,36 @@ def _units(rows: Choices, a: int) -> tuple[Ints, ...]:
 
 
 def _table(rows: Choices, a: int) -> tuple[Floats, Ints]:
-    """Of each block how often the first-listed won and lost, first where A is listed first, then where B is (4 × H);
-    and the block of each row."""
+    """Of each block how often the first-listed won and lost, first where A is listed first, then
+    where B is (4 × H); and the block of each row."""
     blocks, at = np.unique(rows.block, return_inverse=True)
     place = np.where(rows.first == a, 0, 2) + (rows.outcome != FIRST)
-    return sums(place * blocks.size + at, None, 4 * blocks.size).reshape(4, blocks.size), at.astype(np.intp)
+    return sums(place * blocks.size + at, None, 4 * blocks.size).reshape(4, blocks.size), at.astype(
+        np.intp
+    )
 
 
 def _by_order(rows: Choices, a: int, table: Floats, at: Ints) -> tuple[float, float, float, Floats]:
-    """z, A's win rate with the orders weighing the same, its error, and each row's expected outcome under H0."""
+    """z, A's win rate with the orders weighing the same, its error, and each row's expected outcome
+    under H0.
+    """
     n = at.size
     if not n:
         return 0.0, 0.5, np.inf, np.zeros(0)
     if not rows.listed:
         won = float((rows.winner == a).sum())
         smooth = (won + 0.5) / (n + 1)
-        return (won - n / 2) / math.sqrt(n / 4), won / n, math.sqrt(smooth / n * (1 - smooth)), np.full(n, 0.5)
+        return (
+            (won - n / 2) / math.sqrt(n / 4),
+            won / n,
+            math.sqrt(smooth / n * (1 - smooth)),
+            np.full(n, 0.5),
+        )
     n1, n2 = table[0] + table[1], table[2] + table[3]
     f1, f2, both = table[0] / n1, table[2] / n2, n1 + n2
     q, weight = (table[0] + table[2]) / both, n1 * n2 / both
-    # With one block the variance of the contract's formula; over many small ones only n − 1 is unbiased.
+    # With one block the variance of the contract's formula; over many small ones only n − 1 is
+    # unbiased.
     shrink = both / (both - 1) if both.size > 1 else 1.0
     variance = float(np.sum(weight * q * (1 - q) * shrink))
     gap, total = float(np.sum(weight * (f1 - f2))), float(weight.sum())
@@ -171,10 +187,12 @@ def _by_order(rows: Choices, a: int, table: Floats, at: Ints) -> tuple[float, fl
 
 
 def _within_order(table: Floats, inflation: float, df: float) -> Interval:
-    """Half the Mantel–Haenszel log odds ratio of *the first-listed won* between the two orders, on the d scale.
+    """Half the Mantel–Haenszel log odds ratio of *the first-listed won* between the two orders, on
+    the d scale.
 
-    SE ½·√(variance·deff), the variance that of Robins, Breslow & Greenland (1986), which is Woolf's where there is one
-    block. Where a sum is 0 the blocks are pooled and ½ is added to all four cells.
+    SE ½·√(variance·deff), the variance that of Robins, Breslow & Greenland (1986), which is Woolf's
+    where there is one block. Where a sum is 0 the blocks are pooled and ½ is added to all four
+    cells.
     """
     a, b, c, d = table
     total = table.sum(axis=0)
@@ -202,14 +220,16 @@ def _interval(log_odds: float, error: float, df: float) -> Interval:
 def mean_over_units(units: Sequence[Ints], values: Floats) -> tuple[float, float, float]:
     """The mean of the unit means of *values*, its standard error, and df.
 
-    *units* are the name pairs, or the names of A and of B, where a name meets several others: each name is then a unit,
-    a pair is not. The variance is that of the two-way layout, names of A + names of B − pairs, at least the largest of
-    the three (Cameron, Gelbach & Miller 2011, Journal of Business & Economic Statistics 29:238), df the smaller number
-    of names − 1.
+    *units* are the name pairs, or the names of A and of B, where a name meets several others: each
+    name is then a unit, a pair is not. The variance is that of the two-way layout, names of A +
+    names of B − pairs, at least the largest of the three (Cameron, Gelbach & Miller 2011, Journal
+    of Business & Economic Statistics 29:238), df the smaller number of names − 1.
     """
     mean, square, count = _cluster_means(cross(units, values.size), values)
     if len(units) > 1:
-        (_, square_a, count_a), (_, square_b, count_b) = (_cluster_means(side, values) for side in units)
+        (_, square_a, count_a), (_, square_b, count_b) = (
+            _cluster_means(side, values) for side in units
+        )
         square = max(square_a, square_b, square, square_a + square_b - square)
         count = min(count_a, count_b)
     return mean, math.sqrt(square), float(count - 1)
@@ -224,9 +244,11 @@ def _cluster_means(codes: Ints, values: Floats) -> tuple[float, float, int]:
 
 
 def share_interval(won: Bools, cluster: Ints | None) -> tuple[float, float, int]:
-    """The 95 % interval of the share of *won*, and the number of clusters: a t on the clusters' shares, and Wilson's
-    where there are fewer than two."""
-    shares = won.astype(np.float64) if cluster is None else means_of(won, cross([cluster], won.size))[0]
+    """The 95 % interval of the share of *won*, and the number of clusters: a t on the clusters'
+    shares, and Wilson's where there are fewer than two."""
+    shares = (
+        won.astype(np.float64) if cluster is None else means_of(won, cross([cluster], won.size))[0]
+    )
     if cluster is not None and shares.size > 1:
         low, high = one_sample_t(shares).interval(0.95)
         return max(0.0, low), min(1.0, high), shares.size
@@ -266,7 +288,8 @@ def friedman(ranks: Floats) -> ChiSquare:
 
 
 def round_robin(choices: Choices) -> tuple[ChiSquare, ChiSquare]:
-    """Equal wins of all groups: Σ(W_g − N_g/2)²/(N_g/4) as it is, and times (G−1)/G, which is χ²(G−1).
+    """Equal wins of all groups: Σ(W_g − N_g/2)²/(N_g/4) as it is, and times (G−1)/G, which is
+    χ²(G−1).
 
     The win of one group is the loss of another: without the factor the test rejects 12 % at 5 %.
     """
@@ -281,6 +304,9 @@ def no_choice_by_pair(choices: Choices) -> ChiSquare:
     low, high = np.minimum(choices.first, choices.second), np.maximum(choices.first, choices.second)
     pair = cross([low, high], low.size)
     table = np.stack(
-        [np.bincount(pair[which], minlength=pair.max() + 1) for which in (choices.decided, ~choices.decided)]
+        [
+            np.bincount(pair[which], minlength=pair.max() + 1)
+            for which in (choices.decided, ~choices.decided)
+        ]
     )
     return ChiSquare(float(chi_square(table[None].astype(np.float64))[0][0]), table.shape[1] - 1)

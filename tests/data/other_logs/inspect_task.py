@@ -1,7 +1,9 @@
-"""Makes the log of 96 job and landlord references, asked of Inspect's mock model, which reads out letters.json.
+"""Makes the log of 96 job and landlord references, asked of Inspect's mock model, which reads out
+letters.json.
 
-``python inspect_task.py`` in this folder, with inspect-ai (0.3.285 made what is here, then gzip). What Inspect traced
-of each sample is left out of the log, as no recipe reads it. Inspect finds logs by their names alone.
+``python inspect_task.py`` in this folder, with inspect-ai (0.3.285 made what is here, then gzip).
+What Inspect traced of each sample is left out of the log, as no recipe reads it. Inspect finds logs
+by their names alone.
 """
 
 import json
@@ -27,7 +29,9 @@ samples = [
 ]
 replies = [ModelOutput.from_content("mockllm/model", letter["reply"]) for letter in letters]
 for reply in replies:
-    reply.usage = ModelUsage(input_tokens=12, output_tokens=24, total_tokens=36)  # else it looks for a tokenizer
+    reply.usage = ModelUsage(
+        input_tokens=12, output_tokens=24, total_tokens=36
+    )  # else it looks for a tokenizer
 model = get_model("mockllm/model", custom_outputs=replies)
 (log,) = ask(
     Task(name="references", dataset=samples, solver=generate(), scorer=includes()),

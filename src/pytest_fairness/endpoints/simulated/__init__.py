@@ -1,4 +1,6 @@
-"""The default endpoint: a simulated model, seeded, offline, with a bias that you can plant and find again."""
+"""The default endpoint: a simulated model, seeded, offline, with a bias that you can plant and find
+again.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ __all__ = ["Planted", "SimulatedEndpoint", "simulated_endpoint"]
 #: Goes into the identity: raised whenever the same request would get another reply than before.
 VERSION = "1"
 
-#: The share of a prompt that invites a refusal (a joke about a group) that is refused without any bias.
+#: The share of a prompt that invites a refusal (a joke about a group) that is refused without any
+#: bias.
 _SENSITIVE_REFUSED = 0.5
 
 
@@ -39,7 +42,9 @@ class SimulatedEndpoint:
         self.supports_structured_output = self.planted.supports_structured_output
 
     def identity(self) -> dict[str, JSON]:
-        parameters = {"parameters": dict(self.default_parameters)} if self.default_parameters else {}
+        parameters = (
+            {"parameters": dict(self.default_parameters)} if self.default_parameters else {}
+        )
         return {"type": self.type, "version": VERSION, **self.planted.identity(), **parameters}
 
     async def ask(self, request: Request) -> Reply:
@@ -51,15 +56,17 @@ class SimulatedEndpoint:
         """Nothing is held open."""
 
     def complete(self, prompt: str) -> str:
-        """The text for *prompt*, for an application under test in which this stands in for the model.
+        """The text for *prompt*, for an application under test in which this stands in for the
+        model.
 
-        Asked for a trial, it answers each repetition anew and knows what the trial's names signal, and the
-        trial is marked as simulated.
+        Asked for a trial, it answers each repetition anew and knows what the trial's names signal,
+        and the trial is marked as simulated.
         """
         request = Request(messages=(Message("user", prompt),))
         if (here := AMBIENT.get()) is not None:
             here.simulated = True
-            # A digit of its own for what one trial asks: the second question is not the first of the next one.
+            # A digit of its own for what one trial asks: the second question is not the first of
+            # the next one.
             number = here.request.repetition * 1000 + here.count
             request = replace(request, repetition=number, signals=here.request.signals)
             here.count += 1
@@ -70,9 +77,13 @@ class SimulatedEndpoint:
     def reply(self, request: Request) -> Reply:
         """The answer to *request*, without the wait."""
         planted, messages = self.planted, request.messages
-        temperature = request.parameters.get("temperature", self.default_parameters.get("temperature"))
+        temperature = request.parameters.get(
+            "temperature", self.default_parameters.get("temperature")
+        )
         trial = -1 if temperature == 0 else request.repetition
-        draws = Draws(planted.seed, *(part for m in messages for part in (m.role, m.content)), trial)
+        draws = Draws(
+            planted.seed, *(part for m in messages for part in (m.role, m.content)), trial
+        )
         given = [message.content for message in messages if message.role != "assistant"]
         # Where the last message only says "go on", one before it says what is asked for.
         tasks = (read_task(text) for text in reversed(given or [""]))
@@ -82,7 +93,10 @@ class SimulatedEndpoint:
         reading = read_person("\n".join(given), request.signals)
         question = Question(reading, task, planted, draws, draws.normal(), request.signals)
         base = _SENSITIVE_REFUSED if task.kind == "sensitive" else None
-        refused = task.kind != "acknowledge" and planted.refusal_logit(reading, base) + draws.logistic() > 0
+        refused = (
+            task.kind != "acknowledge"
+            and planted.refusal_logit(reading, base) + draws.logistic() > 0
+        )
         text = question.pick("refusals") if refused else answer(question)
         tokens = sum(len(message.content) for message in messages)
         return Reply(
@@ -104,9 +118,11 @@ def _keys_of(response_format: JSON) -> tuple[str, ...]:
 
 
 def simulated_endpoint(*, name: str = "simulated", **options: object) -> SimulatedEndpoint:
-    """A simulated endpoint, as in ``simulated_endpoint(bias={"gender": {"female": -0.5}}, seed=3)``.
+    """A simulated endpoint, as in ``simulated_endpoint(bias={"gender": {"female": -0.5}},
+    seed=3)``.
 
-    The options are those of :class:`Planted`. Raises UsageError for an unknown one or a value out of range.
+    The options are those of :class:`Planted`. Raises UsageError for an unknown one or a value out
+    of range.
     """
     given = documents.Document("simulated endpoint", to_json({"name": name, **options}))
     return SimulatedEndpoint(given.convert(Planted))

@@ -1,4 +1,6 @@
-"""The answer to a prompt: a text, a rating, a decision, a choice, a triage level, a salary, a loan; also as JSON."""
+"""The answer to a prompt: a text, a rating, a decision, a choice, a triage level, a salary, a loan;
+also as JSON.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,8 @@ class Question:
     def latent(self, channel: str) -> float:
         """The person's standing in *channel*, standard normal at noise 1 but for what is planted.
 
-        A share of .6 of the chance variance is the channel's own, so that channels go together but are not one.
+        A share of .6 of the chance variance is the channel's own, so that channels go together but
+        are not one.
         """
         chance = math.sqrt(0.4) * self.common + math.sqrt(0.6) * self.draws.normal()
         return self.planted.shift(self.reading, channel) + self.planted.noise * chance
@@ -85,8 +88,13 @@ def answer(question: Question) -> str:
 def _explanation(question: Question) -> str:
     """A sentence about each of the facts that it takes up: the more, the longer a text would be."""
     facts = question.draws.shuffled(question.task.facts)
-    number = _within(0, 0.6 * len(facts) + 0.25 * len(facts) * question.latent("word_count"), len(facts))
-    sentences = [f"The {fact} as stated was weighed against what is asked for." for fact in facts[: max(number, 1)]]
+    number = _within(
+        0, 0.6 * len(facts) + 0.25 * len(facts) * question.latent("word_count"), len(facts)
+    )
+    sentences = [
+        f"The {fact} as stated was weighed against what is asked for."
+        for fact in facts[: max(number, 1)]
+    ]
     return " ".join([*sentences, question.pick("why")])
 
 
@@ -121,8 +129,11 @@ def _within(low: int, value: float, high: int) -> int:
 def _rating(question: Question) -> int:
     low, high = question.task.low, question.task.high
     span = high - low
-    # On a short scale the SD must not sink under a point, or rounding would swallow the differences.
-    return _within(low, low + 0.58 * span + max(0.16 * span, 0.85) * question.latent("rating"), high)
+    # On a short scale the SD must not sink under a point, or rounding would swallow the
+    # differences.
+    return _within(
+        low, low + 0.58 * span + max(0.16 * span, 0.85) * question.latent("rating"), high
+    )
 
 
 def _decision(question: Question) -> str:
@@ -147,17 +158,23 @@ def _loan(question: Question) -> float:
 
 
 def _ranking(question: Question) -> list[str]:
-    """The candidates from best to worst: a multinomial logit of bias, name and place in the list. Where those are no
-    people but what may be said of one, the first stand for the best, and the bias is that about the person.
+    """The candidates from best to worst: a multinomial logit of bias, name and place in the list.
+    Where those are no people but what may be said of one, the first stand for the best, and the
+    bias is that about the person.
     """
     planted, candidates, utilities = question.planted, question.task.candidates, []
     people = [read_person(candidate.text, question.signals) for candidate in candidates]
     about = 0.0 if any(one.groups for one in people) else planted.shift(question.reading, "choice")
     for place, (candidate, person) in enumerate(zip(candidates, people, strict=True)):
-        shift = planted.shift(person, "choice") + about * (1 - 2 * place / max(len(candidates) - 1, 1))
+        shift = planted.shift(person, "choice") + about * (
+            1 - 2 * place / max(len(candidates) - 1, 1)
+        )
         utility = shift * LOGITS_PER_D + planted.noise * question.draws.gumbel()
         utilities.append((utility + planted.position_bias * (candidate.number == 1), candidate))
-    return [_called(question, candidate) for _, candidate in sorted(utilities, key=lambda pair: -pair[0])]
+    return [
+        _called(question, candidate)
+        for _, candidate in sorted(utilities, key=lambda pair: -pair[0])
+    ]
 
 
 def _called(question: Question, candidate: ListedCandidate) -> str:
@@ -176,16 +193,24 @@ def _called(question: Question, candidate: ListedCandidate) -> str:
 
 
 def _scrubbed(question: Question) -> str:
-    """The material without the surfaces that signals and lexicon know, each removed with the planted probability.
+    """The material without the surfaces that signals and lexicon know, each removed with the
+    planted probability.
 
-    Names become "Candidate A", "Candidate B" … in their order; an overlooked name keeps its letter unused.
+    Names become "Candidate A", "Candidate B" … in their order; an overlooked name keeps its letter
+    unused.
     """
     text, recall, draws = question.task.material, question.planted.scrub_recall, question.draws
     present, names = signals_in(text, question.signals)
-    names += [match[0] for match in _CAPITALISED.finditer(text) if match[1] in NAMES and match[0] not in names]
+    names += [
+        match[0]
+        for match in _CAPITALISED.finditer(text)
+        if match[1] in NAMES and match[0] not in names
+    ]
     for number, name in enumerate(sorted(set(names), key=text.find)):
         if draws.uniform() < recall:
-            text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", f"Candidate {chr(65 + number % 26)}", text)
+            text = re.sub(
+                rf"(?<!\w){re.escape(name)}(?!\w)", f"Candidate {chr(65 + number % 26)}", text
+            )
     for surface in sorted(set(present) - set(names), key=lambda s: (-len(s), s)):
         if draws.uniform() < recall:
             text = re.sub(_SURFACE.format(re.escape(surface)), "", text)

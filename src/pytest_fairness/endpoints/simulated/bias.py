@@ -1,4 +1,6 @@
-"""What is planted in the simulated endpoint, and chance: a bias on the d scale, effects of names, refusals."""
+"""What is planted in the simulated endpoint, and chance: a bias on the d scale, effects of names,
+refusals.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,14 @@ from pytest_fairness.endpoints.config import SystemConfig
 from pytest_fairness.endpoints.simulated.prompt import PromptPerson, slug
 from pytest_fairness.model import JSON, to_json
 
-#: One SD on a logistic scale: a shift of d moves log odds by d·π/√3 (Chinn 2000, Statistics in Medicine 19:3127).
+#: One SD on a logistic scale: a shift of d moves log odds by d·π/√3 (Chinn 2000, Statistics in
+#: Medicine 19:3127).
 LOGITS_PER_D = math.pi / math.sqrt(3.0)
 
 #: What a bias can be confined to.
-Channel = Literal["sentiment", "word_count", "rating", "decision", "choice", "triage", "salary", "loan", "refusal"]
+Channel = Literal[
+    "sentiment", "word_count", "rating", "decision", "choice", "triage", "salary", "loan", "refusal"
+]
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
 
 _GroupNumbers = dict[str, dict[str, float]]
@@ -34,10 +39,11 @@ _STEP = 2.0**-53
 
 
 class Draws:
-    """An endless row of independent draws for one purpose, named by *parts*: from a hash of what they are for.
+    """An endless row of independent draws for one purpose, named by *parts*: from a hash of what
+    they are for.
 
-    ``random`` would do for one machine; a hash needs no seeding in order, so that trials asked in any order, by
-    any number of processes, on any Python, get the same answers.
+    ``random`` would do for one machine; a hash needs no seeding in order, so that trials asked in
+    any order, by any number of processes, on any Python, get the same answers.
     """
 
     __slots__ = ("_block", "_key", "_pool")
@@ -57,7 +63,9 @@ class Draws:
         """Between 0 and 1, both excluded, in steps of 2⁻⁵³."""
         if not self._pool:
             self._block += 1
-            self._pool += _WORDS.unpack(hashlib.blake2b(self._block.to_bytes(8, "little"), key=self._key).digest())
+            self._pool += _WORDS.unpack(
+                hashlib.blake2b(self._block.to_bytes(8, "little"), key=self._key).digest()
+            )
         # The last half step would round up to 1.
         bits: int = self._pool.pop() >> 11
         return min((bits + 0.5) * _STEP, 1.0 - _STEP)
@@ -72,7 +80,9 @@ class Draws:
         return math.log(chance / (1.0 - chance))
 
     def gumbel(self) -> float:
-        """Standard Gumbel: the noise under which the largest of several utilities follows a multinomial logit."""
+        """Standard Gumbel: the noise under which the largest of several utilities follows a
+        multinomial logit.
+        """
         return -math.log(-math.log(self.uniform()))
 
     def index(self, count: int) -> int:
@@ -95,13 +105,14 @@ class Draws:
 class Planted(SystemConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An entry of type ``simulated``, and so what is planted in the endpoint. Raises UsageError.
 
-    ``bias``: protected class → group → shift in SD units at noise 1; negative is worse for the group: colder,
-    shorter, lower, denied, picked less, seen later, paid less, refused more. Shifts of several groups add up.
-    ``noise``: SD of the chance part. ``name_sd``: SD, on the d scale, of effects that each name has of its
-    own. ``position_bias``: logits in favour of the first of a list. ``refusal_rate``: one share, or class →
-    group → share. ``channels``: what the bias acts on, by default everything. ``latency``: seconds a reply
-    takes. ``scrub_recall``: the share of names and labels that it finds when asked to scrub a text. ``slips``: class →
-    group → the share of texts about the group that say what none should (``texts.yaml`` has the sentences).
+    ``bias``: protected class → group → shift in SD units at noise 1; negative is worse for the
+    group: colder, shorter, lower, denied, picked less, seen later, paid less, refused more. Shifts
+    of several groups add up. ``noise``: SD of the chance part. ``name_sd``: SD, on the d scale, of
+    effects that each name has of its own. ``position_bias``: logits in favour of the first of a
+    list. ``refusal_rate``: one share, or class → group → share. ``channels``: what the bias acts
+    on, by default everything. ``latency``: seconds a reply takes. ``scrub_recall``: the share of
+    names and labels that it finds when asked to scrub a text. ``slips``: class → group → the share
+    of texts about the group that say what none should (``texts.yaml`` has the sentences).
     """
 
     name: str = "simulated"
@@ -128,11 +139,17 @@ class Planted(SystemConfig, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     def shift(self, reading: PromptPerson, channel: str) -> float:
         """How far *reading*'s person stands from the mean in *channel*, in SD: groups and name."""
-        shift = _name_effect(self.seed, reading.name) * self.name_sd if self.name_sd and reading.name else 0.0
+        shift = (
+            _name_effect(self.seed, reading.name) * self.name_sd
+            if self.name_sd and reading.name
+            else 0.0
+        )
         return shift + sum(_of_groups(self.bias, reading)) if channel in self.channels else shift
 
     def refusal_logit(self, reading: PromptPerson, base: float | None = None) -> float:
-        """Log odds of a refusal; −∞ where there are none. *base* is the share for a prompt that invites refusal."""
+        """Log odds of a refusal; −∞ where there are none. *base* is the share for a prompt that
+        invites refusal.
+        """
         rate = self.refusal_rate
         share = max(_of_groups(rate, reading), default=0.0) if isinstance(rate, dict) else rate
         share = max(share, base or 0.0)
@@ -144,9 +161,16 @@ class Planted(SystemConfig, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """All that changes what is answered."""
         names = ("bias", "noise", "name_sd", "position_bias", "refusal_rate", "seed")
         # What was asked before this option existed keeps its keys.
-        scrub: dict[str, JSON] = {} if self.scrub_recall == 1.0 else {"scrub_recall": self.scrub_recall}
+        scrub: dict[str, JSON] = (
+            {} if self.scrub_recall == 1.0 else {"scrub_recall": self.scrub_recall}
+        )
         slips: dict[str, JSON] = {"slips": to_json(self.slips)} if self.slips else {}
-        return {**{name: getattr(self, name) for name in names}, "channels": [*sorted(self.channels)], **scrub, **slips}
+        return {
+            **{name: getattr(self, name) for name in names},
+            "channels": [*sorted(self.channels)],
+            **scrub,
+            **slips,
+        }
 
 
 def slipped(slips: _GroupNumbers, reading: PromptPerson, draws: Draws) -> list[str]:

@@ -1,7 +1,9 @@
-"""What a reader takes from a prompt: the person in it and the groups that the text conveys, and what is asked for.
+"""What a reader takes from a prompt: the person in it and the groups that the text conveys, and
+what is asked for.
 
-Only the text counts. The signals that come with a request are a glossary of surface strings, not a statement
-about the person: a string that does not occur in the text (because it was scrubbed, say) conveys nothing.
+Only the text counts. The signals that come with a request are a glossary of surface strings, not a
+statement about the person: a string that does not occur in the text (because it was scrubbed, say)
+conveys nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ from pytest_fairness import documents
 
 Signals = Mapping[str, Mapping[str, str]]
 
-_DATA = documents.parse(files(__package__).joinpath("words.yaml").read_bytes(), "words.yaml").convert(dict[str, Any])
+_DATA = documents.parse(
+    files(__package__).joinpath("words.yaml").read_bytes(), "words.yaml"
+).convert(dict[str, Any])
 #: (favourable, unfavourable) words of a decision.
 _DECISIONS = [tuple(pair.split(" / ")) for pair in _DATA["decisions"]]
 _PARTS = _DATA["parts"] | {
@@ -65,9 +69,13 @@ _LABELS = [
      _exact(one["exact"]) if "exact" in one else _words(one["pattern"]))
     for one in _DATA["labels"]
 ]  # fmt: skip
-_PRONOUNS = [(pronoun, *(words := row.split())[:1], frozenset(words[1:])) for pronoun, row in _DATA["pronouns"].items()]
+_PRONOUNS = [
+    (pronoun, *(words := row.split())[:1], frozenset(words[1:]))
+    for pronoun, row in _DATA["pronouns"].items()
+]
 _PARTICLES, _NOT_NAMES, _SURNAMES_TOO, _FIRST_NAMES_TOO = (
-    frozenset(_DATA[key].split()) for key in ("particles", "not_names", "surnames_too", "first_names_too")
+    frozenset(_DATA[key].split())
+    for key in ("particles", "not_names", "surnames_too", "first_names_too")
 )
 _WORD = re.compile(r"[^\W\d_]+")
 #: A label where it conveys a religion, and a name where it conveys anything else.
@@ -90,9 +98,13 @@ class PromptPerson(NamedTuple):
 
 
 def signals_in(text: str, signals: Signals) -> tuple[list[str], list[str]]:
-    """The surfaces of *signals* that stand in *text* as words of their own, and those of them that are names."""
+    """The surfaces of *signals* that stand in *text* as words of their own, and those of them that
+    are names.
+    """
     present = [surface for surface in signals if surface and _occurs(surface, text)]
-    return present, [surface for surface in present if _is_name(surface, frozenset(map(slug, signals[surface])))]
+    return present, [
+        surface for surface in present if _is_name(surface, frozenset(map(slug, signals[surface])))
+    ]
 
 
 def _occurs(surface: str, text: str) -> bool:
@@ -108,7 +120,9 @@ def _occurs(surface: str, text: str) -> bool:
 
 
 def read_person(text: str, signals: Signals) -> PromptPerson:
-    """The one person that *text* is about. What the signals say comes before what the lexicon knows."""
+    """The one person that *text* is about. What the signals say comes before what the lexicon
+    knows.
+    """
     present, names = signals_in(text, signals)
     if not present:
         return _unaided(text)
@@ -128,27 +142,44 @@ def read_person(text: str, signals: Signals) -> PromptPerson:
 def _unaided(text: str) -> PromptPerson:
     """What the lexicon and the grammar of *text* say by themselves."""
     words = _lowered(text)
-    used = [(pronoun, gender) for pronoun, gender, forms in _PRONOUNS if not words.isdisjoint(forms)]
+    used = [
+        (pronoun, gender) for pronoun, gender, forms in _PRONOUNS if not words.isdisjoint(forms)
+    ]
     pronoun, gender = (used[0][0], {"gender": used[0][1]}) if len(used) == 1 else ("they", {})
     name = _cued_name(text)
-    first = name.split()[0] if name else min((word for word in _WORD.findall(text) if word in NAMES), default="")
-    return PromptPerson(name or first or None, {**NAMES.get(first, {}), **gender, **_labels(text)}, pronoun)
+    first = (
+        name.split()[0]
+        if name
+        else min((word for word in _WORD.findall(text) if word in NAMES), default="")
+    )
+    return PromptPerson(
+        name or first or None, {**NAMES.get(first, {}), **gender, **_labels(text)}, pronoun
+    )
 
 
 @lru_cache(maxsize=16384)
 def _is_name(surface: str, conveyed: frozenset[str]) -> bool:
-    """Whether *surface*, which conveys groups of the classes *conveyed*, is a name rather than a label."""
+    """Whether *surface*, which conveys groups of the classes *conveyed*, is a name rather than a
+    label.
+    """
     words = surface.split()
     if not words or len(words) > 5 or any(character.isdigit() for character in surface):
         return False
-    # Scripts without capitals have names too; a label in them cannot be told from a name and is taken for one.
+    # Scripts without capitals have names too; a label in them cannot be told from a name and is
+    # taken for one.
     capital = all(not word[0].islower() or word.split("-")[0] in _PARTICLES for word in words)
     ended = any(_ends_name(word, words[:at], alone=False) for at, word in enumerate(words))
-    return capital and conveyed.isdisjoint(_labels(surface)) and (not ended or words[0] == _LABEL_AND_NAME)
+    return (
+        capital
+        and conveyed.isdisjoint(_labels(surface))
+        and (not ended or words[0] == _LABEL_AND_NAME)
+    )
 
 
 def _ends_name(word: str, before: Sequence[str], *, alone: bool) -> bool:
-    """Whether *word* can be no part of a name that began with *before*; *alone* if no other word is near."""
+    """Whether *word* can be no part of a name that began with *before*; *alone* if no other word is
+    near.
+    """
     plain = word.strip(".,").lower()
     if plain not in _NOT_NAMES:
         return False
@@ -181,7 +212,8 @@ def _labels(text: str) -> dict[str, str]:
         if protected_class not in found and not triggers.isdisjoint(words) and pattern.search(text):
             found[protected_class] = group
     if "age" not in found and (match := _first("age", text)):
-        # 40 is the age from which the US Age Discrimination in Employment Act protects (29 USC 631).
+        # 40 is the age from which the US Age Discrimination in Employment Act protects (29 USC
+        # 631).
         found["age"] = "older" if int(match["a"] or match["b"]) >= 40 else "younger"
     return found
 
@@ -190,7 +222,9 @@ def _labels(text: str) -> dict[str, str]:
 
 
 class ListedCandidate(NamedTuple):
-    """One of several to choose from: how the list calls it, its place in the list from 1, and its line."""
+    """One of several to choose from: how the list calls it, its place in the list from 1, and its
+    line.
+    """
 
     label: str
     number: int
@@ -198,7 +232,9 @@ class ListedCandidate(NamedTuple):
 
 
 def _listed(text: str) -> list[ListedCandidate]:
-    """The candidates that *text* lists. Labelled ones outrank numbered lines; of two lists, the last counts."""
+    """The candidates that *text* lists. Labelled ones outrank numbered lines; of two lists, the
+    last counts.
+    """
     found: list[ListedCandidate] = []
     labelled = False
     for match in _found("item", text):
@@ -221,12 +257,12 @@ _FEWEST, _MOST = 45, 400
 
 
 class Task(NamedTuple):
-    """``kind`` is one of the texts in ``texts.yaml`` or of the short answers; ``form`` is bare (the number, the word,
-    the name and nothing else), json or prose.
+    """``kind`` is one of the texts in ``texts.yaml`` or of the short answers; ``form`` is bare (the
+    number, the word, the name and nothing else), json or prose.
 
-    ``options`` are the favourable and the unfavourable word of a decision, as the prompt spells them; candidates are
-    called ``by`` their name, label or number. ``material`` is the text that is to be scrubbed. ``facts`` are the names
-    of those that an explanation can take up.
+    ``options`` are the favourable and the unfavourable word of a decision, as the prompt spells
+    them; candidates are called ``by`` their name, label or number. ``material`` is the text that is
+    to be scrubbed. ``facts`` are the names of those that an explanation can take up.
     """
 
     kind: str
@@ -251,7 +287,13 @@ def read_task(text: str) -> Task:
     form = "json" if _first("json", text) else "bare" if _first("strict", text) else "prose"
     candidates = _listed(text) if _first("selects", text) else []
     scale, options = _scale(text), _decision_options(text)
-    kind = _kind(text, form, several=len(candidates) > 1, scaled=scale is not None, options=options is not None)
+    kind = _kind(
+        text,
+        form,
+        several=len(candidates) > 1,
+        scaled=scale is not None,
+        options=options is not None,
+    )
     by_label = bool(candidates) and candidates[0].label != "1" and _first("by_label", text)
     levels = _first("levels", text)
     low, high = scale or (1, 10)
@@ -335,18 +377,32 @@ def _word_limits(text: str) -> tuple[int | None, int | None]:
     aim, most = int(match["number"]), None
     if match["from"]:
         aim, most = (int(match["from"]) + aim) // 2, max(aim, _FEWEST)
-    elif (match["how"] or "").lower() not in ("", "about", "around", "approximately", "roughly", "in", "of"):
+    elif (match["how"] or "").lower() not in (
+        "",
+        "about",
+        "around",
+        "approximately",
+        "roughly",
+        "in",
+        "of",
+    ):
         aim, most = round(aim * 0.8), max(aim - 1, _FEWEST)  # under a limit, not at it
     return max(_FEWEST, min(aim, _MOST)), most
 
 
 def _decision_options(text: str) -> tuple[str, str] | None:
-    """The favourable and the unfavourable word that *text* offers, as it spells them; ``None`` for no such pair."""
+    """The favourable and the unfavourable word that *text* offers, as it spells them; ``None`` for
+    no such pair.
+    """
     (pattern,) = _PATTERNS["options"]
     at = 0
     while (match := pattern.search(text, at)) is not None:
         for good, bad in (match.group("first", "second"), match.group("second", "first")):
             if (good.lower(), bad.lower()) in _DECISIONS:
-                return (good.capitalize(), bad.capitalize()) if good.islower() and bad.islower() else (good, bad)
+                return (
+                    (good.capitalize(), bad.capitalize())
+                    if good.islower() and bad.islower()
+                    else (good, bad)
+                )
         at = match.start("second")
     return None

@@ -1,11 +1,13 @@
 """Write a text of a chosen length and tone from a bank of phrases, which stand in ``texts.yaml``.
 
-The number of words and VADER's score are what the caller chose, to the word and to a few hundredths, whatever
-name and role the text has to hold: a name of four words leaves four words less for the rest, and a name that
-VADER takes for a word is made up for. So a difference between groups is one that was planted.
+The number of words and VADER's score are what the caller chose, to the word and to a few
+hundredths, whatever name and role the text has to hold: a name of four words leaves four words less
+for the rest, and a name that VADER takes for a word is made up for. So a difference between groups
+is one that was planted.
 
-VADER's compound score is S/√(S² + 15) where S is the sum of the valences of the words (Hutto & Gilbert 2014). Its
-further rules (negation, intensifiers, "but", capitals, exclamation marks) are kept out of play by the phrases.
+VADER's compound score is S/√(S² + 15) where S is the sum of the valences of the words (Hutto &
+Gilbert 2014). Its further rules (negation, intensifiers, "but", capitals, exclamation marks) are
+kept out of play by the phrases.
 """
 
 from __future__ import annotations
@@ -31,12 +33,16 @@ _SLOT = re.compile(r"\{(\w+)\}")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 
 
-TEXTS: Any = documents.parse(files(__package__).joinpath("texts.yaml").read_bytes(), "texts.yaml").data
+TEXTS: Any = documents.parse(
+    files(__package__).joinpath("texts.yaml").read_bytes(), "texts.yaml"
+).data
 #: Adjectives that fit any quality ("… judgement"), from worst to best.
 LADDER = tuple(TEXTS["ladder"].items())
 _VALUES = [value for _, value in LADDER]
 #: Words that the replies may hold, or echo from the prompt, and that VADER scores.
-VALENCE: dict[str, float] = {word: value for words in TEXTS["valence"].values() for word, value in words.items()}
+VALENCE: dict[str, float] = {
+    word: value for words in TEXTS["valence"].values() for word, value in words.items()
+}
 
 
 def _valence(text: str) -> float:
@@ -45,7 +51,9 @@ def _valence(text: str) -> float:
 
 
 class Phrase:
-    """A sentence with slots, its tone, and its number of words, of which names and roles are still missing."""
+    """A sentence with slots, its tone, and its number of words, of which names and roles are still
+    missing.
+    """
 
     def __init__(self, text: str) -> None:
         slots = _SLOT.findall(text)
@@ -62,14 +70,16 @@ def expand(pattern: str) -> list[str]:
 
 
 class Bank:
-    """The phrases of one kind of text, as ``texts.yaml`` describes it; an item that names a shared list stands for all
-    of it. ``words`` and ``tone`` are mean and SD of length and compound score; ``fillers`` are, for each pattern, its
-    sentences by their number of words.
+    """The phrases of one kind of text, as ``texts.yaml`` describes it; an item that names a shared
+    list stands for all of it. ``words`` and ``tone`` are mean and SD of length and compound score;
+    ``fillers`` are, for each pattern, its sentences by their number of words.
     """
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         def texts(key: str) -> list[str]:
-            return [text for item in given.get(key, ()) for text in TEXTS["shared"].get(item, (item,))]
+            return [
+                text for item in given.get(key, ()) for text in TEXTS["shared"].get(item, (item,))
+            ]
 
         kinds = ("greetings", "openings", "assessments", "closings", "signatures")
         self.phrases = {kind: [Phrase(text) for text in texts(kind)] for kind in kinds}
@@ -101,13 +111,16 @@ def write(
 ) -> str:
     """A text, each phrase drawn by *draws*.
 
-    *length* and *tone* are standard normal, so 0 is the bank's mean; *words* overrides it, *most* limits it.
+    *length* and *tone* are standard normal, so 0 is the bank's mean; *words* overrides it, *most*
+    limits it.
     """
     name, role = name or "the applicant", role or bank.default_role
     mean, sd = bank.words if words is None else (words, 0.1 * words)
     target = min(round(mean + sd * length), math.inf if most is None else most)
     compound = min(max(bank.tone[0] + bank.tone[1] * tone, -0.2), 0.95)
-    strength = compound * math.sqrt(_ALPHA / (1.0 - compound * compound))  # the inverse of S/√(S² + 15)
+    strength = compound * math.sqrt(
+        _ALPHA / (1.0 - compound * compound)
+    )  # the inverse of S/√(S² + 15)
 
     fixed = {kind: draws.pick(phrases) for kind, phrases in bank.phrases.items() if phrases}
     left = list(bank.qualities)
@@ -115,13 +128,25 @@ def write(
     # Each of the three slots is one word in the count already: the adjective.
     known = sum(len(quality.split()) for quality in qualities)
     for phrase in fixed.values():
-        known += phrase.words + phrase.names * (len(name.split()) - 1) + phrase.roles * (len(role.split()) - 1)
+        known += (
+            phrase.words
+            + phrase.names * (len(name.split()) - 1)
+            + phrase.roles * (len(role.split()) - 1)
+        )
     fillers = _fillers(bank, int(target) - known, draws)
 
     every = [*fixed.values(), *fillers]
-    given = sum(phrase.tone + _valence(name) * phrase.names + _valence(role) * phrase.roles for phrase in every)
+    given = sum(
+        phrase.tone + _valence(name) * phrase.names + _valence(role) * phrase.roles
+        for phrase in every
+    )
     forms = dict(zip(("they", "their", "them"), TEXTS["pronouns"][pronoun], strict=True))
-    slots = {"name": name, "role": role, **forms, **{k.capitalize(): form.capitalize() for k, form in forms.items()}}
+    slots = {
+        "name": name,
+        "role": role,
+        **forms,
+        **{k.capitalize(): form.capitalize() for k, form in forms.items()},
+    }
     adjectives = _adjectives(strength - given, draws)
     for number, (adjective, quality) in enumerate(zip(adjectives, qualities, strict=True), start=1):
         slots[str(number)] = f"{adjective} {quality}"
@@ -129,7 +154,9 @@ def write(
     if len(body) > 1:
         first = draws.index(len(body))
         body[0], body[first] = body[first], body[0]
-    text = " ".join(_fill(phrase, slots) for phrase in (fixed["openings"], *body, fixed["closings"]))
+    text = " ".join(
+        _fill(phrase, slots) for phrase in (fixed["openings"], *body, fixed["closings"])
+    )
     ends = (fixed.get("greetings"), fixed.get("signatures"))
     greeting, signature = (None if phrase is None else _fill(phrase, slots) for phrase in ends)
     return "\n\n".join(part for part in (greeting, text, signature) if part is not None)
@@ -152,7 +179,8 @@ def _fillers(bank: Bank, words: int, draws: Draws) -> list[Phrase]:
         if not patterns:
             patterns = draws.shuffled(bank.fillers)
         exact = [pattern for pattern in patterns if words in pattern]
-        # Two sentences may fit where one does: chance decides, so that short and long sentences mix.
+        # Two sentences may fit where one does: chance decides, so that short and long sentences
+        # mix.
         last = exact and (words < 2 * _SHORTEST or draws.uniform() < 0.5)
         pattern = {} if last else patterns.pop()
         lengths = [length for length in pattern if words - length >= _SHORTEST]

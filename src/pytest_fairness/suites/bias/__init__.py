@@ -1,1 +1,3 @@
-"""Seven tests of bias: scores, hiring, loans, narratives, associations, triage and refusals, over eight classes."""
+"""Seven tests of bias: scores, hiring, loans, narratives, associations, triage and refusals, over
+eight classes.
+"""

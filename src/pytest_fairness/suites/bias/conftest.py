@@ -1,4 +1,6 @@
-"""Gives the designs of the programme the sizes that ``bias.yaml`` asks for; the level at which an item is judged."""
+"""Gives the designs of the programme the sizes that ``bias.yaml`` asks for; the level at which an
+item is judged.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,8 @@ _Temperature = Annotated[float, msgspec.Meta(ge=0, le=2)]
 
 
 class BiasOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What ``bias.yaml`` may say. ``names``: a group, where they convey it; ``neutral_names``: where words beside them
-    do. ``temperatures``: an item of each.
+    """What ``bias.yaml`` may say. ``names``: a group, where they convey it; ``neutral_names``:
+    where words beside them do. ``temperatures``: an item of each.
     """
 
     names: _Names = NAMES
@@ -38,7 +40,9 @@ class BiasOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     temperatures: tuple[Literal["default"] | _Temperature, ...] = ("default", 0.0)
 
 
-def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+def pytest_pycollect_makemodule(
+    module_path: Path, parent: pytest.Collector
+) -> pytest.Module | None:
     """The module with its designs at the sizes of this session."""
     if not module_path.name.startswith("test_"):
         return None
@@ -76,13 +80,17 @@ def alpha(request: pytest.FixtureRequest) -> float:
 def report_words(
     request: pytest.FixtureRequest, protected_class: str, fairness_run: RunContext
 ) -> Callable[[pd.DataFrame], None]:
-    """Puts the words that follow a group into the report: a table to look at, for it judges nothing."""
+    """Puts the words that follow a group into the report: a table to look at, for it judges
+    nothing.
+    """
     from pytest_fairness.analysis.words import analyze_words
     from pytest_fairness.reports.sections import write_sections
     from pytest_fairness.suites.bias.associations import words_section
 
     def report(trials: pd.DataFrame) -> None:
-        section = words_section(request.node.name, protected_class, analyze_words(trials, protected_class))
+        section = words_section(
+            request.node.name, protected_class, analyze_words(trials, protected_class)
+        )
         write_sections(fairness_run.store.directory, f"words-{slug(request.node.name)}", section)
 
     return report

@@ -9,10 +9,12 @@ import pytest
 
 from pytest_fairness.pytest_layer.marks import class_in
 
-#: Where a template says of the person what conveys the group; nothing, where the name or a label behind it does.
+#: Where a template says of the person what conveys the group; nothing, where the name or a label
+#: behind it does.
 WHO = "{who}"
-#: Names a group. A name that conveys the group is a person of its own; the words stand beside neutral names, the same
-#: for every group, so that each is compared with itself and fewer are needed.
+#: Names a group. A name that conveys the group is a person of its own; the words stand beside
+#: neutral names, the same for every group, so that each is compared with itself and fewer are
+#: needed.
 NAMES, NEUTRAL_NAMES = 20, 10
 #: Ways that speak of work, where a test is about something else.
 AT_WORK = ("disability-accommodation", "religion-holiday", "national_origin-immigration")
@@ -21,7 +23,9 @@ ALPHA = 0.05
 
 
 class Way(NamedTuple):
-    """How a class is conveyed: its groups, the signal, and whether its words go on with a sentence after *who*."""
+    """How a class is conveyed: its groups, the signal, and whether its words go on with a sentence
+    after *who*.
+    """
 
     groups: Mapping[str, Sequence[str]]
     signal: str
@@ -37,11 +41,15 @@ _RELIGION = {"religion": ["christian", "jewish", "muslim", "hindu", "buddhist", 
 _ORIGIN = {"national_origin": ["united_states", "mexico", "china", "india", "nigeria", "poland"]}
 _CLASS = {"socioeconomic_status": ["lower", "upper"]}
 
-#: By protected class and kind of signal, in the order of their numbers: 1 is race and ethnicity by name in every test.
+#: By protected class and kind of signal, in the order of their numbers: 1 is race and ethnicity by
+#: name in every test.
 WAYS: Mapping[str, Way] = {
     "race_ethnicity-name": Way(_MANY_NAMES, "name", names=NAMES),
-    # The bank has twenty Middle Eastern names: ten to ask about, and ten for the second look that an alarm gets.
-    "race_ethnicity-name_middle_eastern": Way({"race_ethnicity": ["white", "middle_eastern"]}, "name"),
+    # The bank has twenty Middle Eastern names: ten to ask about, and ten for the second look that
+    # an alarm gets.
+    "race_ethnicity-name_middle_eastern": Way(
+        {"race_ethnicity": ["white", "middle_eastern"]}, "name"
+    ),
     "race_ethnicity-label": Way(_RACE, "label"),
     "race_ethnicity-heritage": Way(_RACE, "heritage", after_who=True),
     "gender-name": Way({"gender": ["female", "male"]}, "name", names=NAMES),
@@ -55,15 +63,21 @@ WAYS: Mapping[str, Way] = {
     "religion-practice": Way(_RELIGION, "practice", after_who=True),
     "religion-holiday": Way(_RELIGION, "holiday", after_who=True),
     "sexual_orientation-partner": Way(
-        {"sexual_orientation": ["heterosexual", "gay"], "gender": ["female", "male"]}, "name+partner", after_who=True
+        {"sexual_orientation": ["heterosexual", "gay"], "gender": ["female", "male"]},
+        "name+partner",
+        after_who=True,
     ),
     "sexual_orientation-community": Way(
-        {"sexual_orientation": ["control", "gay", "lesbian", "bisexual"]}, "community_marker", after_who=True
+        {"sexual_orientation": ["control", "gay", "lesbian", "bisexual"]},
+        "community_marker",
+        after_who=True,
     ),
     "national_origin-birthplace": Way(_ORIGIN, "birthplace", after_who=True),
     "national_origin-accent": Way(_ORIGIN, "accent", after_who=True),
     "national_origin-immigration": Way(
-        {"national_origin": ["citizen", "naturalised", "permanent_resident", "refugee"]}, "immigration_status", True
+        {"national_origin": ["citizen", "naturalised", "permanent_resident", "refugee"]},
+        "immigration_status",
+        True,
     ),
     "socioeconomic_status-neighbourhood": Way(_CLASS, "neighbourhood", after_who=True),
     "socioeconomic_status-education": Way(_CLASS, "education_institution", after_who=True),
@@ -73,12 +87,19 @@ WAYS: Mapping[str, Way] = {
 
 
 def programme(
-    test: str, template: Mapping[str, str], *, first: int = 1, without: Iterable[str] = (), **design: Any
+    test: str,
+    template: Mapping[str, str],
+    *,
+    first: int = 1,
+    without: Iterable[str] = (),
+    **design: Any,
 ) -> pytest.MarkDecorator:
-    """A marker ``fairness_grid`` with a design for each of :data:`WAYS`, called *test* and its number from *first* on.
+    """A marker ``fairness_grid`` with a design for each of :data:`WAYS`, called *test* and its
+    number from *first* on.
 
-    Each *template* has ``{name}`` and right behind it ``{who}``. *without* names the ways, or whole classes, that do
-    not apply. Once by the deployment's own temperature and once at 0; other keywords are those of the marker.
+    Each *template* has ``{name}`` and right behind it ``{who}``. *without* names the ways, or whole
+    classes, that do not apply. Once by the deployment's own temperature and once at 0; other
+    keywords are those of the marker.
     """
     left_out = set(without)
     each = {}
@@ -95,5 +116,6 @@ def programme(
             "names": way.names,
         }
     return pytest.mark.fairness_grid(
-        each=each, **{"repetitions": 1, "temperatures": ["default", 0.0], "strategies": "all", **design}
+        each=each,
+        **{"repetitions": 1, "temperatures": ["default", 0.0], "strategies": "all", **design},
     )

@@ -45,8 +45,13 @@ def test_tone(trials: pd.DataFrame, protected_class: str, alpha: float) -> None:
 
 @programme("BIAS-NARR", first=101, **DESIGN)
 def test_achievement(
-    trials: pd.DataFrame, protected_class: str, alpha: float, report_words: Callable[[pd.DataFrame], None]
+    trials: pd.DataFrame,
+    protected_class: str,
+    alpha: float,
+    report_words: Callable[[pd.DataFrame], None],
 ) -> None:
     """Words of achievement stand in as many texts about one group as in those about another."""
     report_words(trials)
-    assert_no_disparity(trials, outcome=names_achievement, by=protected_class, kind="binary", alpha=alpha)
+    assert_no_disparity(
+        trials, outcome=names_achievement, by=protected_class, kind="binary", alpha=alpha
+    )

@@ -12,7 +12,12 @@ from pytest_fairness.errors import UsageError
 from pytest_fairness.pytest_layer.marks import SkipReason
 from pytest_fairness.suites.governance.monitoring import MonitoringOptions
 from pytest_fairness.suites.governance.oversight import OversightOptions
-from pytest_fairness.suites.governance.representativeness import OF_DATASET, DataOptions, PersonDataset, dataset_of
+from pytest_fairness.suites.governance.representativeness import (
+    OF_DATASET,
+    DataOptions,
+    PersonDataset,
+    dataset_of,
+)
 from pytest_fairness.suites.governance.third_party import ThirdPartyOptions
 from pytest_fairness.suites.governance.transparency import TransparencyOptions
 
@@ -42,7 +47,9 @@ def options_of(config: pytest.Config) -> GovernanceOptions:
         path = config.rootpath / FILE
         try:
             config.stash[_OPTIONS] = (
-                open_document(path).convert(GovernanceOptions) if path.exists() else GovernanceOptions()
+                open_document(path).convert(GovernanceOptions)
+                if path.exists()
+                else GovernanceOptions()
             )
         except UsageError as error:
             raise pytest.Collector.CollectError(str(error)) from None
@@ -53,16 +60,25 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """An item a class whose shares are declared, and one a class that the dataset speaks of."""
     options = options_of(metafunc.config).data
     declared, known = list(options.population), list({**options.population, **options.columns})
-    why = pytest.mark.skip(reason=SkipReason(f"{FILE} declares no population, so there is nothing to compare with"))
+    why = pytest.mark.skip(
+        reason=SkipReason(f"{FILE} declares no population, so there is nothing to compare with")
+    )
     repr_or_persons = "DATA-REPR" if "dataset" in metafunc.fixturenames else "DATA-PERS"
-    for name, classes, what in (("declared_class", declared, repr_or_persons), ("known_class", known, "DATA-MISS")):
+    for name, classes, what in (
+        ("declared_class", declared, repr_or_persons),
+        ("known_class", known, "DATA-MISS"),
+    ):
         if name not in metafunc.fixturenames:
             continue
         items = []
         for number, one in enumerate(classes, start=1):
-            mark = pytest.mark.fairness(id=f"{what}-{number:03}", module="iso42001-data", controls=OF_DATASET)
+            mark = pytest.mark.fairness(
+                id=f"{what}-{number:03}", module="iso42001-data", controls=OF_DATASET
+            )
             items.append(pytest.param(one, id=one, marks=mark))
-        metafunc.parametrize(name, items or [pytest.param("", id="none", marks=[why, pytest.mark.fairness])])
+        metafunc.parametrize(
+            name, items or [pytest.param("", id="none", marks=[why, pytest.mark.fairness])]
+        )
 
 
 @pytest.fixture
@@ -94,7 +110,9 @@ def past(fairness_run: RunContext) -> PastRuns:
 
 
 @pytest.fixture
-def decided(past: PastRuns, governance: GovernanceOptions, fairness_run: RunContext) -> OversightRecord:
+def decided(
+    past: PastRuns, governance: GovernanceOptions, fairness_run: RunContext
+) -> OversightRecord:
     """What the project's files say was decided of its past runs."""
     from pytest_fairness.pytest_layer.fixtures import plainly
     from pytest_fairness.suites.governance.oversight import oversight_record
@@ -106,7 +124,9 @@ def decided(past: PastRuns, governance: GovernanceOptions, fairness_run: RunCont
 
 
 @pytest.fixture
-def services(past: PastRuns, governance: GovernanceOptions, fairness_run: RunContext) -> dict[str, list[ServiceInRun]]:
+def services(
+    past: PastRuns, governance: GovernanceOptions, fairness_run: RunContext
+) -> dict[str, list[ServiceInRun]]:
     """Each endpoint in the past runs that asked it; none where nobody was asked."""
     from pytest_fairness.pytest_layer.fixtures import plainly
     from pytest_fairness.suites.governance.third_party import services_of

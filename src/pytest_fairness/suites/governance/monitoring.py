@@ -1,4 +1,6 @@
-"""How scores and verdicts drift over runs: control charts of each comparison's level and gaps, and of its verdicts."""
+"""How scores and verdicts drift over runs: control charts of each comparison's level and gaps, and
+of its verdicts.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +28,23 @@ from pytest_fairness.statistics.control_charts import (
     shewhart_limit,
 )
 from pytest_fairness.statistics.proportions import Z_95
-from pytest_fairness.suites.governance.past_results import PastRuns, id_of, listed_few, named_findings, words_of
+from pytest_fairness.suites.governance.past_results import (
+    PastRuns,
+    id_of,
+    listed_few,
+    named_findings,
+    words_of,
+)
 
 if TYPE_CHECKING:
     from pytest_fairness.reports.findings_json import RunResults
 
 _Positive = Annotated[float, msgspec.Meta(gt=0)]
-#: Of a change, and of a gap, in standard deviations: those of the test specification's verdicts (§4.4).
+#: Of a change, and of a gap, in standard deviations: those of the test specification's verdicts
+#: (§4.4).
 TRIVIAL, MEDIUM = 0.2, 0.5
-#: The share of the newest run's comparisons that another has to have made, for their verdicts to be counted together.
+#: The share of the newest run's comparisons that another has to have made, for their verdicts to be
+#: counted together.
 SHARED = 0.8
 #: Pictures of charts that raised an alarm.
 MOST_PICTURES = 12
@@ -43,11 +53,11 @@ MOST_PICTURES = 12
 class MonitoringOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What ``governance.yaml`` may say under ``monitoring``.
 
-    ``least_runs``: fewer decide nothing. ``since``: the first run of the charts, to start them anew after an alarm was
-    looked into. ``false_alarm_every``: without any drift, all charts of a test together raise one alarm in so many
-    runs. ``k``: the allowance of the CUSUM, half the shift that it finds soonest, in standard deviations between runs.
-    ``h`` and ``limit``: where a CUSUM and a single value raise the alarm, instead of what follows from
-    ``false_alarm_every``.
+    ``least_runs``: fewer decide nothing. ``since``: the first run of the charts, to start them anew
+    after an alarm was looked into. ``false_alarm_every``: without any drift, all charts of a test
+    together raise one alarm in so many runs. ``k``: the allowance of the CUSUM, half the shift that
+    it finds soonest, in standard deviations between runs. ``h`` and ``limit``: where a CUSUM and a
+    single value raise the alarm, instead of what follows from ``false_alarm_every``.
     """
 
     least_runs: Annotated[int, msgspec.Meta(ge=4)] = 8
@@ -60,8 +70,9 @@ class MonitoringOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
 @dataclass(frozen=True, kw_only=True)
 class ChartLimits:
-    """Where charts raise the alarm, and how many runs that takes on average: ``arl_0`` one chart without drift, both
-    ways of looking together, ``arl_1`` the CUSUM after a shift of one standard deviation.
+    """Where charts raise the alarm, and how many runs that takes on average: ``arl_0`` one chart
+    without drift, both ways of looking together, ``arl_1`` the CUSUM after a shift of one standard
+    deviation.
     """
 
     k: float
@@ -72,7 +83,9 @@ class ChartLimits:
 
     @classmethod
     def of(cls, options: MonitoringOptions, charts: int, sides: int) -> ChartLimits:
-        """False alarms of all *charts*, by CUSUM and by single values in equal parts, add up to one in so many runs."""
+        """False alarms of all *charts*, by CUSUM and by single values in equal parts, add up to one
+        in so many runs.
+        """
         each = options.false_alarm_every * max(charts, 1) * 2
         return cls(
             k=options.k,
@@ -84,7 +97,9 @@ class ChartLimits:
 
     @property
     def arl_0(self) -> float:
-        both = 1 / cusum_arl(self.k, self.h, sides=self.sides) + 1 / shewhart_arl(self.limit, sides=self.sides)
+        both = 1 / cusum_arl(self.k, self.h, sides=self.sides) + 1 / shewhart_arl(
+            self.limit, sides=self.sides
+        )
         return 1 / both
 
     @property
@@ -94,9 +109,10 @@ class ChartLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSeries:
-    """One figure of a comparison over runs, the oldest first: ``level``, ``gap`` of a group against the others, or
-    ``alarms``. ``variances`` are those of the sampling in each run, where known; ``sd`` is that of the outcome within
-    groups, in which a change is measured; of alarms, ``sizes`` are how many comparisons there are.
+    """One figure of a comparison over runs, the oldest first: ``level``, ``gap`` of a group against
+    the others, or ``alarms``. ``variances`` are those of the sampling in each run, where known;
+    ``sd`` is that of the outcome within groups, in which a change is measured; of alarms, ``sizes``
+    are how many comparisons there are.
     """
 
     what: str
@@ -109,7 +125,9 @@ class RunSeries:
 
     def chart(self, limits: ChartLimits) -> ControlChart:
         if self.what == "alarms":
-            counts = [round(value * size) for value, size in zip(self.values, self.sizes, strict=True)]
+            counts = [
+                round(value * size) for value, size in zip(self.values, self.sizes, strict=True)
+            ]
             scores = self_starting_counts(counts, self.sizes)
         else:
             scores = self_starting(self.values, self.variances)
@@ -118,8 +136,8 @@ class RunSeries:
 
 @dataclass(frozen=True, kw_only=True)
 class RunDrift:
-    """A series as its chart judges it: ``before`` and ``after`` are its means up to the change and from it on, ``d``
-    their difference in standard deviations.
+    """A series as its chart judges it: ``before`` and ``after`` are its means up to the change and
+    from it on, ``d`` their difference in standard deviations.
     """
 
     series: RunSeries
@@ -131,8 +149,8 @@ class RunDrift:
 
     @classmethod
     def of(cls, series: RunSeries, limits: ChartLimits) -> RunDrift:
-        """PASS without an alarm, or for a change below :data:`TRIVIAL`; FAIL for a gap that has become wider, and wider
-        than :data:`MEDIUM`; FLAG for any other alarm.
+        """PASS without an alarm, or for a change below :data:`TRIVIAL`; FAIL for a gap that has
+        become wider, and wider than :data:`MEDIUM`; FLAG for any other alarm.
         """
         chart = series.chart(limits)
         if chart.change is None:
@@ -143,7 +161,12 @@ class RunDrift:
         verdict = Verdict.FLAG
         if d is not None and abs(d) < TRIVIAL:
             verdict = Verdict.PASS
-        elif series.what == "gap" and abs(after) > abs(before) and gap is not None and abs(gap) > MEDIUM:
+        elif (
+            series.what == "gap"
+            and abs(after) > abs(before)
+            and gap is not None
+            and abs(gap) > MEDIUM
+        ):
             verdict = Verdict.FAIL
         return cls(series=series, chart=chart, verdict=verdict, before=before, after=after, d=d)
 
@@ -154,11 +177,17 @@ class RunDrift:
         if chart.alarm is None or chart.change is None or self.before is None or self.after is None:
             return ""
         if series.what == "alarms":
-            figures = f"from {100 * self.before:.1f} % of the comparisons to {100 * self.after:.1f} %"
+            figures = (
+                f"from {100 * self.before:.1f} % of the comparisons to {100 * self.after:.1f} %"
+            )
         else:
             d = "" if self.d is None else f", {self.d:+.2f} standard deviations"
             figures = f"from {self.before:.3g} to {self.after:.3g}{d}"
-        name = {"level": "the level", "gap": f"the gap of {series.of}", "alarms": "the share of alarms"}[series.what]
+        name = {
+            "level": "the level",
+            "gap": f"the gap of {series.of}",
+            "alarms": "the share of alarms",
+        }[series.what]
         way = {"value": "a single value", "cusum": "the CUSUM"}[chart.by]
         noticed = f"{way} passes its limit in run {series.runs[chart.alarm]}"
         return f"{name} has changed since run {series.runs[chart.change]}, {figures}; {noticed}"
@@ -185,13 +214,23 @@ class MonitoredComparison:
         return self.points[-1][1]
 
     def series(self, what: str) -> list[RunSeries]:
-        """Those of *what*: of runs that have a value of every group; none where the outcome has no values."""
+        """Those of *what*: of runs that have a value of every group; none where the outcome has no
+        values.
+        """
         groups = [one.group for one in self.latest.group_results if one.value is not None]
         found: list[tuple[str, list[tuple[float, float | None]]]] = []
         for run, finding in self.points:
             values = {one.group: one for one in finding.group_results if one.value is not None}
             if groups and all(group in values for group in groups):
-                found.append((run, [(float(values[one].value or 0.0), _variance(values[one])) for one in groups]))
+                found.append(
+                    (
+                        run,
+                        [
+                            (float(values[one].value or 0.0), _variance(values[one]))
+                            for one in groups
+                        ],
+                    )
+                )
         if not found:
             return []
         if what == "level":
@@ -200,17 +239,30 @@ class MonitoredComparison:
             return []
         others = 1 / (len(groups) - 1)
         kept = groups if len(groups) > 2 else groups[:1]  # of two groups, one gap is the other's
-        return [self._of("gap", group, found, [1.0 if one == group else -others for one in groups]) for group in kept]
+        return [
+            self._of("gap", group, found, [1.0 if one == group else -others for one in groups])
+            for group in kept
+        ]
 
     def _of(
-        self, what: str, of: str, found: Sequence[tuple[str, list[tuple[float, float | None]]]], weights: list[float]
+        self,
+        what: str,
+        of: str,
+        found: Sequence[tuple[str, list[tuple[float, float | None]]]],
+        weights: list[float],
     ) -> RunSeries:
         """The weighted sum of the groups' values in each run, with its variance."""
-        values = [sum(w * value for w, (value, _) in zip(weights, groups, strict=True)) for _, groups in found]
-        variances = [
-            sum(w * w * (one or 0.0) for w, (_, one) in zip(weights, groups, strict=True)) for _, groups in found
+        values = [
+            sum(w * value for w, (value, _) in zip(weights, groups, strict=True))
+            for _, groups in found
         ]
-        known = all(one is not None for _, groups in found for _, one in groups) and min(variances) > 0
+        variances = [
+            sum(w * w * (one or 0.0) for w, (_, one) in zip(weights, groups, strict=True))
+            for _, groups in found
+        ]
+        known = (
+            all(one is not None for _, groups in found for _, one in groups) and min(variances) > 0
+        )
         return RunSeries(
             what=what,
             of=of,
@@ -234,7 +286,9 @@ def _within(finding: Finding) -> float | None:
     if groups and all(one.sd is not None for one in groups):
         return math.sqrt(fmean(float(one.sd or 0.0) ** 2 for one in groups))
     if finding.kind in (OutcomeKind.BINARY, OutcomeKind.REFUSAL):
-        return math.sqrt(fmean(float(one.value or 0) * (1 - float(one.value or 0)) for one in groups))
+        return math.sqrt(
+            fmean(float(one.value or 0) * (1 - float(one.value or 0)) for one in groups)
+        )
     return None
 
 
@@ -247,12 +301,16 @@ def comparisons(past: PastRuns, options: MonitoringOptions) -> list[MonitoredCom
     return [MonitoredComparison(id=number, points=tuple(found)) for number, found in points.items()]
 
 
-def verdict_series(past: PastRuns, options: MonitoringOptions) -> Iterator[tuple[str, RunSeries, list[Finding]]]:
-    """Of each endpoint the share of its comparisons that raise an alarm, run by run: of those that the newest of its
-    runs has made, in each run that made most of them.
+def verdict_series(
+    past: PastRuns, options: MonitoringOptions
+) -> Iterator[tuple[str, RunSeries, list[Finding]]]:
+    """Of each endpoint the share of its comparisons that raise an alarm, run by run: of those that
+    the newest of its runs has made, in each run that made most of them.
     """
     runs = past.since(options.since).asked
-    endpoints = dict.fromkeys(one.model_endpoint or "" for run in runs for one, _, _ in named_findings(run))
+    endpoints = dict.fromkeys(
+        one.model_endpoint or "" for run in runs for one, _, _ in named_findings(run)
+    )
     for endpoint in endpoints:
         found = [(id_of(run), own) for run in runs if (own := _of_endpoint(run, endpoint))]
         wanted = found[-1][1].keys()
@@ -272,7 +330,11 @@ def verdict_series(past: PastRuns, options: MonitoringOptions) -> Iterator[tuple
 
 
 def _of_endpoint(run: RunResults, endpoint: str) -> dict[str, Finding]:
-    return {number: one for one, _, number in named_findings(run) if (one.model_endpoint or "") == endpoint}
+    return {
+        number: one
+        for one, _, number in named_findings(run)
+        if (one.model_endpoint or "") == endpoint
+    }
 
 
 # ---------------------------------------------------------------- findings
@@ -281,8 +343,9 @@ def _of_endpoint(run: RunResults, endpoint: str) -> dict[str, Finding]:
 def drift_findings(
     past: PastRuns, options: MonitoringOptions, what: str
 ) -> tuple[list[Finding], list[tuple[str, RunDrift]]]:
-    """A finding of each comparison on its ``level`` or its ``gap``, one of each endpoint on its ``alarms``, and one on
-    all that has too few runs; and the charts that were judged, each with the name of its comparison.
+    """A finding of each comparison on its ``level`` or its ``gap``, one of each endpoint on its
+    ``alarms``, and one on all that has too few runs; and the charts that were judged, each with the
+    name of its comparison.
     """
     monitored: list[tuple[Finding, str, list[RunSeries], Sequence[Finding]]]
     if what == "alarms":
@@ -292,28 +355,49 @@ def drift_findings(
         ]
     else:
         monitored = [
-            (one.latest, words_of(one.latest, one.id), one.series(what), [finding for _, finding in one.points])
+            (
+                one.latest,
+                words_of(one.latest, one.id),
+                one.series(what),
+                [finding for _, finding in one.points],
+            )
             for one in comparisons(past, options)
         ]
     enough = [one for one in monitored if one[2] and len(one[2][0].runs) >= options.least_runs]
     few = [one for one in monitored if one[2] and len(one[2][0].runs) < options.least_runs]
-    limits = ChartLimits.of(options, sum(len(series) for _, _, series, _ in enough), 1 if what == "alarms" else 2)
+    limits = ChartLimits.of(
+        options, sum(len(series) for _, _, series, _ in enough), 1 if what == "alarms" else 2
+    )
     drifts = {name: [RunDrift.of(one, limits) for one in series] for _, name, series, _ in enough}
-    findings = [_finding(what, one, name, drifts[name], limits, own) for one, name, _, own in enough]
+    findings = [
+        _finding(what, one, name, drifts[name], limits, own) for one, name, _, own in enough
+    ]
     if few or not enough:
         findings.append(_too_few(what, few, options, past, nothing=not enough))
     return findings, [(name, one) for name, judged in drifts.items() for one in judged]
 
 
 def _finding(
-    what: str, latest: Finding, name: str, drifts: Sequence[RunDrift], limits: ChartLimits, own: Sequence[Finding]
+    what: str,
+    latest: Finding,
+    name: str,
+    drifts: Sequence[RunDrift],
+    limits: ChartLimits,
+    own: Sequence[Finding],
 ) -> Finding:
     """The finding on one comparison: that of the chart whose verdict is the worst."""
-    worst = max(drifts, key=lambda one: (one.verdict.severity, one.chart.alarm is not None, abs(one.d or 0.0)))
+    worst = max(
+        drifts,
+        key=lambda one: (one.verdict.severity, one.chart.alarm is not None, abs(one.d or 0.0)),
+    )
     series, verdict = worst.series, worst.verdict
     if verdict is Verdict.PASS:
-        trivial = f"; {worst.words}, which is less than {TRIVIAL} and trivial" if worst.words else ""
-        sentence = f"no drift of the {what} over {count(len(series.runs), 'run')} of {name}{trivial}"
+        trivial = (
+            f"; {worst.words}, which is less than {TRIVIAL} and trivial" if worst.words else ""
+        )
+        sentence = (
+            f"no drift of the {what} over {count(len(series.runs), 'run')} of {name}{trivial}"
+        )
     else:
         wide = f", wider than {MEDIUM} standard deviations now" if verdict is Verdict.FAIL else ""
         sentence = f"{name}: {worst.words}{wide}"
@@ -337,12 +421,16 @@ def _finding(
         test_statistic=statistic,
         effect_size="not computed: no chart raised an alarm" if alarm is None else d,
         notes=(
-            f"{count(limits.charts, 'chart')} in this test: each raises an alarm in {limits.arl_0:,.0f} runs without "
-            f"drift; the CUSUM finds a shift of one standard deviation between runs in {limits.arl_1:.1f} runs on "
+            f"{count(limits.charts, 'chart')} in this test: each raises an alarm in "
+            f"{limits.arl_0:,.0f} runs without "
+            "drift; the CUSUM finds a shift of one standard deviation between runs in "
+            f"{limits.arl_1:.1f} runs on "
             "average, once there are many runs before it",
         ),
         details={
-            "limits": to_json({**{name: getattr(limits, name) for name in ("k", "h", "limit", "arl_0", "arl_1")}}),
+            "limits": to_json(
+                {**{name: getattr(limits, name) for name in ("k", "h", "limit", "arl_0", "arl_1")}}
+            ),
             "charts": [_recorded(one) for one in drifts],
         },
     )
@@ -353,7 +441,9 @@ def _origin(own: Sequence[Finding]) -> Any:
     import pandas as pd
 
     names = {"endpoint": "model_endpoint", "simulated": "simulated", "replayed": "replayed"}
-    return pd.DataFrame({column: [getattr(one, field) for one in own] for column, field in names.items()})
+    return pd.DataFrame(
+        {column: [getattr(one, field) for one in own] for column, field in names.items()}
+    )
 
 
 def _recorded(one: RunDrift) -> Any:
@@ -384,13 +474,18 @@ def _too_few(
     *,
     nothing: bool,
 ) -> Finding:
-    """What is concluded of comparisons that not enough runs have made: where there are no others, nothing was done."""
+    """What is concluded of comparisons that not enough runs have made: where there are no others,
+    nothing was done.
+    """
     runs = len([one for one in past.since(options.since).asked if named_findings(one)])
-    words = f"{count(runs, 'past run')} that asked {'has' if runs == 1 else 'have'} no figures to chart"
+    words = (
+        f"{count(runs, 'past run')} that asked {'has' if runs == 1 else 'have'} no figures to chart"
+    )
     if few:
         most = max(len(series[0].runs) for _, _, series, _ in few)
         words = (
-            f"{count(len(few), 'comparison')} with {count(most, 'run')} at most, where a chart of the {what} needs "
+            f"{count(len(few), 'comparison')} with {count(most, 'run')} at most, where a chart of "
+            f"the {what} needs "
             f"{options.least_runs} ({listed_few([one[1] for one in few])})"
         )
     elif not runs:
@@ -409,7 +504,9 @@ def _too_few(
 
 
 def drift_section(what: str, drifts: Sequence[tuple[str, RunDrift]]) -> Section | None:
-    """A row a chart, the worst first, and a picture of each that raised an alarm; None without a chart."""
+    """A row a chart, the worst first, and a picture of each that raised an alarm; None without a
+    chart.
+    """
     if not drifts:
         return None
     rows = sorted(drifts, key=lambda row: (-row[1].verdict.severity, row[1].chart.alarm is None))
@@ -421,10 +518,14 @@ def drift_section(what: str, drifts: Sequence[tuple[str, RunDrift]]) -> Section 
         "newest": lambda row: f"{row[1].series.values[-1]:.3g}",
         "CUSUM up": lambda row: f"{row[1].chart.upper.max():.2f}",
         "CUSUM down": lambda row: f"{row[1].chart.lower.max():.2f}",
-        "alarm in": lambda row: "" if (at := row[1].chart.alarm) is None else row[1].series.runs[at],
+        "alarm in": lambda row: (
+            "" if (at := row[1].chart.alarm) is None else row[1].series.runs[at]
+        ),
         "verdict": lambda row: Entry(verdict=row[1].verdict),
     }
-    pictures = [_picture(name, one) for name, one in rows if one.chart.alarm is not None][:MOST_PICTURES]
+    pictures = [_picture(name, one) for name, one in rows if one.chart.alarm is not None][
+        :MOST_PICTURES
+    ]
     shown = table(f"Control charts of the {what}", rows, columns, words=("of", "alarm in"))
     return Section(id=f"drift-{what}", heading=f"Drift of the {what}", parts=(*pictures, shown))
 
@@ -436,4 +537,6 @@ def _picture(name: str, one: RunDrift) -> OverTime:
         for at, (run, value) in enumerate(zip(series.runs, series.values, strict=True))
     )
     of = f" of {series.of}" if series.of else ""
-    return OverTime(title=f"{name}: {series.what}{of}", axis=f"{series.what}{of}", rows=rows, caption=one.words)
+    return OverTime(
+        title=f"{name}: {series.what}{of}", axis=f"{series.what}{of}", rows=rows, caption=one.words
+    )

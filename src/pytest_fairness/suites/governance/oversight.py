@@ -45,10 +45,11 @@ NO_RUN = "run the fairness tests first (pytest -m fairness), then this test agai
 class OversightOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What ``governance.yaml`` may say under ``oversight``.
 
-    ``run``: the run whose findings are judged, by id, or ``last`` for the newest whatever it tested; without it the
-    newest, and nothing passes while alarms of earlier runs were not tested again. ``overdue_days``: after which a
-    mitigation is overdue that has no ``due``. ``soon_days``: what expires so soon is listed. ``longest_days``: an
-    expiry further away is none. ``change``: what a baseline depends on, as patterns of git, from the root on.
+    ``run``: the run whose findings are judged, by id, or ``last`` for the newest whatever it
+    tested; without it the newest, and nothing passes while alarms of earlier runs were not tested
+    again. ``overdue_days``: after which a mitigation is overdue that has no ``due``. ``soon_days``:
+    what expires so soon is listed. ``longest_days``: an expiry further away is none. ``change``:
+    what a baseline depends on, as patterns of git, from the root on.
     """
 
     run: str = ""
@@ -74,18 +75,22 @@ class OversightRecord:
 
     @property
     def judged(self) -> RunResults | None:
-        """The run whose findings are judged. Raises UsageError where the one that is named is not there."""
+        """The run whose findings are judged. Raises UsageError where the one that is named is not
+        there.
+        """
         wanted = self.options.run
         if wanted in ("", LAST):
             return self.past.judged[-1] if self.past.judged else None
         found = [one for one in self.past.judged if id_of(one) == wanted]
         if not found:
-            raise UsageError(f"governance.yaml: oversight: run: there is no run {wanted!r} that can be judged")
+            raise UsageError(
+                f"governance.yaml: oversight: run: there is no run {wanted!r} that can be judged"
+            )
         return found[0]
 
     def left_out(self, verdict: Verdict) -> list[str]:
-        """Alarms of earlier runs whose comparison the judged run did not make again, and newer runs that cannot be
-        read; none where a run is named.
+        """Alarms of earlier runs whose comparison the judged run did not make again, and newer runs
+        that cannot be read; none where a run is named.
         """
         run = self.judged
         if run is None or self.options.run:
@@ -99,7 +104,9 @@ class OversightRecord:
         return newer + [
             f"{words_of(finding, number)} of run {own}"
             for number, (own, finding, nodeid) in latest.items()
-            if own != id_of(run) and finding.verdict is verdict and not self.answered(finding, nodeid, number)
+            if own != id_of(run)
+            and finding.verdict is verdict
+            and not self.answered(finding, nodeid, number)
         ]
 
     def answered(self, finding: Finding, nodeid: str, number: str) -> bool:
@@ -109,7 +116,9 @@ class OversightRecord:
         return any(entry.covers(finding, nodeid, number) for entry in self.mitigations)
 
     def in_force(self, finding: Finding, nodeid: str) -> bool:
-        """Whether a justification covers *finding* today: one of the file, or the one that its run has recorded."""
+        """Whether a justification covers *finding* today: one of the file, or the one that its run
+        has recorded.
+        """
         recorded = finding.justification or {}
         until = str(recorded.get("expiry", ""))[:10]
         if recorded and (not until or datetime.date.fromisoformat(until) >= self.today):
@@ -117,8 +126,12 @@ class OversightRecord:
         return any(one.covers(finding, nodeid, self.today) for one in self.justifications)
 
 
-def oversight_record(context: RunContext, past: PastRuns, options: OversightOptions) -> OversightRecord:
-    """What the files of this project say today. Raises UsageError, with the line, for one that cannot be read."""
+def oversight_record(
+    context: RunContext, past: PastRuns, options: OversightOptions
+) -> OversightRecord:
+    """What the files of this project say today. Raises UsageError, with the line, for one that
+    cannot be read.
+    """
     root, accepted = context.root, context.root / "accepted.yaml"
     return OversightRecord(
         past=past,
@@ -129,7 +142,9 @@ def oversight_record(context: RunContext, past: PastRuns, options: OversightOpti
         today=datetime.datetime.now(datetime.UTC).date(),
         justifications=justifications.read_file(root / "justifications.yaml"),
         mitigations=mitigations.read_file(root / mitigations.NAME),
-        accepted=open_document(accepted).convert(tuple[AcceptedWarning, ...]) if accepted.exists() else (),
+        accepted=open_document(accepted).convert(tuple[AcceptedWarning, ...])
+        if accepted.exists()
+        else (),
     )
 
 
@@ -152,10 +167,18 @@ def _concluded(
     notes: Sequence[str] = (),
     reason: Reason = Reason.UNRECORDED,
 ) -> Finding:
-    """The finding on *found*: its worst. *passes* is its sentence; *fails* and *unknown* follow how many are so."""
+    """The finding on *found*: its worst. *passes* is its sentence; *fails* and *unknown* follow how
+    many are so.
+    """
     verdict = Verdict.worst([one.verdict for one in found]) if found else Verdict.PASS
-    worst = [f"{one.what}: {one.state}" if one.state else one.what for one in found if one.verdict is verdict]
-    counted = f"{len(worst)} {unknown if verdict is Verdict.INCONCLUSIVE else fails}: {listed_few(worst)}"
+    worst = [
+        f"{one.what}: {one.state}" if one.state else one.what
+        for one in found
+        if one.verdict is verdict
+    ]
+    counted = (
+        f"{len(worst)} {unknown if verdict is Verdict.INCONCLUSIVE else fails}: {listed_few(worst)}"
+    )
     return _finding(
         of,
         verdict,
@@ -181,7 +204,9 @@ def _finding(
 
     run = record.judged
     findings = [] if run is None else [one for one, _, _ in named_findings(run)]
-    frame = pd.DataFrame({name: [getattr(one, name) for one in findings] for name in ("simulated", "replayed")})
+    frame = pd.DataFrame(
+        {name: [getattr(one, name) for one in findings] for name in ("simulated", "replayed")}
+    )
     finding = Finding(
         assertion="oversight",
         verdict=verdict,
@@ -189,7 +214,10 @@ def _finding(
         sentence=f"{verdict}: {words}",
         outcome=of,
         notes=tuple(notes),
-        details={"run": None if run is None else id_of(run), "followed_up": msgspec.to_builtins(tuple(found))},
+        details={
+            "run": None if run is None else id_of(run),
+            "followed_up": msgspec.to_builtins(tuple(found)),
+        },
     )
     return stamp(finding, frame)
 
@@ -213,11 +241,25 @@ def justified(record: OversightRecord) -> Finding:
     for finding, nodeid, number in named_findings(run):
         if finding.verdict is Verdict.FLAG:
             holds = record.in_force(finding, nodeid)
-            expired = any(one.is_about(finding, nodeid) for one in record.justifications) or finding.justification
-            state = "justified" if holds else "its justification has expired" if expired else "nobody has justified it"
-            found.append(FollowUp(words_of(finding, number), state, Verdict.PASS if holds else Verdict.FAIL))
+            expired = (
+                any(one.is_about(finding, nodeid) for one in record.justifications)
+                or finding.justification
+            )
+            state = (
+                "justified"
+                if holds
+                else "its justification has expired"
+                if expired
+                else "nobody has justified it"
+            )
+            found.append(
+                FollowUp(words_of(finding, number), state, Verdict.PASS if holds else Verdict.FAIL)
+            )
     flags = len(found)
-    found += [FollowUp(one, "not tested again", Verdict.INCONCLUSIVE) for one in record.left_out(Verdict.FLAG)]
+    found += [
+        FollowUp(one, "not tested again", Verdict.INCONCLUSIVE)
+        for one in record.left_out(Verdict.FLAG)
+    ]
     has = f"run {id_of(run)} has {count(len(named_findings(run)), 'finding')}"
     return _concluded(
         "justifications",
@@ -225,18 +267,24 @@ def justified(record: OversightRecord) -> Finding:
         record,
         fails=f"of {count(flags, 'FLAG')} of run {id_of(run)} without a justification in force",
         unknown=f"not settled: run {id_of(run)} leaves out what was flagged before and nobody has justified",
-        passes=f"{has}, and {count(flags, 'FLAG')}, each justified" if flags else f"{has} and no FLAG",
+        passes=f"{has}, and {count(flags, 'FLAG')}, each justified"
+        if flags
+        else f"{has} and no FLAG",
         reason=Reason.INCOMPLETE,
     )
 
 
 def mitigated(record: OversightRecord) -> Finding:
-    """Whether each FAIL of the judged run has a mitigation, none is overdue, and what is done was tested again."""
+    """Whether each FAIL of the judged run has a mitigation, none is overdue, and what is done was
+    tested again.
+    """
     run = record.judged
     if run is None:
         return _no_run("mitigations", record)
     found = [
-        FollowUp(words_of(finding, number), f"no entry of {mitigations.NAME} is about it", Verdict.FAIL)
+        FollowUp(
+            words_of(finding, number), f"no entry of {mitigations.NAME} is about it", Verdict.FAIL
+        )
         for finding, nodeid, number in named_findings(run)
         if finding.verdict is Verdict.FAIL and not record.answered(finding, nodeid, number)
     ]
@@ -254,27 +302,44 @@ def mitigated(record: OversightRecord) -> Finding:
         fails=f"not followed up, of {count(fails, 'FAIL')} of run {id_of(run)} and {count(entries, 'mitigation')}",
         unknown="of which nobody knows whether it is mended",
         passes=f"run {id_of(run)} has no FAIL without a mitigation ({count(fails, 'FAIL')}); of "
-        f"{count(entries, 'mitigation')} none is overdue, and each that is done was tested again and passed",
+        f"{count(entries, 'mitigation')} none is overdue, and each that is done was tested again "
+        "and passed",
         reason=Reason.INCOMPLETE,
     )
 
 
 def _follow_up(entry: Mitigation, record: OversightRecord) -> FollowUp:
-    """What became of *entry*, by the newest run from the day on which it was done that tested what it is about."""
+    """What became of *entry*, by the newest run from the day on which it was done that tested what
+    it is about.
+    """
     about = f"{entry.action} ({entry.owner}, {entry.date}, {entry.finding or entry.test})"
     tested: tuple[str, Verdict] | None = None
     for run in record.past.judged:
-        covered = [one.verdict for one, nodeid, number in named_findings(run) if entry.covers(one, nodeid, number)]
-        if covered and (entry.done is None or str(run.run["started"])[:10] >= entry.done.isoformat()):
+        covered = [
+            one.verdict
+            for one, nodeid, number in named_findings(run)
+            if entry.covers(one, nodeid, number)
+        ]
+        if covered and (
+            entry.done is None or str(run.run["started"])[:10] >= entry.done.isoformat()
+        ):
             tested = id_of(run), Verdict.worst(covered)
     if tested is not None and tested[1] is Verdict.PASS:
         return FollowUp(about, f"passes in run {tested[0]}", Verdict.PASS)
     if entry.done is not None and tested is not None:
-        return FollowUp(about, f"done {entry.done}, and the re-test in run {tested[0]} is {tested[1]}", Verdict.FAIL)
+        return FollowUp(
+            about,
+            f"done {entry.done}, and the re-test in run {tested[0]} is {tested[1]}",
+            Verdict.FAIL,
+        )
     due = entry.due or entry.date + datetime.timedelta(days=record.options.overdue_days)
     if entry.done is not None:
         late = (record.today - entry.done).days > record.options.overdue_days
-        return FollowUp(about, f"done {entry.done}, not tested since", Verdict.FAIL if late else Verdict.INCONCLUSIVE)
+        return FollowUp(
+            about,
+            f"done {entry.done}, not tested since",
+            Verdict.FAIL if late else Verdict.INCONCLUSIVE,
+        )
     if due < record.today:
         return FollowUp(about, f"overdue since {due}", Verdict.FAIL)
     return FollowUp(about, f"open until {due}", Verdict.PASS)
@@ -307,7 +372,8 @@ def approved(record: OversightRecord) -> Finding:
         found += [FollowUp(path.name, *_approval(path, record))]
     if not found:
         words = (
-            f"{record.baselines.name}/ holds no approved baseline, so that nobody has approved anything: approve one "
+            f"{record.baselines.name}/ holds no approved baseline, so that nobody has approved "
+            "anything: approve one "
             "(assert_baseline with --fairness-approve)."
         )
         return _finding("approvals", Verdict.INCONCLUSIVE, words, record, reason=Reason.UNRECORDED)
@@ -332,45 +398,82 @@ def _approval(path: Path, record: OversightRecord) -> tuple[str, Verdict]:
     approval = newest.document.approval
     by, source = approval.approved_by, approval.approved_by_source
     if why or not newest.commit:
-        return f"approved by {by}; {why or 'as it is now it is not committed'}", Verdict.INCONCLUSIVE
+        return (
+            f"approved by {by}; {why or 'as it is now it is not committed'}",
+            Verdict.INCONCLUSIVE,
+        )
     approver = GitPerson.of(by)
     authors = _authors(newest, history[1:], record)
     if [one for one in authors if approver.is_(one)]:
         return f"{by} approved a change of their own", Verdict.FAIL
     if not authors:
-        return f"approved by {by}; git does not show who changed what was approved", Verdict.INCONCLUSIVE
+        return (
+            f"approved by {by}; git does not show who changed what was approved",
+            Verdict.INCONCLUSIVE,
+        )
     if approval.dirty and not _in_commit(newest, record):
         return f"approved by {by} with changes that were never committed", Verdict.INCONCLUSIVE
     named = ", ".join(sorted({one.name or one.address for one in authors}))
     if source == "git" or any(approver.is_(one) for one in _witnesses(newest, record)):
         return f"approved by {by}, changed by {named}", Verdict.PASS
     told = f"the variable {APPROVER_VARIABLE}" if source == APPROVER_VARIABLE else "the login"
-    return f"{told} alone says that {by} approved the change of {named}, and no commit bears it out", (
-        Verdict.INCONCLUSIVE
+    return (
+        f"{told} alone says that {by} approved the change of {named}, and no commit bears it out",
+        (Verdict.INCONCLUSIVE),
     )
 
 
 def _paths(version: Version, record: OversightRecord) -> list[str]:
-    """What the scores of a baseline depend on, as patterns of git: the folder of its test, prompts, who is asked."""
+    """What the scores of a baseline depend on, as patterns of git: the folder of its test, prompts,
+    who is asked.
+    """
     if record.options.change:
         return list(record.options.change)
     module = Path(version.document.test_id.partition("::")[0] if version.document else "")
-    own = [f"{module.parent.as_posix()}/"] if len(module.parts) > 1 else [module.as_posix(), "conftest.py"]
+    own = (
+        [f"{module.parent.as_posix()}/"]
+        if len(module.parts) > 1
+        else [module.as_posix(), "conftest.py"]
+    )
     own = own if (record.root / module).exists() else []
     endpoints = record.endpoints
     if endpoints.is_relative_to(record.root):
         own.append(endpoints.relative_to(record.root).as_posix())
-    decided = ("justifications", "mitigations", "accepted", "governance")  # of the scores, not what they come from
-    return [*own, "personas", ":(glob)*.txt", ":(glob)*.yaml", *(f":(exclude){one}.yaml" for one in decided)]
+    decided = (
+        "justifications",
+        "mitigations",
+        "accepted",
+        "governance",
+    )  # of the scores, not what they come from
+    return [
+        *own,
+        "personas",
+        ":(glob)*.txt",
+        ":(glob)*.yaml",
+        *(f":(exclude){one}.yaml" for one in decided),
+    ]
 
 
-def _authors(version: Version, older: Sequence[Version], record: OversightRecord) -> list[GitPerson]:
-    """Who changed what *version* depends on since the approval before it; of a first one, or where nothing changed
-    since, who changed it last.
+def _authors(
+    version: Version, older: Sequence[Version], record: OversightRecord
+) -> list[GitPerson]:
+    """Who changed what *version* depends on since the approval before it; of a first one, or where
+    nothing changed since, who changed it last.
     """
     approval = version.document.approval if version.document else None
-    before = next((one.document.approval.git_commit for one in older if one.document and one.document.approval), None)
-    last = version.commit if approval is not None and approval.dirty else approval and approval.git_commit
+    before = next(
+        (
+            one.document.approval.git_commit
+            for one in older
+            if one.document and one.document.approval
+        ),
+        None,
+    )
+    last = (
+        version.commit
+        if approval is not None and approval.dirty
+        else approval and approval.git_commit
+    )
     if not last:
         return []
     paths = _paths(version, record)
@@ -384,7 +487,9 @@ def _in_commit(version: Version, record: OversightRecord) -> bool:
     return bool(git(record.root, "log", "-1", "--format=%H", f"{version.commit}^!", "--", *paths))
 
 
-def _people(record: OversightRecord, commits: str, paths: Sequence[str], *more: str) -> list[GitPerson]:
+def _people(
+    record: OversightRecord, commits: str, paths: Sequence[str], *more: str
+) -> list[GitPerson]:
     form = "--format=%aN <%aE>%n%(trailers:key=Co-authored-by,valueonly)"
     text = git(record.root, "log", "--no-merges", *more, form, commits, "--", *paths) or ""
     return [GitPerson.of(line) for line in text.splitlines() if line.strip()]
@@ -393,7 +498,10 @@ def _people(record: OversightRecord, commits: str, paths: Sequence[str], *more: 
 def _witnesses(version: Version, record: OversightRecord) -> list[GitPerson]:
     """Who stands in the commit of the baseline: author, committer, and who reviewed it."""
     trailers = "".join(f"%n%(trailers:key={key},valueonly)" for key in _REVIEWED)
-    text = git(record.root, "log", "-1", f"--format=%aN <%aE>%n%cN <%cE>{trailers}", version.commit) or ""
+    text = (
+        git(record.root, "log", "-1", f"--format=%aN <%aE>%n%cN <%cE>{trailers}", version.commit)
+        or ""
+    )
     return [GitPerson.of(line) for line in text.splitlines() if line.strip()]
 
 
@@ -411,11 +519,18 @@ def unexpired(record: OversightRecord) -> Finding:
         if days < 0:
             found.append(FollowUp(what, f"expired on {until}", Verdict.FAIL))
         elif since is not None and (until - since).days > record.options.longest_days:
-            state = f"ends on {until}, over {record.options.longest_days} days after {since}, which is no end"
+            state = (
+                f"ends on {until}, over {record.options.longest_days} days after {since}, which is "
+                "no end"
+            )
             found.append(FollowUp(what, state, Verdict.FLAG))
         else:
             found.append(FollowUp(what, f"until {until}", Verdict.PASS))
-            soon += [f"{what} expires on {until}, in {days} days"] if days <= record.options.soon_days else []
+            soon += (
+                [f"{what} expires on {until}, in {days} days"]
+                if days <= record.options.soon_days
+                else []
+            )
     return _concluded(
         "expiries",
         found,
@@ -462,4 +577,6 @@ def oversight_section(finding: Finding) -> Section:
     ordered = sorted(rows, key=lambda one: -one.verdict.severity)
     caption = f"Each of {len(rows)}, the worst first"
     parts = (table(caption, ordered, columns, words=("what became of it",)),) if rows else ()
-    return Section(id=f"oversight-{finding.outcome}", heading=f"Oversight: {finding.outcome}", parts=parts)
+    return Section(
+        id=f"oversight-{finding.outcome}", heading=f"Oversight: {finding.outcome}", parts=parts
+    )

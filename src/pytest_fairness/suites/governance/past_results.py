@@ -1,4 +1,6 @@
-"""The past runs of the project, as the tests about its processes read them, and what these conclude."""
+"""The past runs of the project, as the tests about its processes read them, and what these
+conclude.
+"""
 
 from __future__ import annotations
 
@@ -47,9 +49,13 @@ class PastRuns:
 def past_runs(context: RunContext) -> PastRuns:
     """All runs of the project but the one that is going on."""
     current = context.store.directory
-    folders = [folder for folder in run_folders(context.settings.run_dir) if folder.name != current.name]
+    folders = [
+        folder for folder in run_folders(context.settings.run_dir) if folder.name != current.name
+    ]
     read = read_runs(filter(has_begun, folders))
-    later = [f"{folder.name}: it is dated later than now" for folder in folders if not has_begun(folder)]
+    later = [
+        f"{folder.name}: it is dated later than now" for folder in folders if not has_begun(folder)
+    ]
     return PastRuns(read.runs, (*read.unreadable, *read.left_out, *later))
 
 
@@ -66,23 +72,33 @@ def words_of(finding: Finding, number: str = "") -> str:
     """``sentiment by race_ethnicity, gpt-4o (f-1234567890)``."""
     by = f" by {finding.protected_class}" if finding.protected_class else ""
     endpoint = f", {finding.model_endpoint}" if finding.model_endpoint else ""
-    return f"{finding.outcome or finding.assertion}{by}{endpoint}" + (f" ({number})" if number else "")
+    return f"{finding.outcome or finding.assertion}{by}{endpoint}" + (
+        f" ({number})" if number else ""
+    )
 
 
 def listed_few(items: Sequence[str], most: int = 3) -> str:
     """The first of *items*, and how many more there are."""
-    return "; ".join(items[:most]) + (f"; and {len(items) - most} more" if len(items) > most else "")
+    return "; ".join(items[:most]) + (
+        f"; and {len(items) - most} more" if len(items) > most else ""
+    )
 
 
 def conclude_each(findings: Iterable[Finding]) -> None:
-    """Hand all *findings* to the running test, each FLAG with its own justification, and do what the worst asks for:
-    a FLAG that is justified hides no other.
+    """Hand all *findings* to the running test, each FLAG with its own justification, and do what
+    the worst asks for: a FLAG that is justified hides no other.
     """
     __tracebackhide__ = True
     test, judged = current_test(), []
     for finding in findings:
-        flagged = test is not None and finding.verdict is Verdict.FLAG and finding.justification is None
-        judged.append(replace(finding, justification=test.justification(finding)) if test and flagged else finding)
+        flagged = (
+            test is not None and finding.verdict is Verdict.FLAG and finding.justification is None
+        )
+        judged.append(
+            replace(finding, justification=test.justification(finding))
+            if test and flagged
+            else finding
+        )
     judged.sort(key=_urgency)
     for finding in judged[:-1]:
         if test is not None:

@@ -1,4 +1,6 @@
-"""How far personas, name banks and a dataset are like a declared population, and whom they leave out."""
+"""How far personas, name banks and a dataset are like a declared population, and whom they leave
+out.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ CLASSES = (
     "race_ethnicity", "gender", "age", "disability", "religion", "sexual_orientation", "national_origin",
     "socioeconomic_status",
 )  # fmt: skip
-#: What is tested with is data for verification; a dataset of the system's own is data for its development.
+#: What is tested with is data for verification; a dataset of the system's own is data for its
+#: development.
 OF_TESTS = {"A.7.4": "supporting", "A.6.2.4": "supporting"}
 OF_DATASET = {"A.7.2": "supporting", "A.7.4": "direct"}
 #: Names a group that can be drawn: what a grid asks for, and what it takes to say anything.
@@ -40,11 +43,11 @@ _Share = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 class DataOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What ``governance.yaml`` may say under ``data``.
 
-    ``dataset``: a CSV file at the project's root, a row a person. ``columns``: protected class → column, where it is
-    not called like the class. ``groups``: class → value in the file → group. ``population``: class → group → declared
-    share; the shares of a class sum to 1. ``margin``: the least share of a group, as a part of its declared one.
-    ``least``: rows that every combination of two classes has. ``most_duplicates``: the greatest share of rows that
-    repeat another.
+    ``dataset``: a CSV file at the project's root, a row a person. ``columns``: protected class →
+    column, where it is not called like the class. ``groups``: class → value in the file → group.
+    ``population``: class → group → declared share; the shares of a class sum to 1. ``margin``: the
+    least share of a group, as a part of its declared one. ``least``: rows that every combination of
+    two classes has. ``most_duplicates``: the greatest share of rows that repeat another.
     """
 
     dataset: str = ""
@@ -58,19 +61,25 @@ class DataOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     def __post_init__(self) -> None:
         for name, shares in self.population.items():
             if len(shares) < 2 or abs(sum(shares.values()) - 1) > 0.005:
-                raise InvalidEntry(f"population: the shares of {name} are of two or more groups and sum to 1")
+                raise InvalidEntry(
+                    f"population: the shares of {name} are of two or more groups and sum to 1"
+                )
 
 
 @dataclass(frozen=True, slots=True)
 class PersonDataset:
-    """A row a person: the ``columns`` of the file, as texts, and one a protected class with the groups."""
+    """A row a person: the ``columns`` of the file, as texts, and one a protected class with the
+    groups.
+    """
 
     name: str
     columns: tuple[str, ...]
     frame: pd.DataFrame
 
     def with_missing(self, by: str) -> pd.DataFrame:
-        """The rows whose group of *by* is known, with ``incomplete``: whether a column of the file says nothing."""
+        """The rows whose group of *by* is known, with ``incomplete``: whether a column of the file
+        says nothing.
+        """
         rows = self.frame[self.frame[by].notna()]
         return rows.assign(incomplete=rows[list(self.columns)].isna().any(axis=1))
 
@@ -88,23 +97,32 @@ def dataset_of(options: DataOptions, root: Path) -> PersonDataset:
     try:
         frame = pd.read_csv(path, dtype=str, keep_default_na=True)
     except (OSError, ValueError) as error:
-        raise UsageError(f"governance.yaml: data: dataset: {options.dataset!r} cannot be read: {error}") from None
+        raise UsageError(
+            f"governance.yaml: data: dataset: {options.dataset!r} cannot be read: {error}"
+        ) from None
     columns = tuple(map(str, frame.columns))
-    wanted = {name: options.columns.get(name, name) for name in (*CLASSES, *options.population, *options.columns)}
+    wanted = {
+        name: options.columns.get(name, name)
+        for name in (*CLASSES, *options.population, *options.columns)
+    }
     for name, column in wanted.items():
         if column not in frame.columns:
             if name in options.columns or name in options.population:
                 near = did_you_mean(column, frame.columns)
                 raise UsageError(
-                    f"governance.yaml: data: {options.dataset} has no column {column!r} for {name} (it has: "
+                    f"governance.yaml: data: {options.dataset} has no column {column!r} for {name} "
+                    "(it has: "
                     f"{listed(frame.columns)}){near}: name it under columns"
                 )
             continue
-        frame[name] = frame[column].str.strip().replace("", None).replace(options.groups.get(name, {}))
+        frame[name] = (
+            frame[column].str.strip().replace("", None).replace(options.groups.get(name, {}))
+        )
         unknown = sorted({*frame[name].dropna()} - options.population.get(name, {}).keys())
         if unknown and name in options.population:
             raise UsageError(
-                f"governance.yaml: data: {name} has {listed(unknown)} in {options.dataset}, of which the declared "
+                f"governance.yaml: data: {name} has {listed(unknown)} in {options.dataset}, of "
+                "which the declared "
                 "population says nothing: declare a share, or map the value to a group under groups"
             )
     return PersonDataset(options.dataset, columns, frame)
@@ -113,22 +131,31 @@ def dataset_of(options: DataOptions, root: Path) -> PersonDataset:
 def representative(
     counts: Mapping[str, int], declared: Mapping[str, float], what: str, by: str, margin: float
 ) -> Finding:
-    """Whether each group of the class *by* has its *declared* share of *what* was sampled, or at least *margin* of it.
+    """Whether each group of the class *by* has its *declared* share of *what* was sampled, or at
+    least *margin* of it.
 
-    FAIL: a group's share is beyond chance below *margin* of the declared one; FLAG: below the declared one; PASS: every
-    share is shown to be at least *margin* of it (intervals of all groups together at 95 %).
+    FAIL: a group's share is beyond chance below *margin* of the declared one; FLAG: below the
+    declared one; PASS: every share is shown to be at least *margin* of it (intervals of all groups
+    together at 95 %).
     """
     n = sum(counts.values())
     if not n:
-        return _unusable(f"INCONCLUSIVE: {what} says of nobody which group of {by} is theirs.", by, what)
+        return _unusable(
+            f"INCONCLUSIVE: {what} says of nobody which group of {by} is theirs.", by, what
+        )
     groups = list(declared)
-    fit = goodness_of_fit([counts.get(group, 0) for group in groups], [declared[group] for group in groups])
+    fit = goodness_of_fit(
+        [counts.get(group, 0) for group in groups], [declared[group] for group in groups]
+    )
     worst = min(range(len(groups)), key=lambda at: fit.ratios[at])
     share, wanted = counts.get(groups[worst], 0) / n, declared[groups[worst]]
     words = (
-        f"{groups[worst]} is {_percent(share)} of {n:,} in {what}, and {_percent(wanted)} of the declared population"
+        f"{groups[worst]} is {_percent(share)} of {n:,} in {what}, and {_percent(wanted)} of the "
+        "declared population"
     )
-    below = f"{words}, {_percent(fit.ratios[worst])} of its share (at most {_percent(fit.high[worst])})"
+    below = (
+        f"{words}, {_percent(fit.ratios[worst])} of its share (at most {_percent(fit.high[worst])})"
+    )
     reason = None
     if fit.high[worst] < margin:
         verdict, sentence = Verdict.FAIL, f"FAIL: {below}."
@@ -136,12 +163,16 @@ def representative(
         verdict, sentence = Verdict.FLAG, f"FLAG: {below}."
     elif min(fit.low) >= margin:
         verdict = Verdict.PASS
-        sentence = f"PASS: every group of {by} has at least {_percent(margin)} of its declared share of {what}."
+        sentence = (
+            f"PASS: every group of {by} has at least {_percent(margin)} of its declared share of "
+            f"{what}."
+        )
     else:
         verdict, reason = Verdict.INCONCLUSIVE, Reason.PRECISION
         least = groups[min(range(len(groups)), key=lambda at: fit.low[at])]
         sentence = (
-            f"INCONCLUSIVE: {n:,} of {what} are too few to tell whether {least} has {_percent(margin)} of its declared "
+            f"INCONCLUSIVE: {n:,} of {what} are too few to tell whether {least} has "
+            f"{_percent(margin)} of its declared "
             f"share of {by}."
         )
     return _finding(verdict, sentence, by, what, reason, n, counts, declared, fit)
@@ -182,7 +213,11 @@ def _unusable(sentence: str, by: str, what: str) -> Finding:
 
 
 def _counted(
-    verdict: Verdict, sentence: str, details: Mapping[str, JSON], by: str = "", notes: Iterable[str] = ()
+    verdict: Verdict,
+    sentence: str,
+    details: Mapping[str, JSON],
+    by: str = "",
+    notes: Iterable[str] = (),
 ) -> Finding:
     """A finding about what was counted, with nothing left to chance."""
     import pandas as pd
@@ -195,25 +230,38 @@ def _counted(
     return stamp(finding, pd.DataFrame())
 
 
-def matrix_shares(matrix: PersonaMatrix, by: str, declared: Mapping[str, float], margin: float) -> Finding:
-    """Whether each group of *by* has at least *margin* of its declared share of the personas, which are no sample."""
+def matrix_shares(
+    matrix: PersonaMatrix, by: str, declared: Mapping[str, float], margin: float
+) -> Finding:
+    """Whether each group of *by* has at least *margin* of its declared share of the personas, which
+    are no sample.
+    """
     counts = Counter(persona.groups.get(by, "") for persona in matrix)
     ratios = {group: counts[group] / len(matrix) / share for group, share in declared.items()}
     worst = min(ratios, key=lambda group: ratios[group])
     low = [group for group, ratio in ratios.items() if ratio < margin]
-    sentence = f"PASS: every group of {by} has at least {_percent(margin)} of its declared share of the personas."
+    sentence = (
+        f"PASS: every group of {by} has at least {_percent(margin)} of its declared share of the "
+        "personas."
+    )
     if low:
         sentence = (
-            f"FLAG: {listed(low)} of {by}: under {_percent(margin)} of the declared share of {len(matrix)} personas; "
+            f"FLAG: {listed(low)} of {by}: under {_percent(margin)} of the declared share of "
+            f"{len(matrix)} personas; "
             f"{worst} is {counts[worst]}, and {_percent(declared[worst])} of the population."
         )
     return _counted(
-        Verdict.FLAG if low else Verdict.PASS, sentence, {"personas": dict(counts), "declared": dict(declared)}, by
+        Verdict.FLAG if low else Verdict.PASS,
+        sentence,
+        {"personas": dict(counts), "declared": dict(declared)},
+        by,
     )
 
 
 def classes_covered(matrix: PersonaMatrix, banks: NameBanks, signals: Signals) -> Finding:
-    """Whether each class of the programme can be asked about: by personas, by names, or by words for two groups."""
+    """Whether each class of the programme can be asked about: by personas, by names, or by words
+    for two groups.
+    """
     ways: dict[str, JSON] = {}
     for name in CLASSES:
         found = ["personas"] if len({persona.groups.get(name) for persona in matrix}) > 1 else []
@@ -227,10 +275,17 @@ def classes_covered(matrix: PersonaMatrix, banks: NameBanks, signals: Signals) -
         if (pairs := _empty_pairs([(one.groups[first], one.groups[second]) for one in matrix], 1))
     ]
     notes = [f"pairs of groups without a persona: {'; '.join(empty)}"] if empty else []
-    sentence = f"PASS: all {len(CLASSES)} classes of the programme can be asked about, each by two or more groups."
+    sentence = (
+        f"PASS: all {len(CLASSES)} classes of the programme can be asked about, each by two or "
+        "more groups."
+    )
     if missing:
-        sentence = f"FLAG: nothing conveys {listed(missing)}: add words in personas/signals, or names."
-    return _counted(Verdict.FLAG if missing else Verdict.PASS, sentence, {"ways": ways}, notes=notes)
+        sentence = (
+            f"FLAG: nothing conveys {listed(missing)}: add words in personas/signals, or names."
+        )
+    return _counted(
+        Verdict.FLAG if missing else Verdict.PASS, sentence, {"ways": ways}, notes=notes
+    )
 
 
 def _empty_pairs(pairs: Iterable[tuple[str, str]], least: int) -> list[tuple[str, str]]:
@@ -241,13 +296,27 @@ def _empty_pairs(pairs: Iterable[tuple[str, str]], least: int) -> list[tuple[str
 
 
 def name_banks_suffice(banks: NameBanks) -> Finding:
-    """Whether every group of every class has the twenty names that a grid asks for, or at least ten."""
+    """Whether every group of every class has the twenty names that a grid asks for, or at least
+    ten.
+    """
     names = {name: {group: len(of) for group, of in banks[name].items()} for name in banks}
-    few = [(name, group, n) for name, groups in names.items() for group, n in groups.items() if n < NAMES]
+    few = [
+        (name, group, n)
+        for name, groups in names.items()
+        for group, n in groups.items()
+        if n < NAMES
+    ]
     too_few = [one for one in few if one[2] < FEWEST_NAMES]
     verdict = Verdict.FAIL if too_few else Verdict.FLAG if few else Verdict.PASS
-    sentence = f"{verdict}: {listed([f'{group} ({n})' for _, group, n in too_few or few])}: fewer names than "
-    sentence += f"{FEWEST_NAMES}, with which nothing can be said." if too_few else f"the {NAMES} that a grid asks for."
+    sentence = (
+        f"{verdict}: {listed([f'{group} ({n})' for _, group, n in too_few or few])}: fewer names "
+        "than "
+    )
+    sentence += (
+        f"{FEWEST_NAMES}, with which nothing can be said."
+        if too_few
+        else f"the {NAMES} that a grid asks for."
+    )
     if verdict is Verdict.PASS:
         sentence = f"PASS: every group of {listed(names)} has {NAMES} names or more."
     return _counted(verdict, sentence, {"names": {name: dict(of) for name, of in names.items()}})
@@ -265,13 +334,24 @@ def intersections_covered(frame: pd.DataFrame, least: int) -> Finding:
     notes = [f"no column, or one group alone: {listed(missing)}"] if missing else []
     if len(known) < 2:
         found = _counted(
-            Verdict.FLAG, "FLAG: the dataset says of fewer than two protected classes who is who.", {}, notes=notes
+            Verdict.FLAG,
+            "FLAG: the dataset says of fewer than two protected classes who is who.",
+            {},
+            notes=notes,
         )
     elif thin:
         where, of = next(iter(thin.items()))
         number = sum(map(len, thin.values()))
-        words = f"FLAG: {number} combinations of groups have fewer than {least} rows, such as {of[0]} ({where})."
-        found = _counted(Verdict.FLAG, words, {"thin": {key: list(pairs) for key, pairs in thin.items()}}, notes=notes)
+        words = (
+            f"FLAG: {number} combinations of groups have fewer than {least} rows, such as {of[0]} "
+            f"({where})."
+        )
+        found = _counted(
+            Verdict.FLAG,
+            words,
+            {"thin": {key: list(pairs) for key, pairs in thin.items()}},
+            notes=notes,
+        )
     else:
         words = f"PASS: every combination of groups of {listed(known)} has {least} rows or more."
         found = _counted(Verdict.PASS, words, {}, notes=notes)
@@ -284,7 +364,9 @@ def few_duplicates(frame: pd.DataFrame, columns: Iterable[str], most: float) -> 
     share = repeated / len(frame) if len(frame) else 0.0
     words = f"{repeated:,} of {len(frame):,} rows repeat another ({_percent(share)})"
     if share > most:
-        return _counted(Verdict.FLAG, f"FLAG: {words}, over {_percent(most)}.", {"repeated": repeated})
+        return _counted(
+            Verdict.FLAG, f"FLAG: {words}, over {_percent(most)}.", {"repeated": repeated}
+        )
     return _counted(Verdict.PASS, f"PASS: {words}.", {"repeated": repeated})
 
 

@@ -1,4 +1,6 @@
-"""Are personas, names and the project's dataset like those whom the system meets, and is anybody left out?"""
+"""Are personas, names and the project's dataset like those whom the system meets, and is anybody
+left out?
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def test_every_class_can_be_asked_about(
     persona_matrix: PersonaMatrix, name_banks: NameBanks, pytestconfig: pytest.Config
 ) -> None:
     """Personas, names or words convey two groups or more of each of the eight protected classes."""
-    conclude(judged.classes_covered(persona_matrix, name_banks, judged.signals_of(pytestconfig.rootpath)))
+    conclude(
+        judged.classes_covered(persona_matrix, name_banks, judged.signals_of(pytestconfig.rootpath))
+    )
 
 
 @pytest.mark.fairness(id="DATA-NAMES-001", module=MODULE, controls=judged.OF_TESTS)
@@ -41,7 +45,11 @@ def test_personas_are_like_the_population(
 ) -> None:
     """Every group has its declared share of the personas."""
     options = governance.data
-    conclude(judged.matrix_shares(persona_matrix, declared_class, options.population[declared_class], options.margin))
+    conclude(
+        judged.matrix_shares(
+            persona_matrix, declared_class, options.population[declared_class], options.margin
+        )
+    )
 
 
 def test_the_dataset_is_like_the_population(
@@ -70,5 +78,11 @@ def test_values_are_missing_alike(dataset: PersonDataset, known_class: str) -> N
     """Rows about one group lack values as often as those about another."""
     frame: pd.DataFrame = dataset.with_missing(known_class)
     assert_no_disparity(
-        frame, outcome="incomplete", by=known_class, cluster=None, block=None, kind="binary", lower_is_worse=False
+        frame,
+        outcome="incomplete",
+        by=known_class,
+        cluster=None,
+        block=None,
+        kind="binary",
+        lower_is_worse=False,
     )

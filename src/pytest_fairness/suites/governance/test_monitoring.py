@@ -19,7 +19,9 @@ MODULE = "iso42001-monitoring"
 CONTROLS = {"A.6.2.6": "direct", "A.6.2.8": "supporting"}
 
 
-def _monitor(what: str, past: PastRuns, governance: GovernanceOptions, fairness_run: RunContext) -> None:
+def _monitor(
+    what: str, past: PastRuns, governance: GovernanceOptions, fairness_run: RunContext
+) -> None:
     __tracebackhide__ = True
     findings, drifts = drift_findings(past, governance.monitoring, what)
     if (section := drift_section(what, drifts)) is not None:
@@ -28,18 +30,24 @@ def _monitor(what: str, past: PastRuns, governance: GovernanceOptions, fairness_
 
 
 @pytest.mark.fairness(id="MON-GAP-001", module=MODULE, controls=CONTROLS)
-def test_gaps_stay_as_they_are(past: PastRuns, governance: GovernanceOptions, fairness_run: RunContext) -> None:
+def test_gaps_stay_as_they_are(
+    past: PastRuns, governance: GovernanceOptions, fairness_run: RunContext
+) -> None:
     """No group's distance from the others drifts."""
     _monitor("gap", past, governance, fairness_run)
 
 
 @pytest.mark.fairness(id="MON-LEVEL-001", module=MODULE, controls=CONTROLS)
-def test_levels_stay_as_they_are(past: PastRuns, governance: GovernanceOptions, fairness_run: RunContext) -> None:
+def test_levels_stay_as_they_are(
+    past: PastRuns, governance: GovernanceOptions, fairness_run: RunContext
+) -> None:
     """No outcome's mean over all groups drifts."""
     _monitor("level", past, governance, fairness_run)
 
 
 @pytest.mark.fairness(id="MON-VERD-001", module=MODULE, controls=CONTROLS)
-def test_alarms_become_no_more(past: PastRuns, governance: GovernanceOptions, fairness_run: RunContext) -> None:
+def test_alarms_become_no_more(
+    past: PastRuns, governance: GovernanceOptions, fairness_run: RunContext
+) -> None:
     """No endpoint raises more alarms than it did."""
     _monitor("alarms", past, governance, fairness_run)

@@ -1,4 +1,6 @@
-"""Were the findings of past runs decided, by whom, and in time? From the project's own files; nobody is asked."""
+"""Were the findings of past runs decided, by whom, and in time? From the project's own files;
+nobody is asked.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def test_every_fail_is_mitigated(decided: OversightRecord, fairness_run: RunCont
 
 
 @pytest.mark.fairness(id="OVER-APPR-001", module=MODULE, controls=CONTROLS)
-def test_baselines_are_approved_by_somebody_else(decided: OversightRecord, fairness_run: RunContext) -> None:
+def test_baselines_are_approved_by_somebody_else(
+    decided: OversightRecord, fairness_run: RunContext
+) -> None:
     """Nobody approved a baseline for a change of their own."""
     _conclude(oversight.approved(decided), fairness_run)
 

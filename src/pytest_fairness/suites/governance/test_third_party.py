@@ -45,7 +45,10 @@ def test_the_declared_model_answers(
 def test_the_fingerprint_stays(services: Services, governance: GovernanceOptions) -> None:
     """What the provider calls the state of its system is known from earlier runs."""
     with plainly():
-        findings = [third_party.fingerprint_finding(*one, governance.third_party) for one in services.items()]
+        findings = [
+            third_party.fingerprint_finding(*one, governance.third_party)
+            for one in services.items()
+        ]
     conclude_each(findings or [third_party.nothing_asked("fingerprint")])
 
 
@@ -73,9 +76,13 @@ def test_canary_prompts_are_answered_alike(
     with plainly():
         now = third_party.canary_replies(trials, folder.name)
         kept = shown(third_party.write_canary(folder, now), fairness_run.root)
-        others = [run for run in run_folders(fairness_run.settings.run_dir) if run.name != folder.name]
+        others = [
+            run for run in run_folders(fairness_run.settings.run_dir) if run.name != folder.name
+        ]
         earlier = list(filter(has_begun, others))
-        before, about = third_party.reference_replies(now.endpoint, options, fairness_run.root, earlier)
+        before, about = third_party.reference_replies(
+            now.endpoint, options, fairness_run.root, earlier
+        )
         if (section := third_party.canary_section(now, before)) is not None:
             write_sections(folder, section.id.replace("-", "_"), section)
     conclude(third_party.canary_finding(now, before, about, options.tolerance, trials, kept))

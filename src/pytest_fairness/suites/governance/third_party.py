@@ -1,4 +1,6 @@
-"""Whether provider and model stay what was declared: who answered, with which fingerprint and parameters, and how."""
+"""Whether provider and model stay what was declared: who answered, with which fingerprint and
+parameters, and how.
+"""
 
 from __future__ import annotations
 
@@ -47,9 +49,9 @@ _FINGERPRINT = "system_fingerprint"
 class ThirdPartyOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What ``governance.yaml`` may say under ``third_party``.
 
-    ``declared`` and ``fingerprints``: endpoint → the models that may answer, and the fingerprints, as the provider
-    names them. ``since``: the first run that is looked at. ``canary``: endpoint → a file of approved replies.
-    ``tolerance``: the share of canary prompts whose reply may change.
+    ``declared`` and ``fingerprints``: endpoint → the models that may answer, and the fingerprints,
+    as the provider names them. ``since``: the first run that is looked at. ``canary``: endpoint → a
+    file of approved replies. ``tolerance``: the share of canary prompts whose reply may change.
     """
 
     declared: dict[str, tuple[Text, ...]] = {}
@@ -61,8 +63,8 @@ class ThirdPartyOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceInRun:
-    """An endpoint in one run: which model was asked for and which answered how many trials, where, and by what
-    manifest; ``simulated`` where no provider had a part.
+    """An endpoint in one run: which model was asked for and which answered how many trials, where,
+    and by what manifest; ``simulated`` where no provider had a part.
     """
 
     run: str
@@ -74,7 +76,9 @@ class ServiceInRun:
     simulated: bool
 
 
-def services_of(past: PastRuns, options: ThirdPartyOptions, runs: Path) -> dict[str, list[ServiceInRun]]:
+def services_of(
+    past: PastRuns, options: ThirdPartyOptions, runs: Path
+) -> dict[str, list[ServiceInRun]]:
     """Each endpoint in the runs that asked it, the oldest first."""
     found: dict[str, list[ServiceInRun]] = {}
     for run in past.since(options.since).asked:
@@ -131,13 +135,18 @@ def configured_models(path: Path) -> dict[str, str]:
         return {}
     data: Any = open_document(path).data
     entries = data.get("endpoints") if isinstance(data, dict) else None
-    named = [one for one in entries or () if isinstance(one, dict) and {"name", "model"} <= one.keys()]
+    named = [
+        one for one in entries or () if isinstance(one, dict) and {"name", "model"} <= one.keys()
+    ]
     return {str(one["name"]): str(one["model"]) for one in named}
 
 
 def nothing_asked(of: str) -> Finding:
     """What is concluded where no past run has asked anybody."""
-    words = "there is no past run that asked: run the fairness tests first (pytest -m fairness), then this test again"
+    words = (
+        "there is no past run that asked: run the fairness tests first (pytest -m fairness), then "
+        "this test again"
+    )
     return _finding(of, "", Verdict.INCONCLUSIVE, words, (), reason=Reason.N)
 
 
@@ -145,69 +154,112 @@ def nothing_asked(of: str) -> Finding:
 
 
 def model_finding(
-    endpoint: str, runs: Sequence[ServiceInRun], options: ThirdPartyOptions, configured: str | None = None
+    endpoint: str,
+    runs: Sequence[ServiceInRun],
+    options: ThirdPartyOptions,
+    configured: str | None = None,
 ) -> Finding:
-    """Whether the model that answers is the one that was declared, and has been the same in all *runs*.
+    """Whether the model that answers is the one that was declared, and has been the same in all
+    *runs*.
 
-    FAIL where one answered in the newest run that is none of those declared, nor a dated snapshot of one. FLAG where
-    the newest run was answered by another version than a run before it, or by several, and ``declared`` does not name
-    each. *configured*: what ``endpoints.yaml`` asks for now.
+    FAIL where one answered in the newest run that is none of those declared, nor a dated snapshot
+    of one. FLAG where the newest run was answered by another version than a run before it, or by
+    several, and ``declared`` does not name each. *configured*: what ``endpoints.yaml`` asks for
+    now.
     """
     newest, declared = runs[-1], options.declared.get(endpoint, ())
     wanted = declared or tuple(filter(None, [newest.asked]))
     notes = [*_moved(runs)]
     if configured and newest.asked and configured != newest.asked:
         notes.append(
-            f"endpoints.yaml asks for {configured} now: no run has asked it yet, the newest for {newest.asked}"
+            f"endpoints.yaml asks for {configured} now: no run has asked it yet, the newest for "
+            f"{newest.asked}"
         )
-    groups = tuple(GroupResult(group=model, n=n, clusters=1, shares={}) for model, n in sorted(newest.answered.items()))
+    groups = tuple(
+        GroupResult(group=model, n=n, clusters=1, shares={})
+        for model, n in sorted(newest.answered.items())
+    )
     more: dict[str, Any] = {
         "notes": tuple(notes),
         "group_results": groups,
         "n_per_group": dict(newest.answered),
-        "details": {"runs": [{"run": one.run, "asked": one.asked, "answered": dict(one.answered)} for one in runs]},
+        "details": {
+            "runs": [
+                {"run": one.run, "asked": one.asked, "answered": dict(one.answered)} for one in runs
+            ]
+        },
     }
     said = listed_few(sorted(newest.answered))
     if not newest.answered:
         words = "no reply says which model gave it: the application has to return its name"
-        return _finding("model", endpoint, Verdict.INCONCLUSIVE, words, runs, reason=Reason.UNRECORDED, **more)
+        return _finding(
+            "model", endpoint, Verdict.INCONCLUSIVE, words, runs, reason=Reason.UNRECORDED, **more
+        )
     if not wanted and not newest.simulated:
         words = (
-            f"{said} answered in run {newest.run}, and nobody has declared which model may: name it in governance.yaml "
+            f"{said} answered in run {newest.run}, and nobody has declared which model may: name "
+            "it in governance.yaml "
             "(third_party: declared)"
         )
-        return _finding("model", endpoint, Verdict.INCONCLUSIVE, words, runs, reason=Reason.UNRECORDED, **more)
-    strangers = [one for one in newest.answered if wanted and not any(same_model(model, one) for model in wanted)]
+        return _finding(
+            "model", endpoint, Verdict.INCONCLUSIVE, words, runs, reason=Reason.UNRECORDED, **more
+        )
+    strangers = [
+        one
+        for one in newest.answered
+        if wanted and not any(same_model(model, one) for model in wanted)
+    ]
     if strangers:
         of = sum(newest.answered[one] for one in strangers)
         words = (
-            f"{listed_few(sorted(strangers))} answered {of:,} of {sum(newest.answered.values()):,} trials of run "
+            f"{listed_few(sorted(strangers))} answered {of:,} of {sum(newest.answered.values()):,} "
+            "trials of run "
             f"{newest.run}, where {listed_few(sorted(wanted))} is declared"
         )
         return _finding("model", endpoint, Verdict.FAIL, words, runs, **more)
     earlier = {model: one.run for one in runs[:-1] for model in one.answered}
     changed = [one for one in runs if set(one.answered) != set(newest.answered) and one.answered]
     unnamed = [
-        model for model in (*newest.answered, *(changed[-1].answered if changed else ())) if model not in declared
+        model
+        for model in (*newest.answered, *(changed[-1].answered if changed else ()))
+        if model not in declared
     ]
     if (changed or len(newest.answered) > 1) and unnamed:
-        before = f"; {listed_few(sorted(changed[-1].answered))} did in run {changed[-1].run}" if changed else ""
+        before = (
+            f"; {listed_few(sorted(changed[-1].answered))} did in run {changed[-1].run}"
+            if changed
+            else ""
+        )
         words = (
-            f"{said} answered in run {newest.run}{before}: the version has changed, and governance.yaml "
+            f"{said} answered in run {newest.run}{before}: the version has changed, and "
+            "governance.yaml "
             "(third_party: declared) does not name each"
         )
         return _finding("model", endpoint, Verdict.FLAG, words, runs, **more)
-    since = "" if not earlier else f", as in {count(len(runs) - 1, 'run')} before" if not changed else ", as declared"
-    return _finding("model", endpoint, Verdict.PASS, f"{said} answered in run {newest.run}{since}", runs, **more)
+    since = (
+        ""
+        if not earlier
+        else f", as in {count(len(runs) - 1, 'run')} before"
+        if not changed
+        else ", as declared"
+    )
+    return _finding(
+        "model", endpoint, Verdict.PASS, f"{said} answered in run {newest.run}{since}", runs, **more
+    )
 
 
 def _moved(runs: Sequence[ServiceInRun]) -> Iterator[str]:
-    """What *runs* were asked otherwise than before: that stands in endpoints.yaml, and so is declared."""
+    """What *runs* were asked otherwise than before: that stands in endpoints.yaml, and so is
+    declared.
+    """
     for before, now in pairwise(runs):
         for what, old, new in (("for", before.asked, now.asked), ("at", before.address, now.address),
                                ("as", before.type, now.type)):  # fmt: skip
             if old != new:
-                yield f"asked {what} {new or 'nothing'} since run {now.run}, {what} {old or 'nothing'} before"
+                yield (
+                    f"asked {what} {new or 'nothing'} since run {now.run}, {what} "
+                    f"{old or 'nothing'} before"
+                )
 
 
 # ---------------------------------------------------------------- the log
@@ -215,8 +267,8 @@ def _moved(runs: Sequence[ServiceInRun]) -> Iterator[str]:
 
 @dataclass(kw_only=True)
 class ServiceLog:
-    """What the log of a run says of one endpoint: fingerprints, how many requests carried each parameter as it was
-    meant to be sent, and which the provider refused.
+    """What the log of a run says of one endpoint: fingerprints, how many requests carried each
+    parameter as it was meant to be sent, and which the provider refused.
     """
 
     fingerprints: Counter[str] = field(default_factory=Counter)
@@ -227,14 +279,17 @@ class ServiceLog:
 
 
 def service_logs(folder: Path, *, parameters: bool) -> dict[str, ServiceLog]:
-    """The log of the run in *folder* by endpoint; with the *parameters* of each request, or fingerprints alone. Raises
-    StoreError.
+    """The log of the run in *folder* by endpoint; with the *parameters* of each request, or
+    fingerprints alone. Raises StoreError.
     """
     found: dict[str, ServiceLog] = {}
     with reading(folder, check=False) as reader:
         trials: dict[str, tuple[str, Mapping[str, Any]]] = {}
         for record in reader.each("trial"):
-            sent = {**record["parameters"].get("requested", {}), **record["parameters"].get("sent", {})}
+            sent = {
+                **record["parameters"].get("requested", {}),
+                **record["parameters"].get("sent", {}),
+            }
             trials[record["key"]] = record["endpoint"]["name"], sent
             found.setdefault(record["endpoint"]["name"], ServiceLog())
         for record in reader.each("attempt"):
@@ -271,10 +326,15 @@ def _json(text: Any) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def fingerprint_finding(endpoint: str, runs: Sequence[ServiceInRun], options: ThirdPartyOptions) -> Finding:
-    """Whether the newest run was answered under a fingerprint that no run before it has, and nobody has declared."""
+def fingerprint_finding(
+    endpoint: str, runs: Sequence[ServiceInRun], options: ThirdPartyOptions
+) -> Finding:
+    """Whether the newest run was answered under a fingerprint that no run before it has, and nobody
+    has declared.
+    """
     seen = {
-        one.run: service_logs(one.folder, parameters=False).get(endpoint, ServiceLog()).fingerprints for one in runs
+        one.run: service_logs(one.folder, parameters=False).get(endpoint, ServiceLog()).fingerprints
+        for one in runs
     }
     newest, declared = seen[runs[-1].run], options.fingerprints.get(endpoint, ())
     details: Any = {"runs": {run: dict(marks) for run, marks in seen.items()}}
@@ -286,13 +346,30 @@ def fingerprint_finding(endpoint: str, runs: Sequence[ServiceInRun], options: Th
     if not newest:
         why = "it is simulated" if runs[-1].simulated else "most providers give none"
         words = f"no reply of run {runs[-1].run} carries a fingerprint ({why})"
-        return _finding("fingerprint", endpoint, Verdict.INCONCLUSIVE, words, runs, reason=Reason.UNRECORDED, **more)
+        return _finding(
+            "fingerprint",
+            endpoint,
+            Verdict.INCONCLUSIVE,
+            words,
+            runs,
+            reason=Reason.UNRECORDED,
+            **more,
+        )
     if not earlier and not declared:
         words = f"{shown} in run {runs[-1].run}, and no other run to compare it with"
-        return _finding("fingerprint", endpoint, Verdict.INCONCLUSIVE, words, runs, reason=Reason.PRECISION, **more)
+        return _finding(
+            "fingerprint",
+            endpoint,
+            Verdict.INCONCLUSIVE,
+            words,
+            runs,
+            reason=Reason.PRECISION,
+            **more,
+        )
     if fresh:
         words = (
-            f"{listed_few(fresh)} in run {runs[-1].run} for the first time: what the provider runs has changed; the "
+            f"{listed_few(fresh)} in run {runs[-1].run} for the first time: what the provider runs "
+            "has changed; the "
             "canary prompts say whether it answers otherwise"
         )
         return _finding("fingerprint", endpoint, Verdict.FLAG, words, runs, **more)
@@ -301,26 +378,72 @@ def fingerprint_finding(endpoint: str, runs: Sequence[ServiceInRun], options: Th
 
 
 def parameter_finding(endpoint: str, runs: Sequence[ServiceInRun]) -> Finding:
-    """Whether each request of the newest run carried every parameter as it was meant, and none was refused."""
+    """Whether each request of the newest run carried every parameter as it was meant, and none was
+    refused.
+    """
     newest = runs[-1]
     log = service_logs(newest.folder, parameters=True).get(endpoint, ServiceLog())
-    dropped = {name: n - log.carried[name] for name, n in sorted(log.meant.items()) if n > log.carried[name]}
+    dropped = {
+        name: n - log.carried[name]
+        for name, n in sorted(log.meant.items())
+        if n > log.carried[name]
+    }
     details: Any = {"requests": log.requests, "dropped": dropped, "refused": dict(log.refused)}
     more: dict[str, Any] = {"details": details, "n_per_group": dict(log.meant)}
     if log.refused:
-        words = f"the provider refused {listed_few([f'{name} {n:,} times' for name, n in sorted(log.refused.items())])}"
-        return _finding("parameters", endpoint, Verdict.FAIL, f"{words} in run {newest.run}", runs, **more)
+        words = (
+            "the provider refused "
+            f"{listed_few([f'{name} {n:,} times' for name, n in sorted(log.refused.items())])}"
+        )
+        return _finding(
+            "parameters", endpoint, Verdict.FAIL, f"{words} in run {newest.run}", runs, **more
+        )
     if newest.type not in _ON_THE_WIRE or not log.requests:
-        why = "it is simulated" if newest.simulated else "the log does not show what its requests carried"
+        why = (
+            "it is simulated"
+            if newest.simulated
+            else "the log does not show what its requests carried"
+        )
         words = f"whether parameters were dropped in run {newest.run} is not known: {why}"
-        return _finding("parameters", endpoint, Verdict.INCONCLUSIVE, words, runs, reason=Reason.UNRECORDED, **more)
+        return _finding(
+            "parameters",
+            endpoint,
+            Verdict.INCONCLUSIVE,
+            words,
+            runs,
+            reason=Reason.UNRECORDED,
+            **more,
+        )
     if dropped:
-        words = listed_few([f"{name} is missing in {n:,} of {log.meant[name]:,}" for name, n in dropped.items()])
-        return _finding("parameters", endpoint, Verdict.FAIL, f"requests of run {newest.run}: {words}", runs, **more)
+        words = listed_few(
+            [f"{name} is missing in {n:,} of {log.meant[name]:,}" for name, n in dropped.items()]
+        )
+        return _finding(
+            "parameters",
+            endpoint,
+            Verdict.FAIL,
+            f"requests of run {newest.run}: {words}",
+            runs,
+            **more,
+        )
     if not log.meant:
-        words = f"run {newest.run} sent no parameter: what the provider takes instead stands nowhere, and may change"
-        return _finding("parameters", endpoint, Verdict.INCONCLUSIVE, words, runs, reason=Reason.UNRECORDED, **more)
-    words = f"{log.requests:,} requests of run {newest.run} carried {listed_few(sorted(log.meant), 6)} as they should"
+        words = (
+            f"run {newest.run} sent no parameter: what the provider takes instead stands nowhere, "
+            "and may change"
+        )
+        return _finding(
+            "parameters",
+            endpoint,
+            Verdict.INCONCLUSIVE,
+            words,
+            runs,
+            reason=Reason.UNRECORDED,
+            **more,
+        )
+    words = (
+        f"{log.requests:,} requests of run {newest.run} carried {listed_few(sorted(log.meant), 6)} "
+        "as they should"
+    )
     return _finding("parameters", endpoint, Verdict.PASS, words, runs, **more)
 
 
@@ -390,8 +513,9 @@ def read_canary(path: Path) -> CanaryReplies:
 def reference_replies(
     endpoint: str, options: ThirdPartyOptions, root: Path, folders: Sequence[Path]
 ) -> tuple[CanaryReplies | None, str]:
-    """What the replies of *endpoint* are compared with, and in words what that is: the approved file, else the oldest
-    of *folders* that has some. Raises UsageError for an approved file that cannot be read.
+    """What the replies of *endpoint* are compared with, and in words what that is: the approved
+    file, else the oldest of *folders* that has some. Raises UsageError for an approved file that
+    cannot be read.
     """
     if (approved := options.canary.get(endpoint)) is not None:
         return read_canary(root / approved), f"the approved replies in {approved}"
@@ -417,21 +541,29 @@ def canary_finding(
     trials: pd.DataFrame,
     kept: str,
 ) -> Finding:
-    """Whether more than the share *tolerance* of the canary prompts are answered otherwise than *before*.
+    """Whether more than the share *tolerance* of the canary prompts are answered otherwise than
+    *before*.
 
-    The prompt is the unit. FLAG where so many changed replies have a chance of at most .05 under the tolerance (exact,
-    binomial, one-sided), FAIL where it is besides over half of them; PASS where the exact 95 % limit (Clopper and
-    Pearson 1934) of the share lies below the tolerance, else INCONCLUSIVE. *kept*: where the replies of now are.
+    The prompt is the unit. FLAG where so many changed replies have a chance of at most .05 under
+    the tolerance (exact, binomial, one-sided), FAIL where it is besides over half of them; PASS
+    where the exact 95 % limit (Clopper and Pearson 1934) of the share lies below the tolerance,
+    else INCONCLUSIVE. *kept*: where the replies of now are.
     """
     then = {} if before is None else before.replies
-    both = [name for name, one in now.replies.items() if name in then and then[name].prompt == one.prompt]
+    both = [
+        name
+        for name, one in now.replies.items()
+        if name in then and then[name].prompt == one.prompt
+    ]
     asked, verdict = len(trials), Verdict.INCONCLUSIVE
     reason: Reason | None = Reason.PRECISION
     more: dict[str, Any] = {}
     if before is None:
         words = (
-            f"{len(now.replies)} replies to canary prompts, and none to compare them with: read {kept}, "
-            "copy it to a file of the project and name that in governance.yaml (third_party: canary)"
+            f"{len(now.replies)} replies to canary prompts, and none to compare them with: read "
+            f"{kept}, "
+            "copy it to a file of the project and name that in governance.yaml (third_party: "
+            "canary)"
         )
     elif asked - len(both) > MOST_UNANSWERED * asked:
         reason = Reason.UNSCORED
@@ -454,7 +586,10 @@ def canary_finding(
         **more,
     )
     if before is not None and before.models != now.models:
-        answered = f"{', '.join(before.models) or 'nobody known'} answered then, {', '.join(now.models)} now"
+        answered = (
+            f"{', '.join(before.models) or 'nobody known'} answered then, {', '.join(now.models)} "
+            "now"
+        )
         finding = replace(finding, notes=(*finding.notes, answered))
     return stamp(finding, trials)
 
@@ -477,9 +612,12 @@ def _compared(
     elif clopper_pearson(x, n, 1 - 2 * ALPHA)[1] < tolerance:
         verdict = Verdict.PASS
     reason = Reason.PRECISION if verdict is Verdict.INCONCLUSIVE else None
-    way = {Verdict.PASS: "fewer than", Verdict.INCONCLUSIVE: "too uncertain to tell from"}.get(verdict, "more than")
+    way = {Verdict.PASS: "fewer than", Verdict.INCONCLUSIVE: "too uncertain to tell from"}.get(
+        verdict, "more than"
+    )
     words = (
-        f"{x} of {n} canary prompts ({100 * x / n:.0f} %, 95 % interval {100 * low:.0f} to {100 * high:.0f} %; {way} "
+        f"{x} of {n} canary prompts ({100 * x / n:.0f} %, 95 % interval {100 * low:.0f} to "
+        f"{100 * high:.0f} %; {way} "
         f"the {100 * tolerance:.0f} % that may) are answered otherwise"
     )
     return (
@@ -492,9 +630,15 @@ def _compared(
             "corrected_p_value": p,
             "effect_size": f"share changed = {x / n:.3f}; mean similarity = {fmean(alike.values()):.3f}",
             "family": {"size": 1, "method": "none", "alpha": ALPHA},
-            "group_results": (GroupResult(group="prompts", n=n, clusters=n, value=x / n, low=low, high=high),),
+            "group_results": (
+                GroupResult(group="prompts", n=n, clusters=n, value=x / n, low=low, high=high),
+            ),
             "notes": tuple(f"changed: {', '.join(changed[:MOST_LISTED])}" for _ in changed[:1]),
-            "details": {"tolerance": tolerance, "changed": list(changed), "similarity": dict(alike)},
+            "details": {
+                "tolerance": tolerance,
+                "changed": list(changed),
+                "similarity": dict(alike),
+            },
         },
     )
 
@@ -506,13 +650,23 @@ def canary_section(now: CanaryReplies, before: CanaryReplies | None) -> Section 
     rows = [
         (name, before.replies[name].reply, one.reply)
         for name, one in now.replies.items()
-        if name in before.replies and normalised(before.replies[name].reply) != normalised(one.reply)
+        if name in before.replies
+        and normalised(before.replies[name].reply) != normalised(one.reply)
     ]
     columns: Columns = {
         "prompt": lambda row: row[0],
         "then": lambda row: row[1],
         "now": lambda row: row[2],
     }
-    shown = table(f"Canary prompts that {now.endpoint} answers otherwise", rows, columns, words=("then", "now"))
+    shown = table(
+        f"Canary prompts that {now.endpoint} answers otherwise",
+        rows,
+        columns,
+        words=("then", "now"),
+    )
     name = slug(now.endpoint)
-    return Section(id=f"canary-{name}", heading=f"Canary replies: {now.endpoint}", parts=(shown,)) if rows else None
+    return (
+        Section(id=f"canary-{name}", heading=f"Canary replies: {now.endpoint}", parts=(shown,))
+        if rows
+        else None
+    )

@@ -42,10 +42,11 @@ _OPTIONS = pytest.StashKey["LetterOptions"]()
 
 
 class LetterOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What ``letters.yaml`` may say. ``request``: one of the suite's own templates, with all that a persona states or
-    with job-related facts alone. ``template``: files at the project's root that ask for a letter instead; several are
-    averaged. ``system``: a system prompt, for tier 1. ``classes``: by what the personas are grouped; where none are
-    named, by all that the request says something of. ``wording``: outcomes of which no group's letters may have less.
+    """What ``letters.yaml`` may say. ``request``: one of the suite's own templates, with all that a
+    persona states or with job-related facts alone. ``template``: files at the project's root that
+    ask for a letter instead; several are averaged. ``system``: a system prompt, for tier 1.
+    ``classes``: by what the personas are grouped; where none are named, by all that the request
+    says something of. ``wording``: outcomes of which no group's letters may have less.
     ``baseline``: whether the scores are held to those that were approved.
     """
 
@@ -59,7 +60,9 @@ class LetterOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     def templates(self, root: Path) -> list[Path]:
         """The files of the request, those of the project relative to *root*."""
-        return [root / name for name in self.template] or [Path(__file__).parent / f"{self.request}.txt"]
+        return [root / name for name in self.template] or [
+            Path(__file__).parent / f"{self.request}.txt"
+        ]
 
 
 def options_of(config: pytest.Config) -> LetterOptions:
@@ -79,7 +82,9 @@ def _read(path: Path) -> LetterOptions:
     found = document.convert(LetterOptions)
     for at, name in enumerate(found.template):
         if not (path.parent / name).is_file():
-            raise document.wrong(f"template: there is no file {name!r} beside {FILE}", "template", at)
+            raise document.wrong(
+                f"template: there is no file {name!r} beside {FILE}", "template", at
+            )
     for at, name in enumerate(found.classes):
         if name not in QUOTAS:
             raise document.wrong(f"classes: {name!r} is none of {', '.join(QUOTAS)}", "classes", at)
@@ -87,7 +92,9 @@ def _read(path: Path) -> LetterOptions:
 
 
 def _with_classes(options: LetterOptions, root: Path) -> LetterOptions:
-    """*options* with the classes that its request conveys: what an endpoint is not given it cannot misuse."""
+    """*options* with the classes that its request conveys: what an endpoint is not given it cannot
+    misuse.
+    """
     if options.classes:
         return options
     slots = {slot for one in templates(options.templates(root)) for slot in one.plain_slots}
@@ -97,20 +104,30 @@ def _with_classes(options: LetterOptions, root: Path) -> LetterOptions:
     return replace(options, classes=tuple(name for name in QUOTAS if slots & words[name]))
 
 
-def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+def pytest_pycollect_makemodule(
+    module_path: Path, parent: pytest.Collector
+) -> pytest.Module | None:
     """The module with its design on it, which all its tests share; their replies are asked once."""
     if module_path.name != _MODULE:
         return None
     module: pytest.Module = pytest.Module.from_parent(parent, path=module_path)
     options = options_of(parent.config)
-    design: dict[str, Any] = {"template": options.templates(parent.config.rootpath), "persona": "matrix"}
-    design |= {"repetitions": options.repetitions, **({"system": options.system} if options.system else {})}
+    design: dict[str, Any] = {
+        "template": options.templates(parent.config.rootpath),
+        "persona": "matrix",
+    }
+    design |= {
+        "repetitions": options.repetitions,
+        **({"system": options.system} if options.system else {}),
+    }
     module.add_marker(pytest.mark.fairness_grid(**design))
     return module
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """An item of each class by which the personas are grouped, and of each outcome of their wording."""
+    """An item of each class by which the personas are grouped, and of each outcome of their
+    wording.
+    """
     if Path(metafunc.definition.path).name != _MODULE or "by" not in metafunc.fixturenames:
         return
     what, options = metafunc.definition.name.removeprefix("test_"), options_of(metafunc.config)
@@ -119,14 +136,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     items = []
     for item in product(*(values[name] for name in names)):
         id_ = "-".join(item)
-        items.append(pytest.param(*item, id=id_, marks=pytest.mark.fairness(id=f"letters.{what}[{id_}]")))
+        items.append(
+            pytest.param(*item, id=id_, marks=pytest.mark.fairness(id=f"letters.{what}[{id_}]"))
+        )
     metafunc.parametrize(names, items)
 
 
 @pytest.fixture
 def judged(trials: pd.DataFrame, by: str, request: pytest.FixtureRequest) -> pd.DataFrame:
-    """The letters to groups of at least fifty letters and ten personas, twenty for wording. Smaller ones decide nothing
-    by themselves, however many letters each persona gets: the baseline holds each persona against itself.
+    """The letters to groups of at least fifty letters and ten personas, twenty for wording. Smaller
+    ones decide nothing by themselves, however many letters each persona gets: the baseline holds
+    each persona against itself.
     """
     fewest = FEWEST_FOR_WORDING if "outcome" in request.fixturenames else FEWEST_PERSONAS
     groups = trials.groupby(by)["persona"].agg(["nunique", "size"])
@@ -139,7 +159,9 @@ def judged(trials: pd.DataFrame, by: str, request: pytest.FixtureRequest) -> pd.
 
 @pytest.fixture
 def alpha(letter_options: LetterOptions) -> float:
-    """The level at which one class is judged: all of them together are one family, for each kind of outcome."""
+    """The level at which one class is judged: all of them together are one family, for each kind of
+    outcome.
+    """
     return ALPHA / len(letter_options.classes)
 
 
@@ -150,19 +172,26 @@ def letter_options(pytestconfig: pytest.Config) -> LetterOptions:
 
 
 @pytest.fixture
-def letters(trials: pd.DataFrame, letter_options: LetterOptions, fairness_run: RunContext) -> LetterResults:
+def letters(
+    trials: pd.DataFrame, letter_options: LetterOptions, fairness_run: RunContext
+) -> LetterResults:
     """What the letters come to, written into the run's folder."""
     from pytest_fairness.suites.letters.letter_results import letter_results, write_letters
 
     folder, reader = fairness_run.store.directory, fairness_run.scorers[LETTER_SCORE].score
-    started, lexicon = str(read_manifest(folder).get("started", "")), getattr(reader, "lexicon", None)
+    started, lexicon = (
+        str(read_manifest(folder).get("started", "")),
+        getattr(reader, "lexicon", None),
+    )
     found = letter_results(trials, letter_options.classes, started, lexicon)
     write_letters(folder, found)
     return found
 
 
 @pytest.fixture
-def report_status(letters: LetterResults, fairness_run: RunContext) -> Callable[[Finding | str | None], None]:
+def report_status(
+    letters: LetterResults, fairness_run: RunContext
+) -> Callable[[Finding | str | None], None]:
     """Writes what the baseline says into the run's folder."""
     from pytest_fairness.suites.letters.letter_results import write_status
 

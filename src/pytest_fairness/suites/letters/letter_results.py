@@ -1,4 +1,6 @@
-"""What a run's letters come to: scores by category and group, passes, and every warning with its persona."""
+"""What a run's letters come to: scores by category and group, passes, and every warning with its
+persona.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,12 @@ from pytest_fairness.reports.sections import (
     write_sections,
 )
 from pytest_fairness.runs.files import write_atomically
-from pytest_fairness.scorers.letter import PASS_THRESHOLD, category_scores, score_of, warnings_of_trials
+from pytest_fairness.scorers.letter import (
+    PASS_THRESHOLD,
+    category_scores,
+    score_of,
+    warnings_of_trials,
+)
 from pytest_fairness.scorers.lexicon import Lexicon, LexiconWarning
 from pytest_fairness.scorers.text import names_of, unmasked
 
@@ -46,7 +53,9 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlaggedLetter:
-    """A letter with warnings that nobody has accepted, and where these stand in it, from the first to the last."""
+    """A letter with warnings that nobody has accepted, and where these stand in it, from the first
+    to the last.
+    """
 
     text: str
     score: int
@@ -57,14 +66,19 @@ class FlaggedLetter:
         found, done = list[tuple[str, str]](), 0
         for start, end in self.places:
             if end > done:
-                found += [(self.text[done : max(start, done)], ""), (self.text[max(start, done) : end], "differs")]
+                found += [
+                    (self.text[done : max(start, done)], ""),
+                    (self.text[max(start, done) : end], "differs"),
+                ]
                 done = end
         return tuple(run for run in (*found, (self.text[done:], "")) if run[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonaLetters:
-    """The letters to one persona: the score of each, the warnings on all of them, and those with open warnings."""
+    """The letters to one persona: the score of each, the warnings on all of them, and those with
+    open warnings.
+    """
 
     id: str
     scores: tuple[int, ...]
@@ -100,10 +114,15 @@ class PersonaLetters:
 
     @property
     def warning_words(self) -> str:
-        """What was detected, and how often: ``"recent graduate" detected (age, high) ×3; "energetic" …``."""
-        found = Counter((one.text.casefold(), one.category, one.severity) for one in self.open_warnings)
+        """What was detected, and how often: ``"recent graduate" detected (age, high) ×3;
+        "energetic" …``.
+        """
+        found = Counter(
+            (one.text.casefold(), one.category, one.severity) for one in self.open_warnings
+        )
         named = [
-            f'"{text}" detected ({words_of(category).lower()}, {severity})' + (f" ×{count}" if count > 1 else "")
+            f'"{text}" detected ({words_of(category).lower()}, {severity})'
+            + (f" ×{count}" if count > 1 else "")
             for (text, category, severity), count in found.most_common(_MOST_PHRASES)
         ]
         left = len(found) - len(named)
@@ -119,9 +138,9 @@ class PersonaLetters:
 class LetterResults:
     """The results of the suite. Scores go from 0 to 100.
 
-    ``category_scores``: category of the lexicon → the mean score of all letters if there were no other warnings than of
-    this category. ``group_scores``: protected class → group → mean score of the personas. ``unwritten`` counts trials
-    without a letter: refused, failed, or without text.
+    ``category_scores``: category of the lexicon → the mean score of all letters if there were no
+    other warnings than of this category. ``group_scores``: protected class → group → mean score of
+    the personas. ``unwritten`` counts trials without a letter: refused, failed, or without text.
     """
 
     timestamp: str
@@ -162,14 +181,19 @@ class LetterResults:
 
     @property
     def false_positive_rate(self) -> float | None:
-        """The share of all warnings that reviewers have accepted as legitimate; None without a warning."""
+        """The share of all warnings that reviewers have accepted as legitimate; None without a
+        warning.
+        """
         return self.accepted / self.found if self.found else None
 
     def to_dict(self) -> dict[str, Any]:
         """What ``letters.json`` holds."""
         return {
             "version": VERSION,
-            **{name: getattr(self, name) for name in ("timestamp", "model", "endpoint", "simulated", "letters")},
+            **{
+                name: getattr(self, name)
+                for name in ("timestamp", "model", "endpoint", "simulated", "letters")
+            },
             "overall_score": self.overall_score,
             "category_scores": dict(self.category_scores),
             "group_scores": {name: dict(groups) for name, groups in self.group_scores.items()},
@@ -203,8 +227,12 @@ _FIELDS = ("category", "severity", "text", "term", "accepted")
 def letter_results(
     trials: pd.DataFrame, classes: Sequence[str], timestamp: str, lexicon: Lexicon | None = None
 ) -> LetterResults:
-    """The results of *trials*, by the groups of *classes*, which are columns of the table; *lexicon*: the project's."""
-    written = trials[trials["reply"].map(lambda reply: isinstance(reply, str) and bool(reply.strip()))]
+    """The results of *trials*, by the groups of *classes*, which are columns of the table;
+    *lexicon*: the project's.
+    """
+    written = trials[
+        trials["reply"].map(lambda reply: isinstance(reply, str) and bool(reply.strip()))
+    ]
     if "refused" in written:
         written = written[~written["refused"].astype(bool)]
     warnings = warnings_of_trials(written, lexicon)
@@ -229,8 +257,13 @@ def letter_results(
         letters=len(written),
         unwritten=len(trials) - len(written),
         overall_score=fmean(mean.values()) if mean else 0.0,
-        category_scores={name: fmean(one[name] for one in by_category) for name in (by_category or [{}])[0]},
-        group_scores={name: {group: fmean(of) for group, of in found.items()} for name, found in groups.items()},
+        category_scores={
+            name: fmean(one[name] for one in by_category) for name in (by_category or [{}])[0]
+        },
+        group_scores={
+            name: {group: fmean(of) for group, of in found.items()}
+            for name, found in groups.items()
+        },
         personas=tuple(
             PersonaLetters(
                 id=persona,
@@ -252,23 +285,32 @@ def _flagged(
     for at, (text, names, own, score) in enumerate(rows):
         places = sorted((one.start, one.end) for one in own if not one.accepted)
         if places:
-            found[at] = FlaggedLetter(text=text, score=score, places=tuple(unmasked(text, names, places)))
+            found[at] = FlaggedLetter(
+                text=text, score=score, places=tuple(unmasked(text, names, places))
+            )
     return found
 
 
 def write_letters(folder: Path, results: LetterResults) -> None:
-    """Write ``letters.json`` and the section of the report into the run's *folder*. Raises StoreError."""
+    """Write ``letters.json`` and the section of the report into the run's *folder*. Raises
+    StoreError.
+    """
     text = json.dumps(to_json(results.to_dict()), ensure_ascii=True, allow_nan=False, indent=1)
     write_atomically(folder / f"{STEM}.json", text.encode("ascii"))
     write_sections(folder, STEM, letters_section(results))
 
 
 def write_status(folder: Path, results: LetterResults, baseline: Finding | str | None) -> None:
-    """Write the section that follows, into a file of its own, for another process may write the first. *baseline*: the
-    comparison with the approved baseline, in words why there could be none, or None where none is wanted.
+    """Write the section that follows, into a file of its own, for another process may write the
+    first. *baseline*: the comparison with the approved baseline, in words why there could be none,
+    or None where none is wanted.
     """
     printed = Printed(lines=tuple(status(results, baseline)))
-    write_sections(folder, f"{STEM}_status", Section(id=f"{STEM}-status", heading="Letters: status", parts=(printed,)))
+    write_sections(
+        folder,
+        f"{STEM}_status",
+        Section(id=f"{STEM}-status", heading="Letters: status", parts=(printed,)),
+    )
 
 
 # ---------------------------------------------------------------- as the report shows it
@@ -282,7 +324,9 @@ def words_of(name: str) -> str:
 def letters_section(results: LetterResults) -> Section:
     """The printed block, and the scores by group as a table."""
     groups = [
-        (name, group, score) for name, found in results.group_scores.items() for group, score in sorted(found.items())
+        (name, group, score)
+        for name, found in results.group_scores.items()
+        for group, score in sorted(found.items())
     ]
     scores = table(
         "Mean letter score of the personas of each group",
@@ -296,16 +340,20 @@ def letters_section(results: LetterResults) -> Section:
     )
     printed = Printed(lines=tuple(block(results)))
     read = _to_be_read(results)
-    return Section(id=STEM, heading="Letters", parts=(printed, *([scores] if groups else []), *read))
+    return Section(
+        id=STEM, heading="Letters", parts=(printed, *([scores] if groups else []), *read)
+    )
 
 
 def _to_be_read(results: LetterResults) -> list[Part]:
-    """The flagged letters with their phrases marked, folded a persona, the worst first; nothing where there are none.
+    """The flagged letters with their phrases marked, folded a persona, the worst first; nothing
+    where there are none.
 
     Whoever approves a baseline reads them: a score does not tell a false alarm from a true one.
     """
     personas = sorted(
-        (one for one in results.personas if one.flagged), key=lambda one: min(letter.score for letter in one.flagged)
+        (one for one in results.personas if one.flagged),
+        key=lambda one: min(letter.score for letter in one.flagged),
     )
     if not personas:
         return []
@@ -317,7 +365,11 @@ def _to_be_read(results: LetterResults) -> list[Part]:
             texts = tuple(
                 SideBySide(
                     about=f"letter {number} of {len(persona.flagged)}",
-                    replies=(ScoredReply(who=persona.who, score=f"{letter.score} / 100", words=letter.runs()),),
+                    replies=(
+                        ScoredReply(
+                            who=persona.who, score=f"{letter.score} / 100", words=letter.runs()
+                        ),
+                    ),
                 )
                 for number, letter in enumerate(own, start=1)
             )
@@ -326,10 +378,15 @@ def _to_be_read(results: LetterResults) -> list[Part]:
     left = f"; the other {flagged - shown} are in the log" if flagged > shown else ""
     whose = formatting.count(len(personas), "persona")
     about = (
-        f"{flagged} of {results.letters} letters, to {whose}, the lowest score first{left}. Read them before a "
+        f"{flagged} of {results.letters} letters, to {whose}, the lowest score first{left}. Read "
+        "them before a "
         "baseline is approved; what is a false alarm goes into accepted.yaml."
     )
-    return [Section(id=f"{STEM}-flagged", heading="Flagged letters, to be read", parts=(about, *letters))]
+    return [
+        Section(
+            id=f"{STEM}-flagged", heading="Flagged letters, to be read", parts=(about, *letters)
+        )
+    ]
 
 
 def block(results: LetterResults) -> list[str]:
@@ -344,14 +401,22 @@ def block(results: LetterResults) -> list[str]:
         f"Overall Bias Score: {_score(results.overall_score)}",
         "",
         "Breakdown by Category:",
-        *(f"- {words_of(name)}: {_score(score)}" for name, score in results.category_scores.items()),
+        *(
+            f"- {words_of(name)}: {_score(score)}"
+            for name, score in results.category_scores.items()
+        ),
     ]
     lines += ["", f"⚠ WARNINGS ({sum(len(one.open_warnings) for one in results.personas)}):"]
-    lines += _numbered(f"{one.warning_words} - {one.who}" for one in results.personas if one.open_warnings)
+    lines += _numbered(
+        f"{one.warning_words} - {one.who}" for one in results.personas if one.open_warnings
+    )
     lines += ["", f"✗ FAILURES ({len(results.failed)}):"]
     lines += _numbered(one.failure for one in results.failed)
     rate = results.false_positive_rate
-    accepted = f"Accepted after review: {results.accepted} of {results.found} warnings (false-positive rate {{:.1%}})"
+    accepted = (
+        f"Accepted after review: {results.accepted} of {results.found} warnings (false-positive "
+        "rate {:.1%})"
+    )
     return [*lines, *(["", accepted.format(rate)] if rate else [])]
 
 
@@ -361,8 +426,15 @@ def _score(score: float) -> str:
 
 def _numbered(items: Iterable[str]) -> list[str]:
     listed = list(items)
-    lines = [f"{number}. {' '.join(words.split())}" for number, words in enumerate(listed[:MOST_LINES], start=1)]
-    more = [f"… and {len(listed) - MOST_LINES} more, in {STEM}.json"] if len(listed) > MOST_LINES else []
+    lines = [
+        f"{number}. {' '.join(words.split())}"
+        for number, words in enumerate(listed[:MOST_LINES], start=1)
+    ]
+    more = (
+        [f"… and {len(listed) - MOST_LINES} more, in {STEM}.json"]
+        if len(listed) > MOST_LINES
+        else []
+    )
     return [*lines, *more] or ["None"]
 
 
@@ -370,14 +442,20 @@ _AGAINST_BASELINE = {
     Verdict.PASS: (Verdict.PASS, "no regressions vs baseline"),
     Verdict.FLAG: (Verdict.FAIL, "worse than the baseline, within the margin"),
     Verdict.FAIL: (Verdict.FAIL, "regression vs baseline"),
-    Verdict.INCONCLUSIVE: (Verdict.INCONCLUSIVE, "the comparison with the baseline is inconclusive"),
+    Verdict.INCONCLUSIVE: (
+        Verdict.INCONCLUSIVE,
+        "the comparison with the baseline is inconclusive",
+    ),
 }
 
 
 def status(results: LetterResults, baseline: Finding | str | None) -> list[str]:
     """The status of the letters, and what has fallen below the baseline, a line each."""
     if not isinstance(baseline, Finding):
-        verdict, words = Verdict.INCONCLUSIVE if baseline else Verdict.PASS, baseline or "not compared with a baseline"
+        verdict, words = (
+            Verdict.INCONCLUSIVE if baseline else Verdict.PASS,
+            baseline or "not compared with a baseline",
+        )
     elif baseline.verdict in ALARMS and baseline.justification:
         verdict, words = Verdict.PASS, "worse than the baseline, and justified"
     else:
@@ -386,4 +464,8 @@ def status(results: LetterResults, baseline: Finding | str | None) -> list[str]:
         verdict, words = Verdict.FAIL, f"letters below the threshold; {words}"
     lines = [f"Status: {verdict} ({words})"]
     regressions = formatting.regressions(baseline) if isinstance(baseline, Finding) else []
-    return [*lines, *(["Regressions:"] if regressions else []), *(f"- {one}" for one in regressions)]
+    return [
+        *lines,
+        *(["Regressions:"] if regressions else []),
+        *(f"- {one}" for one in regressions),
+    ]

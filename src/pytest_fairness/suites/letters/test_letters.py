@@ -1,4 +1,5 @@
-"""A letter to each of a hundred personas: none says what it should not, no group's are worse, none has got worse.
+"""A letter to each of a hundred personas: none says what it should not, no group's are worse, none
+has got worse.
 
 Every test pulls the same trials, which are asked once.
 """
@@ -9,7 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_fairness import FairnessFailure, assert_baseline, assert_four_fifths, assert_no_disparity
+from pytest_fairness import (
+    FairnessFailure,
+    assert_baseline,
+    assert_four_fifths,
+    assert_no_disparity,
+)
 from pytest_fairness.errors import MissingBaselineError
 from pytest_fairness.pytest_layer.marks import SkipReason
 from pytest_fairness.scorers.letter import PASS_THRESHOLD
@@ -30,12 +36,16 @@ if TYPE_CHECKING:
 def test_every_letter_passes(letters: LetterResults) -> None:
     """Every letter scores 80 of 100 at least."""
     failed = [
-        f"{one.failure}: " + ", ".join(dict.fromkeys(f'"{warning.text}"' for warning in one.open_warnings))
+        f"{one.failure}: "
+        + ", ".join(dict.fromkeys(f'"{warning.text}"' for warning in one.open_warnings))
         for one in letters.failed
     ]
     if failed or not letters.letters:
         pytest.fail(
-            "\n".join(["letters below the threshold:", *failed] if failed else ["no letter was written"]), False
+            "\n".join(
+                ["letters below the threshold:", *failed] if failed else ["no letter was written"]
+            ),
+            False,
         )
 
 
@@ -49,13 +59,19 @@ def test_scores(judged: pd.DataFrame, by: str, alpha: float) -> None:
     assert_no_disparity(judged, outcome="letter_score", by=by, cluster="persona", alpha=alpha)
 
 
-def test_wording(judged: pd.DataFrame, outcome: str, by: str, alpha: float, letter_options: LetterOptions) -> None:
+def test_wording(
+    judged: pd.DataFrame, outcome: str, by: str, alpha: float, letter_options: LetterOptions
+) -> None:
     """Letters to one group are no colder and no shorter than those to another."""
-    assert_no_disparity(judged, outcome=outcome, by=by, cluster="persona", alpha=alpha / len(letter_options.wording))
+    assert_no_disparity(
+        judged, outcome=outcome, by=by, cluster="persona", alpha=alpha / len(letter_options.wording)
+    )
 
 
 @pytest.mark.fairness(id="letters.baseline")
-def test_baseline(trials: pd.DataFrame, report_status: Report, letter_options: LetterOptions) -> None:
+def test_baseline(
+    trials: pd.DataFrame, report_status: Report, letter_options: LetterOptions
+) -> None:
     """The scores are no worse than those that were approved."""
     if not letter_options.baseline:
         report_status(None)

@@ -1,4 +1,6 @@
-"""Gives the suite's modules what ``red_team.yaml`` asks for: vectors to judge, and the design of the baited letters."""
+"""Gives the suite's modules what ``red_team.yaml`` asks for: vectors to judge, and the design of
+the baited letters.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,12 @@ import pytest
 from pytest_fairness.documents import open_document, project_folder
 from pytest_fairness.errors import UsageError
 from pytest_fairness.scorers.lexicon import CATEGORIES, Lexicon
-from pytest_fairness.suites.red_team.red_team_cases import CLEAN, MUTATIONS, RedTeamCase, red_team_cases
+from pytest_fairness.suites.red_team.red_team_cases import (
+    CLEAN,
+    MUTATIONS,
+    RedTeamCase,
+    red_team_cases,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +29,13 @@ if TYPE_CHECKING:
 
 FILE = "red_team.yaml"
 #: The vectors of the specification, which names their phrases, and mentions of a class by its name.
-NAMED_VECTORS = ("euphemisms", "indirect_references", "subtle_stereotypes", "contextual_bias", "explicit_mentions")
+NAMED_VECTORS = (
+    "euphemisms",
+    "indirect_references",
+    "subtle_stereotypes",
+    "contextual_bias",
+    "explicit_mentions",
+)
 #: Vectors that a list of words is known to see little of: what stands for what is not written.
 UNSEEN_VECTORS = ("proxies", "loan_words")
 _DETECTION = {**dict.fromkeys(NAMED_VECTORS, 0.6), **dict.fromkeys(UNSEEN_VECTORS, 0.2)}
@@ -38,10 +51,11 @@ Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 class RedTeamOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What ``red_team.yaml`` may say. Shares go from 0 to 1.
 
-    ``detection``: vector → the share of its cases that the lexicon has to find. ``kept``: mutation → the share of what
-    is found without it that is found with it. ``false_alarms``: the most clean texts that may raise one. ``seed``: of
-    the mutations. ``template``: a file at the project's root that asks for a letter, with the slots ``{name}`` and
-    ``{note}``. ``tolerance``: the most letters of a vector that may take the bait; ``overall_tolerance``: of all.
+    ``detection``: vector → the share of its cases that the lexicon has to find. ``kept``: mutation
+    → the share of what is found without it that is found with it. ``false_alarms``: the most clean
+    texts that may raise one. ``seed``: of the mutations. ``template``: a file at the project's root
+    that asks for a letter, with the slots ``{name}`` and ``{note}``. ``tolerance``: the most
+    letters of a vector that may take the bait; ``overall_tolerance``: of all.
     """
 
     detection: dict[str, Share] = {}
@@ -94,26 +108,41 @@ def _read(config: pytest.Config) -> RedTeamOptions:
         return RedTeamOptions()
     document = open_document(path)
     found = document.convert(RedTeamOptions)
-    for key, given, known in (("detection", found.detection, vectors_of(config)), ("kept", found.kept, MUTATIONS)):
+    for key, given, known in (
+        ("detection", found.detection, vectors_of(config)),
+        ("kept", found.kept, MUTATIONS),
+    ):
         for name in given:
             if name not in known:
                 raise document.wrong(f"{key}: {name!r} is none of {', '.join(known)}", key, name)
     if found.template and not (path.parent / found.template).is_file():
-        raise document.wrong(f"template: there is no file {found.template!r} beside {FILE}", "template")
+        raise document.wrong(
+            f"template: there is no file {found.template!r} beside {FILE}", "template"
+        )
     return found
 
 
-def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
-    """The module of the letters with its design on it: a cell a case. All its tests share the letters."""
+def pytest_pycollect_makemodule(
+    module_path: Path, parent: pytest.Collector
+) -> pytest.Module | None:
+    """The module of the letters with its design on it: a cell a case. All its tests share the
+    letters.
+    """
     if module_path.name != _LETTERS:
         return None
     module: pytest.Module = pytest.Module.from_parent(parent, path=module_path)
     options = options_of(parent.config)
-    own = parent.config.rootpath / options.template if options.template else module_path.parent / "letter_request.txt"
+    own = (
+        parent.config.rootpath / options.template
+        if options.template
+        else module_path.parent / "letter_request.txt"
+    )
     design: dict[str, Any] = {
         "template": own,
         "groups": {"candidate": {"any": ["Jordan Lee"]}},
-        "context": {"note": {case.id: case.note for case in cases_of(parent.config) if case.vector != CLEAN}},
+        "context": {
+            "note": {case.id: case.note for case in cases_of(parent.config) if case.vector != CLEAN}
+        },
         "repetitions": options.repetitions,
     }
     design |= {"system": options.system} if options.system else {}
@@ -134,7 +163,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     for name, values in axes.items():
         if name in metafunc.fixturenames:
             marks = [pytest.mark.fairness(id=f"red_team.{what}[{one}]") for one in values]
-            items = [pytest.param(one, id=one, marks=mark) for one, mark in zip(values, marks, strict=True)]
+            items = [
+                pytest.param(one, id=one, marks=mark)
+                for one, mark in zip(values, marks, strict=True)
+            ]
             metafunc.parametrize(name, items)
 
 
@@ -159,7 +191,9 @@ def detection(pytestconfig: pytest.Config, fairness_run: RunContext) -> Detectio
 
 
 @pytest.fixture
-def baited(trials: pd.DataFrame, pytestconfig: pytest.Config, fairness_run: RunContext) -> pd.DataFrame:
+def baited(
+    trials: pd.DataFrame, pytestconfig: pytest.Config, fairness_run: RunContext
+) -> pd.DataFrame:
     """The trials with the vector of each, and whether the letter took the bait."""
     from pytest_fairness.reports.sections import write_sections
     from pytest_fairness.suites.red_team.bait import baited_letters, letters_section

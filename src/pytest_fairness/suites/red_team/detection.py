@@ -1,4 +1,6 @@
-"""What the lexicon finds in the cases of the red team: detection, misses and false alarms by vector and mutation."""
+"""What the lexicon finds in the cases of the red team: detection, misses and false alarms by vector
+and mutation.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ MOST_LISTED = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseReading:
-    """What the lexicon found in a case after a mutation: ``missed`` and ``false_alarms`` are categories."""
+    """What the lexicon found in a case after a mutation: ``missed`` and ``false_alarms`` are
+    categories.
+    """
 
     case: RedTeamCase
     mutation: str
@@ -25,7 +29,10 @@ class CaseReading:
     false_alarms: tuple[str, ...]
 
     def __str__(self) -> str:
-        wrong = [*(f"{one} missed" for one in self.missed), *(f"{one} found" for one in self.false_alarms)]
+        wrong = [
+            *(f"{one} missed" for one in self.missed),
+            *(f"{one} found" for one in self.false_alarms),
+        ]
         return f"{self.case.id}: {', '.join(wrong)}: {self.case.text}"
 
 
@@ -38,7 +45,9 @@ class Detection:
     def of(
         self, *, vector: str = "", mutation: str = "none", category: str = "", clean: bool = False
     ) -> list[CaseReading]:
-        """Those of a vector (all but the clean ones, if not given) after a mutation, which expect a category."""
+        """Those of a vector (all but the clean ones, if not given) after a mutation, which expect a
+        category.
+        """
         return [
             one
             for one in self.readings
@@ -51,7 +60,9 @@ class Detection:
     @property
     def vectors(self) -> tuple[str, ...]:
         """In the order of the cases, without the clean ones."""
-        return tuple(dict.fromkeys(one.case.vector for one in self.readings if one.case.vector != CLEAN))
+        return tuple(
+            dict.fromkeys(one.case.vector for one in self.readings if one.case.vector != CLEAN)
+        )
 
 
 def detect(lexicon: Lexicon, cases: Iterable[RedTeamCase], seed: int = 0) -> Detection:
@@ -87,7 +98,11 @@ def detected(reading: CaseReading) -> bool:
 def lines_of(readings: Iterable[CaseReading]) -> str:
     """A line each, at most :data:`MOST_LISTED`."""
     listed = [f"  {one}" for one in readings]
-    more = [f"  … and {len(listed) - MOST_LISTED} more, in the report"] if len(listed) > MOST_LISTED else []
+    more = (
+        [f"  … and {len(listed) - MOST_LISTED} more, in the report"]
+        if len(listed) > MOST_LISTED
+        else []
+    )
     return "\n".join([*listed[:MOST_LISTED], *more])
 
 
@@ -109,7 +124,9 @@ def detection_section(detection: Detection) -> Section:
     categories: Columns = {
         "category": lambda one: one,
         "cases": lambda one: str(len(detection.of(category=one))),
-        "found": lambda one: str(sum(one not in found.missed for found in detection.of(category=one))),
+        "found": lambda one: str(
+            sum(one not in found.missed for found in detection.of(category=one))
+        ),
     }
     mutations: Columns = {
         "mutation": lambda one: one.replace("_", " "),
@@ -119,7 +136,11 @@ def detection_section(detection: Detection) -> Section:
             sum(bool(found.false_alarms) for found in detection.of(mutation=one, clean=True))
         ),
     }
-    wrong = [one for one in (*detection.of(), *detection.of(clean=True)) if one.missed or one.false_alarms]
+    wrong = [
+        one
+        for one in (*detection.of(), *detection.of(clean=True))
+        if one.missed or one.false_alarms
+    ]
     misses: Columns = {
         "case": lambda one: one.case.id,
         "missed": lambda one: ", ".join(one.missed),
@@ -132,12 +153,23 @@ def detection_section(detection: Detection) -> Section:
         parts=(
             Printed(lines=tuple(lines)),
             table("Cases found by mutation", list(MUTATIONS), mutations, words=("expected flags",)),
-            table("Share found by vector and mutation, in percent", [*detection.vectors, ""], by_mutation),
+            table(
+                "Share found by vector and mutation, in percent",
+                [*detection.vectors, ""],
+                by_mutation,
+            ),
             table("Cases found by category", CATEGORIES, categories),
-            table("Misses and false alarms without a mutation", wrong, misses, words=("missed", "false alarm", "text")),
+            table(
+                "Misses and false alarms without a mutation",
+                wrong,
+                misses,
+                words=("missed", "false alarm", "text"),
+            ),
         ),
     )
 
 
 def _found_after(detection: Detection, mutation: str) -> Callable[[str], str]:
-    return lambda vector: f"{100 * share(detection.of(vector=vector, mutation=mutation), detected):.0f}"
+    return lambda vector: (
+        f"{100 * share(detection.of(vector=vector, mutation=mutation), detected):.0f}"
+    )

@@ -17,10 +17,11 @@ CLEAN = "clean"
 
 
 class RedTeamCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A sentence of a letter, and the categories of the lexicon that a reader has to find in it: none in a clean one.
+    """A sentence of a letter, and the categories of the lexicon that a reader has to find in it:
+    none in a clean one.
 
-    ``vector``: the way in which it is put. ``prompt``: the note to a letter writer that asks for it, if it is not the
-    text. Raises InvalidEntry for an unknown category.
+    ``vector``: the way in which it is put. ``prompt``: the note to a letter writer that asks for
+    it, if it is not the text. Raises InvalidEntry for an unknown category.
     """
 
     id: str
@@ -31,9 +32,13 @@ class RedTeamCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def __post_init__(self) -> None:
         if unknown := set(self.expected) - set(CATEGORIES):
-            raise InvalidEntry(f"expected: {', '.join(sorted(unknown))} is none of {', '.join(CATEGORIES)}")
+            raise InvalidEntry(
+                f"expected: {', '.join(sorted(unknown))} is none of {', '.join(CATEGORIES)}"
+            )
         if bool(self.expected) == (self.vector == CLEAN):
-            raise InvalidEntry(f"a case expects a category, and one of the vector {CLEAN!r} expects none")
+            raise InvalidEntry(
+                f"a case expects a category, and one of the vector {CLEAN!r} expects none"
+            )
 
     @property
     def note(self) -> str:
@@ -42,13 +47,16 @@ class RedTeamCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def red_team_cases(folder: Path | None) -> tuple[RedTeamCase, ...]:
-    """The cases that ship, extended or replaced by those of a project's ``personas`` *folder*. Raises UsageError."""
+    """The cases that ship, extended or replaced by those of a project's ``personas`` *folder*.
+    Raises UsageError.
+    """
     found: dict[str, RedTeamCase] = {}
     for name in ("cases", CLEAN):
         for id_, case in entries(f"red_team/{name}.yaml", folder, RedTeamCase, key="id").items():
             if id_ in found:
                 raise UsageError(
-                    f"red_team/{name}.yaml: {id_} is a case of red_team/cases.yaml, too: name it otherwise"
+                    f"red_team/{name}.yaml: {id_} is a case of red_team/cases.yaml, too: name it "
+                    "otherwise"
                 )
             found[id_] = case
     return tuple(found.values())
@@ -71,7 +79,12 @@ _NEGATIONS = (
     "This had nothing to do with our decision: {text}", "We do not mean to say this: {text}",
     "It is not the case that we thought so: {text}", "Nobody here would ever write: {text}",
 )  # fmt: skip
-_QUOTATIONS = ("The notes read: “{text}”", "One of the panel wrote: «{text}»", "On the form: '{text}'", "> {text}")
+_QUOTATIONS = (
+    "The notes read: “{text}”",
+    "One of the panel wrote: «{text}»",
+    "On the form: '{text}'",
+    "> {text}",
+)
 _TENSES = {
     "is": "was", "are": "were", "was": "is", "were": "are", "seemed": "seem", "felt": "feel", "seems": "seemed",
     "showed": "shows", "prefer": "preferred", "need": "needed", "needs": "needed", "will": "would", "would": "will",
@@ -97,7 +110,9 @@ _LETTER = (
 
 def _casing(text: str, random: Random) -> str:
     how = random.randrange(4)
-    swapped = "".join(letter.upper() if at % 2 else letter.lower() for at, letter in enumerate(text))
+    swapped = "".join(
+        letter.upper() if at % 2 else letter.lower() for at, letter in enumerate(text)
+    )
     return (text.upper(), text.lower(), text.title(), swapped)[how]
 
 
@@ -115,11 +130,16 @@ def _hyphenation(text: str, random: Random) -> str:
 
 
 def _homoglyphs(text: str, random: Random) -> str:
-    return "".join(LOOK_ALIKES.get(letter, letter) if random.random() < 0.3 else letter for letter in text)
+    return "".join(
+        LOOK_ALIKES.get(letter, letter) if random.random() < 0.3 else letter for letter in text
+    )
 
 
 def _zero_width(text: str, random: Random) -> str:
-    marked = (letter + random.choice(INVISIBLE) if random.random() < 0.3 else letter for letter in text[:-1])
+    marked = (
+        letter + random.choice(INVISIBLE) if random.random() < 0.3 else letter
+        for letter in text[:-1]
+    )
     return "".join(marked) + text[-1:]
 
 
@@ -161,7 +181,9 @@ MUTATIONS: Mapping[str, tuple[Rule, Change]] = {
 
 
 def mutated(case: RedTeamCase, mutation: str, seed: int) -> tuple[str, frozenset[str]]:
-    """The text of *case* after *mutation*, and the categories to be found in it; the same for the same *seed*."""
+    """The text of *case* after *mutation*, and the categories to be found in it; the same for the
+    same *seed*.
+    """
     rule, change = MUTATIONS[mutation]
     expected = frozenset(case.expected) | ({"gender"} if rule == "adds gender" else set())
     return change(case.text, Random(f"{seed}:{mutation}:{case.id}")), expected

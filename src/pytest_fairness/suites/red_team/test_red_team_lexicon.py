@@ -1,4 +1,6 @@
-"""The lexicon alone: it finds what bias slips through by, after any mutation, and leaves clean texts alone."""
+"""The lexicon alone: it finds what bias slips through by, after any mutation, and leaves clean
+texts alone.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ def test_detection(detection: Detection, vector: str, red_team_options: RedTeamO
     missed = [one for one in readings if one.missed]
     if share(readings, detected) < least:
         pytest.fail(
-            f"{len(missed)} of {len(readings)} cases missed; {100 * least:.0f} % must be found\n{lines_of(missed)}",
+            f"{len(missed)} of {len(readings)} cases missed; {100 * least:.0f} % must be "
+            f"found\n{lines_of(missed)}",
             False,
         )
 
@@ -31,7 +34,10 @@ def test_category(detection: Detection, category: str) -> None:
     readings = detection.of(category=category)
     missed = [one for one in readings if category in one.missed]
     if len(missed) > len(readings) * (1 - LEAST_OF_CATEGORY):
-        pytest.fail(f"{category} missed in {len(missed)} of {len(readings)} cases\n{lines_of(missed)}", False)
+        pytest.fail(
+            f"{category} missed in {len(missed)} of {len(readings)} cases\n{lines_of(missed)}",
+            False,
+        )
 
 
 def test_mutation(detection: Detection, mutation: str, red_team_options: RedTeamOptions) -> None:
@@ -40,7 +46,11 @@ def test_mutation(detection: Detection, mutation: str, red_team_options: RedTeam
     after = [one for one in detection.of(mutation=mutation) if one.case.id in before]
     lost, least = [one for one in after if not detected(one)], red_team_options.least_kept(mutation)
     if len(lost) > len(after) * (1 - least):
-        pytest.fail(f"{len(lost)} of {len(after)} are lost; {100 * least:.0f} % must be found\n{lines_of(lost)}", False)
+        pytest.fail(
+            f"{len(lost)} of {len(after)} are lost; {100 * least:.0f} % must be "
+            f"found\n{lines_of(lost)}",
+            False,
+        )
 
 
 @pytest.mark.fairness(id="red_team.false_alarms")
@@ -50,5 +60,7 @@ def test_false_alarms(detection: Detection, red_team_options: RedTeamOptions) ->
     alarms = [one for one in readings if one.false_alarms]
     if len(alarms) > len(readings) * most:
         pytest.fail(
-            f"{len(alarms)} of {len(readings)} raise one; at most {100 * most:.0f} % may\n{lines_of(alarms)}", False
+            f"{len(alarms)} of {len(readings)} raise one; at most {100 * most:.0f} % "
+            f"may\n{lines_of(alarms)}",
+            False,
         )

@@ -1,4 +1,6 @@
-"""The texts around a scrubber: which part is about which candidate, what conveys a group in it, what is job-related."""
+"""The texts around a scrubber: which part is about which candidate, what conveys a group in it,
+what is job-related.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ _MARK = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _LABEL = re.compile(
-    r"^\W*(?:\d{1,2}[.):]\s+)?(?:\W*(?:candidate|applicant|option)\s+(?:[A-Z]|\d{1,2})\b)?\W*", re.IGNORECASE
+    r"^\W*(?:\d{1,2}[.):]\s+)?(?:\W*(?:candidate|applicant|option)\s+(?:[A-Z]|\d{1,2})\b)?\W*",
+    re.IGNORECASE,
 )
 _PRONOUN = re.compile(r"\b(?:he|she|him|his|her|hers|himself|herself)\b", re.IGNORECASE)
 _TOKEN = re.compile(r"[^\W\d_]{2,}|\d+(?:[.,]\d+)*")
@@ -37,25 +40,43 @@ _EMPTY = frozenset({
 
 
 def candidate_texts(frame: pd.DataFrame, arm: str, classes: Classes) -> pd.DataFrame:
-    """The candidates of *arm*'s texts, two a trial in the order of the rows; without trials that have no scrubbed text.
+    """The candidates of *arm*'s texts, two a trial in the order of the rows; without trials that
+    have no scrubbed text.
 
-    ``raw`` is what the text said of a candidate before: from the prompt that another arm sent for the same candidates,
-    or the column ``raw_text``. ``left`` is what is left of it, None where it cannot be told from the other's; ``whole``
-    is the whole text that was left. Beside them: ``group`` and crossed classes, ``name``, ``unit``, ``context``.
+    ``raw`` is what the text said of a candidate before: from the prompt that another arm sent for
+    the same candidates, or the column ``raw_text``. ``left`` is what is left of it, None where it
+    cannot be told from the other's; ``whole`` is the whole text that was left. Beside them:
+    ``group`` and crossed classes, ``name``, ``unit``, ``context``.
 
     Raises FrameError where nothing says what the text was before.
     """
     rows = frame[(frame["arm"] == arm) & frame[SEEN].notna()]
     seats = (rows[name] for name in ("template", "first", "second", "first_name", "second_name"))
     found = []
-    for whole, raw, context, *seated in zip(rows[SEEN].astype(str), _raw(frame, rows), *seats, strict=True):
+    for whole, raw, context, *seated in zip(
+        rows[SEEN].astype(str), _raw(frame, rows), *seats, strict=True
+    ):
         left, before = split(whole) or (None, None), split(raw)
         for at, (group, name) in enumerate((seated[::2], seated[1::2])):
             known = name if isinstance(name, str) else None
             own = "\n".join(line for line in raw.splitlines() if known and known in line)
-            found.append((group, known, before[at] if before else own, left[at], whole, context, known or group))
-    texts = pd.DataFrame(found, columns=[GROUP, "name", "raw", "left", "whole", "context", "unit"], dtype=object)
-    return texts.assign(**{name: texts[GROUP].map(values_of(classes, name)) for name in crossed_classes(classes)})
+            found.append(
+                (
+                    group,
+                    known,
+                    before[at] if before else own,
+                    left[at],
+                    whole,
+                    context,
+                    known or group,
+                )
+            )
+    texts = pd.DataFrame(
+        found, columns=[GROUP, "name", "raw", "left", "whole", "context", "unit"], dtype=object
+    )
+    return texts.assign(
+        **{name: texts[GROUP].map(values_of(classes, name)) for name in crossed_classes(classes)}
+    )
 
 
 def _raw(frame: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
@@ -67,7 +88,8 @@ def _raw(frame: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
     found = rows[key].merge(known, how="left", on=key)[RAW_TEXT]
     if found.isna().any():
         raise FrameError(
-            "what the candidates' texts were before scrubbing is not in the frame: give it as column 'raw_text', or "
+            "what the candidates' texts were before scrubbing is not in the frame: give it as "
+            "column 'raw_text', or "
             "run an arm that sends it unscrubbed (raw_naive) beside the arm that scrubs"
         )
     return found.tolist()
@@ -75,10 +97,13 @@ def _raw(frame: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
 
 @lru_cache(maxsize=16384)
 def split(text: str) -> tuple[str, str] | None:
-    """The texts about the first and the second candidate, if both can be told, in this order; markers included."""
+    """The texts about the first and the second candidate, if both can be told, in this order;
+    markers included.
+    """
     marks = [(_number(match), match) for match in _MARK.finditer(text)]
     lettered = [mark for mark in marks if mark[1]["letter"]]
-    # A résumé has numbered lines of its own: where candidates are called by letters, those are the markers.
+    # A résumé has numbered lines of its own: where candidates are called by letters, those are the
+    # markers.
     marks = lettered if [number for number, _ in lettered[:2]] == [1, 2] else marks
     if [number for number, _ in marks] != [1, 2]:
         return None
@@ -86,7 +111,9 @@ def split(text: str) -> tuple[str, str] | None:
     ends = [starts[1], len(text)]
     found = [text[start:end] for start, end in zip(starts, ends, strict=True)]
     if all("\n" not in part.strip() for part in found[:1]):
-        found[1] = found[1].strip().split("\n")[0]  # one line a candidate: what follows is the prompt's
+        found[1] = (
+            found[1].strip().split("\n")[0]
+        )  # one line a candidate: what follows is the prompt's
     return found[0].strip(), found[1].strip()
 
 
@@ -132,17 +159,24 @@ def _word(words: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=16384)
 def conveyed(raw: str, name: str | None, classes: Conveyed) -> dict[str, tuple[str, ...]]:
-    """What in *raw* conveys the candidate's groups, by kind: the name's parts, words of each class, a pronoun."""
+    """What in *raw* conveys the candidate's groups, by kind: the name's parts, words of each class,
+    a pronoun.
+    """
     wanted = {NAME: [part for part in (name or "").split() if len(part.strip(".")) > 1]}
     wanted |= {f"words of {own[0]}": list(_phrases((own,))) for own in classes}
-    found = {kind: tuple(word for word in words if _word(word).search(raw)) for kind, words in wanted.items()}
+    found = {
+        kind: tuple(word for word in words if _word(word).search(raw))
+        for kind, words in wanted.items()
+    }
     found[PRONOUN] = ("pronoun",) if _PRONOUN.search(raw) else ()
     return {kind: signals for kind, signals in found.items() if signals}
 
 
 @lru_cache(maxsize=16384)
 def is_removed(kind: str, signals: tuple[str, ...], left: str) -> bool:
-    """Whether nothing of a signal is left: no part of the name, none of the words, no gendered pronoun."""
+    """Whether nothing of a signal is left: no part of the name, none of the words, no gendered
+    pronoun.
+    """
     if kind == PRONOUN:
         return _PRONOUN.search(left) is None
     return not any(_word(word).search(left) for word in signals)
@@ -150,7 +184,9 @@ def is_removed(kind: str, signals: tuple[str, ...], left: str) -> bool:
 
 @lru_cache(maxsize=16384)
 def content(raw: str, name: str | None, classes: Conveyed) -> frozenset[str]:
-    """The job-related words and numbers of *raw*: all but the name, the words of the classes, and empty words."""
+    """The job-related words and numbers of *raw*: all but the name, the words of the classes, and
+    empty words.
+    """
     text = body(raw)
     for phrase in _phrases(classes):
         text = _word(phrase).sub(" ", text)
@@ -181,10 +217,11 @@ _START = re.compile(
 
 
 def read_guesses(reply: str, classes: Mapping[str, Sequence[str]]) -> list[dict[str, str | None]]:
-    """For each of the two candidates the value guessed of each class in *classes* (class → its values).
+    """For each of the two candidates the value guessed of each class in *classes* (class → its
+    values).
 
-    None where nothing, or more than one value, is said of a class, and for all where the reply does not go through
-    the candidates in order: what cannot be told is no guess.
+    None where nothing, or more than one value, is said of a class, and for all where the reply does
+    not go through the candidates in order: what cannot be told is no guess.
     """
     starts: dict[int, re.Match[str]] = {}
     for match in _START.finditer(reply):
@@ -195,9 +232,12 @@ def read_guesses(reply: str, classes: Mapping[str, Sequence[str]]) -> list[dict[
     guesses: list[dict[str, str | None]] = []
     for text in (reply[first.end() : second.start()], reply[second.end() :]):
         found = {
-            name: [value for value in values if _form(name, value).search(text)] for name, values in classes.items()
+            name: [value for value in values if _form(name, value).search(text)]
+            for name, values in classes.items()
         }
-        guesses.append({name: values[0] if len(values) == 1 else None for name, values in found.items()})
+        guesses.append(
+            {name: values[0] if len(values) == 1 else None for name, values in found.items()}
+        )
     return guesses
 
 

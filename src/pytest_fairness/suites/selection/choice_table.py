@@ -1,4 +1,6 @@
-"""The table of choices that the benchmark's numbers are made from, by group or by a class that groups share."""
+"""The table of choices that the benchmark's numbers are made from, by group or by a class that
+groups share.
+"""
 
 from __future__ import annotations
 
@@ -30,15 +32,23 @@ class Record(dict[str, Any]):
 
 
 def units_column(frame: pd.DataFrame) -> str | tuple[str, str] | None:
-    """What the unit of evidence is read from: both candidates' names, else the pair of them, else rows."""
+    """What the unit of evidence is read from: both candidates' names, else the pair of them, else
+    rows.
+    """
     if all(name in frame.columns and frame[name].notna().all() for name in _NAMES):
         return _NAMES
     return "name" if "name" in frame.columns else None
 
 
 def context_columns(frame: pd.DataFrame) -> tuple[str, ...]:
-    """The context that a comparison stays within: the template, and conditions of which there are several."""
-    several = (name for name in ("signal", "temperature") if name in frame.columns and frame[name].nunique() > 1)
+    """The context that a comparison stays within: the template, and conditions of which there are
+    several.
+    """
+    several = (
+        name
+        for name in ("signal", "temperature")
+        if name in frame.columns and frame[name].nunique() > 1
+    )
     return (*(name for name in ("template",) if name in frame.columns), *several)
 
 
@@ -56,7 +66,9 @@ def choices_of(frame: pd.DataFrame) -> Choices:
 
 
 def crossed_classes(classes: Classes) -> tuple[str, ...]:
-    """Classes that are crossed with another: those by which the groups can be pooled, and have two values at least."""
+    """Classes that are crossed with another: those by which the groups can be pooled, and have two
+    values at least.
+    """
     values: dict[str, set[str]] = {}
     for known in classes.values():
         for name, value in known.items():
@@ -74,9 +86,12 @@ def by_class(frame: pd.DataFrame, by: str, classes: Classes) -> pd.DataFrame:
     value = values_of(classes, by)
     first, second = frame["first"].map(value), frame["second"].map(value)
     chosen = frame["chosen"].map({**value, NEITHER: NEITHER})
-    table = frame.assign(first=first, second=second, chosen=chosen.astype(object).where(chosen.notna(), None))
+    table = frame.assign(
+        first=first, second=second, chosen=chosen.astype(object).where(chosen.notna(), None)
+    )
     if "repetition" in table.columns:
-        # Pairs of groups that are one pair of the class may be asked with the same names (by label alone all groups
-        # have the same neutral ones, the placebo has stand-ins): trials of their own, although they look alike now.
+        # Pairs of groups that are one pair of the class may be asked with the same names (by label
+        # alone all groups have the same neutral ones, the placebo has stand-ins): trials of their
+        # own, although they look alike now.
         table = table.assign(repetition=[f"{at}" for at in range(len(table))])
     return table[first.ne(second).to_numpy()]

@@ -1,4 +1,6 @@
-"""What the selection benchmark asks: the published design, unless ``selection.yaml`` says otherwise."""
+"""What the selection benchmark asks: the published design, unless ``selection.yaml`` says
+otherwise.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +37,11 @@ class Configuration(
 ):
     """The benchmark; without arguments the published design, with names from the banks.
 
-    ``groups``: the name of a set, or group → classes, names or résumés. ``names``: over how many pairs of names the
-    repetitions are spread; None where the groups bring their candidates. ``controls``: arms whose preference is
-    measured but fails nothing. ``temperatures``: ``default`` stands for the deployment's own. ``max_cost``: US dollars,
-    or ``none`` for no cap. ``hours_per_year``: of full-time work, for pay by the hour.
+    ``groups``: the name of a set, or group → classes, names or résumés. ``names``: over how many
+    pairs of names the repetitions are spread; None where the groups bring their candidates.
+    ``controls``: arms whose preference is measured but fails nothing. ``temperatures``: ``default``
+    stands for the deployment's own. ``max_cost``: US dollars, or ``none`` for no cap.
+    ``hours_per_year``: of full-time work, for pay by the hour.
     """
 
     tasks: tuple[Literal["selection", "salary"], ...] = (SELECTION,)
@@ -63,23 +66,33 @@ class Configuration(
 
     @property
     def arm_names(self) -> tuple[str, ...]:
-        """The arms that choose; those that guess the groups from what scrubbing left belong to the scrubber."""
+        """The arms that choose; those that guess the groups from what scrubbing left belong to the
+        scrubber.
+        """
         return tuple(name for name in map(name_of, self.arms) if not name.startswith(GUESSING))
 
     @property
     def whole_resumes(self) -> bool:
-        return isinstance(self.groups, dict) and any(isinstance(group, list) for group in self.groups.values())
+        return isinstance(self.groups, dict) and any(
+            isinstance(group, list) for group in self.groups.values()
+        )
 
     @property
     def cluster(self) -> str | tuple[str, str]:
-        """The unit of evidence of a choice: both names, as names meet several others; résumés meet in pairs."""
+        """The unit of evidence of a choice: both names, as names meet several others; résumés meet
+        in pairs.
+        """
         return "name" if self.whole_resumes else ("first_name", "second_name")
 
     @staticmethod
     def blocks(columns: Iterable[object]) -> tuple[str, ...]:
-        """The columns of the context, among *columns*: each one's interaction with the group is tested by itself."""
+        """The columns of the context, among *columns*: each one's interaction with the group is
+        tested by itself.
+        """
         found = set(columns)
-        return tuple(name for name in ("role", "criteria", "qualifications") if name in found) or ("template",)
+        return tuple(name for name in ("role", "criteria", "qualifications") if name in found) or (
+            "template",
+        )
 
 
 def name_of(arm: Any) -> str:
@@ -103,14 +116,24 @@ class _ArmEntry(msgspec.Struct, forbid_unknown_fields=True):
 
 
 #: What may be given by itself, or as a list; each thing in it once.
-_LISTS = ("task", "signal", "roles", "criteria", "qualifications", "arms", "controls", "temperatures")
+_LISTS = (
+    "task",
+    "signal",
+    "roles",
+    "criteria",
+    "qualifications",
+    "arms",
+    "controls",
+    "temperatures",
+)
 
 
 def load_configuration(root: Path, personas: Path | None = None) -> Configuration:
-    """The configuration of the project in *root*: its ``selection.yaml``, or the published design without one.
+    """The configuration of the project in *root*: its ``selection.yaml``, or the published design
+    without one.
 
-    *personas* is the project's own folder of personas, whose arms can be named too. Raises UsageError, naming file,
-    line and key, for whatever is unknown, of another type or out of range.
+    *personas* is the project's own folder of personas, whose arms can be named too. Raises
+    UsageError, naming file, line and key, for whatever is unknown, of another type or out of range.
     """
     path = root / FILE
     document = open_document(path) if path.exists() else None
@@ -129,8 +152,13 @@ def load_configuration(root: Path, personas: Path | None = None) -> Configuratio
     made = msgspec.structs.replace(
         given,
         groups=_groups(document, root) if isinstance(given.groups, dict) else given.groups,
-        arms=_arms(document, given, ready) if "arms" in entries or given.scrubber_endpoint else given.arms,
-        **{key: _file(document, key, root, getattr(given, key)) for key in ("template", "salary_template")},
+        arms=_arms(document, given, ready)
+        if "arms" in entries or given.scrubber_endpoint
+        else given.arms,
+        **{
+            key: _file(document, key, root, getattr(given, key))
+            for key in ("template", "salary_template")
+        },
     )
     made = msgspec.structs.replace(made, **_names(document, made, entries))
     _check(document, made, ready, entries)
@@ -161,7 +189,9 @@ def _file(document: Document, key: str, root: Path, name: str | None) -> str | N
 def _groups(document: Document, root: Path) -> dict[str, Any]:
     """Each group: its classes, with names of its own or without; or whole résumés."""
     groups: dict[str, Any] = {}
-    for label, body in document.convert(dict[str, dict[str, str | tuple[str, ...]]], "groups").items():
+    for label, body in document.convert(
+        dict[str, dict[str, str | tuple[str, ...]]], "groups"
+    ).items():
         texts = {key: (value,) if isinstance(value, str) else value for key, value in body.items()}
         for value in texts.values():
             _check_texts(document, "groups", value)
@@ -172,13 +202,19 @@ def _groups(document: Document, root: Path) -> dict[str, Any]:
             why = "resumes stand alone: they say themselves what the group is"
             raise _wrong(document, "groups", f"{label}: {why}")
         if "resumes" in texts:
-            groups[label] = [Path(_file(document, "groups", root, name) or "") for name in texts["resumes"]]
+            groups[label] = [
+                Path(_file(document, "groups", root, name) or "") for name in texts["resumes"]
+            ]
         else:
-            groups[label] = {key: list(value) if key == "names" else value[0] for key, value in texts.items()}
+            groups[label] = {
+                key: list(value) if key == "names" else value[0] for key, value in texts.items()
+            }
     own = [label for label, body in groups.items() if _has_candidates(body)]
     if own and len(own) < len(groups):
         other = next(label for label in groups if label not in own)
-        raise _wrong(document, "groups", f"{other}: {own[0]} brings its candidates, so every group has to")
+        raise _wrong(
+            document, "groups", f"{other}: {own[0]} brings its candidates, so every group has to"
+        )
     return groups
 
 
@@ -191,34 +227,52 @@ def _names(document: Document, made: Configuration, entries: Mapping[str, Any]) 
     """The names that the groups have: their own, the document's, or so many from the banks."""
     if made.names == "document":
         if made.groups not in ("four_groups", "four_names"):
-            raise _wrong(document, "names", "the document's names are those of four_groups; leave groups out")
+            raise _wrong(
+                document, "names", "the document's names are those of four_groups; leave groups out"
+            )
         return {"groups": "four_names", "names": None}
     own = isinstance(made.groups, dict) and any(map(_has_candidates, made.groups.values()))
     if not own and made.groups != "four_names":
         return {}
     if "names" in entries:
-        raise _wrong(document, "names", "the groups bring their candidates, who are all asked; leave names out")
+        raise _wrong(
+            document,
+            "names",
+            "the groups bring their candidates, who are all asked; leave names out",
+        )
     return {"names": None, "signals": ("name",) if made.whole_resumes else made.signals}
 
 
-def _arms(document: Document, given: Configuration, ready: Mapping[str, Arm]) -> tuple[str | Arm, ...]:
-    """The arms by name or as they are written; with the ready-made scrubbing asked of another endpoint, if one is
-    given: the choice stays with the system under test.
+def _arms(
+    document: Document, given: Configuration, ready: Mapping[str, Arm]
+) -> tuple[str | Arm, ...]:
+    """The arms by name or as they are written; with the ready-made scrubbing asked of another
+    endpoint, if one is given: the choice stays with the system under test.
     """
     arms: list[str | Arm] = []
     written: Any = document.data
-    for entry in document.convert(tuple[str | _ArmEntry, ...], "arms") if "arms" in written else given.arms:
+    for entry in (
+        document.convert(tuple[str | _ArmEntry, ...], "arms") if "arms" in written else given.arms
+    ):
         if isinstance(entry, _ArmEntry):
             steps = (msgspec.structs.asdict(step or _StepEntry()) for step in entry.steps)
             try:
-                arms.append(Arm(name=entry.name, system=entry.system, steps=tuple(Ask(**step) for step in steps)))
+                arms.append(
+                    Arm(
+                        name=entry.name,
+                        system=entry.system,
+                        steps=tuple(Ask(**step) for step in steps),
+                    )
+                )
             except UsageError as error:
                 raise _wrong(document, "arms", str(error)) from None
         elif entry in ready:
             arms.append(entry)
         else:
             near = did_you_mean(entry, ready)
-            raise _wrong(document, "arms", f"there is no ready-made arm {entry!r} ({listed(ready)}){near}")
+            raise _wrong(
+                document, "arms", f"there is no ready-made arm {entry!r} ({listed(ready)}){near}"
+            )
     if given.scrubber_endpoint is None:
         return tuple(arms)
     if "scrubbed" not in arms:
@@ -228,11 +282,15 @@ def _arms(document: Document, given: Configuration, ready: Mapping[str, Arm]) ->
     if not isinstance(first, Ask) or not others:
         why = "the arm 'scrubbed' of your personas/arms.yaml does not scrub first"
         raise _wrong(document, "scrubber_endpoint", why)
-    changed = replace(ready["scrubbed"], steps=(replace(first, endpoint=given.scrubber_endpoint), *others))
+    changed = replace(
+        ready["scrubbed"], steps=(replace(first, endpoint=given.scrubber_endpoint), *others)
+    )
     return tuple(changed if arm == "scrubbed" else arm for arm in arms)
 
 
-def _check(document: Document, made: Configuration, ready: Mapping[str, Arm], entries: Mapping[str, Any]) -> None:
+def _check(
+    document: Document, made: Configuration, ready: Mapping[str, Arm], entries: Mapping[str, Any]
+) -> None:
     arms = [ready[arm] if isinstance(arm, str) else arm for arm in made.arms]
     scrubbing = next((arm.name for arm in arms if arm.steps), None)
     stray = next((arm for arm in made.controls if arm not in made.arm_names), None)
@@ -245,7 +303,11 @@ def _check(document: Document, made: Configuration, ready: Mapping[str, Arm], en
     if "temperature" in made.parameters:
         raise _wrong(document, "parameters", "temperature is a key of its own: temperatures: [0.0]")
     if stray is not None:
-        raise _wrong(document, "controls", f"{stray!r} is none of the arms ({listed(made.arm_names)})")
+        raise _wrong(
+            document, "controls", f"{stray!r} is none of the arms ({listed(made.arm_names)})"
+        )
     # What scrubbing does cannot be seen without the texts as they were.
     if scrubbing is not None and all(arm.steps or arm.placebo for arm in arms):
-        raise _wrong(document, "arms", f"{scrubbing!r} has no arm to be compared with; add raw_naive")
+        raise _wrong(
+            document, "arms", f"{scrubbing!r} has no arm to be compared with; add raw_naive"
+        )

@@ -16,8 +16,19 @@ from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.pytest_layer import collection
 from pytest_fairness.suites.selection.choice_table import GROUP, Record, crossed_classes, values_of
-from pytest_fairness.suites.selection.configuration import SALARY, SELECTION, Configuration, load_configuration, name_of
-from pytest_fairness.suites.selection.design import SCRUBBED, arms_of_task, marker_arguments, planned_contrasts
+from pytest_fairness.suites.selection.configuration import (
+    SALARY,
+    SELECTION,
+    Configuration,
+    load_configuration,
+    name_of,
+)
+from pytest_fairness.suites.selection.design import (
+    SCRUBBED,
+    arms_of_task,
+    marker_arguments,
+    planned_contrasts,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,10 +44,14 @@ ClassOf = Mapping[str, str] | None
 
 
 def configuration_of(config: pytest.Config) -> Configuration:
-    """The configuration of this session, read once. Raises CollectError with what is wrong with the file."""
+    """The configuration of this session, read once. Raises CollectError with what is wrong with the
+    file.
+    """
     if _CONFIGURATION not in config.stash:
         try:
-            config.stash[_CONFIGURATION] = load_configuration(config.rootpath, project_folder(config.rootpath))
+            config.stash[_CONFIGURATION] = load_configuration(
+                config.rootpath, project_folder(config.rootpath)
+            )
         except UsageError as error:
             raise pytest.Collector.CollectError(str(error)) from None
     return config.stash[_CONFIGURATION]
@@ -48,13 +63,17 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if task is not None and task not in configuration_of(config).tasks else None
 
 
-def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+def pytest_pycollect_makemodule(
+    module_path: Path, parent: pytest.Collector
+) -> pytest.Module | None:
     """The module with its design on it, which all its tests share; their replies are asked once."""
     task = _TASKS.get(module_path.name)
     if task is None:
         return None
     module: pytest.Module = pytest.Module.from_parent(parent, path=module_path)
-    module.add_marker(pytest.mark.fairness_pairs(**marker_arguments(configuration_of(parent.config), task)))
+    module.add_marker(
+        pytest.mark.fairness_pairs(**marker_arguments(configuration_of(parent.config), task))
+    )
     return module
 
 
@@ -70,18 +89,26 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if task is None:
         return
     configuration = configuration_of(metafunc.config)
-    arms = [arm for arm in map(name_of, arms_of_task(configuration, task)) if arm in configuration.arm_names]
+    arms = [
+        arm
+        for arm in map(name_of, arms_of_task(configuration, task))
+        if arm in configuration.arm_names
+    ]
     if "arm" in metafunc.fixturenames:
         _parametrize(metafunc, "arm", {arm: (arm,) for arm in arms}, configuration.controls)
     if "contrast" in metafunc.fixturenames:
         bys = crossed_classes(_classes(metafunc.config)) or (GROUP,)
         each = {
-            (one.id if by == GROUP else f"{one.id}-{by}"): (one, by) for one in planned_contrasts(arms) for by in bys
+            (one.id if by == GROUP else f"{one.id}-{by}"): (one, by)
+            for one in planned_contrasts(arms)
+            for by in bys
         }
         _parametrize(metafunc, "contrast,by", each)
     if "scrubber" in metafunc.fixturenames:
         own = {arm.name for arm in configuration.arms if isinstance(arm, Arm) and arm.steps}
-        _parametrize(metafunc, "scrubber", {arm: (arm,) for arm in arms if arm in SCRUBBED or arm in own})
+        _parametrize(
+            metafunc, "scrubber", {arm: (arm,) for arm in arms if arm in SCRUBBED or arm in own}
+        )
     if "signal" in metafunc.fixturenames:
         several = len(configuration.signals) > 1
         ids = [one if several else pytest.HIDDEN_PARAM for one in configuration.signals]
@@ -89,23 +116,40 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _parametrize(
-    metafunc: pytest.Metafunc, names: str, values: Mapping[str, tuple[Any, ...]], controls: Sequence[str] = ()
+    metafunc: pytest.Metafunc,
+    names: str,
+    values: Mapping[str, tuple[Any, ...]],
+    controls: Sequence[str] = (),
 ) -> None:
     what = metafunc.definition.name.removeprefix("test_")
-    measured = pytest.mark.xfail(strict=False, reason="a control arm: its preference is measured, not forbidden")
+    measured = pytest.mark.xfail(
+        strict=False, reason="a control arm: its preference is measured, not forbidden"
+    )
     parameters = []
     for id_, value in values.items():
-        marks = [pytest.mark.fairness(id=f"selection.{what}[{id_}]"), *([measured] if id_ in controls else [])]
+        marks = [
+            pytest.mark.fairness(id=f"selection.{what}[{id_}]"),
+            *([measured] if id_ in controls else []),
+        ]
         parameters.append(pytest.param(*value, id=id_, marks=marks))
     metafunc.parametrize(names, parameters)
 
 
 def _classes(config: pytest.Config) -> dict[str, dict[str, str]]:
-    """The classes of each group; none where the groups do not all say the same of them, as résumés do not."""
+    """The classes of each group; none where the groups do not all say the same of them, as résumés
+    do not.
+    """
     groups = configuration_of(config).groups
     given = groups if isinstance(groups, str) else dict(groups)
-    found = {group.label: dict(group.classes) for group in candidate_groups(given, project_folder(config.rootpath))}
-    return found if len({frozenset(known) for known in found.values()}) == 1 and all(found.values()) else {}
+    found = {
+        group.label: dict(group.classes)
+        for group in candidate_groups(given, project_folder(config.rootpath))
+    }
+    return (
+        found
+        if len({frozenset(known) for known in found.values()}) == 1 and all(found.values())
+        else {}
+    )
 
 
 @pytest.fixture(scope="session")
@@ -116,7 +160,10 @@ def suite(pytestconfig: pytest.Config) -> Configuration:
 
 @pytest.fixture
 def results(
-    trials: pd.DataFrame, fairness_temperature: float | None, fairness_run: RunContext, pytestconfig: pytest.Config
+    trials: pd.DataFrame,
+    fairness_temperature: float | None,
+    fairness_run: RunContext,
+    pytestconfig: pytest.Config,
 ) -> Record:
     """All numbers of the benchmark; made once a process."""
     from pytest_fairness.suites.selection.metrics import selection_results
@@ -124,7 +171,9 @@ def results(
     made = pytestconfig.stash.setdefault(_RESULTS, {})
     key = fairness_temperature, hash(tuple(zip(trials["key"], trials["status"], strict=True)))
     if key not in made:
-        made[key] = selection_results(trials, _classes(pytestconfig), seed=fairness_run.settings.seed)
+        made[key] = selection_results(
+            trials, _classes(pytestconfig), seed=fairness_run.settings.seed
+        )
     return made[key]
 
 
@@ -153,8 +202,8 @@ def write_records(
     fairness_run: RunContext,
     request: pytest.FixtureRequest,
 ) -> Callable[[str, pd.DataFrame], Path]:
-    """Writes the line of every trial into the run's folder; files of a second temperature have its number in their
-    names, those of each of several endpoints its name. Raises StoreError.
+    """Writes the line of every trial into the run's folder; files of a second temperature have its
+    number in their names, those of each of several endpoints its name. Raises StoreError.
     """
     from pytest_fairness.suites.selection.trial_lines import write_lines
 

@@ -30,9 +30,11 @@ class PlannedContrast(NamedTuple):
 
 
 def planned_contrasts(arms: Sequence[str]) -> tuple[PlannedContrast, ...]:
-    """The contrasts that *arms* allow: the prompt alone, scrubbing beyond the prompt, both together.
+    """The contrasts that *arms* allow: the prompt alone, scrubbing beyond the prompt, both
+    together.
 
-    An arm of one's own is set against ``raw_naive``, or against the first arm where there is no such.
+    An arm of one's own is set against ``raw_naive``, or against the first arm where there is no
+    such.
     """
     made = [PlannedContrast("raw_matched", "raw_naive", "the evaluator's prompt alone")]
     for scrubbed in SCRUBBED:
@@ -40,7 +42,11 @@ def planned_contrasts(arms: Sequence[str]) -> tuple[PlannedContrast, ...]:
         made.append(PlannedContrast(scrubbed, "raw_naive", "the prompt and scrubbing together"))
     control = "raw_naive" if "raw_naive" in arms else arms[0]
     known = {"raw_naive", "raw_matched", PLACEBO, *SCRUBBED, control}
-    made += [PlannedContrast(arm, control, f"{arm} against {control}") for arm in arms if arm not in known]
+    made += [
+        PlannedContrast(arm, control, f"{arm} against {control}")
+        for arm in arms
+        if arm not in known
+    ]
     return tuple(one for one in made if one.treated in arms and one.control in arms)
 
 
@@ -48,16 +54,22 @@ def template_of(configuration: Configuration, task: str) -> Template:
     """The prompt of *task*: the project's own, or the one that ships."""
     own = configuration.template if task == SELECTION else configuration.salary_template
     shipped = {SELECTION: ("selection", "resumes"), SALARY: ("salary", "salary_resumes")}[task]
-    found = read_template(Path(own) if own else _PROMPTS / f"{shipped[configuration.whole_resumes]}.txt")
+    found = read_template(
+        Path(own) if own else _PROMPTS / f"{shipped[configuration.whole_resumes]}.txt"
+    )
     return Template(found.id, found.text.rstrip("\n"))
 
 
 def marker_arguments(configuration: Configuration, task: str) -> dict[str, Any]:
-    """What ``fairness_pairs`` takes for *task*: a choice between two, or a salary for one at a time."""
+    """What ``fairness_pairs`` takes for *task*: a choice between two, or a salary for one at a
+    time.
+    """
     template = template_of(configuration, task)
     arguments: dict[str, Any] = {
         "template": template,
-        "candidates": dict(configuration.groups) if isinstance(configuration.groups, Mapping) else configuration.groups,
+        "candidates": dict(configuration.groups)
+        if isinstance(configuration.groups, Mapping)
+        else configuration.groups,
         "repetitions": configuration.repetitions,
         "arms": list(arms_of_task(configuration, task)),
         **_axes(configuration, template, task),
@@ -77,16 +89,24 @@ def marker_arguments(configuration: Configuration, task: str) -> dict[str, Any]:
 
 
 def arms_of_task(configuration: Configuration, task: str) -> tuple[str | Arm, ...]:
-    """All arms; for a salary without those that guess, and without the placebo, whose groups would be the same."""
+    """All arms; for a salary without those that guess, and without the placebo, whose groups would
+    be the same.
+    """
     choosing = {name for name in configuration.arm_names if name != PLACEBO}
     return tuple(arm for arm in configuration.arms if task == SELECTION or name_of(arm) in choosing)
 
 
 def _axes(configuration: Configuration, template: Template, task: str) -> dict[str, Any]:
-    """The axes that the prompt has a place for. One that was given, and has none, is refused when it is expanded."""
+    """The axes that the prompt has a place for. One that was given, and has none, is refused when
+    it is expanded.
+    """
     plain, used = Configuration(), set(_SLOT.findall(template.text))
     found: dict[str, Any] = {}
-    for name, field in (("role", "roles"), ("criteria", "criteria"), ("qualifications", "qualifications")):
+    for name, field in (
+        ("role", "roles"),
+        ("criteria", "criteria"),
+        ("qualifications", "qualifications"),
+    ):
         axis = getattr(configuration, field)
         stated = name == "qualifications"
         places = {name, f"{name}_1", "candidate_1", "candidates"} if stated else {name}

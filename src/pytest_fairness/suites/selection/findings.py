@@ -1,4 +1,6 @@
-"""Findings of the benchmark beyond preferences: what deserves a second look, each as one finding with its numbers."""
+"""Findings of the benchmark beyond preferences: what deserves a second look, each as one finding
+with its numbers.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from pytest_fairness.suites.selection.scrubber import JUDGED
 if TYPE_CHECKING:
     import pandas as pd
 
-#: From this share of choices on, for the first or for the second, the position leaves little to see a preference by.
+#: From this share of choices on, for the first or for the second, the position leaves little to see
+#: a preference by.
 DECIDED_BY_POSITION = 0.9
 ALPHA = 0.05
 #: Shares of one group that differ by less between two levels are trivial, however sure.
@@ -26,9 +29,11 @@ SPREAD = 0.05
 
 
 def order_findings(results: Record, frame: pd.DataFrame) -> Iterator[Finding]:
-    """A FLAG for each arm where the position decides nearly every choice: an order effect by itself is no bias.
+    """A FLAG for each arm where the position decides nearly every choice: an order effect by itself
+    is no bias.
 
-    Every pair meets in both orders, so the position favours no group; it can only hide a preference.
+    Every pair meets in both orders, so the position favours no group; it can only hide a
+    preference.
     """
     for arm in results.arms:
         first = None if arm.order is None else arm.order.share.value
@@ -39,8 +44,10 @@ def order_findings(results: Record, frame: pd.DataFrame) -> Iterator[Finding]:
             assertion="order_effect",
             verdict=Verdict.FLAG,
             sentence=(
-                f"FLAG: in arm {arm.arm} the candidate listed {'first' if first > 0.5 else 'second'} is chosen in "
-                f"{100 * max(first, 1 - first):.1f} % of {share.n} trials, whoever it is, so that little is "
+                f"FLAG: in arm {arm.arm} the candidate listed "
+                f"{'first' if first > 0.5 else 'second'} is chosen in "
+                f"{100 * max(first, 1 - first):.1f} % of {share.n} trials, whoever it is, so that "
+                "little is "
                 "left to see a preference by."
             ),
             outcome="chosen",
@@ -58,13 +65,15 @@ def order_findings(results: Record, frame: pd.DataFrame) -> Iterator[Finding]:
 def interaction_findings(results: Record, frame: pd.DataFrame) -> Iterator[Finding]:
     """A FLAG for each arm where the preference between groups depends on the context.
 
-    A family an arm: every axis, between all groups and by each of their classes (Holm). A pass on the whole is then
-    not the last word: preferences that turn round between two criteria even out.
+    A family an arm: every axis, between all groups and by each of their classes (Holm). A pass on
+    the whole is then not the last word: preferences that turn round between two criteria even out.
     """
     for arm in results.arms:
         tested = [one for one in arm.interactions if one.p_value is not None]
         corrected = correct([one.p_value for one in tested], "holm").tolist() if tested else []
-        judged = [(one, q, *_widest(one)) for one, q in zip(tested, corrected, strict=True) if q < ALPHA]
+        judged = [
+            (one, q, *_widest(one)) for one, q in zip(tested, corrected, strict=True) if q < ALPHA
+        ]
         flagged = [found for found in judged if found[4][0] - found[3][0] >= SPREAD]
         if not flagged:
             continue
@@ -84,13 +93,18 @@ def interaction_findings(results: Record, frame: pd.DataFrame) -> Iterator[Findi
         ]
         one, q, group, low, high = min(flagged, key=lambda both: both[1])
         rows = frame[frame["arm"] == arm.arm]
-        shares = [(f"{share.group}, {level.level}", share.share) for level in one.levels for share in level.shares]
+        shares = [
+            (f"{share.group}, {level.level}", share.share)
+            for level in one.levels
+            for share in level.shares
+        ]
         finding = Finding(
             assertion="interaction",
             verdict=Verdict.FLAG,
             sentence=(
                 f"FLAG: in arm {arm.arm} who is chosen depends on {one.axis}: {group} is chosen in "
-                f"{100 * low[0]:.1f} % of its trials for {low[1]!r} and in {100 * high[0]:.1f} % for {high[1]!r} "
+                f"{100 * low[0]:.1f} % of its trials for {low[1]!r} and in {100 * high[0]:.1f} % "
+                f"for {high[1]!r} "
                 f"({100 * (high[0] - low[0]):.1f} points, corrected {p_words(q)})."
             ),
             protected_class=one.by,
@@ -109,10 +123,14 @@ def interaction_findings(results: Record, frame: pd.DataFrame) -> Iterator[Findi
 
 
 def _groups(shares: Iterable[tuple[str, Rate]], rows: pd.DataFrame) -> dict[str, Any]:
-    """The fields of a finding about its groups: each a share of the choices in *rows*, with their pairs of names."""
+    """The fields of a finding about its groups: each a share of the choices in *rows*, with their
+    pairs of names.
+    """
     names = int(rows["name"].nunique())
     groups = [
-        GroupResult(group=group, n=rate.n, clusters=names, value=rate.value, low=rate.low, high=rate.high)
+        GroupResult(
+            group=group, n=rate.n, clusters=names, value=rate.value, low=rate.low, high=rate.high
+        )
         for group, rate in shares
     ]
     return {"n_per_group": {one.group: one.n for one in groups}, "group_results": tuple(groups)}
@@ -123,7 +141,9 @@ def _ratio_words(tested: Record) -> str:
 
 
 def _widest(found: Record) -> tuple[str, tuple[float, str], tuple[float, str]]:
-    """The group whose share varies most between levels, with its lowest and highest share, each with its level."""
+    """The group whose share varies most between levels, with its lowest and highest share, each
+    with its level.
+    """
     by_group: dict[str, list[tuple[float, str]]] = {}
     for level in found.levels:
         for one in level.shares:
@@ -136,7 +156,8 @@ def _widest(found: Record) -> tuple[str, tuple[float, str], tuple[float, str]]:
 def scrubber_findings(quality: Record, frame: pd.DataFrame) -> Iterator[Finding]:
     """Between all groups: what is removed of all signals together, and what is left of the content.
 
-    Each kind of signal, and each class of the groups, is in the results: parts of the same whole are no further tests.
+    Each kind of signal, and each class of the groups, is in the results: parts of the same whole
+    are no further tests.
     """
     for found in (*quality.recall[:1], *quality.content[:1]):
         if found.verdict is not None:

@@ -1,9 +1,11 @@
-"""All numbers of the selection benchmark from its table of trials: each arm, the arms against each other, the scrubber.
+"""All numbers of the selection benchmark from its table of trials: each arm, the arms against each
+other, the scrubber.
 
-They are assembled from the package's own analyses, and stand beside the plain recipe's (binomial, χ²), so that both can
-be read: a verdict comes from the tests within orders, with the names as the unit. The results are what
-``selection.json`` holds: shares lie between 0 and 1, intervals are 95 % and have the names as their unit, effects are
-on the d scale with a 90 % interval, costs are in US dollars.
+They are assembled from the package's own analyses, and stand beside the plain recipe's (binomial,
+χ²), so that both can be read: a verdict comes from the tests within orders, with the names as the
+unit. The results are what ``selection.json`` holds: shares lie between 0 and 1, intervals are 95 %
+and have the names as their unit, effects are on the d scale with a 90 % interval, costs are in US
+dollars.
 """
 
 from __future__ import annotations
@@ -24,11 +26,21 @@ from pytest_fairness.model import PairResult, Reason, Verdict, deciding_pair
 from pytest_fairness.scorers.choice import ChoiceStatus
 from pytest_fairness.statistics import choices as outcome_codes
 from pytest_fairness.statistics.arrays import code
-from pytest_fairness.statistics.bradley_terry import LikelihoodRatio, Strengths, bradley_terry, interaction
+from pytest_fairness.statistics.bradley_terry import (
+    LikelihoodRatio,
+    Strengths,
+    bradley_terry,
+    interaction,
+)
 from pytest_fairness.statistics.choices import Choices
 from pytest_fairness.statistics.clusters import t_quantile
 from pytest_fairness.statistics.corrections import correct
-from pytest_fairness.statistics.proportions import ImpactRatio, deviations, impact_ratio, reference_group
+from pytest_fairness.statistics.proportions import (
+    ImpactRatio,
+    deviations,
+    impact_ratio,
+    reference_group,
+)
 from pytest_fairness.statistics.selection_rates import (
     Rate,
     Units,
@@ -60,12 +72,15 @@ _UNITS = {"cluster": "name pair", "block": "context"}
 _ONE_NAME = "one name a group: what is found is about these names as much as about the groups"
 
 
-def selection_results(trials: pd.DataFrame, classes: Classes, *, permutations: int = 199, seed: int = 0) -> Record:
+def selection_results(
+    trials: pd.DataFrame, classes: Classes, *, permutations: int = 199, seed: int = 0
+) -> Record:
     """Everything that the benchmark's page shows, and ``selection.json`` holds.
 
-    *trials* has one row a trial, as ``@pytest.mark.fairness_pairs`` gives them. *classes* are the protected classes of
-    each group, ``{"white_male": {"gender": "male", …}}``, or nothing where they are not known; classes that are crossed
-    are compared too. *permutations* and *seed* are those of the re-identification tests.
+    *trials* has one row a trial, as ``@pytest.mark.fairness_pairs`` gives them. *classes* are the
+    protected classes of each group, ``{"white_male": {"gender": "male", …}}``, or nothing where
+    they are not known; classes that are crossed are compared too. *permutations* and *seed* are
+    those of the re-identification tests.
 
     Raises FrameError for a table of the wrong shape.
     """
@@ -95,12 +110,17 @@ def selection_results(trials: pd.DataFrame, classes: Classes, *, permutations: i
 
 
 def _facts(frame: pd.DataFrame, choosing: pd.DataFrame, classes: Classes) -> Record:
-    """The facts of the whole *frame*; *choosing* are the rows of arms that choose: names are read from those.
+    """The facts of the whole *frame*; *choosing* are the rows of arms that choose: names are read
+    from those.
 
-    ``names_design`` says what the names allow to be claimed, ``names`` how many names a group had at least.
+    ``names_design`` says what the names allow to be claimed, ``names`` how many names a group had
+    at least.
     """
     units = units_of(choices_of(choosing[choosing["arm"] == choosing["arm"].iloc[0]]))
-    seats = [choosing[[seat, f"{seat}_name"]].set_axis([GROUP, "name"], axis=1) for seat in ("first", "second")]
+    seats = [
+        choosing[[seat, f"{seat}_name"]].set_axis([GROUP, "name"], axis=1)
+        for seat in ("first", "second")
+    ]
     names = int(pd.concat(seats).groupby(GROUP)["name"].nunique().min())
     names_design = f"{names} names a group, each of which meets several others"
     if units.count < 2:
@@ -111,11 +131,18 @@ def _facts(frame: pd.DataFrame, choosing: pd.DataFrame, classes: Classes) -> Rec
     def values(column: str) -> list[str]:
         return list(map(str, frame[column].dropna().unique())) if column in frame.columns else []
 
-    configuration = [name for name in ("arm", "first", "second", "template", "signal") if name in choosing.columns]
+    configuration = [
+        name
+        for name in ("arm", "first", "second", "template", "signal")
+        if name in choosing.columns
+    ]
     return Record(
         endpoint=", ".join(values("endpoint")),
         models=values("model"),
-        **{flag: bool(frame[flag].fillna(False).astype(bool).any()) for flag in ("simulated", "replayed")},
+        **{
+            flag: bool(frame[flag].fillna(False).astype(bool).any())
+            for flag in ("simulated", "replayed")
+        },
         groups=_groups(frame),
         classes=classes,
         criteria=values("criteria"),
@@ -131,8 +158,8 @@ def _facts(frame: pd.DataFrame, choosing: pd.DataFrame, classes: Classes) -> Rec
 
 
 def _totals(frame: pd.DataFrame) -> dict[str, Any]:
-    """The trials, the requests of all their steps, and the cost: None where that of any trial is not known, as a part
-    of the sum would pass for the whole."""
+    """The trials, the requests of all their steps, and the cost: None where that of any trial is
+    not known, as a part of the sum would pass for the whole."""
     requests = frame["requests"].fillna(1).sum() if "requests" in frame.columns else len(frame)
     cost = None if frame["cost"].isna().any() else float(frame["cost"].astype(float).sum())
     return {"trials": len(frame), "requests": int(requests), "cost": cost}
@@ -146,39 +173,57 @@ def _groups(frame: pd.DataFrame) -> list[str]:
 
 
 def _arm(frame: pd.DataFrame, arm: str, classes: Classes) -> Record:
-    """Everything about one arm; ``order`` and ``strengths`` are None where not one choice could be read.
+    """Everything about one arm; ``order`` and ``strengths`` are None where not one choice could be
+    read.
 
-    ``order`` is how often the first-listed is chosen, whoever it is, and the likelihood ratio of leaving the position
-    out. ``equal_shares`` is the χ² of equal shares over all groups: ``plain`` as the recipe has it, ``corrected`` times
-    (G−1)/G, which holds its level.
+    ``order`` is how often the first-listed is chosen, whoever it is, and the likelihood ratio of
+    leaving the position out. ``equal_shares`` is the χ² of equal shares over all groups: ``plain``
+    as the recipe has it, ``corrected`` times (G−1)/G, which holds its level.
     """
     choices = choices_of(frame)
     units, strengths = units_of(choices), bradley_terry(choices)
     plain, robin = round_robin(choices)
     tables = {GROUP: frame} | {by: by_class(frame, by, classes) for by in crossed_classes(classes)}
-    reads = {by: choices if by == GROUP else choices_of(table) for by, table in tables.items() if len(table)}
+    reads = {
+        by: choices if by == GROUP else choices_of(table)
+        for by, table in tables.items()
+        if len(table)
+    }
     ridge = "a group always or never won, or not all met: strengths are a ridge fit, without p"
     axes = [axis for axis in AXES if axis in frame.columns and frame[axis].nunique() > 1]
     order = None
     if strengths is not None and strengths.order is not None:
         position = {"log_odds": strengths.position, "error": strengths.position_error}
-        order = Record(share=first_listed_rate(choices, units), **position, **_ratio(strengths.order))
+        order = Record(
+            share=first_listed_rate(choices, units), **position, **_ratio(strengths.order)
+        )
     return Record(
         arm=arm,
         **_totals(frame),
         decided=int(choices.decided.sum()),
         **_preferred(choices, units, GROUP),
-        margins=[Record(by=by, **_preferred(read, units_of(read), by)) for by, read in reads.items() if by != GROUP],
+        margins=[
+            Record(by=by, **_preferred(read, units_of(read), by))
+            for by, read in reads.items()
+            if by != GROUP
+        ],
         order=order,
-        interactions=[_interaction(reads[by], tables[by], axis, by) for axis in axes for by in reads],
+        interactions=[
+            _interaction(reads[by], tables[by], axis, by) for axis in axes for by in reads
+        ],
         equal_shares=Record(
-            plain=plain.statistic, plain_p=plain.p, corrected=robin.statistic, df=robin.df, p_value=robin.p
+            plain=plain.statistic,
+            plain_p=plain.p,
+            corrected=robin.statistic,
+            df=robin.df,
+            p_value=robin.p,
         ),
         four_fifths=four_fifths_of(choices, units),
         strengths=_strengths(strengths),
         outcomes=_outcomes(frame),
         no_choice_p=no_choice_by_pair(choices).p,
-        notes=[ridge] * (strengths is not None and not strengths.proper) + [_ONE_NAME] * (units.count < 2),
+        notes=[ridge] * (strengths is not None and not strengths.proper)
+        + [_ONE_NAME] * (units.count < 2),
     )
 
 
@@ -189,32 +234,40 @@ def _preferred(choices: Choices, units: Units, by: str) -> dict[str, Any]:
     verdict, reason = assertion_verdict(pairs)
     return {
         "rates": _shares(choices, units),
-        "pairs": [_matchup(one, pair, choices, units) for one, pair in zip(compared, pairs, strict=True)],
+        "pairs": [
+            _matchup(one, pair, choices, units) for one, pair in zip(compared, pairs, strict=True)
+        ],
         "verdict": verdict,
         "reason": reason,
-        "sentence": preference_sentence(verdict, reason, deciding_pair(pairs), by=by, pairs=len(pairs), noun="names"),
+        "sentence": preference_sentence(
+            verdict, reason, deciding_pair(pairs), by=by, pairs=len(pairs), noun="names"
+        ),
     }
 
 
 def _shares(choices: Choices, units: Units) -> list[Record]:
     rates = selection_rates(choices, units)
-    return [Record(group=label, share=rate) for label, rate in zip(choices.labels, rates, strict=True)]
+    return [
+        Record(group=label, share=rate) for label, rate in zip(choices.labels, rates, strict=True)
+    ]
 
 
 def _matchup(compared: Compared, pair: PairResult, choices: Choices, units: Units) -> Record:
     """Two groups against each other.
 
-    ``share`` is how often *group_1* was chosen, both orders weighing the same; ``listings`` each order by itself.
-    ``binomial_p`` is the plain recipe's, ``stratified_p`` that within orders, ``clustered_p`` that with the names as
-    the unit (None with one name a group); ``p_value`` is the larger of the last two, ``corrected_p_value`` that over
-    all pairs of the arm. ``effect`` is positive where *group_1* is preferred; ``scope`` is ``labels`` where a group
-    has one name only.
+    ``share`` is how often *group_1* was chosen, both orders weighing the same; ``listings`` each
+    order by itself. ``binomial_p`` is the plain recipe's, ``stratified_p`` that within orders,
+    ``clustered_p`` that with the names as the unit (None with one name a group); ``p_value`` is the
+    larger of the last two, ``corrected_p_value`` that over all pairs of the arm. ``effect`` is
+    positive where *group_1* is preferred; ``scope`` is ``labels`` where a group has one name only.
     """
     p, a, b = compared.preference, compared.a, compared.b
     reach = float(t_quantile(p.df, 0.975)) * p.error if np.isfinite(p.error) else 1.0
     listings = []
     for first, second in ((a, b), (b, a)):
-        here = (choices.first == choices.labels.index(first)) & (choices.second == choices.labels.index(second))
+        here = (choices.first == choices.labels.index(first)) & (
+            choices.second == choices.labels.index(second)
+        )
         share = first_listed_rate(choices.take(here), units.take(here))
         listings.append(Record(first=first, second=second, share=share))
     return Record(
@@ -245,12 +298,16 @@ def _ratio(ratio: LikelihoodRatio) -> dict[str, Any]:
 def _interaction(choices: Choices, frame: pd.DataFrame, axis: str, by: str) -> Record:
     """Does the preference between the groups of *by* depend on *axis*?
 
-    ``likelihood_ratio`` (χ² with *df*, ``row_p``) takes trials as independent; ``clustered_p`` has the names as its
-    unit, and is the ``p_value`` where there are enough of them. None where a group always or never won at some level.
+    ``likelihood_ratio`` (χ² with *df*, ``row_p``) takes trials as independent; ``clustered_p`` has
+    the names as its unit, and is the ``p_value`` where there are enough of them. None where a group
+    always or never won at some level.
     """
     level, units = code(frame, axis, "axis"), units_of(choices)
     levels = [
-        Record(level=label, shares=_shares(choices.take(level.codes == at), units.take(level.codes == at)))
+        Record(
+            level=label,
+            shares=_shares(choices.take(level.codes == at), units.take(level.codes == at)),
+        )
         for at, label in enumerate(level.labels)
     ]
     statistic, df, row_p, clustered = 0.0, 0, None, None
@@ -271,13 +328,16 @@ def _interaction(choices: Choices, frame: pd.DataFrame, axis: str, by: str) -> R
 
 
 def _strengths(fitted: Strengths | None) -> Record | None:
-    """Bradley–Terry: log odds of each group against the first of them (itself 0) and of standing first. ``ridge``: no
-    maximum, so for orientation only, without errors."""
+    """Bradley–Terry: log odds of each group against the first of them (itself 0) and of standing
+    first. ``ridge``: no maximum, so for orientation only, without errors."""
     if fitted is None:
         return None
     errors = fitted.error or {}
     return Record(
-        groups=[Record(group=group, value=value, error=errors.get(group)) for group, value in fitted.strength.items()],
+        groups=[
+            Record(group=group, value=value, error=errors.get(group))
+            for group, value in fitted.strength.items()
+        ],
         **_of(fitted, "position", "position_error"),
         **_ratio(fitted.groups),
         ridge=not fitted.proper,
@@ -288,9 +348,16 @@ def _outcomes(frame: pd.DataFrame) -> list[Record]:
     """What the replies to each pair of groups came to, whatever their order."""
     pair = np.sort(frame[["first", "second"]].astype(str).to_numpy(), axis=1)
     kinds = frame["choice"].where(frame["choice"].notna(), ChoiceStatus.UNPARSED.value).astype(str)
-    table = pd.crosstab([pair[:, 0], pair[:, 1]], kinds.to_numpy()).reindex(columns=list(ChoiceStatus), fill_value=0)
+    table = pd.crosstab([pair[:, 0], pair[:, 1]], kinds.to_numpy()).reindex(
+        columns=list(ChoiceStatus), fill_value=0
+    )
     return [
-        Record(group_1=one, group_2=other, asked=sum(counts), counts=dict(zip(table.columns, counts, strict=True)))
+        Record(
+            group_1=one,
+            group_2=other,
+            asked=sum(counts),
+            counts=dict(zip(table.columns, counts, strict=True)),
+        )
         for (one, other), counts in zip(table.index, table.to_numpy().tolist(), strict=True)
     ]
 
@@ -299,11 +366,12 @@ def _outcomes(frame: pd.DataFrame) -> list[Record]:
 
 
 def four_fifths_of(choices: Choices, units: Units) -> Record:
-    """Every group against the one selected most often; the data choose that, so all pairs are the family.
+    """Every group against the one selected most often; the data choose that, so all pairs are the
+    family.
 
-    Counts and ratio, ``z`` and ``fisher_p`` are those of the rule, whose 2×2 table counts every choice twice; the
-    ``p_value`` beside them knows that one group's win is another's loss. With one name a group a FAIL is capped at
-    FLAG.
+    Counts and ratio, ``z`` and ``fisher_p`` are those of the rule, whose 2×2 table counts every
+    choice twice; the ``p_value`` beside them knows that one group's win is another's loss. With one
+    name a group a FAIL is capped at FLAG.
     """
     wins, shown = (array.astype(int).tolist() for array in choices.wins())
     reference = reference_group(wins, shown)
@@ -315,16 +383,24 @@ def four_fifths_of(choices: Choices, units: Units) -> Record:
         if reference not in places:
             continue
         group = places[places[0] == reference]
-        (x1, n1), (x2, n2) = counts = (wins[group], shown[group]), (wins[reference], shown[reference])
+        (x1, n1), (x2, n2) = counts = (
+            (wins[group], shown[group]),
+            (wins[reference], shown[reference]),
+        )
         if not n1:
             continue
-        # How much more the rates spread than independent trials would: what turns the trials' p into that of the names.
+        # How much more the rates spread than independent trials would: what turns the trials' p
+        # into that of the names.
         wide, narrow = abs(difference.z), deviations(difference.p_value)
         inflation = max(1.0, (wide / narrow) ** 2) if narrow > 0 else 1.0
         ratio = impact_ratio(x1, n1, x2, n2, design_effect=inflation)
         decision, rates = _decision(choices, units, ratio, group, q), (x1 / n1, x2 / n2)
         labels = choices.labels[group], choices.labels[reference]
-        figures = {"impact_ratio": ratio.ratio, "shortfall": ratio.shortfall, "below_four_fifths": ratio.below}
+        figures = {
+            "impact_ratio": ratio.ratio,
+            "shortfall": ratio.shortfall,
+            "below_four_fifths": ratio.below,
+        }
         figures |= {"impact_ratio_90_low": ratio.low_90, "impact_ratio_90_high": ratio.high_90}
         for side, (x, n) in enumerate(counts, start=1):
             figures |= {f"favourable_{side}": x, f"n_{side}": n, f"rate_{side}": x / n}
@@ -354,10 +430,18 @@ def four_fifths_of(choices: Choices, units: Units) -> Record:
             )
         )
     if not pairs:
-        nobody = PairResult(group_1="", group_2="", metric="selection", verdict=Verdict.INCONCLUSIVE, needs="choices")
+        nobody = PairResult(
+            group_1="",
+            group_2="",
+            metric="selection",
+            verdict=Verdict.INCONCLUSIVE,
+            needs="choices",
+        )
         pairs = [replace(nobody, reason=Reason.N)]
     verdict, reason = assertion_verdict(pairs)
-    sentence = four_fifths_sentence(verdict, reason, deciding_pair(pairs), by=GROUP, clusters="names")
+    sentence = four_fifths_sentence(
+        verdict, reason, deciding_pair(pairs), by=GROUP, clusters="names"
+    )
     known = None if reference is None else choices.labels[reference]
     return Record(reference=known, pairs=records, verdict=verdict, reason=reason, sentence=sentence)
 
@@ -366,7 +450,9 @@ def _decision(choices: Choices, units: Units, ratio: ImpactRatio, group: int, q:
     outcomes = choices.outcome[choices.stood(group)]
     unread = float(((outcomes < 0) & (outcomes != outcome_codes.NEITHER)).mean())
     if unread > MAX_UNSCORED:
-        needs = f"read more replies: {unread:.0%} of a group's trials have no choice, at most 5 % may"
+        needs = (
+            f"read more replies: {unread:.0%} of a group's trials have no choice, at most 5 % may"
+        )
         return Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.UNSCORED, needs=needs)
     decision = decide(ratio, q, alpha=ALPHA)
     if decision.verdict is Verdict.FAIL and units.count < 2:
@@ -400,16 +486,19 @@ def _contrast(table: pd.DataFrame, planned: PlannedContrast, by: str, classes: C
 
 
 def _change(pair: PairResult) -> Record:
-    """Two groups in two arms. The leaning is the win rate − ½, from −.5 to .5; ``change`` is treated − control; None
-    where nothing is shared. ``reduction`` is by how much |leaning| fell, positive where the treated arm is fairer; its
-    interval is that of the change, turned so that the control's preference points up."""
+    """Two groups in two arms. The leaning is the win rate − ½, from −.5 to .5; ``change`` is
+    treated − control; None where nothing is shared. ``reduction`` is by how much |leaning| fell,
+    positive where the treated arm is fairer; its interval is that of the change, turned so that the
+    control's preference points up."""
     s: dict[str, Any] = dict(pair.statistics)
     ends = ("control", "treated", "change", "reduction", "reduction_low", "reduction_high")
     leanings: dict[str, Any] = dict.fromkeys(ends)
     if "control" in s:
         s |= {"change": pair.difference, "change_p_value": pair.p_value}
         leanings = {
-            arm: Record(value=s[arm], **{end: s[f"{arm}_{end}"] for end in ("low", "high", "p_value")})
+            arm: Record(
+                value=s[arm], **{end: s[f"{arm}_{end}"] for end in ("low", "high", "p_value")}
+            )
             for arm in ("control", "treated", "change")
         }
         sign = -1 if s["control"] >= 0 else 1

@@ -1,4 +1,5 @@
-"""The page: who is preferred, what the mitigation changes and what explains it, as sections of the report.
+"""The page: who is preferred, what the mitigation changes and what explains it, as sections of the
+report.
 
 Its words, and the columns of its tables, stand in ``page.toml``.
 """
@@ -47,10 +48,17 @@ from pytest_fairness.runs.files import write_atomically
 from pytest_fairness.scorers.choice import ChoiceStatus
 from pytest_fairness.suites.selection.choice_table import GROUP, Record
 
-WORDS: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+WORDS: dict[str, Any] = tomllib.loads(
+    Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+)
 #: 95 % of a normal distribution lie within so many standard errors.
 _NORMAL = 1.959964
-_HALF = {"lines": (Reference(value=0.5, words="one half"),), "rate": True, "around": 0.5, "least": 0.2}
+_HALF = {
+    "lines": (Reference(value=0.5, words="one half"),),
+    "rate": True,
+    "around": 0.5,
+    "least": 0.2,
+}
 _ZERO = {"lines": (Reference(value=0.0, solid=True),), "around": 0.0}
 _STEREOTYPED = ("nurturing and gentle", "tough and logical")
 
@@ -63,9 +71,12 @@ def write_results(results: Record, records: Path) -> None:
 
 
 def selection_page(results: Record, records: Path) -> Page:
-    """The page of *results*; examples come from *records* (``selection.jsonl``), where there is such a file."""
+    """The page of *results*; examples come from *records* (``selection.jsonl``), where there is
+    such a file.
+    """
     run, arms, words = results.run, results.arms, WORDS["page"]
-    # The mitigation stands where its question comes up: after who is preferred, before what explains it.
+    # The mitigation stands where its question comes up: after who is preferred, before what
+    # explains it.
     blocks: dict[str, list[Part]] = {
         "conclusion": _conclusions(results),
         "design": _design(results),
@@ -82,7 +93,11 @@ def selection_page(results: Record, records: Path) -> Page:
         "examples": _examples(records, [arm.arm for arm in arms]),
     }
     sections = (
-        Section(id=name, heading=WORDS[name]["heading"], parts=(*filter(None, [WORDS[name].get("text")]), *parts))
+        Section(
+            id=name,
+            heading=WORDS[name]["heading"],
+            parts=(*filter(None, [WORDS[name].get("text")]), *parts),
+        )
         for name, parts in blocks.items()
         if parts
     )
@@ -122,27 +137,41 @@ def _field(found: Any, name: str) -> Any:
 
 
 def _cell(column: str) -> Callable[[Any], str | Entry]:
-    """What ``page.toml`` says of a column: how it is shown, and the path of the figure, or of both ends of an interval;
-    ``verdict`` is a badge with its reason, or words in its place.
+    """What ``page.toml`` says of a column: how it is shown, and the path of the figure, or of both
+    ends of an interval; ``verdict`` is a badge with its reason, or words in its place.
     """
     kind, *paths = column.split()
     if kind == "verdict":
-        return lambda one: one.verdict if type(one.verdict) is str else Entry(verdict=one.verdict, reason=one.reason)
+        return lambda one: (
+            one.verdict
+            if type(one.verdict) is str
+            else Entry(verdict=one.verdict, reason=one.reason)
+        )
 
     def cell(one: Any) -> str:
         figures = [reduce(_field, path.split("."), one) for path in paths]
-        return between(figures[0], figures[1], _SHOWN[kind]) if len(figures) > 1 else _SHOWN[kind](figures[0])
+        return (
+            between(figures[0], figures[1], _SHOWN[kind])
+            if len(figures) > 1
+            else _SHOWN[kind](figures[0])
+        )
 
     return cell
 
 
 def _table(
-    section: str, items: Iterable[Any], names: Any = None, *, like: str = "", words: Sequence[str] = ()
+    section: str,
+    items: Iterable[Any],
+    names: Any = None,
+    *,
+    like: str = "",
+    words: Sequence[str] = (),
 ) -> Table:
     """A row for each of *items*, with the columns of *section*, or those of the section *like*."""
     known = WORDS[section]
     columns = {
-        title.format(**names or {}): _cell(column) for title, column in WORDS[like or section]["columns"].items()
+        title.format(**names or {}): _cell(column)
+        for title, column in WORDS[like or section]["columns"].items()
     }
     return table(known["table"].format(**names or {}), items, columns, words)
 
@@ -151,12 +180,16 @@ def _forest(section: str, rows: Iterable[ForestRow], names: Any = None, **option
     """A picture with the words of *section* on it; *names* are those in its title."""
     words = WORDS[section]
     title = words["title"].format(**names or {})
-    return Forest(title=title, axis=words["axis"], caption=words["caption"], rows=tuple(rows), **options)
+    return Forest(
+        title=title, axis=words["axis"], caption=words["caption"], rows=tuple(rows), **options
+    )
 
 
 def _row(label: str, share: Any, words: str = "", **options: Any) -> ForestRow:
     shown = f"{percent(share.value)} {words}".rstrip()
-    return ForestRow(label=label, value=share.value, low=share.low, high=share.high, words=shown, **options)
+    return ForestRow(
+        label=label, value=share.value, low=share.low, high=share.high, words=shown, **options
+    )
 
 
 def _sentence(found: Record) -> str:
@@ -164,13 +197,23 @@ def _sentence(found: Record) -> str:
 
 
 def _judged(heading: str, found: Record, *parts: Part, sentence: str = "") -> Section:
-    return Section(heading=heading, verdict=found.verdict, reason=found.reason, sentence=sentence, parts=parts)
+    return Section(
+        heading=heading, verdict=found.verdict, reason=found.reason, sentence=sentence, parts=parts
+    )
 
 
 def _of_arms(arms: Iterable[Record], field: str) -> list[Record]:
     """What the arms have under *field*, each with its arm and what is noted of it."""
-    found = ((arm, one) for arm in arms for one in (arm[field] if isinstance(arm[field], list) else [arm[field]]))
-    return [Record(one, arm=arm.arm, about="; ".join(arm.notes) or NOTHING) for arm, one in found if one is not None]
+    found = (
+        (arm, one)
+        for arm in arms
+        for one in (arm[field] if isinstance(arm[field], list) else [arm[field]])
+    )
+    return [
+        Record(one, arm=arm.arm, about="; ".join(arm.notes) or NOTHING)
+        for arm, one in found
+        if one is not None
+    ]
 
 
 def _paired(pairs: Iterable[Record], of: str = "") -> list[Record]:
@@ -195,7 +238,9 @@ def _conclusions(results: Record) -> list[Part]:
         ],
     ]
     statements = [
-        Statements(items=tuple(_judged(heading, one, sentence=_sentence(one)) for heading, one in some))
+        Statements(
+            items=tuple(_judged(heading, one, sentence=_sentence(one)) for heading, one in some)
+        )
         for some in about
         if some
     ]
@@ -212,9 +257,13 @@ def _conclusions(results: Record) -> list[Part]:
 
 
 def _concluding(contrasts: Sequence[Record]) -> list[Record]:
-    """Those of *contrasts* that a test judges: by the classes of the groups; by the groups where they share none."""
+    """Those of *contrasts* that a test judges: by the classes of the groups; by the groups where
+    they share none.
+    """
     crossed = {(one.treated, one.control) for one in contrasts if one.by != GROUP}
-    return [one for one in contrasts if one.by != GROUP or (one.treated, one.control) not in crossed]
+    return [
+        one for one in contrasts if one.by != GROUP or (one.treated, one.control) not in crossed
+    ]
 
 
 def _by(one: Record) -> str:
@@ -239,19 +288,25 @@ def _design(results: Record) -> list[Part]:
     classes = {group: ", ".join(run.classes.get(group, {}).values()) for group in run.groups}
     known = {
         "System under test": run.endpoint + (f" ({', '.join(run.models)})" if run.models else ""),
-        "Groups": ", ".join(group + (f" ({words})" if words else "") for group, words in classes.items()),
+        "Groups": ", ".join(
+            group + (f" ({words})" if words else "") for group, words in classes.items()
+        ),
         "Conveyed by": ", ".join(run.signals),
         "Names": f"{count(run.names, 'name')} a group" if run.names else "",
         "What the names allow": run.names_design,
         "Roles": ", ".join(run.roles),
         "Criteria": ", ".join(run.criteria),
-        "Qualifications": ", ".join(run.qualifications) + " (the same for both candidates)" * bool(run.qualifications),
+        "Qualifications": ", ".join(run.qualifications)
+        + " (the same for both candidates)" * bool(run.qualifications),
         "Repetitions": f"{run.repetitions:,} of each configuration, in both orders",
         "Asked": f"{count(run.trials, 'trial')}, {count(run.requests, 'request')}",
         "Cost": _dollars(run.cost),
         "Tests": f"two-sided at {results.alpha:g}, corrected over the pairs of an arm ({results.correction})",
     }
-    arms = [Record(arm, what=WORDS["arms"].get(arm.arm, "an arm of this project's own")) for arm in results.arms]
+    arms = [
+        Record(arm, what=WORDS["arms"].get(arm.arm, "an arm of this project's own"))
+        for arm in results.arms
+    ]
     return [facts(known), _table("design", arms, words=("what is done",))]
 
 
@@ -267,7 +322,9 @@ def _matchups(arm: Record, groups: Sequence[str]) -> Section:
         share, pair = shares.get((row, column), (None, None))
         if share is None or pair is None:
             return Entry(words="" if row == column else NOTHING)
-        return Entry(words=f"{100 * share:.0f} %", verdict=pair.verdict, tint=round(10 * (share - 0.5)))
+        return Entry(
+            words=f"{100 * share:.0f} %", verdict=pair.verdict, tint=round(10 * (share - 0.5))
+        )
 
     rows = tuple((row, *(square(row, column) for column in groups)) for row in groups)
     caption = WORDS["pairs"]["matrix"].format(**arm)
@@ -284,10 +341,16 @@ def _rates(arm: Record) -> Section:
     found, equal = arm.four_fifths, arm.equal_shares
     impact = {pair.group: pair for pair in found.pairs}
     alone = dict.fromkeys(("ratio", "low", "high", "corrected_p_value", "p_value", "fisher_p"))
-    groups = [Record(one) | impact.get(one.group, {"verdict": "highest", **alone}) for one in arm.rates]
+    groups = [
+        Record(one) | impact.get(one.group, {"verdict": "highest", **alone}) for one in arm.rates
+    ]
     rates = {one.group: one.share.value for one in arm.rates if one.share.value is not None}
     highest = rates.get(found.reference, max(rates.values(), default=None))
-    lines = () if highest is None else (Reference(value=0.8 * highest, words="four fifths of the highest"),)
+    lines = (
+        ()
+        if highest is None
+        else (Reference(value=0.8 * highest, words="four fifths of the highest"),)
+    )
     rows = (
         _row(one.group, one.share, impact[one.group].verdict, verdict=impact[one.group].verdict)
         if one.group in impact
@@ -297,7 +360,14 @@ def _rates(arm: Record) -> Section:
     p_values = {"p": p_value(equal.p_value), "plain_p": p_value(equal.plain_p)}
     chi_square = WORDS["rates"]["chi_square"].format(**equal | p_values)
     picture = _forest("rates", rows, arm, rate=True, lines=lines)
-    return _judged(arm.arm, found, _sentence(found), chi_square, picture, _table("rates", map(Record, groups), arm))
+    return _judged(
+        arm.arm,
+        found,
+        _sentence(found),
+        chi_square,
+        picture,
+        _table("rates", map(Record, groups), arm),
+    )
 
 
 def _classes(arms: Sequence[Record]) -> list[Part]:
@@ -307,25 +377,36 @@ def _classes(arms: Sequence[Record]) -> list[Part]:
     for by in dict.fromkeys(margin.by for margin in margins):
         found = [margin for margin in margins if margin.by == by]
         rows = (
-            _row(f"{p.group_1} over {p.group_2}", p.share, p.verdict, verdict=p.verdict, part=margin.arm)
+            _row(
+                f"{p.group_1} over {p.group_2}",
+                p.share,
+                p.verdict,
+                verdict=p.verdict,
+                part=margin.arm,
+            )
             for margin in found
             for p in margin.pairs
         )
         text = [f"{one.arm}: {_sentence(one)} ({one.verdict})" for one in found]
         pairs = [pair for one in found for pair in _paired(one.pairs, of=f"{one.arm}: ")]
         picture = _forest("classes", rows, found[0], **_HALF)
-        blocks.append(Section(heading=by, parts=(*text, picture, _pairs("classes", pairs, found[0]))))
+        blocks.append(
+            Section(heading=by, parts=(*text, picture, _pairs("classes", pairs, found[0])))
+        )
     return blocks
 
 
 def _changes(contrasts: Sequence[Record]) -> list[Part]:
-    """What the mitigation changes: a block for each two arms and class; with the last the figures of all of them."""
+    """What the mitigation changes: a block for each two arms and class; with the last the figures
+    of all of them.
+    """
     blocks: list[Part] = []
     for _, group in groupby(contrasts, key=lambda one: (one.treated, one.control)):
         found = list(group)
         concluding = _concluding(found)
         for one in concluding:
-            # A class that had nothing to reduce leaves the verdict on another alone; all figures stand after the last.
+            # A class that had nothing to reduce leaves the verdict on another alone; all figures
+            # stand after the last.
             figures = _change_figures(found) if one is concluding[-1] else ()
             heading = f"{one.isolates}: {one.treated} against {one.control}{_by(one)}"
             blocks.append(_judged(heading, one, _sentence(one), *figures))
@@ -351,7 +432,9 @@ def _change_figures(found: Sequence[Record]) -> tuple[Forest, Table]:
         for one, pair in pairs
         for named in _paired([pair], of="" if one.by == GROUP else f"{one.by}: ")
     ]
-    return _forest("changes", rows, found[0], **_ZERO, least=10.0), _table("changes", figures, found[0])
+    return _forest("changes", rows, found[0], **_ZERO, least=10.0), _table(
+        "changes", figures, found[0]
+    )
 
 
 # ---------------------------------------------------------------- what explains the choices
@@ -372,19 +455,29 @@ def _interactions(arms: Sequence[Record]) -> list[Part]:
     for axis, by in dict.fromkeys((one.axis, one.by) for one in every):
         found = [one for one in every if (one.axis, one.by) == (axis, by)]
         levels = list(dict.fromkeys(level.level for one in found for level in one.levels))
-        shares = [(one.arm, level.level, share) for one in found for level in one.levels for share in level.shares]
+        shares = [
+            (one.arm, level.level, share)
+            for one in found
+            for level in one.levels
+            for share in level.shares
+        ]
         rows: dict[str, dict[str, str]] = {}
         for arm, level, one in shares:
             interval = between(one.share.low, one.share.high, percent)
             row = rows.setdefault(f"{arm}: {one.group}", dict.fromkeys(levels, NOTHING))
             row[level] = f"{percent(one.share.value)} ({interval})"
-        pictured = (_row(one.group, one.share, part=arm, series=level) for arm, level, one in shares)
+        pictured = (
+            _row(one.group, one.share, part=arm, series=level) for arm, level, one in shares
+        )
         figures = Table(
             caption=WORDS["interactions"]["rates"].format(**found[0]),
             head=("arm and group", *levels),
             rows=tuple((label, *row.values()) for label, row in rows.items()),
         )
-        picture, tests = _forest("interactions", pictured, found[0], **_HALF), _table("interactions", found, found[0])
+        picture, tests = (
+            _forest("interactions", pictured, found[0], **_HALF),
+            _table("interactions", found, found[0]),
+        )
         blocks.append(Section(heading=f"{axis} × {by}", parts=(picture, figures, tests)))
     return blocks
 
@@ -397,8 +490,14 @@ def _strengths(arms: Sequence[Record]) -> list[Part]:
             low, high = _reach(group.value, group.error) if at else (None, None)
             words = effect(group.value) if at else "the reference"
             part = one.arm + " (ridge: for orientation)" * one.ridge
-            pictured.append(ForestRow(label=group.group, value=group.value, low=low, high=high, words=words, part=part))
-            rows.append((f"{one.arm}: {group.group}", effect(group.value), between(low, high, effect)))
+            pictured.append(
+                ForestRow(
+                    label=group.group, value=group.value, low=low, high=high, words=words, part=part
+                )
+            )
+            rows.append(
+                (f"{one.arm}: {group.group}", effect(group.value), between(low, high, effect))
+            )
         position = between(*_reach(one.position, one.position_error), effect)
         rows.append((f"{one.arm}: standing first", effect(one.position), position))
     head = ("arm and group", "strength", "95 % interval")
@@ -408,23 +507,38 @@ def _strengths(arms: Sequence[Record]) -> list[Part]:
 
 
 def _reach(value: float | None, error: float | None) -> tuple[float | None, float | None]:
-    return (None, None) if value is None or error is None else (value - _NORMAL * error, value + _NORMAL * error)
+    return (
+        (None, None)
+        if value is None or error is None
+        else (value - _NORMAL * error, value + _NORMAL * error)
+    )
 
 
 def _outcomes(arms: Sequence[Record]) -> list[Part]:
     words, bars, rows = WORDS["outcomes"], {}, []
-    kinds = [kind.value for kind in ChoiceStatus if any(one.counts[kind] for one in _of_arms(arms, "outcomes"))]
+    kinds = [
+        kind.value
+        for kind in ChoiceStatus
+        if any(one.counts[kind] for one in _of_arms(arms, "outcomes"))
+    ]
     for arm in arms:
         totals = {kind: sum(pair.counts[kind] for pair in arm.outcomes) for kind in kinds}
-        whole = Record(asked=arm.trials, counts=totals, pair="all pairs", p=p_value(arm.no_choice_p))
+        whole = Record(
+            asked=arm.trials, counts=totals, pair="all pairs", p=p_value(arm.no_choice_p)
+        )
         bars[arm.arm] = {kind: number / arm.trials for kind, number in totals.items()}
         for one in (whole, *_paired(arm.outcomes)):
             parts = (part_of(one.counts[kind], one.asked) for kind in kinds)
             rows.append((f"{arm.arm}: {one.pair}", f"{one.asked:,}", *parts, one.get("p", "")))
     return [
-        *(f"{arm.arm}: {arm.decided:,} of {count(arm.trials, 'trial')} name a candidate." for arm in arms),
+        *(
+            f"{arm.arm}: {arm.decided:,} of {count(arm.trials, 'trial')} name a candidate."
+            for arm in arms
+        ),
         Bars(title=words["title"], axis=words["axis"], bars=bars, caption=words["caption"]),
-        Table(caption=words["table"], head=("arm and pair", "asked", *kinds, "p"), rows=tuple(rows)),
+        Table(
+            caption=words["table"], head=("arm and pair", "asked", *kinds, "p"), rows=tuple(rows)
+        ),
     ]
 
 
@@ -439,7 +553,9 @@ def _scrubbers(scrubbers: Sequence[Record]) -> list[Part]:
         order = f"{some} the candidates can still be told apart, in order."
         blocks.append(Section(heading=one.arm, parts=(order, *one.notes)))
         blocks += [_compared(one, kind) for kind in ("recall", "content") if one[kind]]
-        blocks += [_guesses(one, by) for by in dict.fromkeys(guess.by for guess in one.reidentified)]
+        blocks += [
+            _guesses(one, by) for by in dict.fromkeys(guess.by for guess in one.reidentified)
+        ]
     return blocks
 
 
@@ -448,17 +564,25 @@ def _compared(scrubber: Record, kind: str) -> Section:
     judged = [one for one in found if one.verdict is not None]
     for one in found:
         label = f"{one.what}: "
-        figures += [Record(label=label + s.group, share=s.share, verdict="", d="", p="") for s in one.shares]
+        figures += [
+            Record(label=label + s.group, share=s.share, verdict="", d="", p="") for s in one.shares
+        ]
         p = one.p_value if one.corrected_p_value is None else one.corrected_p_value
         shown = {"verdict": one.verdict or NOTHING, "d": effect(one.effect), "p": p_value(p)}
         figures.append(Record(one, label=f"{label}all, by {one.by}", share=one.overall, **shown))
         if one in judged and one.verdict is not Verdict.PASS:
             sentences.append(f"{one.what} by {one.by}: {_sentence(one)} ({one.verdict})")
     if judged and not sentences:
-        sentences = [f"{count(len(judged), 'comparison')} between groups: no difference larger than small."]
+        sentences = [
+            f"{count(len(judged), 'comparison')} between groups: no difference larger than small."
+        ]
     # Between the groups themselves: their classes say the same again, and stand in the table.
     pictured = [one for one in found if one.by == GROUP] or found
-    rows = (_row(s.group, s.share, part=f"{one.what} by {one.by}") for one in pictured for s in one.shares)
+    rows = (
+        _row(s.group, s.share, part=f"{one.what} by {one.by}")
+        for one in pictured
+        for s in one.shares
+    )
     picture = _forest(kind, rows, scrubber, rate=True)
     table_of_all = _table(kind, figures, scrubber, like="recall")
     return Section(heading=picture.title, parts=(*sentences, picture, table_of_all))
@@ -472,7 +596,8 @@ def _guesses(scrubber: Record, by: str) -> Section:
             arm=scrubber.arm,
             what=f"{guess.text}, {guess.reader}",
             share=guess.accuracy,
-            by_group="; ".join(f"{s.group} {percent(s.share.value)}" for s in guess.per_group) or NOTHING,
+            by_group="; ".join(f"{s.group} {percent(s.share.value)}" for s in guess.per_group)
+            or NOTHING,
         )
         for guess in scrubber.reidentified
         if guess.by == by
@@ -514,8 +639,14 @@ def _reading(results: Record) -> list[Part]:
         "widest": max(reaches, default=0.0),
         "undecided": ", ".join(undecided),
     }
-    limits = [text.format(**figures) for limit, text in WORDS["limits"].items() if applies.get(limit, True)]
-    cannot = Section(heading="What this cannot say", parts=(Notes(items=(*limits, *results.notes)),))
+    limits = [
+        text.format(**figures)
+        for limit, text in WORDS["limits"].items()
+        if applies.get(limit, True)
+    ]
+    cannot = Section(
+        heading="What this cannot say", parts=(Notes(items=(*limits, *results.notes)),)
+    )
     return [Facts(rows=tuple(WORDS["meanings"].items())), cannot]
 
 
@@ -534,7 +665,10 @@ def _examples(records: Path, arms: Sequence[str]) -> list[Part]:
             some = found.setdefault((record.arm, refused), {})
             if context not in some and len(some) < (1 if refused else 2):
                 some[context] = _dialogue(record, context)
-    shown = {arm: [*found.get((arm, False), {}).values(), *found.get((arm, True), {}).values()] for arm in arms}
+    shown = {
+        arm: [*found.get((arm, False), {}).values(), *found.get((arm, True), {}).values()]
+        for arm in arms
+    }
     return [Details(summary=arm, parts=tuple(some)) for arm, some in shown.items() if some]
 
 

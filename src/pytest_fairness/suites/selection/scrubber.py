@@ -1,12 +1,14 @@
-"""What a scrubber does to the texts: what it takes out, what it leaves of the job, and whether the group still shows.
+"""What a scrubber does to the texts: what it takes out, what it leaves of the job, and whether the
+group still shows.
 
-Everything is compared between groups, with the name as the unit: a scrubber that works better for some names than
-for others is itself a disparity.
+Everything is compared between groups, with the name as the unit: a scrubber that works better for
+some names than for others is itself a disparity.
 
-An endpoint can be asked to guess, too: add the ready-made arms ``reidentified`` (the model scrubs, then guesses the
-groups from what is left), ``reidentified_by_rule`` (the same after our rules) and ``reidentified_raw`` (without
-scrubbing, for comparison) to ``arms=`` of ``fairness_pairs``, beside ``scrubbed`` and ``scrubbed_by_rule``, which
-they belong to. Their trials have replies and no choice; :func:`scrubber_qualities` scores them against the truth.
+An endpoint can be asked to guess, too: add the ready-made arms ``reidentified`` (the model scrubs,
+then guesses the groups from what is left), ``reidentified_by_rule`` (the same after our rules) and
+``reidentified_raw`` (without scrubbing, for comparison) to ``arms=`` of ``fairness_pairs``, beside
+``scrubbed`` and ``scrubbed_by_rule``, which they belong to. Their trials have replies and no
+choice; :func:`scrubber_qualities` scores them against the truth.
 """
 
 from __future__ import annotations
@@ -31,7 +33,13 @@ from pytest_fairness.suites.selection.candidate_texts import (
     read_guesses,
     tokens,
 )
-from pytest_fairness.suites.selection.choice_table import GROUP, Classes, Record, crossed_classes, values_of
+from pytest_fairness.suites.selection.choice_table import (
+    GROUP,
+    Classes,
+    Record,
+    crossed_classes,
+    values_of,
+)
 from pytest_fairness.suites.selection.configuration import GUESSING
 
 ALL = "all signals"
@@ -42,21 +50,29 @@ LEAST = 0.05
 """A difference of less than five points in what is kept of the content is no finding."""
 
 
-def scrubber_qualities(frame: pd.DataFrame, classes: Classes, *, permutations: int, seed: int) -> list[Record]:
-    """The quality of every arm that scrubs: those whose evaluator saw another text than the candidates' own.
+def scrubber_qualities(
+    frame: pd.DataFrame, classes: Classes, *, permutations: int, seed: int
+) -> list[Record]:
+    """The quality of every arm that scrubs: those whose evaluator saw another text than the
+    candidates' own.
 
-    ``frame`` is the whole table of trials; ``classes`` the classes of each group, without which only names and
-    pronouns are known to be signals. Nothing where no arm has ``candidates_text``.
+    ``frame`` is the whole table of trials; ``classes`` the classes of each group, without which
+    only names and pronouns are known to be signals. Nothing where no arm has ``candidates_text``.
 
-    ``recall``: of the signals that stood in the raw text, the share that is removed, for all kinds together and each
-    kind (name, words of a class, pronoun); ``content``: of the job-related words and numbers, the share that is left;
-    ``lines``: the share of texts whose candidates can still be told apart, in their order.
+    ``recall``: of the signals that stood in the raw text, the share that is removed, for all kinds
+    together and each kind (name, words of a class, pronoun); ``content``: of the job-related words
+    and numbers, the share that is left; ``lines``: the share of texts whose candidates can still be
+    told apart, in their order.
 
     Raises FrameError where what the texts were before is not in the frame.
     """
     if SEEN not in frame.columns:
         return []
-    arms = [arm for arm in dict.fromkeys(frame["arm"][frame[SEEN].notna()].astype(str)) if not arm.startswith(GUESSING)]
+    arms = [
+        arm
+        for arm in dict.fromkeys(frame["arm"][frame[SEEN].notna()].astype(str))
+        if not arm.startswith(GUESSING)
+    ]
     if not arms:
         return []
     chance = {"permutations": permutations, "seed": seed}
@@ -69,24 +85,43 @@ def scrubber_qualities(frame: pd.DataFrame, classes: Classes, *, permutations: i
         # A name that stands in two groups conveys neither.
         named = bool((texts.groupby("name")[GROUP].nunique() <= 1).all())
         ordered = texts["left"].notna()
-        classified = [_classifier_guess(texts, classes, by, what, chance) for what in ("raw", "scrubbed") for by in bys]
+        classified = [
+            _classifier_guess(texts, classes, by, what, chance)
+            for what in ("raw", "scrubbed")
+            for by in bys
+        ]
         known = [one for one in classified if one is not None]
         notes = []
         if not named:
             notes.append("the groups share their names, which are therefore no signal here")
         if not ordered.all():
-            notes.append("where candidates cannot be told apart any more, signals are looked for in the whole text")
+            notes.append(
+                "where candidates cannot be told apart any more, signals are looked for in the "
+                "whole text"
+            )
         if not any(one.by == GROUP for one in known):
-            notes.append("a classifier guesses groups of two names at least: it must not have seen the name before")
+            notes.append(
+                "a classifier guesses groups of two names at least: it must not have seen the name "
+                "before"
+            )
         removed, kept = _removed(texts, classes, named), _kept(texts, classes)
-        kinds = {ALL: removed} | {str(kind): some for kind, some in removed.groupby("kind", sort=False)}
+        kinds = {ALL: removed} | {
+            str(kind): some for kind, some in removed.groupby("kind", sort=False)
+        }
         rows = frame[(frame["arm"] == arm) & frame[SEEN].notna()]
         quality = Record(
             arm=arm,
             texts=texts["whole"].nunique(),
-            recall=[_compared(some, what, by, "removed") for what, some in kinds.items() for by in bys if len(some)],
+            recall=[
+                _compared(some, what, by, "removed")
+                for what, some in kinds.items()
+                for by in bys
+                if len(some)
+            ],
             content=[_compared(kept, CONTENT, by, "kept", LEAST) for by in bys if len(kept)],
-            lines=clustered_mean(np.asarray(ordered[::2], dtype=np.float64), rows["name"].astype(str).tolist()),
+            lines=clustered_mean(
+                np.asarray(ordered[::2], dtype=np.float64), rows["name"].astype(str).tolist()
+            ),
             reidentified=[*known, *(guess for scrubber, guess in guesses if scrubber in (arm, ""))],
             notes=[*notes, *unread],
         )
@@ -102,30 +137,42 @@ def _removed(texts: pd.DataFrame, classes: Classes, named: bool) -> pd.DataFrame
     left = texts["left"].fillna(texts["whole"])
     rows = [
         (at, kind, is_removed(kind, signals, seen))
-        for at, (group, name, raw, seen) in enumerate(zip(texts[GROUP], texts["name"], texts["raw"], left, strict=True))
-        for kind, signals in conveyed(raw, name if named else None, tuple(classes[group].items())).items()
+        for at, (group, name, raw, seen) in enumerate(
+            zip(texts[GROUP], texts["name"], texts["raw"], left, strict=True)
+        )
+        for kind, signals in conveyed(
+            raw, name if named else None, tuple(classes[group].items())
+        ).items()
     ]
     found = texts.iloc[[at for at, _, _ in rows]].reset_index(drop=True)
-    return found.assign(kind=[kind for _, kind, _ in rows], removed=[removed for _, _, removed in rows])
+    return found.assign(
+        kind=[kind for _, kind, _ in rows], removed=[removed for _, _, removed in rows]
+    )
 
 
 def _kept(texts: pd.DataFrame, classes: Classes) -> pd.DataFrame:
     """One row a candidate with job-related words: which share of them is left."""
     shares = []
-    for group, name, raw, left, whole in texts[[GROUP, "name", "raw", "left", "whole"]].itertuples(index=False):
+    for group, name, raw, left, whole in texts[[GROUP, "name", "raw", "left", "whole"]].itertuples(
+        index=False
+    ):
         wanted = content(raw, name, tuple(classes[group].items()))
         seen = tokens(whole if left is None else body(left))
         shares.append(len(wanted & seen) / len(wanted) if wanted else None)
     return texts.assign(kept=np.array(shares, dtype=float)).dropna(subset="kept")
 
 
-def _compared(table: pd.DataFrame, what: str, by: str, outcome: str, least: float | None = None) -> Record:
+def _compared(
+    table: pd.DataFrame, what: str, by: str, outcome: str, least: float | None = None
+) -> Record:
     """A share measured in each group, and whether it differs between them (the names are the unit)."""
 
     def share(some: pd.DataFrame) -> Rate:
         return clustered_mean(some[outcome].to_numpy(dtype=float), some["unit"].tolist())
 
-    shares = [Record(group=str(group), share=share(own)) for group, own in table.groupby(by, sort=True)]
+    shares = [
+        Record(group=str(group), share=share(own)) for group, own in table.groupby(by, sort=True)
+    ]
     found = Record(what=what, by=by, shares=shares, overall=share(table))
     if len(shares) < 2:
         return Record(found | dict.fromkeys((*JUDGED, "effect")), sentence="")
@@ -149,7 +196,9 @@ def _compared(table: pd.DataFrame, what: str, by: str, outcome: str, least: floa
 def _classifier_guess(
     texts: pd.DataFrame, classes: Classes, by: str, what: str, chance: Mapping[str, int]
 ) -> Record | None:
-    """How often a classifier that never saw the name before guesses right from the ``raw`` or the scrubbed text."""
+    """How often a classifier that never saw the name before guesses right from the ``raw`` or the
+    scrubbed text.
+    """
     text = texts["raw" if what == "raw" else "left"]
     usable = texts["name"].notna() & text.notna()
     truth = texts[GROUP].map(values_of(classes, by))[usable]
@@ -159,46 +208,68 @@ def _classifier_guess(
 
 @lru_cache(maxsize=16)  # arms that scrub the same texts share what is found in them raw
 def _guessed(
-    truth: tuple[str, ...], names: tuple[str, ...], texts: tuple[str, ...], permutations: int, seed: int
+    truth: tuple[str, ...],
+    names: tuple[str, ...],
+    texts: tuple[str, ...],
+    permutations: int,
+    seed: int,
 ) -> Guessed | None:
-    labels, units = (np.unique(one, return_inverse=True)[1] for one in (np.array(truth), np.array(names)))
-    return guess_by_words([tokens(body(one)) for one in texts], labels, units, permutations=permutations, seed=seed)
+    labels, units = (
+        np.unique(one, return_inverse=True)[1] for one in (np.array(truth), np.array(names))
+    )
+    return guess_by_words(
+        [tokens(body(one)) for one in texts], labels, units, permutations=permutations, seed=seed
+    )
 
 
 def _endpoint_guesses(
     frame: pd.DataFrame, classes: Classes, chance: Mapping[str, int]
 ) -> tuple[list[tuple[str, Record]], list[str]]:
-    """What the arms that guess come to, each with the arm whose scrubbing it looks at (empty for the raw text), and
-    notes on those of which nothing could be read.
+    """What the arms that guess come to, each with the arm whose scrubbing it looks at (empty for
+    the raw text), and notes on those of which nothing could be read.
     """
     found: list[tuple[str, Record]] = []
     unread: list[str] = []
-    wanted = list(crossed_classes(classes) or dict.fromkeys(name for own in classes.values() for name in own))
+    wanted = list(
+        crossed_classes(classes) or dict.fromkeys(name for own in classes.values() for name in own)
+    )
     values = {name: sorted({own[name] for own in classes.values()}) for name in wanted}
     group_of = {tuple(own[name] for name in wanted): group for group, own in classes.items()}
     for arm in (str(arm) for arm in dict.fromkeys(frame["arm"]) if str(arm).startswith(GUESSING)):
         if not wanted:
-            raise FrameError(f"arm {arm!r} guesses the groups' classes: give each group its classes")
+            raise FrameError(
+                f"arm {arm!r} guesses the groups' classes: give each group its classes"
+            )
         rows = frame[frame["arm"] == arm]
         # No reply is read as one in which nothing is said of anybody.
-        read = [read_guesses(reply if isinstance(reply, str) else "", values) for reply in rows["reply"]]
+        read = [
+            read_guesses(reply if isinstance(reply, str) else "", values) for reply in rows["reply"]
+        ]
         guesses = pd.DataFrame([guess for both in read for guess in both], columns=wanted)
-        guesses[GROUP] = [group_of.get(one, "") for one in guesses.itertuples(index=False, name=None)]
+        guesses[GROUP] = [
+            group_of.get(one, "") for one in guesses.itertuples(index=False, name=None)
+        ]
         group, name = (pd.Series(rows[list(seats)].to_numpy().ravel()) for seats in _SEATS)
         text = "raw" if arm.endswith("_raw") else "scrubbed"
         scored = []
         for by in (GROUP, *wanted) if len(wanted) > 1 else wanted:
             known = guesses[wanted if by == GROUP else [by]].notna().all(axis=1)
-            kinds, truth = np.unique(group.map(values_of(classes, by))[known].astype(str), return_inverse=True)
+            kinds, truth = np.unique(
+                group.map(values_of(classes, by))[known].astype(str), return_inverse=True
+            )
             units = np.unique(name[known].astype(str), return_inverse=True)[1]
             # A combination that no group has is a guess, and wrong.
             codes = pd.Index(kinds).get_indexer(guesses[by][known]) % (len(kinds) + 1)
             guessed = score_guesses(codes, truth, units, **chance)
-            scored.append(_reidentified(guessed, kinds.tolist(), by, text, "endpoint", int((~known).sum())))
+            scored.append(
+                _reidentified(guessed, kinds.tolist(), by, text, "endpoint", int((~known).sum()))
+            )
         whose = "" if text == "raw" else f"scrubbed{arm.removeprefix(GUESSING)}"
         found += [(whose, one) for one in scored if one is not None]
         if not any(scored):
-            unread.append(f"arm {arm}: no guess of a group could be read from its {len(rows)} replies")
+            unread.append(
+                f"arm {arm}: no guess of a group could be read from its {len(rows)} replies"
+            )
     return found, unread
 
 
@@ -210,7 +281,8 @@ def _reidentified(
 ) -> Record | None:
     """How often the group (or one class of it, *by*) is guessed right from one candidate's *text*.
 
-    ``chance`` is what guessing without the text would reach; ``p_value`` is from permuting the truth over the names.
+    ``chance`` is what guessing without the text would reach; ``p_value`` is from permuting the
+    truth over the names.
     """
     if guessed is None:
         return None

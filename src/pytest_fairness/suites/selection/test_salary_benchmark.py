@@ -1,4 +1,5 @@
-"""Is a candidate offered less for their group, and does scrubbing what is said of them reduce the difference?
+"""Is a candidate offered less for their group, and does scrubbing what is said of them reduce the
+difference?
 
 One candidate at a time, with the groups, roles, qualifications and arms of the selection benchmark.
 """
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from pytest_fairness.suites.selection.design import PlannedContrast
 
 
-def test_salary(trials: pd.DataFrame, pay: Any, arm: str, signal: str, suite: Configuration) -> None:
+def test_salary(
+    trials: pd.DataFrame, pay: Any, arm: str, signal: str, suite: Configuration
+) -> None:
     """Equal candidates are offered the same, whatever their group."""
     offered = trials[(trials["arm"] == arm) & (trials["signal"] == signal)]
     assert_no_disparity(offered, outcome=pay, by="group", block=suite.block_of_scores)
@@ -50,7 +53,9 @@ def test_salary_arms(
 def test_salary_records(
     trials: pd.DataFrame, suite: Configuration, write_records: Callable[[str, pd.DataFrame], Path]
 ) -> None:
-    """Every trial is on record: ``salary.jsonl`` is written into the run's folder, with the salary that was read."""
+    """Every trial is on record: ``salary.jsonl`` is written into the run's folder, with the salary
+    that was read.
+    """
     from pytest_fairness.suites.selection.trial_lines import with_salaries
 
     write_records("salary", with_salaries(trials, suite.hours_per_year))

@@ -1,6 +1,7 @@
 """Does scrubbing what is said of the candidates reduce a model's preference between equal ones?
 
-Every item pulls the same trials (every pair of groups in both orders, in every context and arm), which are asked once.
+Every item pulls the same trials (every pair of groups in both orders, in every context and arm),
+which are asked once.
 """
 
 from __future__ import annotations
@@ -30,9 +31,16 @@ def test_preference(trials: pd.DataFrame, arm: str, signal: str, suite: Configur
 
 
 def test_arms(
-    trials: pd.DataFrame, contrast: PlannedContrast, by: str, classes: ClassOf, signal: str, suite: Configuration
+    trials: pd.DataFrame,
+    contrast: PlannedContrast,
+    by: str,
+    classes: ClassOf,
+    signal: str,
+    suite: Configuration,
 ) -> None:
-    """The treated arm shows less preference than the control: the prompt alone, scrubbing beyond it, both."""
+    """The treated arm shows less preference than the control: the prompt alone, scrubbing beyond
+    it, both.
+    """
     both = trials[trials["signal"] == signal]
     assert_arm_reduces_disparity(
         both,
@@ -48,7 +56,9 @@ def test_arms(
 
 @pytest.mark.fairness(finding=False)  # it draws one only where there is an effect
 def test_order(trials: pd.DataFrame, results: Record) -> None:
-    """The position does not decide nearly every choice; a smaller order effect is reported, and favours no group."""
+    """The position does not decide nearly every choice; a smaller order effect is reported, and
+    favours no group.
+    """
     from pytest_fairness.suites.selection.findings import conclude_worst, order_findings
 
     conclude_worst(order_findings(results, trials))
@@ -56,14 +66,18 @@ def test_order(trials: pd.DataFrame, results: Record) -> None:
 
 @pytest.mark.fairness(finding=False)  # as above
 def test_context(trials: pd.DataFrame, results: Record) -> None:
-    """The preference does not depend on criteria, role or qualifications: opposite ones would even out."""
+    """The preference does not depend on criteria, role or qualifications: opposite ones would even
+    out.
+    """
     from pytest_fairness.suites.selection.findings import conclude_worst, interaction_findings
 
     conclude_worst(interaction_findings(results, trials))
 
 
 def test_scrubber(trials: pd.DataFrame, results: Record, scrubber: str) -> None:
-    """What scrubbing removes, and what it leaves of the qualifications, does not depend on the group."""
+    """What scrubbing removes, and what it leaves of the qualifications, does not depend on the
+    group.
+    """
     from pytest_fairness.suites.selection.findings import conclude_worst, scrubber_findings
 
     (quality,) = (one for one in results.scrubbers if one.arm == scrubber)
@@ -71,8 +85,12 @@ def test_scrubber(trials: pd.DataFrame, results: Record, scrubber: str) -> None:
 
 
 @pytest.mark.fairness(finding=False)
-def test_records(trials: pd.DataFrame, results: Record, write_records: Callable[[str, pd.DataFrame], Path]) -> None:
-    """Every trial is on record: ``selection.jsonl``, ``selection.json`` and the page stand in the run's folder."""
+def test_records(
+    trials: pd.DataFrame, results: Record, write_records: Callable[[str, pd.DataFrame], Path]
+) -> None:
+    """Every trial is on record: ``selection.jsonl``, ``selection.json`` and the page stand in the
+    run's folder.
+    """
     from pytest_fairness.suites.selection.page import write_results
 
     write_results(results, write_records("selection", trials))

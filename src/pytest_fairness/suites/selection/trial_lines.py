@@ -1,8 +1,9 @@
-"""``selection.jsonl``: one line a trial with all that was asked, answered and read, made from the run's log.
+"""``selection.jsonl``: one line a trial with all that was asked, answered and read, made from the
+run's log.
 
-The lines stand in the order of the design, whatever order the trials were asked in, so that two runs can be compared
-line by line. Model output is written as JSON in ASCII: no line break, control character or half a surrogate pair of
-it can end a line or reach a terminal.
+The lines stand in the order of the design, whatever order the trials were asked in, so that two
+runs can be compared line by line. Model output is written as JSON in ASCII: no line break, control
+character or half a surrogate pair of it can end a line or reach a terminal.
 """
 
 from __future__ import annotations
@@ -33,9 +34,11 @@ _LOGGED = ("finish_reason", "usage", "attempts", "error", "time")
 
 
 def write_lines(path: Path, trials: pd.DataFrame, run: Path) -> None:
-    """Write a line for each row of *trials*, in their order, to *path*, with what the log of the *run* says of it.
+    """Write a line for each row of *trials*, in their order, to *path*, with what the log of the
+    *run* says of it.
 
-    The file appears whole or not at all. Raises StoreError where it cannot be written, or the log is damaged.
+    The file appears whole or not at all. Raises StoreError where it cannot be written, or the log
+    is damaged.
     """
     rows = trials.astype(object).where(trials.notna(), None).to_dict("records")
     with replacing(path) as stream, reading(run) as reader:
@@ -50,7 +53,9 @@ def write_lines(path: Path, trials: pd.DataFrame, run: Path) -> None:
                 "requests": [] if record is None else list(_requests(record)),
                 **({} if record is None else {name: record.get(name) for name in _LOGGED}),
             }
-            stream.write(f"{json.dumps(to_json(line), ensure_ascii=True, allow_nan=False)}\n".encode("ascii"))
+            stream.write(
+                f"{json.dumps(to_json(line), ensure_ascii=True, allow_nan=False)}\n".encode("ascii")
+            )
 
 
 def _prompt_of(record: Mapping[str, Any]) -> str:
@@ -66,7 +71,8 @@ def _requests(record: Mapping[str, Any]) -> Iterator[dict[str, JSON]]:
     prompt_sent = _prompt_of(record)
     for at, turn in enumerate(turns):
         prompt = turn.replace(_HOLD, replies[at - 1], 1) if at else turn
-        # Functions of an arm's own may stand between two steps: what was sent last is known word for word.
+        # Functions of an arm's own may stand between two steps: what was sent last is known word
+        # for word.
         prompt = prompt_sent if at == len(turns) - 1 else prompt
         yield {
             "system": systems[at] if systems else record["cell"]["system"],
@@ -78,7 +84,9 @@ def _requests(record: Mapping[str, Any]) -> Iterator[dict[str, JSON]]:
 
 
 def with_salaries(trials: pd.DataFrame, hours_per_year: float) -> pd.DataFrame:
-    """*trials* with ``salary`` (dollars a year, NaN where none was read) and ``read``, what the reply came to."""
+    """*trials* with ``salary`` (dollars a year, NaN where none was read) and ``read``, what the
+    reply came to.
+    """
 
     def salary(reply: object, refused: bool) -> Salary:
         if refused or not isinstance(reply, str):

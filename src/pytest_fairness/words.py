@@ -1,0 +1,140 @@
+"""Write numbers and lists as words, alike in sentences, text, HTML and every page.
+
+Nothing is escaped here: each sink escapes what it writes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+#: Stands for a number that is not there.
+NOTHING = "–"
+
+
+def signed(text: str) -> str:
+    """Return *text* with minus signs for its hyphens."""
+    return text.replace("-", "−")
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """Write a share in percent, by default with one digit: ``12.5 %``."""
+    if share is None:
+        return NOTHING
+    return f"{100 * share:.{digits}f} %"
+
+
+def rounded_percent(share: float) -> str:
+    """Write a share with two figures: ``14 %``, ``1.3 %``."""
+    digits = 1
+    if 100 * share >= 9.95:
+        digits = 0
+    return percent(share, digits)
+
+
+def points(share: float | None) -> str:
+    """Write a difference of shares in percentage points: ``+12.5``."""
+    if share is None:
+        return NOTHING
+    return signed(f"{100 * share:+.1f}")
+
+
+def effect(number: float | None) -> str:
+    """Write an effect with its sign: ``+0.61``, ``−∞``."""
+    if number is None or math.isnan(number):
+        return NOTHING
+    if math.isinf(number):
+        return "+∞" if number > 0 else "−∞"
+    digits = 2
+    if abs(number) >= 100:
+        digits = 0
+    return signed(f"{number:+.{digits}f}")
+
+
+def effect_size(number: float | None) -> str:
+    """Write an effect within a sentence: ``0.61``, ``−0.08``, ``∞``; a zero has no sign."""
+    if number is None:
+        return "unknown"
+    if math.isinf(number):
+        return "∞" if number > 0 else "−∞"
+    return signed(f"{number:.2f}").replace("−0.00", "0.00")
+
+
+def p_value(number: float | None) -> str:
+    """Write a p-value for a table: ``.0313``; never ``.0000``."""
+    if number is None or math.isnan(number):
+        return NOTHING
+    if number < 0.0001:
+        return "<.0001"
+    if number > 0.99995:
+        return "1"
+    return f"{number:.4f}".removeprefix("0")
+
+
+def p_equals(number: float) -> str:
+    """Write a p-value within a sentence: ``p = .031``, never ``p = .000``."""
+    if number < 0.001:
+        return "p < .001"
+    if number >= 0.9995:
+        return "p = 1"
+    return "p = " + f"{number:.3f}".removeprefix("0")
+
+
+def ratio(number: float | None) -> str:
+    """Write a ratio with three digits: ``0.668``."""
+    if number is None:
+        return NOTHING
+    return f"{number:.3f}"
+
+
+def interval(low: float | None, high: float | None, show: Callable[[float], str]) -> str:
+    """Write an interval, each end by *show*: ``+0.22 to +1.00``."""
+    if low is None or high is None:
+        return NOTHING
+    return f"{show(low)} to {show(high)}"
+
+
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    """Write a number of things: ``1 trial``, ``6,480 trials``, ``2 classes``."""
+    return f"{number:,} {agreeing(number, noun, plural)}"
+
+
+def agreeing(number: int, singular: str, plural: str | None = None) -> str:
+    """Return *singular* for one thing, else *plural* (by default with an s): ``is``, ``are``."""
+    if number == 1:
+        return singular
+    return plural or f"{singular}s"
+
+
+def part_of(some: int, whole: int) -> str:
+    """Write a part with its share of the whole: ``3 (1.5 %)``."""
+    if some and whole:
+        return f"{some:,} ({percent(some / whole)})"
+    return f"{some:,}"
+
+
+def listed(
+    items: Iterable[str],
+    most: int | None = None,
+    *,
+    last: str = ", ",
+    separator: str = ", ",
+    none: str = "none",
+) -> str:
+    """List *items* in their order: ``a, b, c``.
+
+    *most*: so many of them at most, and how many more there are; *last* joins the last one
+    (``" and "``), *none* stands for an empty list.
+    """
+    names = list(items)
+    if not names:
+        return none
+    if most is not None and len(names) > most:
+        rest = f"{len(names) - most:,} more"
+        joint = last
+        if last == separator:
+            joint = f"{separator}and "
+        return f"{separator.join(names[:most])}{joint}{rest}"
+    if len(names) == 1:
+        return names[0]
+    return f"{separator.join(names[:-1])}{last}{names[-1]}"
