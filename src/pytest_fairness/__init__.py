@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pytest_fairness.analysis.preference import analyze_preference
     from pytest_fairness.analysis.several_outcomes import analyze_outcomes, fairness_verdict
     from pytest_fairness.analysis.template_lint import lint_file, lint_text
-    from pytest_fairness.analysis.words import analyze_words
+    from pytest_fairness.analysis.word_use import analyze_words
     from pytest_fairness.asserts import (
         FairnessFailure,
         assert_arm_reduces_disparity,
@@ -56,7 +56,7 @@ _HOME = {
     "analyze_arms": "analysis.arm_contrast", "analyze_disparity": "analysis.disparity",
     "analyze_equivalence": "analysis.equivalence", "analyze_four_fifths": "analysis.four_fifths",
     "analyze_outcomes": "analysis.several_outcomes", "fairness_verdict": "analysis.several_outcomes",
-    "analyze_preference": "analysis.preference", "analyze_words": "analysis.words",
+    "analyze_preference": "analysis.preference", "analyze_words": "analysis.word_use",
     "compare_baseline": "analysis.baseline", "compare_runs": "reports.run_comparison",
     "ll144_tables": "analysis.ll144", "plan_sample": "analysis.planning", "open_run": "reports.run_tables",
     "trials_from": "analysis.other_logs", "lint_file": "analysis.template_lint", "lint_text": "analysis.template_lint",

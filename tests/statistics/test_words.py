@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from pytest_fairness import FairnessError, UsageError, analyze_words
-from pytest_fairness.analysis.words import word_differences
+from pytest_fairness.analysis.word_use import word_differences
 from pytest_fairness.endpoints import simulated_endpoint
 
 SURNAMES = [f"Q{first}{second}" for first in "abcdefgh" for second in "abcdefgh"]

@@ -83,7 +83,7 @@ def report_words(
     """Puts the words that follow a group into the report: a table to look at, for it judges
     nothing.
     """
-    from pytest_fairness.analysis.words import analyze_words
+    from pytest_fairness.analysis.word_use import analyze_words
     from pytest_fairness.reports.sections import write_sections
     from pytest_fairness.suites.bias.associations import words_section
 
