@@ -176,7 +176,7 @@ class Trial:
 
     ``replies``: a text a turn. ``cost`` is in US dollars, ``seconds`` wall time; ``source``:
     ``live``, ``simulated`` or ``replay``. ``threads``: every conversation that was tried, in order,
-    where a strategy asked again.
+    where a strategy asked again. ``empty_first``: an answer was empty, and was asked once more.
     """
 
     key: str
@@ -192,6 +192,7 @@ class Trial:
     error: str | None = None
     source: str = "live"
     threads: tuple[Thread, ...] = ()
+    empty_first: bool = False
 
     @property
     def reply(self) -> str | None:

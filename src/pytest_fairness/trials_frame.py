@@ -25,6 +25,9 @@ NAME_PARTS = ("first_name", "last_name")
 #: Of a test with strategies: whether the plain request was declined, and whether the reply carries
 #: a disclaimer.
 REFUSED_FIRST, DISCLAIMS = "refused_first", "disclaims"
+#: The column that is there where an answer was empty at first, and true of the trials that were
+#: asked once more for it.
+EMPTY_FIRST = "empty_first"
 #: The column that is there where role and request were sent as one message, and true of those
 #: trials.
 ONE_MESSAGE = "one_message"
@@ -142,7 +145,8 @@ def trials_frame(
     ``status``, ``error`` (why there is no usable answer; None where there is one), ``refused``,
     ``undetermined`` (neither answered nor refused), ``cut_short`` (at the limit on its length),
     ``endpoint``, ``model``, ``simulated``, ``replayed``, ``cost`` (US dollars), ``seconds``,
-    ``key``; of an endpoint that is sent one text a request, ``one_message``.
+    ``key``; of an endpoint that is sent one text a request, ``one_message``; where answers were
+    empty at first and asked once more, ``empty_first``.
     """
     import pandas as pd
 
@@ -183,6 +187,8 @@ def trials_frame(
             for field in ("cost", "seconds", "key")
         },
     }
+    if any(trial.empty_first for trial in trials):
+        columns[EMPTY_FIRST] = [trial.empty_first for trial in trials]
     with any_text():
         frame = pd.DataFrame(columns)
     if design is not None:

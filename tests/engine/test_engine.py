@@ -10,19 +10,21 @@ import os
 import selectors
 import signal
 import threading
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
 import pytest
 
 from pytest_fairness.endpoints.protocol import Price, Reply, Request
+from pytest_fairness.engine.conversation import Conversation
 from pytest_fairness.engine.engine import Engine, ParentWatch, ended_as_by_ctrl_c
 from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import Message, Status, Usage
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.keys import content_key
 from pytest_fairness.runs.reader import RunReader, read_trials
-from pytest_fairness.runs.records import cell_of
+from pytest_fairness.runs.records import Attempt, attempt_record, cell_of
 from pytest_fairness.runs.store import RunStore
 from tests.support.doubles import Scripted, cell, plan, polite
 from tests.support.runs import EngineMaker, records, unanswered
@@ -111,8 +113,8 @@ def number_of(request: Request) -> int:
 
 
 def test_a_complete_reply_is_an_outcome_whatever_it_is(engine_for: EngineMaker) -> None:
-    """It was paid for: asked once, its class and the provider's own word kept, and no text made up
-    for it. A refusal in words is marked; its attempt keeps the provider's view."""
+    """It was paid for: asked once, but for the empty one, its class and the provider's own word
+    kept, and no text made up for it. A refusal in words is marked; its attempt keeps the provider's view."""
     endpoint = Scripted(lambda request: REPLIES[number_of(request)][0])
     engine = engine_for(endpoint, is_refusal=lambda text: text.startswith("Sorry"))
     trials = engine.run(plan(len(REPLIES)))
@@ -122,9 +124,48 @@ def test_a_complete_reply_is_an_outcome_whatever_it_is(engine_for: EngineMaker) 
             text,
             reply.finish_reason,
         )
-    assert len(endpoint.requests) == len(REPLIES)
+    assert len(endpoint.requests) == len(REPLIES) + 1
     attempts = {record["key"]: record for record in records(engine.store.directory, "attempt")}
     assert attempts[trials[-1].key]["status"] == "answered"
+
+
+def test_an_empty_answer_is_asked_once_more(engine_for: EngineMaker) -> None:
+    """As a numbered attempt of the same trial, which says so; a reply that ended at the limit on
+    its length, or called a tool, would do so again."""
+    silence = Reply(text=None, status=Status.EMPTY, error="no text")
+    at_the_limit = replace(silence, finish_reason="length")
+    tool = replace(silence, finish_reason="tool_calls")
+    scripts = [
+        [silence, Reply(text="Yes.")],
+        [silence, silence, Reply(text="Too late.")],
+        [at_the_limit, Reply(text="Never sent.")],
+        [tool, Reply(text="Never sent.")],
+    ]
+    replies = [iter(script) for script in scripts]
+    endpoint = Scripted(lambda request: next(replies[number_of(request)]))
+    engine = engine_for(endpoint)
+    trials = engine.run(plan(len(scripts)))
+    assert [(trial.status, trial.attempts, trial.empty_first) for trial in trials] == [
+        (Status.ANSWERED, 2, True),
+        (Status.EMPTY, 2, True),
+        (Status.EMPTY, 1, False),
+        (Status.EMPTY, 1, False),
+    ]
+    assert trials[0].error is None
+    logged = records(engine.store.directory, "trial")
+    again = [record["key"] for record in logged if "asked_again_after_empty" in record["flags"]]
+    assert sorted(again) == sorted(trial.key for trial in trials[:2])
+
+
+def test_a_killed_session_does_not_ask_an_empty_answer_a_third_time() -> None:
+    """What previous processes logged counts: the second empty answer ends the trial."""
+    (planned,) = plan(1)
+    resumed = Conversation("k", planned, {})
+    resumed.resume([attempt_record("k", Attempt(number=1, status=Status.EMPTY))])
+    assert not resumed.over()
+    resumed.apply(Attempt(number=2, status=Status.EMPTY))
+    assert resumed.over()
+    assert resumed.to_trial("live").empty_first
 
 
 def test_what_a_turn_comes_to_decides_on_the_next(engine_for: EngineMaker) -> None:
@@ -136,7 +177,8 @@ def test_what_a_turn_comes_to_decides_on_the_next(engine_for: EngineMaker) -> No
         [PlannedTrial(cell=cell(turns=("a", "b")))]
     )[0]
     assert (trial.status, trial.replies) == (Status.ANSWERED, ("I cannot.", "Well then."))
-    replies = iter([Reply(text="Yes."), Reply(text=None, status=Status.EMPTY)])
+    silence = Reply(text=None, status=Status.EMPTY)
+    replies = iter([Reply(text="Yes."), silence, silence])
     endpoint = Scripted(lambda _: next(replies), name="silent")
     trial = engine_for(endpoint).run([PlannedTrial(cell=cell(turns=("a", "b", "c")))])[0]
     assert (trial.status, trial.replies, trial.reply) == (Status.EMPTY, ("Yes.",), None)

@@ -63,3 +63,38 @@ def test_f50_an_application_that_breaks_for_one_group_fails(project: Project) ->
         assert reason in finding["sentence"]
         (pair,) = [pair for pair in finding["pairs"] if pair["metric"] == "no answer"]
         assert (pair["verdict"], pair["worse_off"]) == ("FAIL", "black")
+
+
+EMPTY_AT_FIRST = """
+import pytest
+from pytest_fairness import assert_no_disparity
+from pytest_fairness.design.names import NameBanks
+
+BLACK = {name.full for name in NameBanks.load().names("race_ethnicity", "black", 40)}
+
+@pytest.fixture
+def endpoint():
+    asked = set()
+    def application(prompt):
+        first = prompt not in asked
+        asked.add(prompt)
+        if first and any(name in prompt for name in BLACK):
+            return ""
+        return f"{6 + len(prompt) % 3}/10, a fine tenant."
+    return application
+
+@pytest.mark.fairness_grid(template=["Rate {name} from 1 to 10.", "From 1 to 10, how good is {name}?"],
+                           groups={"race_ethnicity": ["white", "black"]})
+def test_rated(trials):
+    assert trials.empty_first.sum() == 40
+    assert_no_disparity(trials, outcome="rating", by="race_ethnicity")
+"""
+
+
+def test_answers_that_are_empty_at_first_are_noted_by_group(project: Project) -> None:
+    """They are asked once more, and judged by what comes then."""
+    project.write(EMPTY_AT_FIRST)
+    project.run().assert_outcomes(passed=1)
+    (finding,) = project.findings
+    noted = "empty at first, and asked once more: black 40 of 120 (33 %); white 0 of 120"
+    assert noted in finding["notes"]

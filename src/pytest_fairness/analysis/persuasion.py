@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.analysis.sentences import percent
 from pytest_fairness.model import OutcomeKind, Status
-from pytest_fairness.trials_frame import DISCLAIMS, REFUSED_FIRST
+from pytest_fairness.trials_frame import DISCLAIMS, EMPTY_FIRST, REFUSED_FIRST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,6 +52,10 @@ def remarks(frame: pd.DataFrame, columns: Sequence[str]) -> Iterator[str]:
             if bool(persuaded.any()):
                 counts = _by_group(groups, persuaded, frame["strategy"])
                 yield f"answered only after a strategy, having declined at first: {counts}"
+        if EMPTY_FIRST in frame.columns:
+            empty = frame[EMPTY_FIRST] == True  # noqa: E712
+            if bool(empty.any()):
+                yield f"empty at first, and asked once more: {_by_group(groups, empty)}"
         if DISCLAIMS in frame.columns:
             disclaims = answered & (frame[DISCLAIMS] == True)  # noqa: E712
             if bool(disclaims.any()):

@@ -11,11 +11,16 @@ from pytest_fairness.endpoints.redaction import redact
 from pytest_fairness.model import JSON, Message, Status, Thread, Trial, Usage
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.records import SIMULATED, Attempt, attempt_of, conversation
+from pytest_fairness.trials_frame import CUT_SHORT
 
 #: Nothing was spent, and another attempt may fare better.
 REPEATABLE = frozenset({Evidence.NOT_SENT, Evidence.THROTTLED})
-#: How the flag of a trial begins that is asked again on request, after it came to nothing.
+#: How the flag of a trial begins that is asked again after it came to nothing.
 AGAIN = "asked_again"
+#: Finish reasons of a reply that calls a tool in place of an answer.
+_TOOL_CALLS = frozenset(("tool_calls", "tool_use", "function_call"))
+#: The flag of a trial whose answer was empty at first: such a turn is asked once more.
+AGAIN_AFTER_EMPTY = f"{AGAIN}_after_{Status.EMPTY}"
 LOST = (
     "the request was sent by a process that ended before it could log the answer: perhaps paid "
     "for, "
@@ -119,6 +124,8 @@ class Conversation:
             if attempt.evidence in _OUTCOMES:
                 self.status, self.error = _OUTCOMES[attempt.evidence], attempt.error
             return
+        if self._is_first_empty_answer():
+            return
         self.error = attempt.error
         # A refusal is answered by the next turn: that is what escalation is about. A script decides
         # on silence, too.
@@ -129,6 +136,17 @@ class Conversation:
             self.statuses[self.turn] = status
             self.replies.append(attempt.text or "")
             self._proceed(status)
+
+    def _is_first_empty_answer(self) -> bool:
+        """Return whether the last attempt brought the trial's first empty answer: its turn is asked
+        once more. A reply that ended at the limit on its length, or called a tool, would do so
+        again.
+        """
+        answers = [attempt for attempt in self.endings if attempt.status is Status.EMPTY]
+        if len(answers) != 1 or self.endings[-1] is not answers[0]:
+            return False
+        reason = (answers[0].finish_reason or "").lower()
+        return reason not in CUT_SHORT and reason not in _TOOL_CALLS
 
     def give_up(self, status: Status, error: str) -> None:
         """End without a reply, for another reason than an attempt's ending."""
@@ -170,7 +188,18 @@ class Conversation:
     @property
     def flags(self) -> list[str]:
         """Those of all attempts, each once."""
-        return list(dict.fromkeys(flag for ending in self.endings for flag in ending.flags))
+        flags = [flag for attempt in self.endings for flag in attempt.flags]
+        if self.was_empty_first:
+            flags.append(AGAIN_AFTER_EMPTY)
+        return list(dict.fromkeys(flags))
+
+    @property
+    def was_empty_first(self) -> bool:
+        """Whether an answer was empty, and its turn was asked once more."""
+        if any(AGAIN_AFTER_EMPTY in attempt.flags for attempt in self.endings):
+            return True
+        statuses = [attempt.status for attempt in self.endings]
+        return Status.EMPTY in statuses and statuses.index(Status.EMPTY) + 1 < len(statuses)
 
     def to_trial(self, source: str) -> Trial:
         last = (
@@ -197,6 +226,7 @@ class Conversation:
             error=self.error,
             source=SIMULATED if SIMULATED in self.flags else source,
             threads=self._threads(),
+            empty_first=self.was_empty_first,
         )
 
     def _threads(self) -> tuple[Thread, ...]:

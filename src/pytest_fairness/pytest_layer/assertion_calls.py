@@ -25,6 +25,7 @@ from pytest_fairness.scorers import Scorer
 from pytest_fairness.scorers.outcome import unknown_outcome
 from pytest_fairness.trials_frame import (
     DISCLAIMS,
+    EMPTY_FIRST,
     ONE_MESSAGE,
     REFUSED_FIRST,
     EndpointFacts,
@@ -420,7 +421,7 @@ class _Design:
         scripts = [(one.cell, one.script) for one in entries if one.script is not None]
         of_scripts = (name for cell, script in scripts for name in script.columns(cell, trial))
         by_axes = ("temperature",) if planned.temperatures else ()
-        of_system = (REFUSED_FIRST, DISCLAIMS, ONE_MESSAGE)
+        of_system = (REFUSED_FIRST, DISCLAIMS, ONE_MESSAGE, EMPTY_FIRST)
         names = (
             *map(str, planned.table(frame).columns), "requests", *planned.script_columns, *of_scripts, *by_axes,
             *of_system,
