@@ -1,4 +1,4 @@
-"""One attempt as it ended: which model answered, what it costs, and what is kept of it."""
+"""One attempt as it ended: the model that answered, the cost, and what is kept of it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ _SNAPSHOT = re.compile(r"[-@:](?:latest|v?\d{3,8}(?:-\d{2}){0,2})")
 
 
 def same_model(requested: str, answered: str) -> bool:
-    """Whether *answered* is *requested*, or a dated snapshot of it (``gpt-4o-mini-2024-07-18``,
+    """Return whether *answered* is *requested*, or a dated snapshot of it (``gpt-4o-mini-2024-07-18``,
     ``llama3:latest``).
 
     Providers' prefixes (``openai/``) and case do not matter.
     """
-    one, two = (name.rpartition("/")[2].lower() for name in (requested, answered))
-    one = one.removesuffix("-latest")
-    return two == one or (two.startswith(one) and _SNAPSHOT.fullmatch(two[len(one) :]) is not None)
+    model = requested.rpartition("/")[2].lower().removesuffix("-latest")
+    snapshot = answered.rpartition("/")[2].lower()
+    if snapshot == model:
+        return True
+    return snapshot.startswith(model) and _SNAPSHOT.fullmatch(snapshot, len(model)) is not None
 
 
 class Tariff:
@@ -44,13 +46,13 @@ class Tariff:
 
     def __init__(self, endpoint: Endpoint) -> None:
         model = endpoint.identity().get("model")
+        self._model: str | None = None
         # On Azure the name is that of a deployment, which says nothing of the model in it.
-        self._model = model if isinstance(model, str) and endpoint.type != "azure" else None
-        self._provider = (
-            self._model.partition("/")[0]
-            if endpoint.type == "litellm" and self._model
-            else endpoint.type
-        )
+        if isinstance(model, str) and endpoint.type != "azure":
+            self._model = model
+        self._provider = endpoint.type
+        if endpoint.type == "litellm" and self._model:
+            self._provider = self._model.partition("/")[0]
         self._differs: dict[str, bool] = {}
         self.free = endpoint.simulated or endpoint.price == Price(
             input_per_million=0.0, output_per_million=0.0
@@ -58,8 +60,8 @@ class Tariff:
         self.price = self._agreed = endpoint.price
 
     def answered_by(self, model: str | None) -> bool:
-        """Take note of who answered: whether that is another model than the requested one. From
-        then on, its listed price counts if it is the dearer.
+        """Take note of *model*, which answered; return whether it is another than the requested
+        one. From then on, its listed price counts if it is the dearer.
         """
         if model is None or self._model is None:
             return False
@@ -68,48 +70,59 @@ class Tariff:
             # Snapshots have prices of their own in the list; a price that was agreed on covers
             # them.
             by_list = self._agreed == self._listed(self._model)
-            if self.price is not None and not self.free and (self._differs[model] or by_list):
-                other = self._listed(model) or self.price
-                self.price = Price(
-                    input_per_million=max(self.price.input_per_million, other.input_per_million),
-                    output_per_million=max(self.price.output_per_million, other.output_per_million),
-                    per_call=max(self.price.per_call, other.per_call),
-                )
+            if self._differs[model] or by_list:
+                self._raise_price(model)
         return self._differs[model]
+
+    def _raise_price(self, model: str) -> None:
+        """Raise the price to that listed for *model*, where that is the dearer."""
+        if self.price is None or self.free:
+            return
+        listed = self._listed(model) or self.price
+        self.price = Price(
+            input_per_million=max(self.price.input_per_million, listed.input_per_million),
+            output_per_million=max(self.price.output_per_million, listed.output_per_million),
+            per_call=max(self.price.per_call, listed.per_call),
+        )
 
     def _listed(self, model: str) -> Price | None:
         name = model.rpartition("/")[2]
         table = price_table()
-        bare = next(
-            (known for known in table.prices.get(self._provider, {}) if same_model(known, name)), ""
+        snapshots = (
+            listed for listed in table.prices.get(self._provider, {}) if same_model(listed, name)
         )
-        return table.find(self._provider, name) or table.find(self._provider, bare)
+        return table.find(self._provider, name) or table.find(self._provider, next(snapshots, ""))
 
     def cost(self, ending: Attempt, reserved: int) -> tuple[int | None, bool]:
-        """What an attempt costs, in nano-dollars (None: unknown), and whether its usage can be
-        believed.
+        """Return what an attempt costs, in nano-dollars (None: unknown), and whether its usage can
+        be believed.
         """
-        price = self.price
-        if (
-            self.free
-            or ending.free
-            or ending.evidence in (*REPEATABLE, Evidence.AUTH, Evidence.REJECTED)
-        ):
+        if self._is_free(ending):
             return 0, not absurd(ending.usage)
-        stated = None if ending.cost is None else _per_call(ending.cost)
-        if price is None:
+        stated: int | None = None
+        if ending.cost is not None:
+            stated = _per_call(ending.cost)
+        if self.price is None:
             return stated, True
         if ending.status is None:
             return reserved, True
-        if price.input_per_million == price.output_per_million == 0:
-            counted: int | None = _per_call(
-                price.per_call
-            )  # tokens do not matter, whoever counts them
-        else:
-            counted = used(price, ending.usage, replied=bool(ending.text))
-        if counted is None:
-            return (reserved, False) if stated is None else (stated, True)
-        return max(counted, stated or 0), True
+        counted = _counted(self.price, ending)
+        if counted is not None:
+            return max(counted, stated or 0), True
+        if stated is not None:
+            return stated, True
+        return reserved, False
+
+    def _is_free(self, ending: Attempt) -> bool:
+        unbilled = (*REPEATABLE, Evidence.AUTH, Evidence.REJECTED)
+        return self.free or ending.free or ending.evidence in unbilled
+
+
+def _counted(price: Price, ending: Attempt) -> int | None:
+    """Return the cost by the tokens of *ending*, in nano-dollars; None where nobody counted them."""
+    if price.input_per_million == price.output_per_million == 0:
+        return _per_call(price.per_call)  # tokens do not matter, whoever counts them
+    return used(price, ending.usage, replied=bool(ending.text))
 
 
 def _per_call(amount: float) -> int:
@@ -119,22 +132,22 @@ def _per_call(amount: float) -> int:
 def failed(
     evidence: Evidence, error: str, *, retry_after: float | None = None, **more: Any
 ) -> Attempt:
-    """The end of an attempt without an answer."""
+    """Return the end of an attempt without an answer."""
     sensible = isinstance(retry_after, (int, float)) and 0 <= retry_after < math.inf
-    pause = retry_after if sensible else None
+    if not sensible:
+        retry_after = None
     # Without secrets before it is cut: half a key is no longer known as one.
-    return Attempt(
-        evidence=evidence, error=redact(error)[:_LONGEST_ERROR], retry_after=pause, **more
-    )
+    reason = redact(error)[:_LONGEST_ERROR]
+    return Attempt(evidence=evidence, error=reason, retry_after=retry_after, **more)
 
 
 def cut_off(error: BaseException, when: str, flag: str) -> Attempt:
-    """What there was of an attempt that was given up: bytes that had come are kept, and were paid
+    """Return the end of an attempt that was given up: bytes that had come are kept, and were paid
     for.
     """
-    evidence, wire = (
-        (error.evidence, error.wire) if isinstance(error, CutOff) else (Evidence.NO_RESPONSE, None)
-    )
+    evidence, wire = Evidence.NO_RESPONSE, None
+    if isinstance(error, CutOff):
+        evidence, wire = error.evidence, error.wire
     texts = {
         Evidence.NOT_SENT: f"nothing could be sent {when}",
         Evidence.NO_RESPONSE: f"no answer {when} (the request was sent)",
@@ -144,14 +157,13 @@ def cut_off(error: BaseException, when: str, flag: str) -> Attempt:
 
 
 def replied(reply: Reply) -> Attempt:
-    """The end of an attempt with a complete answer, of whatever kind."""
-    status, text, error = reply.status, reply.text, reply.error
+    """Return the end of an attempt with a complete answer, of whatever kind."""
+    status, text, error, usage = reply.status, reply.text, reply.error, reply.usage
     if status is Status.ANSWERED and not isinstance(text, str):
-        status, text, error = (
-            Status.MALFORMED,
-            None,
-            f"the reply is {type(text).__name__}, not text",
-        )
+        status, text = Status.MALFORMED, None
+        error = f"the reply is {type(reply.text).__name__}, not text"
+    if usage is not None:
+        usage = _loggable(usage)
     flags = {
         SIMULATED: reply.simulated,
         USAGE_ABSURD: absurd(reply.usage),
@@ -163,7 +175,7 @@ def replied(reply: Reply) -> Attempt:
         text=text,
         finish_reason=reply.finish_reason,
         model=reply.model,
-        usage=None if reply.usage is None else _loggable(reply.usage),
+        usage=usage,
         flags=tuple(flag for flag, holds in flags.items() if holds),
         error=error,
         wire=reply.wire,
@@ -189,9 +201,13 @@ def cut_secrets(attempt: Attempt) -> None:
 
 
 def _loggable(usage: Usage) -> Usage:
-    """*usage* without what no counter can show."""
-    given = (usage.input_tokens, usage.output_tokens)
-    counts = (
-        value if type(value) is int and abs(value) < _LONGEST_COUNT else None for value in given
+    """Return *usage* without what no counter can show."""
+    return Usage(
+        input_tokens=_plausible(usage.input_tokens), output_tokens=_plausible(usage.output_tokens)
     )
-    return Usage(input_tokens=next(counts), output_tokens=next(counts))
+
+
+def _plausible(tokens: object) -> int | None:
+    if type(tokens) is int and abs(tokens) < _LONGEST_COUNT:
+        return tokens
+    return None

@@ -23,10 +23,9 @@ _TOOL_CALLS = frozenset(("tool_calls", "tool_use", "function_call"))
 AGAIN_AFTER_EMPTY = f"{AGAIN}_after_{Status.EMPTY}"
 LOST = (
     "the request was sent by a process that ended before it could log the answer: perhaps paid "
-    "for, "
-    "so not sent again; --fairness-retry-unknown asks again"
+    "for, so not sent again; --fairness-retry-unknown asks again"
 )
-#: What a trial comes to by an attempt without a reply that is not repeated.
+#: The status of a trial by an attempt without a reply that is not repeated.
 _OUTCOMES = {
     Evidence.SERVER: Status.ERROR,
     Evidence.REJECTED: Status.ERROR,
@@ -78,6 +77,7 @@ class Conversation:
         self._proceed(Status.NOT_RUN)
 
     def over(self) -> bool:  # no property, whose value mypy takes for unchanged
+        """Return whether nothing more is asked for the trial."""
         return self.status is not None
 
     @property
@@ -86,24 +86,33 @@ class Conversation:
 
     @property
     def reserved(self) -> int:
-        """What is set aside for it in a batch, in nano-dollars."""
-        return 0 if self.waiting is None else self.waiting.reserved
+        """Nano-dollars that are set aside for it in a batch."""
+        if self.waiting is None:
+            return 0
+        return self.waiting.reserved
 
     @property
     def endpoint(self) -> Endpoint | None:
-        """Whom the turn that is next asks, if not the system under test."""
-        endpoints = () if self.planned.script is None else self.planned.script.endpoints
-        return endpoints[self.turn] if self.turn < len(endpoints) else None
+        """The endpoint that the next turn asks, if not the system under test."""
+        script = self.planned.script
+        if script is None or self.turn >= len(script.endpoints):
+            return None
+        return script.endpoints[self.turn]
+
+    def _next_messages(self, status: Status) -> tuple[Message, ...] | None:
+        """Return what the next turn sends after a reply of *status*, None where there is none."""
+        cell, script = self.planned.cell, self.planned.script
+        if script is not None:
+            return script.next(cell, self.replies, status)
+        if self.turn < len(cell.turns):
+            return conversation(cell.system, cell.turns, self.replies)
+        return None
 
     def _proceed(self, status: Status) -> None:
-        """Go on to the next turn after a reply of *status*; where there is none, the trial is over."""
-        cell, script = self.planned.cell, self.planned.script
+        """Begin the next turn after a reply of *status*; where there is none, the trial is over."""
         following = None
         try:
-            if script is not None:
-                following = script.next(cell, self.replies, status)
-            elif self.turn < len(cell.turns):
-                following = conversation(cell.system, cell.turns, self.replies)
+            following = self._next_messages(status)
         except Exception as error:  # noqa: BLE001 - a step is somebody's function; what it raises is an outcome
             why = f"a step of the trial raised {type(error).__name__}: {error}"
             status, self.error = Status.ERROR, redact(why)
@@ -113,8 +122,8 @@ class Conversation:
             self.status = status
 
     def apply(self, attempt: Attempt) -> None:
-        """Take in how an attempt ended. Failures that may be repeated leave the conversation where
-        it was.
+        """Take in how an attempt ended. A failure that may be repeated, and the first empty answer,
+        leave the conversation where it was.
         """
         self.was_lost, self.waiting = False, None
         self.attempts = max(self.attempts, attempt.number)
@@ -122,10 +131,12 @@ class Conversation:
         status = attempt.status
         if status is None:
             if attempt.evidence in _OUTCOMES:
-                self.status, self.error = _OUTCOMES[attempt.evidence], attempt.error
-            return
-        if self._is_first_empty_answer():
-            return
+                self.give_up(_OUTCOMES[attempt.evidence], attempt.error)
+        elif not self._is_first_empty_answer():
+            self._take_answer(status, attempt)
+
+    def _take_answer(self, status: Status, attempt: Attempt) -> None:
+        """Take in the complete answer of *attempt*, which has *status*."""
         self.error = attempt.error
         # A refusal is answered by the next turn: that is what escalation is about. A script decides
         # on silence, too.
@@ -148,7 +159,7 @@ class Conversation:
         reason = (answers[0].finish_reason or "").lower()
         return reason not in CUT_SHORT and reason not in _TOOL_CALLS
 
-    def give_up(self, status: Status, error: str) -> None:
+    def give_up(self, status: Status, error: str | None) -> None:
         """End without a reply, for another reason than an attempt's ending."""
         self.status, self.error = status, error
 
@@ -164,21 +175,30 @@ class Conversation:
             if record["type"] == "attempt":
                 self.apply(attempt_of(record))
             elif record["type"] == "sent":
-                self.was_lost = True
-                self.waiting = Waiting(**record["batch"]) if "batch" in record else None
-                self.attempts = max(self.attempts, record["attempt"])
-            else:  # a trial that came to nothing, and is to be asked again
-                self.attempts, self.replies = record["attempts"], list(record["replies"])
-                flags = (*record["flags"], f"{AGAIN}_after_{record['status']}")
-                self.endings = [
-                    Attempt(cost=record["cost"], seconds=record["seconds"], flags=flags)
-                ]
-                self._restore_statuses(record.get("threads", ()))
-                if self.replies:
-                    self._proceed(Status.ANSWERED)
+                self._resume_sent(record)
+            else:
+                self._resume_failed(record)
+
+    def _resume_sent(self, record: Mapping[str, Any]) -> None:
+        """Take up a request that left and has no answer in the log so far."""
+        self.was_lost = True
+        self.waiting = None
+        if "batch" in record:
+            self.waiting = Waiting(**record["batch"])
+        self.attempts = max(self.attempts, record["attempt"])
+
+    def _resume_failed(self, record: Mapping[str, Any]) -> None:
+        """Take up a trial that failed, and is to be asked again."""
+        self.attempts = record["attempts"]
+        self.replies = list(record["replies"])
+        flags = (*record["flags"], f"{AGAIN}_after_{record['status']}")
+        self.endings = [Attempt(cost=record["cost"], seconds=record["seconds"], flags=flags)]
+        self._restore_statuses(record.get("threads", ()))
+        if self.replies:
+            self._proceed(Status.ANSWERED)
 
     def _restore_statuses(self, threads: Iterable[Mapping[str, Any]]) -> None:
-        """Take up what each conversation of *threads* came to: a refusal at first stays one."""
+        """Take up the status of each conversation of *threads*: a refusal at first stays one."""
         turn = 0
         for thread in threads:
             turn += sum(message["role"] == "assistant" for message in thread["messages"])
@@ -187,7 +207,7 @@ class Conversation:
 
     @property
     def flags(self) -> list[str]:
-        """Those of all attempts, each once."""
+        """The flags of all attempts, each once."""
         flags = [flag for attempt in self.endings for flag in attempt.flags]
         if self.was_empty_first:
             flags.append(AGAIN_AFTER_EMPTY)
@@ -202,36 +222,48 @@ class Conversation:
         return Status.EMPTY in statuses and statuses.index(Status.EMPTY) + 1 < len(statuses)
 
     def to_trial(self, source: str) -> Trial:
-        last = (
-            next((ending for ending in reversed(self.endings) if ending.status is not None), None)
-            or Attempt()
-        )
-        usages = [ending.usage for ending in self.endings if ending.usage is not None]
-        tokens_in, tokens_out = (
-            _total(one.input_tokens for one in usages),
-            _total(one.output_tokens for one in usages),
-        )
-        counted = (tokens_in, tokens_out) != (None, None)
+        """Return the trial as it is logged; *source* is that of one without a simulated step."""
+        answer = self._last_answer()
+        if SIMULATED in self.flags:
+            source = SIMULATED
         return Trial(
             key=self.key,
             repetition=self.planned.repetition,
             status=self.status or Status.NOT_RUN,
             replies=tuple(self.replies),
-            finish_reason=last.finish_reason,
-            model=last.model,
-            usage=Usage(input_tokens=tokens_in, output_tokens=tokens_out) if counted else None,
-            cost=_total(ending.cost for ending in self.endings),
+            finish_reason=answer.finish_reason,
+            model=answer.model,
+            usage=self._usage(),
+            cost=_total(attempt.cost for attempt in self.endings),
             attempts=self.attempts,
-            seconds=_total(ending.seconds for ending in self.endings),
+            seconds=_total(attempt.seconds for attempt in self.endings),
             error=self.error,
-            source=SIMULATED if SIMULATED in self.flags else source,
+            source=source,
             threads=self._threads(),
             empty_first=self.was_empty_first,
         )
 
+    def _last_answer(self) -> Attempt:
+        for attempt in reversed(self.endings):
+            if attempt.status is not None:
+                return attempt
+        return Attempt()
+
+    def _usage(self) -> Usage | None:
+        """Return the tokens of all attempts together, None where nobody counted."""
+        usages = [attempt.usage for attempt in self.endings if attempt.usage is not None]
+        tokens_in = _total(usage.input_tokens for usage in usages)
+        tokens_out = _total(usage.output_tokens for usage in usages)
+        if tokens_in is None and tokens_out is None:
+            return None
+        return Usage(input_tokens=tokens_in, output_tokens=tokens_out)
+
     def _threads(self) -> tuple[Thread, ...]:
-        cell, script, ended = self.planned.cell, self.planned.script, self.status or Status.NOT_RUN
-        return () if script is None else script.threads(cell, self.replies, self.statuses, ended)
+        script = self.planned.script
+        if script is None:
+            return ()
+        ended = self.status or Status.NOT_RUN
+        return script.threads(self.planned.cell, self.replies, self.statuses, ended)
 
     def read_refusals(self, is_refusal: Callable[[str], bool]) -> None:
         """Mark the replies that decline in words, as *is_refusal* reads them, and the trial if its
@@ -239,12 +271,16 @@ class Conversation:
         """
         if self.status is Status.ANSWERED and is_refusal(self.replies[-1]):
             self.status = Status.REFUSED
-        if self.planned.script is not None:
-            for turn, status in self.statuses.items():
-                if status is Status.ANSWERED and is_refusal(self.replies[turn]):
-                    self.statuses[turn] = Status.REFUSED
+        if self.planned.script is None:
+            return
+        for turn, status in self.statuses.items():
+            if status is Status.ANSWERED and is_refusal(self.replies[turn]):
+                self.statuses[turn] = Status.REFUSED
 
 
 def _total(values: Iterable[float | None]) -> Any:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
+    """Return the sum of the *values* that are there, None where none is."""
+    numbers = [value for value in values if value is not None]
+    if not numbers:
+        return None
+    return sum(numbers)

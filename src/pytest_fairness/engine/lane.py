@@ -1,5 +1,5 @@
-"""How an engine asks: its context, and a lane for each endpoint, with its attempts, pace, limits
-and pauses.
+"""The context of an engine, and a lane for each endpoint that it asks: attempts, pace, limits and
+pauses.
 
 An attempt is logged before it leaves, has a deadline, is priced and logged with what came, and
 settles what was reserved for it.
@@ -27,7 +27,7 @@ from pytest_fairness.runs.store import NEVER, Retry, RunStore
 
 @dataclass(eq=False, repr=False)
 class EngineContext:
-    """Whom an engine asks, how, and where it is logged: what its queues and lanes see of it.
+    """Endpoint, limits and log of an engine: what its queues and lanes see of it.
 
     Times in seconds; ``until``, the end of the run, is on the monotonic clock. ``source`` is that
     of the trials, where no step is simulated. ``lanes`` holds that of the engine's own *endpoint*,
@@ -57,9 +57,11 @@ class EngineContext:
                 raise UsageError(f"{what} must be more than 0 seconds, not {seconds}")
         endpoint = self.endpoint
         self.concurrency = limits_of(endpoint).concurrency or self.concurrency
-        self.source = (
-            SIMULATED if endpoint.simulated else "replay" if endpoint.type == "replay" else "live"
-        )
+        self.source = "live"
+        if endpoint.simulated:
+            self.source = SIMULATED
+        elif endpoint.type == "replay":
+            self.source = "replay"
         self.budget = self.store.budget(self.max_cost)
         self.until: float | None = None
         self.lanes: dict[str, Lane] = {}
@@ -70,7 +72,9 @@ class EngineContext:
     def lane(self, endpoint: Endpoint | None) -> Lane:
         """The lane of *endpoint*, which a step names; of None, the engine's own."""
         if id(endpoint) not in self._by_id:
-            digest = "" if endpoint is None else identity_hash(endpoint.identity())
+            digest = ""
+            if endpoint is not None:
+                digest = identity_hash(endpoint.identity())
             if digest not in self.lanes:
                 self.lanes[digest] = Lane(endpoint, self)
             self._by_id[id(endpoint)] = endpoint, self.lanes[digest]
@@ -78,11 +82,13 @@ class EngineContext:
 
     def left(self) -> float | None:
         """Seconds until the end of the run, None where it has none."""
-        return None if self.until is None else max(0.0, self.until - time.monotonic())
+        if self.until is None:
+            return None
+        return max(0.0, self.until - time.monotonic())
 
 
 class Pace:
-    """How many requests may be in flight: *most*, halved whenever the server asks to slow down, and
+    """The number of requests that may be in flight: *most*, halved whenever the server asks to slow down, and
     one more for each round that it does not (additive increase, multiplicative decrease).
 
     All methods run on the event loop.
@@ -97,17 +103,17 @@ class Pace:
 
     @property
     def width(self) -> int:
-        """How many may be in flight now."""
+        """The number of requests that may be in flight now."""
         return int(self._width)
 
     async def enter(self) -> int:
-        """Wait until another may go: its number, to be given back to :meth:`leave`."""
+        """Wait until another may go; return its number, to be given back to :meth:`leave`."""
         await self._places.acquire()
         self._begun += 1
         return self._begun
 
     def leave(self, number: int, *, throttled: bool) -> None:
-        """Request *number* has ended. Of many that were throttled together, one halves the width."""
+        """Count request *number* as ended. Of many that were throttled together, one halves the width."""
         if not throttled:
             self._width = min(float(self._most), self._width + 1 / self._width)
         elif number > self._last_cut:
@@ -120,7 +126,7 @@ class Pace:
 
 
 class Lane:
-    """How one endpoint is asked: that of *context*, or *step*, which a step of its trials names.
+    """Asks one endpoint: that of *context*, or *step*, which a step of its trials names.
 
     A step's parameters are those of its own endpoint, and the log says with each attempt who was
     asked. ``paused_until`` is on the monotonic clock, ``unreached`` how many attempts in a row got
@@ -136,15 +142,17 @@ class Lane:
         self.unreached = 0
         self.tried = False
         self.pace = Pace(self.limits.concurrency or context.concurrency)
-        self.limiter = (
-            context.store.limiter(self.digest, self.limits) if self.limits.by_the_minute else None
-        )
+        self.limiter = None
+        if self.limits.by_the_minute:
+            self.limiter = context.store.limiter(self.digest, self.limits)
         if step is not None and context.own_lane.digest == self.digest:
             self.pace, self.limiter = context.own_lane.pace, context.own_lane.limiter
         self.turns = asyncio.Lock()
         self._is_step = step is not None
+        self._flags: tuple[str, ...] = ()
         # One simulated step makes the trial simulated, whoever the other steps are.
-        self._flags = (SIMULATED,) if self._is_step and self.endpoint.simulated else ()
+        if self._is_step and self.endpoint.simulated:
+            self._flags = (SIMULATED,)
         self._context = context
         self._store = context.store
         self._prepared = False
@@ -160,11 +168,13 @@ class Lane:
         self._prepared = True
 
     def parameters(self, conversation: Conversation) -> Mapping[str, JSON]:
-        """What the next attempt is asked with."""
-        return self.endpoint.default_parameters if self._is_step else conversation.parameters
+        """Return the parameters of the next attempt."""
+        if self._is_step:
+            return self.endpoint.default_parameters
+        return conversation.parameters
 
     def reservation(self, conversation: Conversation) -> int:
-        """What the next attempt costs at worst, in nano-dollars."""
+        """Return the cost of the next attempt at worst, in nano-dollars."""
         price = self.tariff.price
         if self.tariff.free or price is None:
             return 0
@@ -173,7 +183,7 @@ class Lane:
     def request(
         self, conversation: Conversation, leaving: Callable[[], Awaitable[None]] | None = None
     ) -> Request:
-        """What is asked next; *leaving* is for endpoints that announce when it leaves."""
+        """Return the next request; *leaving* is for endpoints that announce when it leaves."""
         return Request(
             messages=conversation.messages,
             parameters=self.parameters(conversation),
@@ -202,25 +212,28 @@ class Lane:
                 unlogged = error  # the endpoint may make something else of it
                 raise
 
-        request = self.request(conversation, leaving if self._announces else None)
-        # Where it is simulated, nothing is paid for, and asking again gives the same.
-        if not self._announces and not self.endpoint.simulated:
-            await leaving()
-        left = self._context.left()
-        limit = (
-            self._context.attempt_timeout
-            if left is None
-            else min(self._context.attempt_timeout, left)
-        )
-        ending = await self._ask(request, limit)
+        if self._announces:
+            request = self.request(conversation, leaving)
+        else:
+            request = self.request(conversation)
+            # Where it is simulated, nothing is paid for, and asking again gives the same.
+            if not self.endpoint.simulated:
+                await leaving()
+        ending = await self._ask(request, self._limit())
         if unlogged is not None:
             raise unlogged
         self.conclude(conversation, ending, reserved, time.monotonic() - started)
-        if (
-            not self.endpoint.simulated
-        ):  # what was paid for is on the disk before anything comes of it
+        # What was paid for is on the disk before anything comes of it.
+        if not self.endpoint.simulated:
             await self._store.written()
         return ending
+
+    def _limit(self) -> float:
+        """Return the seconds that an attempt may take from now."""
+        left = self._context.left()
+        if left is None:
+            return self._context.attempt_timeout
+        return min(self._context.attempt_timeout, left)
 
     def announce(self, conversation: Conversation, reserved: int) -> None:
         """Log that a request is about to leave: found without an answer, it is not sent again."""
@@ -252,17 +265,14 @@ class Lane:
         differs = self.tariff.answered_by(ending.model)
         cost, credible = self.tariff.cost(ending, reserved)
         flags = {MODEL_DIFFERS: differs, USAGE_INVALID: not credible, UNPRICED: cost is None}
-        ending.turn, ending.number, ending.seconds = (
-            conversation.turn,
-            conversation.attempts,
-            seconds,
-        )
-        ending.cost = None if cost is None else dollars(cost)
-        ending.flags = (
-            *self._flags,
-            *ending.flags,
-            *(flag for flag, holds in flags.items() if holds),
-        )
+        raised = (flag for flag, holds in flags.items() if holds)
+        ending.flags = (*self._flags, *ending.flags, *raised)
+        ending.turn = conversation.turn
+        ending.number = conversation.attempts
+        ending.seconds = seconds
+        ending.cost = None
+        if cost is not None:
+            ending.cost = dollars(cost)
         record = attempt_record(conversation.key, ending)
         if self._is_step:
             record["endpoint"] = {"name": self.endpoint.name, "identity": self.digest}
@@ -271,6 +281,7 @@ class Lane:
         conversation.apply(ending)
 
     def settle(self, reserved: int, cost: int) -> None:
+        """Give *reserved* back and charge *cost*, both in nano-dollars."""
         if reserved or cost:
             self._context.budget.settle(reserved, cost)
 
@@ -295,6 +306,6 @@ class Lane:
 
 
 def ran_out(deadline: asyncio.Timeout) -> bool:
-    """Whether *deadline* ended its block, and nobody else wants the running task to end."""
+    """Return whether *deadline* ended its block, and nobody else wants the running task to end."""
     task = asyncio.current_task()
     return deadline.expired() and not (task is not None and task.cancelling())

@@ -1,4 +1,4 @@
-"""How far an engine, or all workers of a run, are: one line in a terminal, now and then a line in a
+"""Show how far an engine, or all workers of a run, are: one line in a terminal, now and then a line in a
 CI log.
 """
 
@@ -22,7 +22,7 @@ _EVERY = {True: 0.1, False: 15.0}
 
 @dataclass(slots=True, kw_only=True)
 class Standing:
-    """How far the asking has got, or other work with another ``unit``; ``before`` were done when it
+    """State of the asking, or of other work with another ``unit``; ``before`` were done when it
     began. ``cost`` is in US dollars, ``note`` about what is waited for.
     """
 
@@ -37,27 +37,39 @@ class Standing:
     note: str = ""
 
     def line(self, elapsed: float) -> str:
-        """In one line, without line end, after *elapsed* seconds."""
-        rate = (self.done - self.before) / elapsed if elapsed > 0 else 0.0
-        share = self.done / self.planned if self.planned else 1.0
+        """Return it in one line, without line end, after *elapsed* seconds."""
+        rate = 0.0
+        if elapsed > 0:
+            rate = (self.done - self.before) / elapsed
         parts = [f"{self.label}: {self.done}/{self.planned}{self.unit}", f"{rate:.1f}/s"]
         if self.cost:
-            parts.append(
-                f"${self.cost:.4f} of about ${self.cost / share:.4f}"
-                if share
-                else f"${self.cost:.4f}"
-            )
+            parts.append(self._cost())
         if self.refused:
             parts.append(f"{self.refused} refused")
         if self.failed:
             parts.append(f"{self.failed} without a reply")
         if rate and self.done < self.planned:
-            minutes, seconds = divmod(int((self.planned - self.done) / rate), 60)
-            hours, minutes = divmod(minutes, 60)
-            parts.append(
-                (f"{hours}:{minutes:02d}" if hours else f"{minutes}") + f":{seconds:02d} left"
-            )
-        return ", ".join([*parts, self.note] if self.note else parts)
+            parts.append(f"{_clock((self.planned - self.done) / rate)} left")
+        if self.note:
+            parts.append(self.note)
+        return ", ".join(parts)
+
+    def _cost(self) -> str:
+        """Return the cost so far, and what all of it will have cost at this rate."""
+        if not self.planned:
+            return f"${self.cost:.4f} of about ${self.cost:.4f}"
+        if not self.done:
+            return f"${self.cost:.4f}"
+        return f"${self.cost:.4f} of about ${self.cost * self.planned / self.done:.4f}"
+
+
+def _clock(duration: float) -> str:
+    """Return *duration*, in seconds, as ``3:07`` or ``1:03:07``."""
+    minutes, seconds = divmod(int(duration), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours}:{minutes:02d}:{seconds:02d}"
+    return f"{minutes}:{seconds:02d}"
 
 
 class Progress:
@@ -74,13 +86,13 @@ class Progress:
         self.begin(0, "")
 
     def begin(self, planned: int, label: str) -> None:
-        """*planned* trials follow; *label* names the endpoint."""
+        """Begin anew: *planned* trials follow; *label* names the endpoint."""
         self._standing = Standing(label=printable(label)[:40], planned=planned)
         self._started = self._written = self._clock()
         self._width = 0
 
     def advance(self, trial: Trial) -> None:
-        """*trial* has just been asked."""
+        """Count *trial*, which has just been asked."""
         standing = self._standing
         standing.done += 1
         standing.refused += trial.status is Status.REFUSED
@@ -89,7 +101,7 @@ class Progress:
         self._write_if_due()
 
     def each(self, label: str, total: int, items: Iterable[Any]) -> Iterator[Any]:
-        """*items*, of which there are *total*, each counted when it is done."""
+        """Yield *items*, of which there are *total*, and count each when it is done."""
         self.begin(total, label)
         self._standing.unit = ""
         for item in items:
@@ -99,22 +111,22 @@ class Progress:
         self.end()
 
     def note(self, text: str) -> None:
-        """Things stand so with what is waited for."""
+        """Show *text* about what is waited for."""
         self._standing.note = printable(text)[:100]
         self._write_if_due()
 
     def show(self, standing: Standing) -> None:
-        """Things stand so now, since the beginning."""
+        """Show *standing*, counted since the beginning."""
         self._standing = standing
         self._write_if_due()
 
     def end(self) -> None:
-        """That was all: the last state, if any was shown before or a terminal shows it."""
+        """Write the last state, if a terminal shows it."""
         if self._terminal and self._width:
             self._write(last=True)
 
     def line(self) -> str:
-        """The state in one line, without line end."""
+        """Return the state in one line, without line end."""
         return self._standing.line(self._clock() - self._started)
 
     def _write_if_due(self) -> None:
@@ -127,7 +139,9 @@ class Progress:
         if self._terminal:
             # Padded, for the rest of a longer line before: no control code but the carriage return
             # is needed.
-            text = f"\r{line.ljust(self._width)}" + ("\n" if last else "")
+            text = f"\r{line.ljust(self._width)}"
+            if last:
+                text += "\n"
             self._width = len(line)
         else:
             text = f"{line}\n"
@@ -139,8 +153,14 @@ class Progress:
 
 
 def printable(text: str) -> str:
-    """*text* without what a terminal would obey."""
-    return "".join(character if character.isprintable() else "?" for character in text)
+    """Return *text* without what a terminal would obey."""
+    shown = []
+    for character in text:
+        if character.isprintable():
+            shown.append(character)
+        else:
+            shown.append("?")
+    return "".join(shown)
 
 
 class Watch:
@@ -165,16 +185,18 @@ class Watch:
 
 
 def standing_of(store: RunStore) -> Standing:
-    """How far all processes of the run are: what their tests ask, and what has come of it."""
-    designs = store.designs()
-    planned = {
-        (repr(one.identity), repr(one.parameters), one.prompts, one.part): one.trials
-        for one in designs
-    }
+    """Return how far all processes of the run are: what their tests ask, and what came back."""
+    planned: dict[tuple[Any, ...], int] = {}
+    endpoints: dict[str, None] = {}
+    for design in store.designs():
+        shared = repr(design.identity), repr(design.parameters), design.prompts, design.part
+        planned[shared] = design.trials
+        endpoints[design.endpoint] = None
     by_status = dict(store.ask(Read("statuses")))
-    done, refused = sum(by_status.values()), by_status.get(Status.REFUSED, 0)
+    done = sum(by_status.values())
+    refused = by_status.get(Status.REFUSED, 0)
     return Standing(
-        label=printable(", ".join(dict.fromkeys(one.endpoint for one in designs)))[:60],
+        label=printable(", ".join(endpoints))[:60],
         planned=max(done, sum(planned.values())),
         done=done,
         refused=refused,
