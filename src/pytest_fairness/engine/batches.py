@@ -1,4 +1,4 @@
-"""Asking through a provider's batch API, in rounds of batches: each is made once, looked at,
+"""Ask through a provider's batch API, in rounds of batches: each is made once, looked at,
 collected.
 
 The attempts, claims, records and money are those of single requests. Every step is in the log
@@ -45,6 +45,8 @@ Lot = list[tuple[Conversation, bytes, int]]
 BATCHED = "batched"
 #: Looks at a batch in vain, one after the other, before the session stops waiting.
 PATIENCE = 20
+#: HTTP statuses of a server that has no list of batches.
+_NO_LIST = (400, 404, 405, 501)
 #: Bytes a second that an upload is allowed to be as slow as.
 _SLOWEST = 100_000
 
@@ -78,44 +80,52 @@ class Submission:
         """Take in a record of its tag."""
         for fact in {"endpoint", "requests", "file", "batch", "status", "cancel"} & record.keys():
             setattr(self, fact, record[fact])
-        moment = {"intent": "since", "submitted": "submitted"}.get(record["event"])
-        if moment is not None:
-            setattr(self, moment, record["unix"])
+        if record["event"] == "intent":
+            self.since = record["unix"]
+        elif record["event"] == "submitted":
+            self.submitted = record["unix"]
         self.over = self.over or record["event"] in ("collected", "void", "lost")
 
 
 def batch_record(tag: str, event: str, *, wire: Wire | None = None, **facts: Any) -> dict[str, Any]:
-    """The record of one step of the batch *tag*: intent, uploaded, submitted, status, ended, stray,
+    """Return the record of one step of the batch *tag*: intent, uploaded, submitted, status, ended, stray,
     or one of the last: collected, void (never made), lost.
     """
-    evidence = {} if wire is None else {"wire": wire}
+    record = {"type": "batch", "tag": tag, "event": event, **facts}
+    if wire is not None:
+        record["wire"] = wire
     now = {"time": utc_now(), "unix": time.time(), "monotonic": time.monotonic()}
-    return {"type": "batch", "tag": tag, "event": event, **facts, **evidence, **now}
+    return record | now
 
 
 def submissions(records: Iterable[Mapping[str, Any]]) -> dict[str, Submission]:
-    """The batches that *records* speak of, by their tags."""
-    found: dict[str, Submission] = {}
+    """Return the batches that *records* speak of, by their tags."""
+    by_tag: dict[str, Submission] = {}
     # The records of one batch may stand in the logs of two writers: of one that made it and one
     # that took it over.
-    for record in sorted(records, key=lambda one: bool(one["event"] != "intent")):
+    for record in sorted(records, key=lambda record: bool(record["event"] != "intent")):
         if record["event"] == "intent":
-            found[record["tag"]] = Submission(record["tag"])
-        if record["tag"] in found:
-            found[record["tag"]].apply(record)
-    return found
+            by_tag[record["tag"]] = Submission(record["tag"])
+        if record["tag"] in by_tag:
+            by_tag[record["tag"]].apply(record)
+    return by_tag
 
 
 def still_open(records: Iterable[Mapping[str, Any]]) -> list[str]:
-    """A sentence for each batch that goes on at its provider though nobody waits for it any more."""
-    return [
-        f"batch {printable(one.batch)[:300]} of {one.endpoint!r} ({one.requests} requests) goes on "
-        "at the provider "
-        "and will be billed; --fairness-resume last collects it; to cancel it: "
-        f"{printable(one.cancel)[:300]}"
-        for one in submissions(records).values()
-        if one.batch is not None and not one.over
-    ]
+    """Return a sentence for each batch that its provider still works on though nobody waits for it
+    any more.
+    """
+    sentences = []
+    for submission in submissions(records).values():
+        if submission.batch is None or submission.over:
+            continue
+        sentences.append(
+            f"batch {printable(submission.batch)[:300]} of {submission.endpoint!r} "
+            f"({submission.requests} requests) goes on at the provider and will be billed; "
+            "--fairness-resume last collects it; to cancel it: "
+            f"{printable(submission.cancel)[:300]}"
+        )
+    return sentences
 
 
 class UnmadeError(EndpointError):
@@ -151,25 +161,33 @@ class BatchQueue(queue.Queue):
             with self._first_error():
                 self._claim(list(self._unclaimed))
                 await self._take_over()
-                while not self._over():
-                    await self._submit()
-                    if not self._flying and not self._ready:
-                        return
-                    self._report()
-                    await self._sleep(self._api.options.poll_seconds)
-                    for submission in list(self._flying):
-                        if not self._stopped.is_set():
-                            await self._look(submission)
+                await self._submit_and_collect()
         finally:
-            because = "the run's deadline passed" if self._late else "the session was stopped"
+            because = "the session was stopped"
+            if self._late:
+                because = "the run's deadline passed"
             for submission in list(self._flying):
                 self._leave(submission, because)
             if self._progress is not None:
                 self._progress.note("")
 
+    async def _submit_and_collect(self) -> None:
+        """Submit what is ready and collect what has ended, until nothing is left of either."""
+        while not self._over():
+            await self._submit()
+            if not self._flying and not self._ready:
+                return
+            self._report()
+            await self._sleep(self._api.options.poll_seconds)
+            for submission in list(self._flying):
+                if not self._stopped.is_set():
+                    await self._look(submission)
+
     def _patience(self) -> float:
-        waiting = any(not one.over for one in submissions(self._store.of_type("batch")).values())
-        return self._api.options.max_wait_hours * 3600 if waiting else super()._patience()
+        for submission in submissions(self._store.of_type("batch")).values():
+            if not submission.over:
+                return self._api.options.max_wait_hours * 3600
+        return super()._patience()
 
     def _note(self, submission: Submission, event: str, **facts: Any) -> None:
         """Log a step of the batch. Raises StoreError."""
@@ -178,7 +196,7 @@ class BatchQueue(queue.Queue):
         submission.apply(record)
 
     async def _within(self, seconds: float, answer: Awaitable[T]) -> T:
-        """The *answer*, if it comes in time; else AttemptError."""
+        """Return the *answer*, if it comes in time; else raise AttemptError."""
         deadline = asyncio.timeout(seconds)
         try:
             async with deadline:
@@ -209,22 +227,23 @@ class BatchQueue(queue.Queue):
             self._ready.append(conversation)
 
     def _unmade(self, submission: Submission, error: UnmadeError) -> None:
-        """A batch was never made, and its trials are as free as before; or nobody knows, and they
-        are charged.
+        """Conclude a batch that was never made, with its trials as free as before; or of which
+        nobody knows, with its trials charged.
         """
         self._flying.remove(submission)
-        self._note(submission, "lost" if error.lost else "void", why=str(error))
+        event, evidence, why = "void", Evidence.NOT_SENT, f"the batch was not made: {error}"
+        if error.lost:
+            event, evidence = "lost", Evidence.NO_RESPONSE
+            why = f"{LOST} (batch {submission.tag}: {error})"
+        self._note(submission, event, why=str(error))
         for conversation in submission.members.values():
             if error.lost and self._context.retry.unknown:
                 self._budget.leave(conversation.reserved)
                 conversation.lose(again=True)
                 self._go_on(conversation)
-                continue
-            lost = Evidence.NO_RESPONSE, f"{LOST} (batch {submission.tag}: {error})"
-            what, why = (
-                lost if error.lost else (Evidence.NOT_SENT, f"the batch was not made: {error}")
-            )
-            self._conclude(conversation, failed(what, why, flags=(BATCHED,)), blame=error.lost)
+            else:
+                ending = failed(evidence, why, flags=(BATCHED,))
+                self._conclude(conversation, ending, blame=error.lost)
         self._store.flush()
 
     def _leave(self, submission: Submission, because: str) -> None:
@@ -244,59 +263,64 @@ class BatchQueue(queue.Queue):
         """Find the batches that previous processes sent, or may have sent."""
         resumed = list(self._ready)
         self._ready.clear()
-        left = self._budget.adopt(sum(one.reserved for one in resumed))
-        known = (
-            submissions(self._store.of_type("batch")) if any(one.waiting for one in resumed) else {}
-        )
+        self._flying += self._members_of_batches(resumed)
+        for submission in list(self._flying):
+            if submission.batch is None:
+                await self._find_again(submission)
+
+    def _members_of_batches(self, resumed: Sequence[Conversation]) -> list[Submission]:
+        """Return the batches that *resumed* trials wait for; the other trials are ready again."""
+        left = self._budget.adopt(sum(conversation.reserved for conversation in resumed))
+        logged: dict[str, Submission] = {}
+        if any(conversation.waiting for conversation in resumed):
+            logged = submissions(self._store.of_type("batch"))
         for conversation in resumed:
             waiting = conversation.waiting
-            if waiting is not None and waiting.tag in known:
+            if waiting is not None and waiting.tag in logged:
                 waiting.reserved = min(waiting.reserved, left)
                 left -= waiting.reserved
-                known[waiting.tag].members[waiting.custom_id] = conversation
+                logged[waiting.tag].members[waiting.custom_id] = conversation
                 continue
             if conversation.was_lost:  # no log without its intent: the logs are not all there
                 conversation.lose(again=self._context.retry.unknown)
             self._go_on(conversation)
-        self._flying += (submission for submission in known.values() if submission.members)
-        for submission in [one for one in self._flying if one.batch is None]:
-            try:
-                state = await self._search(submission)
-                if state is not None:
-                    self._made(submission, state)
-                elif not self._over():
-                    raise UnmadeError("it is not in the provider's list of batches")
-            except UnmadeError as error:
-                self._unmade(submission, error)
+        return [submission for submission in logged.values() if submission.members]
+
+    async def _find_again(self, submission: Submission) -> None:
+        """Find a batch whose name at the provider is not in the log, or conclude that it was not
+        made.
+        """
+        try:
+            state = await self._search(submission)
+            if state is not None:
+                self._made(submission, state)
+            elif not self._over():
+                raise UnmadeError("it is not in the provider's list of batches")
+        except UnmadeError as error:
+            self._unmade(submission, error)
 
     async def _search(self, submission: Submission) -> BatchState | None:
-        """The batch that may have been made, None if it was not: twice not listed, one look at a
-        batch apart.
+        """Return the batch that may have been made, None if it was not: twice not listed, one look
+        at a batch apart.
 
         Raises UnmadeError where that cannot be found out, EndpointError where we may not ask, and
         returns None when all is stopped.
         """
         looks = failures = 0
         while not self._over():
+            listing = self._api.find(
+                submission.tag,
+                file=submission.file,
+                requests=submission.requests,
+                since=submission.since,
+            )
             try:
-                tag, file, requests, since = (
-                    submission.tag,
-                    submission.file,
-                    submission.requests,
-                    submission.since,
-                )
-                found = self._api.find(tag, file=file, requests=requests, since=since)
-                state = await self._within(self._context.attempt_timeout, found)
+                state = await self._within(self._context.attempt_timeout, listing)
             except NotSettledError:
                 looks = 0
             except AttemptError as error:
                 failures += 1
-                if error.wire is not None and error.wire.status_code in (
-                    400,
-                    404,
-                    405,
-                    501,
-                ):  # there is no list
+                if error.wire is not None and error.wire.status_code in _NO_LIST:
                     raise UnmadeError(str(error), lost=True) from error
                 if error.evidence is Evidence.AUTH or failures >= 2 * self._context.max_attempts:
                     raise EndpointError(
@@ -332,71 +356,85 @@ class BatchQueue(queue.Queue):
                 reserved=total,
             )
             self._flying.append(submission)
-            lines = []
-            for number, (conversation, body, amount) in enumerate(lot):
-                custom_id = f"{submission.tag}-{number:05d}"
-                lines.append(self._api.line(custom_id, body))
-                line = redact_values(lines[-1].decode("utf-8", "surrogateescape"))
-                conversation.waiting = Waiting(
-                    tag=submission.tag, custom_id=custom_id, line=line, reserved=amount
-                )
-                conversation.attempts += 1
-                submission.members[custom_id] = conversation
-                self._lane.announce(conversation, amount)
-            self._store.flush()
+            lines = self._announce(submission, lot)
             try:
                 await self._send(submission, lines)
             except UnmadeError as error:
                 self._unmade(submission, error)
                 raise
-            if (
-                submission.batch is not None
-                and submission.state is not None
-                and submission.state.ended
-            ):
+            state = submission.state
+            if submission.batch is not None and state is not None and state.ended:
                 await self._look(submission)
                 if self._full:
                     return
 
+    def _announce(self, submission: Submission, lot: Lot) -> list[bytes]:
+        """Log that the requests of *lot* are about to leave as *submission*; return their lines."""
+        lines = []
+        for number, (conversation, body, amount) in enumerate(lot):
+            custom_id = f"{submission.tag}-{number:05d}"
+            lines.append(self._api.line(custom_id, body))
+            line = redact_values(lines[-1].decode("utf-8", "surrogateescape"))
+            conversation.waiting = Waiting(
+                tag=submission.tag, custom_id=custom_id, line=line, reserved=amount
+            )
+            conversation.attempts += 1
+            submission.members[custom_id] = conversation
+            self._lane.announce(conversation, amount)
+        self._store.flush()
+        return lines
+
     async def _lot(self) -> Lot:
-        """What goes into the next batch, from the front of what is ready (so every part of a design
-        that is cut has all its groups): as many requests as one batch may have and the cap bears,
-        each with its worst case reserved. Requests that cannot be sent end.
+        """Return what goes into the next batch, from the front of what is ready (so every part of a
+        design that is cut has all its groups): as many requests as one batch may have and the cap
+        bears, each with its worst case reserved. Requests that cannot be sent end.
         """
         lot: Lot = []
         room = MAX_BYTES
         while self._ready and len(lot) < self._most:
             conversation = self._ready[0]
-            try:
-                body = await self._api.endpoint.body(self._lane.request(conversation))
-            except AttemptError as error:
-                self._ready.popleft()
-                conversation.attempts += 1
-                self._conclude(conversation, failed(error.evidence, str(error), wire=error.wire))
-                if self._error is not None:
-                    raise self._error from error
+            body = await self._body(conversation)
+            if body is None:
                 continue
             amount = self._lane.reservation(conversation)
             if lot and len(body) > room:
                 break
-            # What does not fit beside batches of ours waits for them: they will cost less than was
-            # set aside. Alone, it waits for the reservations of other processes.
-            alone = not lot and not self._flying
-            try:
-                fits = not amount or await (
-                    self._await_room(amount) if alone else self._budget.reserve(amount)
-                )
-            except BudgetError:
-                if alone:
-                    raise
-                fits = False
-            if not fits:
+            if not await self._fits(amount, alone=not lot and not self._flying):
                 break
             room -= len(body)
             lot.append((self._ready.popleft(), body, amount))
             if not len(lot) % 32:
                 await asyncio.sleep(0)  # a stop must be heard meanwhile
         return lot
+
+    async def _body(self, conversation: Conversation) -> bytes | None:
+        """Return the request of *conversation*, the first that is ready; where it cannot be sent,
+        conclude it and return None.
+        """
+        try:
+            return await self._api.endpoint.body(self._lane.request(conversation))
+        except AttemptError as error:
+            self._ready.popleft()
+            conversation.attempts += 1
+            self._conclude(conversation, failed(error.evidence, str(error), wire=error.wire))
+            if self._error is not None:
+                raise self._error from error
+            return None
+
+    async def _fits(self, amount: int, *, alone: bool) -> bool:
+        """Reserve *amount*; return whether there was room for it.
+
+        What does not fit beside batches of ours waits for them: they will cost less than was set
+        aside. *alone*, it waits for the reservations of other processes.
+        """
+        if not amount:
+            return True
+        if alone:
+            return await self._await_room(amount)
+        try:
+            return await self._budget.reserve(amount)
+        except BudgetError:
+            return False
 
     async def _send(self, submission: Submission, lines: Sequence[bytes]) -> None:
         """Have the provider begin; on return its name for the batch is on the disk.
@@ -405,42 +443,51 @@ class BatchQueue(queue.Queue):
         to the search says that we may not ask; returns without a name where all was stopped before
         anything was sent.
         """
-        timeout, most = self._context.attempt_timeout, self._context.max_attempts
-        limit = timeout + sum(map(len, lines)) / _SLOWEST
-        for failures in range(1, most + 1):
+        limit = self._context.attempt_timeout + sum(map(len, lines)) / _SLOWEST
+        for failures in range(1, self._context.max_attempts + 1):
             if self._over():
                 return
-            sent = False
             try:
-                if submission.file is None:
-                    file = await self._within(
-                        limit + 4 * timeout, self._api.upload(lines, submission.tag)
-                    )
-                    if file is not None:
-                        self._note(submission, "uploaded", file=file)
-                sent = True
+                await self._upload(submission, lines, limit)
+            except AttemptError as error:
+                _refuse_if_rejected(error)
+                await self._pause_after(error, failures)
+                continue
+            try:
                 submitted = self._api.submit(lines, submission.tag, submission.file)
                 state: BatchState | None = await self._within(limit, submitted)
             except AttemptError as error:
-                if error.evidence in (Evidence.AUTH, Evidence.REJECTED):
-                    raise UnmadeError(
-                        f"{error}; the batch was not made, and nothing was spent"
-                    ) from error
-                state = (
-                    await self._search(submission)
-                    if sent and error.evidence not in REPEATABLE
-                    else None
-                )
-                if state is None and not self._over():
-                    if failures == most:
-                        raise UnmadeError(
-                            f"{error}; the batch was not made (after {failures} attempts)"
-                        ) from error
-                    pause = error.retry_after or queue.FIRST_PAUSE * 2 ** (failures - 1)
-                    await self._sleep(min(pause, queue.LONGEST_PAUSE))
+                _refuse_if_rejected(error)
+                state = None
+                if error.evidence not in REPEATABLE:
+                    state = await self._search(submission)
+                if state is None:
+                    await self._pause_after(error, failures)
             if state is not None:
                 self._made(submission, state)
                 return
+
+    async def _upload(self, submission: Submission, lines: Sequence[bytes], limit: float) -> None:
+        """Upload *lines*, where the provider takes a file and has not got it; *limit* in seconds."""
+        if submission.file is not None:
+            return
+        patience = limit + 4 * self._context.attempt_timeout
+        file = await self._within(patience, self._api.upload(lines, submission.tag))
+        if file is not None:
+            self._note(submission, "uploaded", file=file)
+
+    async def _pause_after(self, error: AttemptError, failures: int) -> None:
+        """Wait before a batch is tried once more after *failures*. Raises UnmadeError after the
+        last attempt.
+        """
+        if self._over():
+            return
+        if failures == self._context.max_attempts:
+            raise UnmadeError(
+                f"{error}; the batch was not made (after {failures} attempts)"
+            ) from error
+        pause = error.retry_after or queue.FIRST_PAUSE * 2 ** (failures - 1)
+        await self._sleep(min(pause, queue.LONGEST_PAUSE))
 
     def _made(self, submission: Submission, state: BatchState) -> None:
         submission.state = state
@@ -458,59 +505,82 @@ class BatchQueue(queue.Queue):
     # ------------------------------------------------------------ collecting
 
     async def _look(self, submission: Submission) -> None:
-        """Ask the provider how a batch stands, and collect it when it has ended."""
+        """Ask the provider for the state of a batch, and collect it when it has ended."""
         if submission.batch is None:
             return
-        timeout, state = self._context.attempt_timeout, submission.state
         try:
-            if state is None or not state.ended:
-                state = await self._within(timeout, self._api.state(submission.batch))
-            if state.status != submission.status:
-                self._note(submission, "status", status=state.status)
-            submission.state = state
-            # Results are as many bytes as there are requests.
-            patience = timeout + submission.requests / 10
-            results = (
-                await self._within(patience, self._api.results(state))
-                if state.ended and state.results
-                else []
-            )
+            state = await self._fetch_state(submission, submission.batch)
+            results = await self._fetch_results(submission, state)
         except AttemptError as error:
-            submission.failures += 1
-            absent = error.wire is not None and error.wire.status_code in (404, 410)
-            if absent and self._context.retry.unknown:
-                self._unmade(submission, UnmadeError(str(error), lost=True))
-            elif (
-                error.evidence in (Evidence.AUTH, Evidence.REJECTED)
-                or submission.failures >= PATIENCE
-            ):
-                hint = " (--fairness-retry-unknown gives it up and asks again)" if absent else ""
-                raise EndpointError(
-                    f"{error}; batch {submission.batch} is not lost: mend the key or the address, "
-                    "and continue with "
-                    f"--fairness-resume last{hint}"
-                ) from error
+            self._take_in_failed_look(submission, error)
             return
         submission.failures = 0
-        if not state.ended:
-            hours = self._api.options.max_wait_hours
-            if time.time() - submission.submitted > hours * 3600:
-                self._leave(submission, f"it was awaited for {hours:g} hours")
+        if state.ended:
+            await self._finish(submission, state, results)
             return
+        hours = self._api.options.max_wait_hours
+        if time.time() - submission.submitted > hours * 3600:
+            self._leave(submission, f"it was awaited for {hours:g} hours")
+
+    async def _fetch_state(self, submission: Submission, batch: str) -> BatchState:
+        """Return the state of *batch*, and log a change of its status. Raises AttemptError."""
+        state = submission.state
+        if state is None or not state.ended:
+            state = await self._within(self._context.attempt_timeout, self._api.state(batch))
+        if state.status != submission.status:
+            self._note(submission, "status", status=state.status)
+        submission.state = state
+        return state
+
+    async def _fetch_results(
+        self, submission: Submission, state: BatchState
+    ) -> Sequence[BatchResult]:
+        """Return the results of a batch that has ended. Raises AttemptError."""
+        if not state.ended or not state.results:
+            return []
+        # Results are as many bytes as there are requests.
+        patience = self._context.attempt_timeout + submission.requests / 10
+        return await self._within(patience, self._api.results(state))
+
+    def _take_in_failed_look(self, submission: Submission, error: AttemptError) -> None:
+        """Count that the provider did not answer about a batch. Raises EndpointError where that
+        will not change by itself.
+        """
+        submission.failures += 1
+        absent = error.wire is not None and error.wire.status_code in (404, 410)
+        if absent and self._context.retry.unknown:
+            self._unmade(submission, UnmadeError(str(error), lost=True))
+            return
+        refused = error.evidence in (Evidence.AUTH, Evidence.REJECTED)
+        if refused or submission.failures >= PATIENCE:
+            hint = ""
+            if absent:
+                hint = " (--fairness-retry-unknown gives it up and asks again)"
+            raise EndpointError(
+                f"{error}; batch {submission.batch} is not lost: mend the key or the address, "
+                f"and continue with --fairness-resume last{hint}"
+            ) from error
+
+    async def _finish(
+        self, submission: Submission, state: BatchState, results: Sequence[BatchResult]
+    ) -> None:
+        """Collect a batch that has ended. Raises EndpointError where the provider did not begin it,
+        and not because too much of ours was under way.
+        """
         self._note(submission, "ended", status=state.status, wire=state.wire)
         if state.failed is None:
             self._report()
         await self._collect(submission, state, results)
         if self._error is not None:
             raise self._error
-        self._full = self._full + 1 if state.full else 0
+        if state.full:
+            self._full += 1
+        else:
+            self._full = 0
         if state.full and not self._flying:  # it is not ours that is in the way: less at a time
             self._most = max(1, min(self._most, submission.requests) // 2)
-        if (
-            state.failed is not None
-            and not state.faults
-            and not 1 <= self._full <= 4 * self._context.max_attempts
-        ):
+        may_wait = 1 <= self._full <= 4 * self._context.max_attempts
+        if state.failed is not None and not state.faults and not may_wait:
             raise EndpointError(
                 f"the provider did not begin the batch: {state.failed}; nothing was spent"
             )
@@ -518,32 +588,26 @@ class BatchQueue(queue.Queue):
     async def _collect(
         self, submission: Submission, state: BatchState, results: Sequence[BatchResult]
     ) -> None:
-        """Note what became of the requests of a batch that has ended. Of one that was not begun,
-        which is free, the lines at fault end, and the others go out once more.
+        """Conclude the requests of a batch that has ended. Of one that was not begun, which is
+        free, the lines at fault end, and the others go out once more.
         """
-        found: dict[str, dict[str, BatchResult]] = {
+        lines: dict[str, dict[str, BatchResult]] = {
             custom_id: {} for custom_id in submission.members
         }
         for result in results:
-            if result.custom_id in found:
-                found[result.custom_id].setdefault(
-                    result.line, result
-                )  # the same line twice is one
-            elif not (result.custom_id or "").startswith(
-                submission.tag
-            ):  # else another process collects it
+            if result.custom_id in lines:
+                lines[result.custom_id].setdefault(result.line, result)  # a line twice is one
+            elif not (result.custom_id or "").startswith(submission.tag):
+                # What has our tag and is no member is collected by another process.
                 self._note(submission, "stray", line=result.line)
         for custom_id, conversation in submission.members.items():
             fault = state.faults.get(int(custom_id.rpartition("-")[2]))
             if state.failed is None:
-                ending = ending_of(list(found[custom_id].values()), conversation.waiting, state)
+                ending = ending_of(list(lines[custom_id].values()), conversation.waiting, state)
             elif fault is not None:
                 ending = failed(Evidence.REJECTED, f"the provider refused it: {fault}")
             else:
-                why = f"the provider did not begin the batch: {state.failed}"
-                ending = failed(
-                    Evidence.THROTTLED if state.full else Evidence.NOT_SENT, why, flags=(BATCHED,)
-                )
+                ending = _not_begun(state)
             self._conclude(conversation, ending, blame=state.failed is None or fault is not None)
             await asyncio.sleep(0)
         self._flying.remove(submission)
@@ -552,26 +616,46 @@ class BatchQueue(queue.Queue):
     def _report(self) -> None:
         if self._progress is None or not self._flying:
             return
-        *others, one = self._flying
-        done = sum(one.state.done for one in self._flying if one.state is not None)
-        total = sum(len(one.members) for one in self._flying)
-        single = f"batch {one.batch} {one.status.replace('_', ' ')}"
-        self._progress.note(
-            f"{f'{len(self._flying)} batches in progress' if others else single} {done}/{total}"
-        )
+        done = total = 0
+        for submission in self._flying:
+            total += len(submission.members)
+            if submission.state is not None:
+                done += submission.state.done
+        last = self._flying[-1]
+        which = f"batch {last.batch} {last.status.replace('_', ' ')}"
+        if len(self._flying) > 1:
+            which = f"{len(self._flying)} batches in progress"
+        self._progress.note(f"{which} {done}/{total}")
+
+
+def _refuse_if_rejected(error: AttemptError) -> None:
+    """Raise UnmadeError where the provider will not make the batch, however often it is asked."""
+    if error.evidence in (Evidence.AUTH, Evidence.REJECTED):
+        raise UnmadeError(f"{error}; the batch was not made, and nothing was spent") from error
+
+
+def _not_begun(state: BatchState) -> Attempt:
+    """Return the end of an attempt in a batch that the provider did not begin."""
+    evidence = Evidence.NOT_SENT
+    if state.full:
+        evidence = Evidence.THROTTLED
+    why = f"the provider did not begin the batch: {state.failed}"
+    return failed(evidence, why, flags=(BATCHED,))
 
 
 def ending_of(
     results: Sequence[BatchResult], waiting: Waiting | None, state: BatchState
 ) -> Attempt:
-    """How the attempt that is *waiting* ended, by its *results* in the batch that ended with
-    *state*.
+    """Return the end of the attempt that is *waiting*, by its *results* in the batch that ended
+    with *state*.
     """
-    one = results[0] if len(results) == 1 else BatchResult(custom_id=None, line="")
-    if one.error is not None:
-        ending = failed(one.error.evidence, str(one.error))
-    elif one.reply is not None:
-        ending = replied(one.reply)
+    result = BatchResult(custom_id=None, line="")
+    if len(results) == 1:
+        result = results[0]
+    if result.error is not None:
+        ending = failed(result.error.evidence, str(result.error))
+    elif result.reply is not None:
+        ending = replied(result.reply)
     elif results:
         why = (
             f"the provider gave {len(results)} different results for this request, and none is the "
@@ -584,14 +668,18 @@ def ending_of(
             "perhaps paid for"
         )
         ending = failed(Evidence.NO_RESPONSE, why, flags=(BATCHED, "result_missing"))
+    url, sent = "", ""
+    if state.wire is not None:
+        url = state.wire.url
+    if waiting is not None:
+        sent = waiting.line
+    received = "\n".join(result.line for result in results)
     wire = make_wire(
-        url="" if state.wire is None else state.wire.url,
-        request_body=b"" if waiting is None else waiting.line.encode("utf-8", "surrogateescape"),
+        url=url,
+        request_body=sent.encode("utf-8", "surrogateescape"),
         request_headers={},
-        status_code=one.status_code,
-        response_body="\n".join(result.line for result in results).encode(
-            "utf-8", "surrogateescape"
-        ),
+        status_code=result.status_code,
+        response_body=received.encode("utf-8", "surrogateescape"),
     )
-    flags = dict.fromkeys((*ending.flags, BATCHED, one.flag))
-    return replace(ending, wire=wire, free=one.free, flags=tuple(filter(None, flags)))
+    flags = dict.fromkeys((*ending.flags, BATCHED, result.flag))
+    return replace(ending, wire=wire, free=result.free, flags=tuple(filter(None, flags)))

@@ -25,7 +25,7 @@ import msgspec
 
 from pytest_fairness.endpoints.batch_api import batches_of
 from pytest_fairness.endpoints.prices import price_table
-from pytest_fairness.endpoints.protocol import takes_conversation, takes_structured_output
+from pytest_fairness.endpoints.protocol import Endpoint, takes_conversation, takes_structured_output
 from pytest_fairness.engine.lane import EngineContext, Lane
 from pytest_fairness.engine.progress import Watch
 from pytest_fairness.engine.queue import Queue
@@ -38,6 +38,14 @@ from pytest_fairness.runs.records import trial_of
 
 T = TypeVar("T")
 
+_ENDPOINT_FACTS = (
+    "name",
+    "type",
+    "simulated",
+    "supports_system_prompt",
+    "default_parameters",
+    "price",
+)
 #: Seconds that an endpoint has to close.
 _CLOSING = 5.0
 
@@ -114,7 +122,8 @@ class Engine(EngineContext):
     # ------------------------------------------------------------ run
 
     def run(self, planned: Sequence[PlannedTrial]) -> list[Trial]:
-        """The trials of *planned*, in its order: those in the store, and the others asked now.
+        """Return the trials of *planned*, in its order: those in the store, and the others asked
+        now.
 
         Blocks until all are finished and on the disk. Raises BudgetError where the cap leaves no
         room, EndpointError where the endpoint refuses us altogether, StoreError where the log
@@ -122,37 +131,63 @@ class Engine(EngineContext):
         from it. An interrupt stops the asking at once.
         """
         with self._mutex:
-            keys = [self.key_of(one) for one in planned]
+            keys = [self.key_of(trial) for trial in planned]
             self.store.changed()
-            found: dict[str, tuple[Trial, str]] = {}
-            missing: dict[str, PlannedTrial] = {}
-            for key, one, record in zip(keys, planned, self.store.records(keys), strict=True):
-                if key not in found and key not in missing:
-                    if record is None or self.retry.wants(record):
-                        missing[key] = staged(one, self.endpoint, self.is_refusal)
-                    else:
-                        found[key] = _recorded(record)
+            finished, missing = self._recorded(keys, planned)
             if missing:
-                found |= self._ask(missing)
-            # Which further cells share a trial, so that the table of every cell can be rebuilt from
-            # the log.
-            for key, one in zip(keys, planned, strict=True):
-                use = (key, one.cell.id)
-                if one.cell.id != found[key][1] and use not in self._used:
-                    self.store.append({"type": "use", "key": key, "cell": one.cell})
-                    self._used.add(use)
+                finished |= self._ask(missing)
+            self._log_uses(keys, planned, finished)
             self.store.flush()
-            return [found[key][0] for key in keys]
+            return [finished[key][0] for key in keys]
+
+    def _recorded(
+        self, keys: Sequence[str], planned: Sequence[PlannedTrial]
+    ) -> tuple[dict[str, tuple[Trial, str]], dict[str, PlannedTrial]]:
+        """Return the trials of *planned* that are in the store, each with the identifier of the
+        cell that its record has, and those that are to be asked.
+        """
+        finished: dict[str, tuple[Trial, str]] = {}
+        missing: dict[str, PlannedTrial] = {}
+        for key, trial, record in zip(keys, planned, self.store.records(keys), strict=True):
+            if key in finished or key in missing:
+                continue
+            if record is None or self.retry.wants(record):
+                missing[key] = staged(trial, self.endpoint, self.is_refusal)
+            else:
+                finished[key] = _recorded(record)
+        return finished, missing
+
+    def _log_uses(
+        self,
+        keys: Sequence[str],
+        planned: Sequence[PlannedTrial],
+        finished: Mapping[str, tuple[Trial, str]],
+    ) -> None:
+        """Log which further cells share a trial, so that the table of every cell can be rebuilt
+        from the log.
+        """
+        for key, trial in zip(keys, planned, strict=True):
+            use = (key, trial.cell.id)
+            if trial.cell.id != finished[key][1] and use not in self._used:
+                self.store.append({"type": "use", "key": key, "cell": trial.cell})
+                self._used.add(use)
+
+    def _lanes_of(self, missing: Mapping[str, PlannedTrial]) -> list[Lane]:
+        """Return the lanes of all endpoints that *missing* trials ask, each once."""
+        lanes: dict[Lane, None] = {}
+        for trial in missing.values():
+            endpoints: tuple[Endpoint | None, ...] = (None,)
+            if trial.script is not None and trial.script.endpoints:
+                endpoints = tuple(trial.script.endpoints)
+            for endpoint in endpoints:
+                lanes[self.lane(endpoint)] = None
+        return list(lanes)
 
     def _ask(self, missing: Mapping[str, PlannedTrial]) -> dict[str, tuple[Trial, str]]:
-        """The trials of *missing*, each with the identifier of the cell that its record has."""
+        """Return the trials of *missing*, each with the identifier of the cell that its record has."""
         if self._stopped is not None:
             raise EndpointError(str(self._stopped))
-        scripts = (one.script for one in missing.values())
-        endpoints = (
-            endpoint for script in scripts for endpoint in (script and script.endpoints) or (None,)
-        )
-        lanes = list(dict.fromkeys(map(self.lane, endpoints)))
+        lanes = self._lanes_of(missing)
         for lane in lanes:
             if not lane.endpoint.simulated:
                 self.budget.check_price(lane.endpoint.name, lane.endpoint.price)
@@ -163,23 +198,26 @@ class Engine(EngineContext):
         for lane in (self.own_lane, *lanes):
             self._introduce(lane)
         self._finish(queue)
-        found = {key: (trial, missing[key].cell.id) for key, trial in queue.finished.items()}
-        left = [key for key in missing if key not in found]
+        finished = {key: (trial, missing[key].cell.id) for key, trial in queue.finished.items()}
+        left = [key for key in missing if key not in finished]
         for key, record in zip(left, self.store.records(left), strict=True):
             if record is not None:
-                found[key] = _recorded(record)
+                finished[key] = _recorded(record)
                 continue
             # What the deadline left is not logged, so that another session may ask it.
             why = queue.why.get(key, "the run's deadline passed before it was asked")
-            one, source = missing[key], self.source
             trial = Trial(
-                key=key, repetition=one.repetition, status=Status.NOT_RUN, error=why, source=source
+                key=key,
+                repetition=missing[key].repetition,
+                status=Status.NOT_RUN,
+                error=why,
+                source=self.source,
             )
-            found[key] = trial, one.cell.id
-        return found
+            finished[key] = trial, missing[key].cell.id
+        return finished
 
     def _make_queue(self, missing: Mapping[str, PlannedTrial], others: Sequence[str]) -> Queue:
-        """The queue of *missing*, whose steps ask the systems *others*, too."""
+        """Return the queue of *missing*, whose steps ask the systems *others*, too."""
         api = batches_of(self.endpoint)
         if api is None:
             return Queue(missing, self)
@@ -210,19 +248,20 @@ class Engine(EngineContext):
         except BaseException as error:
             if isinstance(error, EndpointError):
                 self._stopped = error
-            elif (
-                future is not None and not future.done()
-            ):  # this thread was interrupted while it waited
-                for ending, seconds in ((queue.stop, self.grace), (queue.cancel, 2.0)):
-                    loop.call(ending)
-                    # A second interrupt: no more patience.
-                    with contextlib.suppress(FutureTimeout, KeyboardInterrupt):
-                        future.exception(seconds)
-                        break
-                else:
-                    future.cancel()
+            elif future is not None and not future.done():
+                self._interrupt(queue, loop, future)
             self.store.flush()
             raise
+
+    def _interrupt(self, queue: Queue, loop: EventLoop, future: Future[None]) -> None:
+        """End *queue* after this thread was interrupted while it waited for *future*."""
+        for ending, seconds in ((queue.stop, self.grace), (queue.cancel, 2.0)):
+            loop.call(ending)
+            # A second interrupt: no more patience.
+            with contextlib.suppress(FutureTimeout, KeyboardInterrupt):
+                future.exception(seconds)
+                return
+        future.cancel()
 
     def halt(self, why: str) -> None:
         """Send nothing more, now or later: calls in flight may end, and :meth:`run` raises
@@ -241,37 +280,26 @@ class Engine(EngineContext):
         endpoint = lane.endpoint
         if lane.digest in self._introduced:
             return
+        prices = batch = None
+        if not endpoint.simulated and endpoint.price is not None:
+            prices = price_table().provenance()
         api = batches_of(endpoint)
-        about = (
-            "name",
-            "type",
-            "simulated",
-            "supports_system_prompt",
-            "default_parameters",
-            "price",
-        )
-        settings = ("seed", "concurrency", "max_attempts", "attempt_timeout", "deadline")
+        if api is not None:
+            batch = msgspec.to_builtins(api.options)
         self.store.append(
             {
                 "type": "engine",
                 "identity": lane.digest,
-                "endpoint": {
-                    "identity": to_json(endpoint.identity()),
-                    **{key: to_json(getattr(endpoint, key)) for key in about},
-                    **(
-                        {"supports_structured_output": True}
-                        if takes_structured_output(endpoint)
-                        else {}
-                    ),
-                    **({} if takes_conversation(endpoint) else {"supports_conversation": False}),
-                },
-                "price_table": None
-                if endpoint.simulated or endpoint.price is None
-                else price_table().provenance(),
+                "endpoint": _facts_of(endpoint),
+                "price_table": prices,
                 "limits": to_json(lane.limits),
-                "batch": None if api is None else msgspec.to_builtins(api.options),
+                "batch": batch,
                 "retry": to_json(self.retry),
-                **{key: getattr(self, key) for key in settings},
+                "seed": self.seed,
+                "concurrency": self.concurrency,
+                "max_attempts": self.max_attempts,
+                "attempt_timeout": self.attempt_timeout,
+                "deadline": self.deadline,
             }
         )
         self.store.flush()
@@ -308,7 +336,20 @@ class Engine(EngineContext):
         self.close()
 
 
+def _facts_of(endpoint: Endpoint) -> dict[str, Any]:
+    """Return what the log says of *endpoint*."""
+    facts = {"identity": to_json(endpoint.identity())}
+    for name in _ENDPOINT_FACTS:
+        facts[name] = to_json(getattr(endpoint, name))
+    if takes_structured_output(endpoint):
+        facts["supports_structured_output"] = True
+    if not takes_conversation(endpoint):
+        facts["supports_conversation"] = False
+    return facts
+
+
 def _recorded(record: Mapping[str, Any]) -> tuple[Trial, str]:
+    """Return the trial of *record* and the identifier of its cell."""
     return trial_of(record), sys.intern(record["cell"]["id"])
 
 

@@ -66,10 +66,9 @@ class Deal:
         if not 1 <= part <= whole:
             raise UsageError(f"there is no shard {part} of {whole}")
         strata: dict[str, str] = {}
-        for one in planned:
-            strata.setdefault(
-                self._key(one), repr((one.cell.arm or "", sorted(one.cell.groups.items())))
-            )
+        for trial in planned:
+            groups = sorted(trial.cell.groups.items())
+            strata.setdefault(self._key(trial), repr((trial.cell.arm or "", groups)))
         ordered = sorted(strata, key=lambda key: (strata[key], key))
         self._part, self._whole = part, whole
         self._shard = {key: place % whole + 1 for place, key in enumerate(ordered)}
@@ -79,7 +78,7 @@ class Deal:
         return content_key({}, planned.parameters, planned.cell, planned.repetition)
 
     def mine(self, planned: PlannedTrial) -> bool:
-        """Whether this shard asks *planned*. A trial that was not dealt falls to a shard by its key
+        """Return whether this shard asks *planned*. A trial that was not dealt falls to a shard by its key
         alone.
         """
         key = self._key(planned)
@@ -90,9 +89,8 @@ class Queue:
     """The trials of one call of ``Engine.run`` that are not in the store. All methods run on the
     event loop.
 
-    *missing* are these trials by their keys; *of* names all trials of that call. ``finished`` holds
-    the trials that this process asked; ``why``, if more is known than that the time was over, why
-    one was left.
+    *missing* are these trials by their keys. ``finished`` holds the trials that this process asked;
+    ``why``, if more is known than that the time was over, why a trial was left.
     """
 
     def __init__(self, missing: Mapping[str, PlannedTrial], context: EngineContext) -> None:
@@ -104,7 +102,9 @@ class Queue:
         # free.
         self._workers_wanted = min(context.concurrency + 1 + context.concurrency // 8, len(missing))
         keys = list(missing)
-        strata = [(one.cell.arm, *sorted(one.cell.groups.items())) for one in missing.values()]
+        strata = [
+            (trial.cell.arm, *sorted(trial.cell.groups.items())) for trial in missing.values()
+        ]
         self._unclaimed = iter([keys[index] for index in interleaved(strata, context.seed)])
         self._ready: deque[Conversation] = deque()
         self._busy: list[str] = []
@@ -129,11 +129,7 @@ class Queue:
             pause, looked = 0.01, 0.0
             while not self._over():
                 if self._is_untried():
-                    # A wrong key, model or address ends the run after one request, not after one a
-                    # place.
-                    await self._let_work(1, alone=True)
-                    for lane in self._context.lanes.values():
-                        lane.tried = lane.tried or bool(self.finished)
+                    await self._try_first()
                 await self._let_work(self._workers_wanted)
                 if not self._busy:
                     break
@@ -151,8 +147,17 @@ class Queue:
         if self._error is not None:
             raise self._error
 
+    async def _try_first(self) -> None:
+        """Ask a first trial by itself: a wrong key, model or address ends the run after one
+        request, not after one a place.
+        """
+        await self._let_work(1, alone=True)
+        if self.finished:
+            for lane in self._context.lanes.values():
+                lane.tried = True
+
     def _is_untried(self) -> bool:
-        """Whether an endpoint that is not simulated has not ended a trial yet."""
+        """Return whether an endpoint that is not simulated has not ended a trial yet."""
         return any(
             not lane.tried and not lane.endpoint.simulated for lane in self._context.lanes.values()
         )
@@ -192,16 +197,7 @@ class Queue:
         """Ask one trial after the other; *alone*, a single one."""
         while not self._stopped.is_set():
             with self._first_error():
-                while not self._ready and (
-                    keys := list(islice(self._unclaimed, 1 if alone else self._chunk))
-                ):
-                    now = time.monotonic()
-                    if not alone and now - self._last_claim < 0.25:
-                        self._chunk = min(
-                            2 * self._chunk, 1024
-                        )  # so fast that claiming would be most of the work
-                    self._last_claim = now
-                    self._claim(keys)
+                self._claim_more(alone=alone)
                 if not self._ready or self._over():
                     return
                 await self._converse(self._ready.popleft())
@@ -219,6 +215,22 @@ class Queue:
             if not isinstance(error, FairnessError) or isinstance(error, StoreError):
                 self.cancel()  # nothing that still comes could be logged, or it cannot be known
 
+    def _claim_more(self, *, alone: bool) -> None:
+        """Claim until a trial is ready or nothing is left; *alone*, key by key."""
+        while not self._ready:
+            most = self._chunk
+            if alone:
+                most = 1
+            keys = list(islice(self._unclaimed, most))
+            if not keys:
+                return
+            now = time.monotonic()
+            if not alone and now - self._last_claim < 0.25:
+                # So fast that claiming would be most of the work.
+                self._chunk = min(2 * self._chunk, 1024)
+            self._last_claim = now
+            self._claim(keys)
+
     def _claim(self, keys: Sequence[str]) -> None:
         """Claim *keys*. What is ours is ready, with what previous processes logged of it."""
         claimed = self._store.claim(keys, retry=self._context.retry)
@@ -232,15 +244,17 @@ class Queue:
             self._ready.append(conversation)
 
     def _over(self) -> bool:
-        """Whether nothing more is to be sent: all is stopped, or the run's time is over."""
+        """Return whether nothing more is to be sent: all is stopped, or the run's time is over."""
         self._late = self._late or self._context.left() == 0
         return self._late or self._stopped.is_set()
 
     async def _sleep(self, seconds: float) -> None:
         """Sleep, but neither through a stop nor beyond the end of the run."""
         left = self._context.left()
+        if left is not None:
+            seconds = min(seconds, left)
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds if left is None else min(seconds, left)):
+            async with asyncio.timeout(seconds):
                 await self._stopped.wait()
 
     def _end(self, conversation: Conversation) -> None:
@@ -249,6 +263,9 @@ class Queue:
         if is_refusal is not None:
             conversation.read_refusals(is_refusal)
         trial = conversation.to_trial(context.source)
+        script = None
+        if planned.script is not None:
+            script = planned.script.identity()
         record = trial_record(
             trial,
             planned.cell,
@@ -259,7 +276,7 @@ class Queue:
             order=conversation.order,
             seed=context.seed,
             flags=conversation.flags,
-            script=None if planned.script is None else planned.script.identity(),
+            script=script,
         )
         self._store.append(record)
         self.finished[conversation.key] = trial
@@ -272,14 +289,11 @@ class Queue:
         """
         again = self._context.retry.unknown
         if conversation.waiting is not None and not again:
-            where = (
-                f"endpoint {self._context.endpoint.name!r}: trials of this run were sent in a batch"
+            raise EndpointError(
+                f"endpoint {self._context.endpoint.name!r}: trials of this run were sent in a "
+                f"batch (tag {conversation.waiting.tag}), whose results are still to be had: put "
+                "`batch: true` back into endpoints.yaml and resume"
             )
-            mend = (
-                "whose results are still to be had: put `batch: true` back into endpoints.yaml and "
-                "resume"
-            )
-            raise EndpointError(f"{where} (tag {conversation.waiting.tag}), {mend}")
         if conversation.was_lost:
             conversation.lose(again=again)
         while not conversation.over():
@@ -290,16 +304,15 @@ class Queue:
             if conversation.failures and not conversation.over():
                 await self._after_failure(conversation, lane, ending)
             if CANCELLED in ending.flags:
-                if (
-                    conversation.over()
-                ):  # else nothing was spent, and it may be resumed another time
+                # Else nothing was spent, and it may be resumed another time.
+                if conversation.over():
                     self._end(conversation)
                 raise asyncio.CancelledError
         self._end(conversation)
 
     async def _attempt(self, conversation: Conversation, lane: Lane) -> Attempt | None:
-        """One attempt, when there is money, room and time for it; None where nothing is to be sent
-        any more.
+        """Make an attempt, when there is money, room and time for it; return None where nothing is
+        to be sent any more.
         """
         reserved = unused = lane.reservation(conversation)
         if reserved and not await self._await_room(reserved):
@@ -308,7 +321,8 @@ class Queue:
         try:
             number = await lane.pace.enter()
             tokens = await self._await_turn(conversation, lane)
-            if (pause := lane.paused_until - time.monotonic()) > 0:
+            pause = lane.paused_until - time.monotonic()
+            if pause > 0:
                 await self._sleep(pause)
             if tokens is None or self._over():
                 return None
@@ -319,14 +333,17 @@ class Queue:
             if number is not None:
                 throttled = ending is not None and ending.evidence is Evidence.THROTTLED
                 lane.pace.leave(number, throttled=throttled)
-        lane.unreached = lane.unreached + 1 if ending.evidence is Evidence.NOT_SENT else 0
+        if ending.evidence is Evidence.NOT_SENT:
+            lane.unreached += 1
+        else:
+            lane.unreached = 0
         if lane.limiter is not None:
             lane.limiter.settle(tokens, ending.usage)
         return ending
 
     async def _await_turn(self, conversation: Conversation, lane: Lane) -> int | None:
-        """Wait for a turn under the limits per minute: the tokens that were taken for it, None
-        where none comes.
+        """Wait for a turn under the limits per minute; return the tokens that were taken for it,
+        None where no turn comes.
         """
         if lane.limiter is None:
             return 0
@@ -353,7 +370,8 @@ class Queue:
             while not self._over():
                 if await budget.reserve(amount):
                     return True
-                since = since if since and not budget.reserved else time.monotonic()
+                if since is None or budget.reserved:
+                    since = time.monotonic()
                 if time.monotonic() - since > self._patience():
                     raise budget.blocked(amount)  # held by processes that never settle
                 await self._sleep(0.02)
@@ -364,25 +382,26 @@ class Queue:
         return self._context.attempt_timeout
 
     def _take_in(self, conversation: Conversation, lane: Lane, ending: Attempt) -> bool:
-        """Count how an attempt ended; False where that is not the trial's fault, which may be asked
-        another day.
+        """Count how an attempt ended; return False where that is not the trial's fault, which may
+        be asked another day.
         """
         if ending.evidence is Evidence.AUTH:
-            why = (
-                "nothing more is sent to this endpoint: mend its address, key, quota or model name"
+            self.stop(
+                EndpointError(
+                    f"{ending.error}; nothing more is sent to this endpoint: mend its address, "
+                    "key, quota or model name"
+                )
             )
-            self.stop(EndpointError(f"{ending.error}; {why}"))
             return False
         if USAGE_ABSURD in ending.flags and not lane.tariff.free:
-            why = (
-                "counts more tokens for one call than any model can take or write "
-                f"({ending.usage}): nothing more is"
+            self.stop(
+                EndpointError(
+                    f"endpoint {lane.endpoint.name!r} counts more tokens for one call than any "
+                    f"model can take or write ({ending.usage}): nothing more is sent to it; look "
+                    "at its bill, and mend or replace the server. What was paid for is kept in the "
+                    "run's folder"
+                )
             )
-            mend = (
-                "look at its bill, and mend or replace the server. What was paid for is kept in "
-                "the run's folder"
-            )
-            self.stop(EndpointError(f"endpoint {lane.endpoint.name!r} {why} sent to it; {mend}"))
         if ending.evidence is None:
             conversation.failures = conversation.server_failures = 0
             return True
@@ -391,27 +410,30 @@ class Queue:
             conversation.server_failures += 1
             if conversation.server_failures < lane.limits.server_error_attempts:
                 conversation.status = conversation.error = None
-        failures = conversation.failures
-        if failures >= self._context.max_attempts and not conversation.over():
-            if lane.unreached >= (UNREACHED if lane.tried else self._context.max_attempts):
-                # This trial has waited as long as any would; the others would wait for the same.
-                why = (
-                    f"{lane.unreached} attempts in a row got no connection, so nothing more is "
-                    "sent to this endpoint"
-                )
-                mend = (
-                    "when it can be reached, continue with --fairness-resume last "
-                    "--fairness-retry-errors"
-                )
-                raise EndpointError(f"{ending.error}; {why}. What was asked before is kept: {mend}")
-            often = f" (after {failures} attempts)" if failures > 1 else ""
-            conversation.give_up(Status.ERROR, f"{ending.error}{often}")
+        if conversation.failures >= self._context.max_attempts and not conversation.over():
+            self._refuse_if_unreached(lane, ending)
+            reason = str(ending.error)
+            if conversation.failures > 1:
+                reason += f" (after {conversation.failures} attempts)"
+            conversation.give_up(Status.ERROR, reason)
         return True
 
-    async def _after_failure(self, conversation: Conversation, lane: Lane, ending: Attempt) -> None:
-        """After an attempt that may be repeated: pause before the next, or give up where it would
-        be too long.
+    def _refuse_if_unreached(self, lane: Lane, ending: Attempt) -> None:
+        """Raise EndpointError where no attempt reaches the endpoint: this trial has waited as long
+        as any would, and the others would wait for the same.
         """
+        most = self._context.max_attempts
+        if lane.tried:
+            most = UNREACHED
+        if lane.unreached >= most:
+            raise EndpointError(
+                f"{ending.error}; {lane.unreached} attempts in a row got no connection, so nothing "
+                "more is sent to this endpoint. What was asked before is kept: when it can be "
+                "reached, continue with --fairness-resume last --fairness-retry-errors"
+            )
+
+    async def _after_failure(self, conversation: Conversation, lane: Lane, ending: Attempt) -> None:
+        """Pause after an attempt that may be repeated, or give up where that would be too long."""
         pause, left = ending.retry_after, self._context.left()
         if pause is None:
             pause = FIRST_PAUSE * 2 ** (conversation.failures - 1)

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
+from typing import Any
 
 from pytest_fairness.endpoints.pipeline import PipelineEndpoint, PipelineStep
 from pytest_fairness.endpoints.protocol import Endpoint
@@ -51,34 +52,34 @@ class Pipeline:
 
     def identity(self) -> JSON:
         between: list[JSON] = [
-            [number, list(map(fingerprint, made))] for number, made in self.between.items()
+            [number, list(map(fingerprint, functions))]
+            for number, functions in self.between.items()
         ]
-        found: dict[str, JSON] = {"pipeline": list(self.systems), "between": between}
+        identity: dict[str, JSON] = {"pipeline": list(self.systems), "between": between}
         if any(endpoint is not None for endpoint in self.endpoints):
-            found["endpoints"] = [
-                None
-                if one is None
-                else {"identity": one.identity(), "parameters": dict(one.default_parameters)}
-                for one in self.endpoints
-            ]
-        return found
+            identity["endpoints"] = list(map(_step_identity, self.endpoints))
+        return identity
 
     def next(
         self, cell: Cell, replies: Sequence[str], status: Status
     ) -> tuple[Message, ...] | None:
         step = len(replies)
-        if step == len(self.systems) or (
-            replies and (status is not Status.ANSWERED or self.refused(replies[-1]))
-        ):
+        if step == len(self.systems):
+            return None
+        if replies and (status is not Status.ANSWERED or self.refused(replies[-1])):
             return None
         return conversation(self.systems[step], [self._prompt(cell, replies)], ())
 
     def _prompt(self, cell: Cell, replies: Sequence[str]) -> str:
         prompt = cell.turns[len(replies)]
-        return prompt.replace(PREVIOUS, self._text(replies), 1) if replies else prompt
+        if not replies:
+            return prompt
+        return prompt.replace(PREVIOUS, self._text(replies), 1)
 
     def _text(self, replies: Sequence[str]) -> str:
-        text = replies[-1] if replies else self.first
+        text = self.first
+        if replies:
+            text = replies[-1]
         for function in self.between.get(len(replies), ()):
             text = function(text)
             if not isinstance(text, str):
@@ -101,9 +102,18 @@ class Pipeline:
         steps, replies = len(cell.turns), trial.replies
         if steps == 1:
             return {"requests": len(replies), "candidates_text": self.first}
-        seen = self._text(replies[: steps - 1]) if len(replies) == steps else None
-        prompt = cell.prompt if seen is None else cell.prompt.replace(PREVIOUS, seen, 1)
+        seen, prompt = None, cell.prompt
+        if len(replies) == steps:
+            seen = self._text(replies[: steps - 1])
+            prompt = prompt.replace(PREVIOUS, seen, 1)
         return {"requests": len(replies), "candidates_text": seen, "prompt": prompt}
+
+
+def _step_identity(endpoint: Endpoint | None) -> JSON:
+    """Return what tells the system of a step from another; None for the system under test."""
+    if endpoint is None:
+        return None
+    return {"identity": endpoint.identity(), "parameters": dict(endpoint.default_parameters)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,18 +125,20 @@ class Relay(Pipeline):
     steps: tuple[PipelineStep, ...]
 
     def identity(self) -> JSON:
-        """The pipeline's own identity says all of it."""
+        """Return its length alone: the identity of the pipeline has the rest."""
         return {"relay": len(self.steps)}
 
     def _prompt(self, cell: Cell, replies: Sequence[str]) -> str:
-        text = replies[-1] if replies else cell.prompt
+        text = cell.prompt
+        if replies:
+            text = replies[-1]
         return self.steps[len(replies)].filled(text=text, prompt=cell.prompt)
 
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """One way to ask: the turns of one conversation, by the name of its strategy; what objections
-    it answers.
+    """The turns of one conversation, by the name of its strategy, and the objections (a regular
+    expression) that it answers.
     """
 
     name: str
@@ -152,24 +164,23 @@ class Escalation:
 
     def identity(self) -> JSON:
         rungs: list[JSON] = [[rung.name, *rung.turns] for rung in self.rungs]
+        identity: dict[str, JSON] = {"rungs": rungs, "usable": self.version}
         objections: dict[str, JSON] = {
             rung.name: rung.objections for rung in self.rungs if rung.objections
         }
-        return {
-            "rungs": rungs,
-            "usable": self.version,
-            **({"objections": objections} if objections else {}),
-        }
+        if objections:
+            identity["objections"] = objections
+        return identity
 
     def _in_order(self, replies: Sequence[str]) -> list[Rung]:
-        """The rungs as they are tried after the first *replies*."""
+        """Return the rungs as they are tried after the first *replies*."""
         first, *others = self.rungs
         if len(replies) < len(first.turns):
             return [first, *others]
-        said = replies[len(first.turns) - 1][:_LONGEST_OBJECTION]
+        objection = replies[len(first.turns) - 1][:_LONGEST_OBJECTION]
 
         def unanswered(rung: Rung) -> bool:
-            return not (rung.objections and re.search(rung.objections, said, re.IGNORECASE))
+            return not (rung.objections and re.search(rung.objections, objection, re.IGNORECASE))
 
         return [first, *sorted(others, key=unanswered)]
 
@@ -180,9 +191,7 @@ class Escalation:
         for rung in self._in_order(replies):
             turn = len(replies) - start
             if turn < len(rung.turns):
-                return conversation(
-                    cell.system, rung.turns, [reply or _SILENCE for reply in replies[start:]]
-                )
+                return conversation(cell.system, rung.turns, _spoken(replies[start:]))
             # Only the reply that was last has a status; the ones before it were not what was asked
             # for.
             if turn == len(rung.turns) and status is Status.ANSWERED and self.usable(replies[-1]):
@@ -191,11 +200,12 @@ class Escalation:
         return None
 
     def columns(self, cell: Cell, trial: Trial) -> Mapping[str, JSON]:  # noqa: ARG002 - as the protocol has it
-        replies, level, rungs = trial.replies, len(self.rungs), self._in_order(trial.replies)
+        replies, rungs = trial.replies, self._in_order(trial.replies)
+        level, name = len(rungs), "none"
         if trial.status is Status.ANSWERED and self.usable(replies[-1]):
             ends = accumulate(len(rung.turns) for rung in rungs)
             level = sum(end < len(replies) for end in ends)
-        name = rungs[level].name if level < len(rungs) else "none"
+            name = rungs[level].name
         return {
             "requests": len(replies),
             "strategy": name,
@@ -204,37 +214,47 @@ class Escalation:
         }
 
     def _refused_first(self, trial: Trial) -> bool | None:
-        """Whether the plain request was declined; None where nobody knows."""
+        """Return whether the plain request was declined; None where nobody knows."""
         if trial.threads:
             return trial.threads[0].status is Status.REFUSED
-        one_thread = len(trial.replies) <= len(self.rungs[0].turns)
-        known = one_thread and trial.status in (Status.ANSWERED, Status.REFUSED)
-        return trial.status is Status.REFUSED if known else None
+        if len(trial.replies) > len(self.rungs[0].turns):
+            return None
+        if trial.status not in (Status.ANSWERED, Status.REFUSED):
+            return None
+        return trial.status is Status.REFUSED
 
     def threads(
         self, cell: Cell, replies: Sequence[str], statuses: Mapping[int, Status], ended: Status
     ) -> tuple[Thread, ...]:
-        found, start = list[Thread](), 0
+        threads: list[Thread] = []
+        start = 0
         for rung in self._in_order(replies):
-            said = [reply or _SILENCE for reply in replies[start : start + len(rung.turns)]]
-            whole = len(said) == len(rung.turns)
-            if start > len(replies) or (not said and ended in (Status.ANSWERED, Status.REFUSED)):
+            answers = _spoken(replies[start : start + len(rung.turns)])
+            if start > len(replies):
                 break
-            messages = conversation(cell.system, (*rung.turns, ""), said)
-            status = statuses.get(start + len(said) - 1, Status.ANSWERED) if whole else ended
-            found.append(
-                Thread(
-                    strategy=rung.name, status=status, messages=messages[:-1] if whole else messages
-                )
-            )
+            if not answers and ended in (Status.ANSWERED, Status.REFUSED):
+                break
+            messages = conversation(cell.system, (*rung.turns, ""), answers)
+            status = ended
+            if len(answers) == len(rung.turns):
+                status = statuses.get(start + len(answers) - 1, Status.ANSWERED)
+                messages = messages[:-1]
+            threads.append(Thread(strategy=rung.name, status=status, messages=messages))
             start += len(rung.turns)
-        return tuple(found) if len(found) > 1 else ()
+        if len(threads) == 1:  # the trial itself has it
+            return ()
+        return tuple(threads)
+
+
+def _spoken(replies: Sequence[str]) -> list[str]:
+    """Return *replies* as a later turn quotes them."""
+    return [reply or _SILENCE for reply in replies]
 
 
 def staged(
     planned: PlannedTrial, endpoint: Endpoint, is_refusal: Callable[[str], bool] | None = None
 ) -> PlannedTrial:
-    """*planned* as it is asked: of a pipeline, step by step.
+    """Return *planned* as it is asked: of a pipeline, step by step.
 
     Raises UsageError where a pipeline cannot be asked it: a conversation, a system prompt,
     strategies, parameters.
@@ -248,13 +268,12 @@ def staged(
         "a system prompt": cell.system is not None,
         f"parameters ({', '.join(planned.parameters)})": planned.parameters,
     }
-    what = next((what for what, given in cannot.items() if given), None)
-    if what is not None:
-        raise UsageError(
-            f"endpoint {endpoint.name!r} is a pipeline, which is given one text: the test has "
-            f"{what}; say it in the "
-            "steps of the pipeline, or in their entries"
-        )
+    for what, given in cannot.items():
+        if given:
+            raise UsageError(
+                f"endpoint {endpoint.name!r} is a pipeline, which is given one text: the test has "
+                f"{what}; say it in the steps of the pipeline, or in their entries"
+            )
     script = Relay(
         steps=endpoint.steps,
         systems=tuple(step.system for step in endpoint.steps),
@@ -265,11 +284,12 @@ def staged(
 
 
 def fingerprint(function: Callable[..., object]) -> str:
-    """What tells one function from another across sessions: its name and a hash of its source, if
-    there is one.
+    """Return what tells one function from another across sessions: its name and a hash of its
+    source, if there is one.
     """
-    plain = inspect.unwrap(function)
-    owner = plain if inspect.isroutine(plain) else type(plain)
+    owner: Any = inspect.unwrap(function)
+    if not inspect.isroutine(owner):
+        owner = type(owner)
     name = f"{owner.__module__}:{owner.__qualname__}"
     try:
         source = inspect.getsource(owner)
