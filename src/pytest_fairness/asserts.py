@@ -255,7 +255,8 @@ def assert_baseline(
         # store.
         raise type(error)(str(error)) from None
     test.keep(Judgement.of("baseline", arguments, frame, outcome, changed=test.changed(frame)))
-    finding = finding if finding.pairs else first_approval(finding, summary, frame)
+    if not finding.pairs:
+        finding = first_approval(finding, summary, frame)
     test.found.append(finding)
     return conclude(finding)
 
@@ -340,7 +341,10 @@ class _Basis(NamedTuple):
     def judged(self) -> JudgedTable:
         from pytest_fairness.reports.judged_tables import JudgedTable
 
-        outcome = self.arguments.get("outcome") if self.outcome is None else self.outcome
+        if self.outcome is None:
+            outcome = self.arguments.get("outcome")
+        else:
+            outcome = self.outcome
         return JudgedTable(self.analysis, self.frame, outcome, self.arguments)
 
 
@@ -415,7 +419,10 @@ def conclude(finding: Finding, basis: _Basis | None = None) -> Finding:
     test = current_test()
     if test is not None and test.rehearsal is not None:
         return finding
-    policy = test.policy if test is not None else Policy()
+    if test is not None:
+        policy = test.policy
+    else:
+        policy = Policy()
     if test is not None:
         if finding.verdict is Verdict.FLAG and finding.justification is None:
             finding = replace(finding, justification=test.justification(finding))
@@ -426,11 +433,16 @@ def conclude(finding: Finding, basis: _Basis | None = None) -> Finding:
         finding.verdict is Verdict.FLAG and finding.justification is None
     )
     if undecided:
-        fails = not policy.smoke if unusable(finding) else policy.require_conclusive
+        if unusable(finding):
+            fails = not policy.smoke
+        else:
+            fails = policy.require_conclusive
     if fails:
         from pytest_fairness.reports.plain_text import finding_text
 
-        judged = basis.judged() if basis is not None and finding.verdict in ALARMS else None
+        judged = None
+        if basis is not None and finding.verdict in ALARMS:
+            judged = basis.judged()
         text = finding_text(finding, judged)
         raise FairnessFailure(text + (_FLAGGED if finding.verdict is Verdict.FLAG else ""), finding)
     if undecided and not unusable(finding):

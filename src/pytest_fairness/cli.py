@@ -73,12 +73,12 @@ class CommandParser(argparse.ArgumentParser):
         """Also the example, where there is one, what a RUN is, where one is wanted, and the exit
         codes.
         """
-        runs = (
-            [_filled(_RUNS)]
-            if any("RUN" in str(action.metavar) for action in self._actions)
-            else []
-        )
-        example = [f"example:\n  {self.example}"] if self.example else []
+        runs = []
+        if any("RUN" in str(action.metavar) for action in self._actions):
+            runs = [_filled(_RUNS)]
+        example = []
+        if self.example:
+            example = [f"example:\n  {self.example}"]
         self.description = _filled(self.description or "")
         self.epilog = "\n\n".join([*example, *runs, _CODES])
         return super().format_help()

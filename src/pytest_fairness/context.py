@@ -60,7 +60,9 @@ class Settings(Policy, ApprovalPolicy):
     @property
     def run_to_resume(self) -> str | None:
         """The run that is resumed, once that is decided."""
-        return None if self.resume == AUTO else self.resume
+        if self.resume == AUTO:
+            return None
+        return self.resume
 
     @property
     def endpoints(self) -> tuple[str, ...]:
@@ -122,7 +124,9 @@ class RunContext:
         """
         from pytest_fairness.runs.reader import RunReader
 
-        return None if self.settings.replay is None else RunReader.open(self.settings.replay)
+        if self.settings.replay is None:
+            return None
+        return RunReader.open(self.settings.replay)
 
     def refuse_if_barred(self) -> None:
         if self.barred is not None:
@@ -137,10 +141,14 @@ class RunContext:
     def time_left(self) -> float | None:
         """Seconds until the session's deadline, a moment at least; None without one."""
         deadline = self.settings.deadline
-        return None if deadline is None else max(1e-3, self.started + deadline - time.monotonic())
+        if deadline is None:
+            return None
+        return max(1e-3, self.started + deadline - time.monotonic())
 
     @property
     def read_until(self) -> float | None:
         """When the reading of replies ends, by the monotonic clock; None without a deadline."""
         deadline = self.settings.deadline
-        return None if deadline is None else self.started + deadline + _READING_GRACE
+        if deadline is None:
+            return None
+        return self.started + deadline + _READING_GRACE

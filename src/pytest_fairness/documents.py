@@ -74,11 +74,9 @@ class Document:
         """``source:line`` of *place*, or of the nearest thing around it that is there."""
         while place and place not in self.lines:
             place = place[:-1]
-        return (
-            f"{self.source}:{self.lines.get(place, 1)}"
-            if self.lines or self.data is None
-            else self.source
-        )
+        if self.lines or self.data is None:
+            return f"{self.source}:{self.lines.get(place, 1)}"
+        return self.source
 
     def wrong(self, why: str, *place: str | int) -> UsageError:
         """The error that says *why*, with the line of *place*."""
@@ -238,7 +236,9 @@ def parse(text: str | bytes, source: str, *, max_bytes: int = MAX_BYTES) -> Docu
         return Document(source, _built(yaml.parse(text, Loader=_LOADER), source, lines), lines)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        where = f"{source}:{mark.line + 1}" if mark else source
+        where = source
+        if mark:
+            where = f"{source}:{mark.line + 1}"
         raise UsageError(f"{where}: not valid YAML: {error.problem or error.context}") from error
     except yaml.YAMLError as error:
         raise UsageError(f"{source}: not valid YAML: {' '.join(str(error).split())}") from error
@@ -265,7 +265,9 @@ def _built(events: Iterator[yaml.Event], source: str, lines: dict[Place, int]) -
             keys.pop()
         inside, place = around[-1] if around else (None, ())
         is_key = isinstance(inside, dict) and keys[-1] is None
-        line = event.start_mark.line + 1 if event.start_mark else 1
+        line = 1
+        if event.start_mark:
+            line = event.start_mark.line + 1
         if why := _refusal(event, inside if is_key else None, len(around), nodes, documents):
             raise UsageError(f"{source}:{line}: {why}")
         if not isinstance(event, yaml.NodeEvent):
@@ -274,10 +276,15 @@ def _built(events: Iterator[yaml.Event], source: str, lines: dict[Place, int]) -
             keys[-1] = event.value
             lines[(*place, event.value)] = line
             continue
-        value: Any = [] if isinstance(event, yaml.SequenceStartEvent) else {}
+        value: Any = {}
+        if isinstance(event, yaml.SequenceStartEvent):
+            value = []
         if isinstance(event, yaml.ScalarEvent):
             # The pure parser gives an unquoted scalar the style None, libyaml "".
-            value = str(event.value) if event.style else _scalar(event.value)
+            if event.style:
+                value = str(event.value)
+            else:
+                value = _scalar(event.value)
         if isinstance(inside, list):
             place = (*place, len(inside))
             inside.append(value)
@@ -320,7 +327,9 @@ def _refusal(
         return "a key must be plain text, not a list or a mapping"
     if event.value == "<<":
         return "merge keys (<<) are not read; write the entries out"
-    return f"the key {event.value!r} stands here twice; keep one" if event.value in mapping else ""
+    if event.value in mapping:
+        return f"the key {event.value!r} stands here twice; keep one"
+    return ""
 
 
 def _scalar(text: str) -> Plain:
@@ -329,7 +338,9 @@ def _scalar(text: str) -> Plain:
         return _WORDS[text]
     if _INTEGER.fullmatch(text):
         return int(text)
-    return float(text) if _DECIMAL.fullmatch(text) else text
+    if _DECIMAL.fullmatch(text):
+        return float(text)
+    return text
 
 
 # ---------------------------------------------------------------- source data: what ships, and a project's own
@@ -358,7 +369,9 @@ def project_folder(root: Path) -> Path | None:
     """The own ``personas/`` folder of the project in *root*, if it has one: it extends what ships."""
     folder = root / "personas"
     # In a checkout of this package the two are one and the same.
-    return folder if folder.is_dir() and folder.resolve() != shipped_folder() else None
+    if folder.is_dir() and folder.resolve() != shipped_folder():
+        return folder
+    return None
 
 
 def refuse_foreign(folder: Path) -> None:
@@ -404,7 +417,9 @@ def layers(relative: str, folder: Path | None = None) -> tuple[Path, ...]:
         )
     if only.is_file():
         return (only,)
-    return (shipped, own) if own.is_file() else (shipped,)
+    if own.is_file():
+        return (shipped, own)
+    return (shipped,)
 
 
 def entries(
@@ -424,7 +439,9 @@ def chosen(where: str, given: object, known: dict[str, T], kind: type[T]) -> tup
 
     Raises UsageError for none, for what is neither, and for two of one name.
     """
-    items = [given] if isinstance(given, (str, kind)) else given
+    items = given
+    if isinstance(given, (str, kind)):
+        items = [given]
     if not isinstance(items, Sequence) or not items:
         raise UsageError(
             f"{where}: give a list of names ({listed(known)}) or of {kind.__name__}(...), or leave "

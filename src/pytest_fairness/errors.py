@@ -100,10 +100,14 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
 
     by_folded = {_folded(name): name for name in known}
     folded = _folded(wrong)
-    close = [folded] if folded in by_folded else [_ALSO_CALLED.get(folded, "")]
+    close = [folded]
+    if folded not in by_folded:
+        close = [_ALSO_CALLED.get(folded, "")]
     if close[0] not in by_folded:
         close = difflib.get_close_matches(folded, by_folded, n=1)
-    return f"; did you mean {by_folded[close[0]]!r}?" if close else ""
+    if close:
+        return f"; did you mean {by_folded[close[0]]!r}?"
+    return ""
 
 
 def _folded(name: str) -> str:
@@ -112,7 +116,10 @@ def _folded(name: str) -> str:
 
 def unknown(what: str, wrong: str, known: Iterable[str]) -> str:
     """``unknown key 'modle'; did you mean 'model'?``, with all that are known where none is close."""
-    names = sorted(known) if isinstance(known, (set, frozenset)) else list(known)
+    if isinstance(known, (set, frozenset)):
+        names = sorted(known)
+    else:
+        names = list(known)
     near = did_you_mean(wrong, names)
     return f"unknown {what} {wrong!r}" + (
         near or (f" (there are: {listed(names)})" if names else "; it takes none")

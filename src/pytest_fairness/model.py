@@ -30,13 +30,19 @@ def to_json(value: Any) -> JSON:
     made.
     """
     if value is None or isinstance(value, (bool, str)):
-        return str(value) if isinstance(value, StrEnum) else value
+        if isinstance(value, StrEnum):
+            return str(value)
+        return value
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
         if math.isnan(value):
             return None
-        return float(value) if math.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
+        if math.isfinite(value):
+            return float(value)
+        if value > 0:
+            return "Infinity"
+        return "-Infinity"
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: to_json(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Mapping):
@@ -50,7 +56,9 @@ def to_json(value: Any) -> JSON:
 
 def number(value: Any) -> float | None:
     """A number written by :func:`to_json`, read back."""
-    return None if value is None else float(value)
+    if value is None:
+        return None
+    return float(value)
 
 
 @cache
@@ -197,11 +205,9 @@ class Trial:
     @property
     def reply(self) -> str | None:
         """The text of the last turn, or ``None`` if that turn was never answered."""
-        return (
-            self.replies[-1]
-            if self.replies and self.status in (Status.ANSWERED, Status.REFUSED)
-            else None
-        )
+        if self.replies and self.status in (Status.ANSWERED, Status.REFUSED):
+            return self.replies[-1]
+        return None
 
 
 # ---------------------------------------------------------------- concluding
@@ -421,11 +427,16 @@ class Finding:
 
     def __repr__(self) -> str:
         effect = repr(re.split(r"[,:(]", self.effect_size, maxsplit=1)[0].strip())[1:-1]
-        total = f"n = {sum(self.n_per_group.values())}" if self.n_per_group else ""
+        total = ""
+        if self.n_per_group:
+            total = f"n = {sum(self.n_per_group.values())}"
         about = f"{self.outcome or self.assertion!r}" + f" by {self.protected_class!r}" * bool(
             self.protected_class
         )
-        verdict = f"{self.verdict} ({self.reason})" if self.reason else str(self.verdict)
+        if self.reason:
+            verdict = f"{self.verdict} ({self.reason})"
+        else:
+            verdict = str(self.verdict)
         return f"<Finding {verdict}: {', '.join(filter(None, (about, effect, total)))}>"
 
     def __bool__(self) -> NoReturn:

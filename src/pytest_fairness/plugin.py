@@ -111,7 +111,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
     fairness = guest.session_if_any(config)
-    return [] if fairness is None else fairness.headline()
+    if fairness is None:
+        return []
+    return fairness.headline()
 
 
 # ---------------------------------------------------------------- running
@@ -139,7 +141,8 @@ def pytest_runtest_makereport(
 def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
     result = yield
     fairness = guest.session_if_any(session.config)
-    session.testsfailed += 0 if fairness is None else fairness.failures()
+    if fairness is not None:
+        session.testsfailed += fairness.failures()
     return result
 
 

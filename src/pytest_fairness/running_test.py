@@ -53,7 +53,8 @@ class Assertion:
         An outcome that is a function may have been made anew, and is not compared.
         """
         names = ["by", "treated", "control"]
-        names += ["outcome"] if isinstance(self.arguments.get("outcome"), str) else []
+        if isinstance(self.arguments.get("outcome"), str):
+            names += ["outcome"]
         return self.analysis == analysis and all(
             self.arguments.get(name) == arguments.get(name) for name in names
         )

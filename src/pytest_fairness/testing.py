@@ -74,11 +74,9 @@ class ScriptedEndpoint:
             reply = self._answer(request)
         finally:
             self._now -= 1
-        return (
-            reply
-            if isinstance(reply, Reply)
-            else Reply(text=reply, usage=Usage(input_tokens=10, output_tokens=5))
-        )
+        if isinstance(reply, Reply):
+            return reply
+        return Reply(text=reply, usage=Usage(input_tokens=10, output_tokens=5))
 
     async def aclose(self) -> None:
         self.closed = True

@@ -108,13 +108,15 @@ class GridFacts:
 
     def persona_column(self, frame: pd.DataFrame) -> str:
         """``persona`` where the grid had personas, else ``name``."""
-        return "persona" if "persona" in frame and frame["persona"].notna().any() else "name"
+        if "persona" in frame and frame["persona"].notna().any():
+            return "persona"
+        return "name"
 
     def models(self, frame: pd.DataFrame) -> list[str]:
         """The models that answered, by their own account."""
-        return (
-            [str(model) for model in frame["model"].dropna().unique()] if "model" in frame else []
-        )
+        if "model" in frame:
+            return [str(model) for model in frame["model"].dropna().unique()]
+        return []
 
 
 def design_of(frame: pd.DataFrame) -> GridFacts:
@@ -213,4 +215,6 @@ def refuse_if_nothing_answered(trials: Sequence[Trial], endpoint: str) -> None:
 
 
 def _ended(trial: Trial) -> str:
-    return f"{trial.status} ({trial.error})" if trial.error else str(trial.status)
+    if trial.error:
+        return f"{trial.status} ({trial.error})"
+    return str(trial.status)

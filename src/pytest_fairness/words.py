@@ -44,7 +44,9 @@ def effect(number: float | None) -> str:
     if number is None or math.isnan(number):
         return NOTHING
     if math.isinf(number):
-        return "+∞" if number > 0 else "−∞"
+        if number > 0:
+            return "+∞"
+        return "−∞"
     digits = 2
     if abs(number) >= 100:
         digits = 0
@@ -56,7 +58,9 @@ def effect_size(number: float | None) -> str:
     if number is None:
         return "unknown"
     if math.isinf(number):
-        return "∞" if number > 0 else "−∞"
+        if number > 0:
+            return "∞"
+        return "−∞"
     return signed(f"{number:.2f}").replace("−0.00", "0.00")
 
 

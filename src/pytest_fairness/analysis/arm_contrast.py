@@ -340,7 +340,9 @@ class ArmTrials:
         else:
             pairs = cross([codes[here] for codes in self.clusters], won.size)
         if np.unique(pairs).size > 1:
-            both = (names[0], names[1]) if len(self.clusters) == 2 else None
+            both = None
+            if len(self.clusters) == 2:
+                both = (names[0], names[1])
             return contrast_choices(won, treated[here], pairs, "cluster", both)
         return contrast_choices(won, treated[here], self.block[here], "block")
 
@@ -412,8 +414,12 @@ class JudgedPair(NamedTuple):
     def became(self) -> str:
         """What became of the disparity; a key of :data:`_BECAME`."""
         if self.pair.verdict is Verdict.PASS:
-            return "idle" if IDLE in self.pair.notes else "smaller"
-        return "open" if self.pair.verdict is Verdict.INCONCLUSIVE else "larger"
+            if IDLE in self.pair.notes:
+                return "idle"
+            return "smaller"
+        if self.pair.verdict is Verdict.INCONCLUSIVE:
+            return "open"
+        return "larger"
 
 
 def _judge(
@@ -434,11 +440,9 @@ def _judge(
 
     def imputed(at: int, raised: bool, _: bool) -> PairTable | None:
         again = data.contrast(arms, *pairs[at], raised)
-        return (
-            None
-            if again is None
-            else _table(data, [pairs[at]], [again], used[at].min(keepdims=True))
-        )
+        if again is None:
+            return None
+        return _table(data, [pairs[at]], [again], used[at].min(keepdims=True))
 
     shares = ((total - used) / np.maximum(total, 1)).max(axis=1).tolist()
     statistics = [
@@ -524,7 +528,9 @@ def _decide(table: PairTable, rule: Rule) -> list[Decision]:
 
     def few(_table: PairTable, at: int, rule: Rule) -> Decision:
         needs = f"at least {rule.minimum} trials a group and arm (now {n[at]:.0f})"
-        return Decision(Verdict.FLAG, needs=needs) if alarm[at] else undecided(Reason.N, needs)
+        if alarm[at]:
+            return Decision(Verdict.FLAG, needs=needs)
+        return undecided(Reason.N, needs)
 
     def ragged(table: PairTable, at: int, _rule: Rule) -> Decision:
         needs = (
@@ -535,12 +541,12 @@ def _decide(table: PairTable, rule: Rule) -> list[Decision]:
 
     def unsettled(table: PairTable, at: int, rule: Rule) -> Decision:
         small = "the disparity grows beyond chance, but by less than .2 SD"
-        note = (
-            small
-            if grows[at]
-            else "the change is beyond chance, but not whether less is left than there was"
-        )
-        noun = "blocks" if np.isnan(table.p_cluster[at]) else rule.cluster_noun
+        note = "the change is beyond chance, but not whether less is left than there was"
+        if grows[at]:
+            note = small
+        noun = "blocks"
+        if not np.isnan(table.p_cluster[at]):
+            noun = rule.cluster_noun
         ways = until_significant(units[at], table.p_value[at], rule)
         few = [
             f"about {int(way) + 1:,} {noun} if the change stays as it is"
@@ -655,11 +661,9 @@ def _against(
             for pair, numbers in table.items()
             if float(str(numbers["corrected_p_value"])) < alpha
         ]
-        what = (
-            f"differs from the placebo arm ({', '.join(where)})"
-            if where
-            else "does not differ from the placebo arm"
-        )
+        what = "does not differ from the placebo arm"
+        if where:
+            what = f"differs from the placebo arm ({', '.join(where)})"
         notes.append(f"{'the treated arm ' if name == treated else ''}{name} {what}")
         tables[name] = dict(table)
     return tables, tuple(notes)
@@ -682,7 +686,9 @@ def _sentence(
         two = f"{pair.group_1} and {pair.group_2}"
         return f"{two} cannot be compared between {treated} and {control}; it takes {pair.needs}"
     gap, sure, turned = _gap(pair, data, names)
-    what = "difference" if data.second is None else "preference"
+    what = "preference"
+    if data.second is None:
+        what = "difference"
     if verdict is Verdict.PASS:
         return f"the {what} shrinks: {gap} ({sure})"
     if verdict in ALARMS:
@@ -694,18 +700,24 @@ def _sentence(
         one.contrast is not None and one.contrast.extent(one.contrast.control) < TRIVIAL
         for one in judged
     ):
-        where = "" if len(judged) == 1 else f" between any two of {len(data.labels)} groups"
+        where = ""
+        if len(judged) != 1:
+            where = f" between any two of {len(data.labels)} groups"
         return f"there is no {what} to reduce{where} in {control}: {gap} ({sure})"
     if pair.alarm_only:
         return f"by itself the {what} grows here, although it shrinks as a whole: {gap} ({sure})"
-    needs = f"; it would take {pair.needs}" if pair.needs else ""
+    needs = ""
+    if pair.needs:
+        needs = f"; it would take {pair.needs}"
     if any(one.became == "smaller" for one in judged):
         grown = (
             f"it cannot be told that this {what} has not grown by more than half a standard "
             "deviation"
         )
         return f"{gap}; {grown}, although others shrink ({sure}){needs}"
-    note = f"; {pair.notes[0]}" if pair.notes and pair.notes[0] != IDLE else ", which may be chance"
+    note = ", which may be chance"
+    if pair.notes and pair.notes[0] != IDLE:
+        note = f"; {pair.notes[0]}"
     return f"{gap}{note} ({sure}){needs}"
 
 
@@ -734,7 +746,12 @@ def _gap(pair: PairResult, data: ArmTrials, names: tuple[str, str]) -> tuple[str
             f"{50 + 100 * before:.1f} % in {control} and in {50 + 100 * after:.1f} % in {treated}"
         )
         gap = f"{one} is chosen over {other} in {rates}, where 50 % would be even"
-    units = data.noun if s["unit"] == "cluster" else "blocks" if data.second is None else "contexts"
+    if s["unit"] == "cluster":
+        units = data.noun
+    elif data.second is None:
+        units = "blocks"
+    else:
+        units = "contexts"
     interval = f"change {moved(change)}, 95 % interval {moved(low)} to {moved(high)}"
     sure = f"{interval}, corrected {p_words(pair.corrected_p_value)}; {s['units']} {units}"
     return gap, sure, after < 0
@@ -758,5 +775,6 @@ def _others(judged: Sequence[JudgedPair], detail: Sequence[JudgedPair], by: str)
             for became, words in _BECAME.items()
             if counts[became]
         ]
-        text += f" Of {len(some)} pairs of {what}, {', '.join(parts)}." if len(some) > 1 else ""
+        if len(some) > 1:
+            text += f" Of {len(some)} pairs of {what}, {', '.join(parts)}."
     return text

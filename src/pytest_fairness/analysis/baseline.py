@@ -101,7 +101,12 @@ def compare_baseline(
         raise UsageError(f"alpha is {alpha}: a probability between 0 and 1 is needed")
     scale = Scale.of(approved, current, (margin_overall, margin_category), (low, high), unit)
     runs = {NOW: current, APPROVED: approved}
-    passes_from = threshold if threshold is not None else 0.5 if scale.name == "yes_no" else None
+    if threshold is not None:
+        passes_from = threshold
+    elif scale.name == "yes_no":
+        passes_from = 0.5
+    else:
+        passes_from = None
     gate = baseline_gate(
         approved,
         current,
@@ -117,11 +122,9 @@ def compare_baseline(
     worst = deciding_pair([pair for pair in pairs if pair.reason is None])
 
     def tested(pair: PairResult) -> tuple[str, str]:
-        words = (
-            "{passes_lost} passes lost, {passes_gained} gained"
-            if pair.metric == PASSES
-            else "t = {t:.4g}, df = {df}"
-        )
+        words = "t = {t:.4g}, df = {df}"
+        if pair.metric == PASSES:
+            words = "{passes_lost} passes lost, {passes_gained} gained"
         effect = effect_with_interval(
             pair.effect_name, pair.effect, pair.effect_low, pair.effect_high
         )
@@ -239,7 +242,10 @@ def comparison(
 def _pair(scope: ScopeTest, lower_is_worse: bool, scale: Scale) -> PairResult:
     passes, test = scope.label == PASSES, scope.test
     margin = (Scale(name="yes_no") if passes else scale).margin(scope.margin)
-    worsening = -test.mean if lower_is_worse or passes else test.mean
+    if lower_is_worse or passes:
+        worsening = -test.mean
+    else:
+        worsening = test.mean
     verdict, reason, note = Verdict.PASS, scope.reason, ""
     if scope.regression:
         verdict = Verdict.FAIL
@@ -306,7 +312,9 @@ def _pair(scope: ScopeTest, lower_is_worse: bool, scale: Scale) -> PairResult:
 
 def _corrected(scope: ScopeTest) -> float:
     """The better of the two families, twice over."""
-    return 1.0 if scope.corrected_p is None else min(1.0, 2 * scope.corrected_p)
+    if scope.corrected_p is None:
+        return 1.0
+    return min(1.0, 2 * scope.corrected_p)
 
 
 def _verdict(
@@ -379,8 +387,12 @@ class Scale:
         name = wider_scale(_scale(approved), _scale(current))
         low, high = ends
         if low is not None and high is not None and name != "yes_no":
-            name = "percent" if (low, high) == (0.0, 100.0) else "other"
-        sd = float(means.std(ddof=1)) if means.size > 1 else 0.0
+            name = "other"
+            if (low, high) == (0.0, 100.0):
+                name = "percent"
+        sd = 0.0
+        if means.size > 1:
+            sd = float(means.std(ddof=1))
         overall, category = _MARGINS.get(name, (_OF_SD[0] * sd, _OF_SD[1] * sd))
         span = _SPAN.get(name, high - low if low is not None and high is not None else math.inf)
         for what, given in zip(("margin_overall", "margin_category"), margins, strict=True):
@@ -428,7 +440,9 @@ def _scale(summary: ScoreSummary) -> str:
     if summary.scale or not summary.personas:
         return summary.scale
     means = np.array([score.mean for score in summary.personas.values()])
-    return "percent" if means.min() >= 0 and 10 < means.max() <= 100 else ""
+    if means.min() >= 0 and 10 < means.max() <= 100:
+        return "percent"
+    return ""
 
 
 def _needs(scope: ScopeTest, scale: Scale) -> str | None:
@@ -437,11 +451,9 @@ def _needs(scope: ScopeTest, scale: Scale) -> str | None:
     drop = f"a drop of {scale.margin(scope.margin)}"
     if scope.repetitions_needed is not None:
         return f"{scope.repetitions_needed} repetitions to show {drop} in 80 % of runs"
-    return (
-        None
-        if scope.label == PASSES
-        else f"more personas: no number of repetitions shows {drop} reliably"
-    )
+    if scope.label == PASSES:
+        return None
+    return f"more personas: no number of repetitions shows {drop} reliably"
 
 
 def _sentence(
@@ -467,7 +479,9 @@ def _sentence(
             worse.append(f"{len(fallen) - _MOST_FALLEN} further categories")
         if new_warnings:
             worse.append(f"warnings that the baseline has none of: {listed(new_warnings)}")
-        within = " (within the margin)" if verdict is Verdict.FLAG and not new_warnings else ""
+        within = ""
+        if verdict is Verdict.FLAG and not new_warnings:
+            within = " (within the margin)"
         return f"worse than the approved baseline{within}: " + "; ".join(worse)
     if reason is Reason.UNSCORED:
         return (
@@ -492,7 +506,9 @@ def _sentence(
         )
     if verdict is Verdict.INCONCLUSIVE:
         scope = next(scope for scope in gate.scopes if scope.reason is not None)
-        needed = "at least two" if reason is Reason.N else "80 %"
+        needed = "80 %"
+        if reason is Reason.N:
+            needed = "at least two"
         return (
             f"not comparable with the approved baseline: {scope.n} of {scope.n + scope.missing} "
             "personas "
@@ -548,4 +564,6 @@ def _notes(gate: GateResult, scale: Scale, new_warnings: list[str]) -> Iterator[
 
 
 def share(count: int, summary: ScoreSummary) -> float:
-    return count / summary.trials if summary.trials else 0.0
+    if summary.trials:
+        return count / summary.trials
+    return 0.0

@@ -86,7 +86,9 @@ def _slates(
     frame: pd.DataFrame, shown: list[tuple[str | None, ...]], status: list[ChoiceStatus]
 ) -> pd.DataFrame:
     """One row a candidate."""
-    size = len(shown[0]) if shown else 0
+    size = 0
+    if shown:
+        size = len(shown[0])
     table = frame.loc[frame.index.repeat(size)].reset_index(drop=True)
     table.attrs = dict(frame.attrs)
     groups = frame[[f"group_{at}" for at in range(1, size + 1)]].to_numpy(dtype=object)

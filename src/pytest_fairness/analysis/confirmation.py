@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 def alarm_of(analysis: str, alpha: float) -> dict[str, float]:
     """The arguments of *analysis* under which the second look raises the alarm: a share of *alpha*;
     it passes as before."""
-    return {"alarm_share": CONFIRMED} if analysis == "equivalence" else {"alpha": alpha * CONFIRMED}
+    if analysis == "equivalence":
+        return {"alarm_share": CONFIRMED}
+    return {"alpha": alpha * CONFIRMED}
 
 
 def together(frame: pd.DataFrame, sample: FreshSample) -> pd.DataFrame:
@@ -55,7 +57,9 @@ def confirmed(first: Finding, both: Finding, sample: FreshSample) -> Finding:
         f". The first sample alone raised an alarm that {sample.about} did not bear out: "
         f"{at_first}."
     )
-    word = "confirmed" if stands else "not confirmed"
+    word = "not confirmed"
+    if stands:
+        word = "confirmed"
     names = (
         *("group_1", "group_2", "metric", "verdict", "p_value", "corrected_p_value"),
         *("effect", "effect_low", "effect_high", "difference"),

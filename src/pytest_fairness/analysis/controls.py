@@ -92,6 +92,10 @@ def controls_of(finding: Finding, declared: Mapping[str, str]) -> Mapping[str, s
     """Of which controls *finding* is evidence, by what its test has *declared*. What a simulated
     endpoint answers shows the method at work, and nothing of a system: it is context.
     """
-    usual = _OF_A_BASELINE if finding.assertion == "baseline" else _OF_A_COMPARISON
+    usual = _OF_A_COMPARISON
+    if finding.assertion == "baseline":
+        usual = _OF_A_BASELINE
     found = declared or usual
-    return dict.fromkeys(found, "context") if finding.simulated else dict(found)
+    if finding.simulated:
+        return dict.fromkeys(found, "context")
+    return dict(found)

@@ -200,11 +200,9 @@ def analyze_disparity(
         in_block=_in_block(blocks, decider, reading, rule.block_noun),
         still=home.still,
     )
-    surest = (
-        sorted(blocks, key=lambda one: float(one["p_value"]))
-        if len(blocks) > MOST_BLOCK_EFFECTS
-        else blocks
-    )
+    surest = blocks
+    if len(blocks) > MOST_BLOCK_EFFECTS:
+        surest = sorted(blocks, key=lambda one: float(one["p_value"]))
     left_out = {"by_block_left_out": len(blocks) - len(surest[:MOST_BLOCK_EFFECTS])}
     good: JSON = None
     if reading.favourable is not None and values.kind is OutcomeKind.BINARY:
@@ -305,9 +303,10 @@ class _Grouping:
             *without,
         )
         refusing = kind is OutcomeKind.REFUSAL
-        refused = (
-            (np.nan_to_num(reading.values.values) == 1) & rows.used if refusing else design.refused
-        )
+        if refusing:
+            refused = (np.nan_to_num(reading.values.values) == 1) & rows.used
+        else:
+            refused = design.refused
         results = {
             member.name: describe_groups(
                 design,
@@ -502,7 +501,9 @@ def _in_block(
     one = min(found, key=lambda block: float(block["p_value"]))
     differ, sign = f"{one['group_1']} and {one['group_2']} differ", 1.0
     if decider.worse_off is not None:
-        sign = 1.0 if (one["effect"] < 0) == reading.lower_is_worse else -1.0
+        sign = -1.0
+        if (one["effect"] < 0) == reading.lower_is_worse:
+            sign = 1.0
         worse, better = (one[f"group_{at}"] for at in ((1, 2) if sign > 0 else (2, 1)))
         differ = f"{worse} is worse off than {better}"
     ends = [sign * end for end in (one["effect_low"], one["effect_high"]) if end is not None]
@@ -530,7 +531,9 @@ def _statistic(decider: PairResult, home: _Grouping) -> str:
     table = next(member.table for member in home.members if member.name == decider.metric)
     first, second = table.labels.index(decider.group_1), table.labels.index(decider.group_2)
     value = float(table.value_of_test[(table.first == first) & (table.second == second)][0])
-    return "" if np.isnan(value) else f"{table.statistic} = {value:.4f}"
+    if np.isnan(value):
+        return ""
+    return f"{table.statistic} = {value:.4f}"
 
 
 def _notes(
@@ -619,7 +622,9 @@ def _of_pairs(pairs: Sequence[PairResult], reading: Reading) -> Iterator[str]:
 
 def _spread_p(pair: PairResult) -> float:
     p = pair.statistics.get("spread_p_value")
-    return p if isinstance(p, float) else 1.0
+    if isinstance(p, float):
+        return p
+    return 1.0
 
 
 def _rates(every: Sequence[_Grouping]) -> dict[str, JSON]:

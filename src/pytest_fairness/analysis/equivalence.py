@@ -191,7 +191,9 @@ def _decide(table: PairTable, rule: Rule, alpha: float) -> list[Decision]:
         half = float(table.difference_high[at] - table.difference_low[at]) / 2
         now, noun = units(table, at, rule)
         room = float(margin[at] - apart[at])
-        ways = [now * (half / room) ** 2] if math.isfinite(half) and room > 0 else []
+        ways = []
+        if math.isfinite(half) and room > 0:
+            ways = [now * (half / room) ** 2]
         return undecided(Reason.PRECISION, needed(ways, now, noun))
 
     decisions = first_match(
@@ -250,7 +252,10 @@ def _in_words(pair: PairResult) -> tuple[str, str]:
     if "margin" not in found:
         return f"z = {found['z']:.4f}" if "z" in found else "", effect
     room, error = found["margin"] - abs(pair.difference or 0.0), found["standard_error"]
-    t = room / error if error else math.copysign(math.inf, room)
+    if error:
+        t = room / error
+    else:
+        t = math.copysign(math.inf, room)
     return f"TOST t = {t:.4f}, df = {found['df']:.4g}", effect
 
 
@@ -277,7 +282,10 @@ def _sentence(
         )
     kind, own_unit = reading.values.kind, reading.unit
     low, high = (float(str(pair.statistics[name])) for name in ("interval_low", "interval_high"))
-    allowed = f"{margin:g} d" if unit == "d" else amount(margin, kind, own_unit)
+    if unit == "d":
+        allowed = f"{margin:g} d"
+    else:
+        allowed = amount(margin, kind, own_unit)
     confidence = f"{100 * float(str(pair.statistics['interval_confidence'])):.0f} %"
     first, second, apart = pair.group_1, pair.group_2, pair.difference or 0.0
     if apart > 0:
@@ -290,11 +298,15 @@ def _sentence(
         ends = f"{amount(low, kind)} to {amount(high, kind)}"
         sure = f"{confidence} interval of the difference {ends}, {sure}"
     if verdict is Verdict.PASS:
-        count = "the two groups" if pairs == 1 else f"all {pairs} pairs of groups"
+        count = "the two groups"
+        if pairs != 1:
+            count = f"all {pairs} pairs of groups"
         return f"{count} are equivalent within ±{allowed}; the widest apart: {gap} ({sure})"
     if verdict is not Verdict.INCONCLUSIVE:
         return f"{gap}, where ±{allowed} would not matter ({sure})"
     if pair.reason is Reason.DIFFERENTIAL_REFUSAL:
         return f"{gap}, within ±{allowed}, but are not refused equally often ({sure})"
-    needs = f"; it would take {pair.needs}" if pair.needs else ""
+    needs = ""
+    if pair.needs:
+        needs = f"; it would take {pair.needs}"
     return f"{gap}; equivalence within ±{allowed} is not shown ({sure}){needs}"

@@ -44,7 +44,9 @@ def explain(finding: Finding) -> str:
         used.append("shared.sensitivity")
     parts = (place.partition(".") for place in used)
     method = [words[section][name].format(**values) for section, _, name in parts]
-    judged = " ".join(["How this was judged.", *method]) if method else ""
+    judged = ""
+    if method:
+        judged = " ".join(["How this was judged.", *method])
     change = f"What would change the verdict: {_way_out(finding)}."
     return "\n\n".join(part for part in (finding.sentence, judged, change) if part)
 
@@ -61,26 +63,26 @@ def _values(finding: Finding) -> dict[str, object]:
     }
     if finding.assertion == "baseline":
         margins = details.get("margins")
-        text = (
-            {scope: _number(value) for scope, value in margins.items()}
-            if isinstance(margins, Mapping)
-            else {}
-        )
-        margin = (
-            _words()["baseline"]["margin"].format(**text, unit=finding.unit or "points")
-            if text
-            else ""
-        )
+        text = {}
+        if isinstance(margins, Mapping):
+            text = {scope: _number(value) for scope, value in margins.items()}
+        margin = ""
+        if text:
+            margin = _words()["baseline"]["margin"].format(**text, unit=finding.unit or "points")
         found |= {"margin": margin, "level": "" if alpha is None else f" at {alpha} over both"}
     if finding.assertion == "equivalent":
-        unit = "standard deviations" if details.get("margin_unit") == "d" else finding.unit
+        unit = "standard deviations"
+        if details.get("margin_unit") != "d":
+            unit = finding.unit
         found["margin"] = f"±{_number(details.get('margin'))} {unit}".strip()
-        found["unit"] = (
-            f"the {finding.cluster} means" if finding.cluster is not None else "the rows"
-        )
-        found["level"] = (
-            f"{100 * (1 - 2 * float(alpha)):.0f} %" if isinstance(alpha, (int, float)) else "1 − 2α"
-        )
+        if finding.cluster is not None:
+            found["unit"] = f"the {finding.cluster} means"
+        else:
+            found["unit"] = "the rows"
+        if isinstance(alpha, (int, float)):
+            found["level"] = f"{100 * (1 - 2 * float(alpha)):.0f} %"
+        else:
+            found["level"] = "1 − 2α"
     if finding.assertion == "arm_reduces_disparity":
         over = next(
             (str(pair.statistics["unit"]) for pair in finding.pairs if "unit" in pair.statistics),
@@ -96,7 +98,9 @@ def _sections(finding: Finding) -> Iterator[str]:
     """
     details, pairs, kind, rule = finding.details, finding.pairs, finding.kind, finding.assertion
     size, method = finding.family.get("size"), finding.family.get("method")
-    clusters = "clusters_of_labels" if kind is OutcomeKind.CATEGORICAL else "clusters"
+    clusters = "clusters"
+    if kind is OutcomeKind.CATEGORICAL:
+        clusters = "clusters_of_labels"
     if finding.cluster is None:
         clusters = "rows"
     elif pairs and all(pair.scope == "labels" for pair in pairs):
@@ -106,7 +110,9 @@ def _sections(finding: Finding) -> Iterator[str]:
     }
     plain = details.get("mode") != "bare ratio"
     metrics = {pair.metric for pair in pairs}
-    compared = "ranked" if "friedman" in details else "pairs"
+    compared = "pairs"
+    if "friedman" in details:
+        compared = "ranked"
     if {"conditional_logit", "goodness_of_fit"} & set(details):
         compared = "among"
     sections: dict[str, dict[str, bool]] = {
@@ -162,7 +168,9 @@ def _sections(finding: Finding) -> Iterator[str]:
 
 
 def _number(value: object) -> str:
-    return f"{value:g}" if isinstance(value, (int, float)) else "?"
+    if isinstance(value, (int, float)):
+        return f"{value:g}"
+    return "?"
 
 
 def _way_out(finding: Finding) -> str:
@@ -176,7 +184,9 @@ def _way_out(finding: Finding) -> str:
         if finding.assertion in words["waits"]:
             return words["waits"][finding.assertion]
         needs = list(dict.fromkeys(pair.needs for pair in finding.pairs if pair.needs))
-        return "; ".join(needs[:3]) if needs else "more names a group, every name in every template"
+        if needs:
+            return "; ".join(needs[:3])
+        return "more names a group, every name in every template"
     mend = words["mends"].get(finding.assertion, words["mends"]["default"])
     if finding.verdict is Verdict.FLAG:
         mend = "a documented justification, or " + mend.partition(", and a new run")[0]
@@ -185,5 +195,7 @@ def _way_out(finding: Finding) -> str:
         for pair in finding.pairs
         if pair.verdict is finding.verdict
     ]
-    more = [f"and {len(named) - 3} more"] if len(named) > 3 else []
+    more = []
+    if len(named) > 3:
+        more = [f"and {len(named) - 3} more"]
     return mend + (f" ({'; '.join([*named[:3], *more])})" if named else "")

@@ -48,7 +48,9 @@ def chance(alpha: float = ALPHA, *, confirmed: bool = False) -> float:
     """Return how often an assertion at *alpha* turns red about a fair system; *confirmed*: if an
     alarm is judged again on another sample.
     """
-    measured = _MEASURED_CONFIRMED if confirmed else _MEASURED
+    measured = _MEASURED
+    if confirmed:
+        measured = _MEASURED_CONFIRMED
     share = _bound(alpha, confirmed=confirmed) / _bound(ALPHA, confirmed=confirmed)
     return min(1.0, measured * share)
 
@@ -82,7 +84,9 @@ def of_session(chances: Iterable[float]) -> float:
 def of_finding(finding: Finding) -> float | None:
     """What holds for the assertion of *finding*; None where nothing is known, as of a bare ratio."""
     known = finding.family.get("alpha" if finding.assertion == "baseline" else "false_alarm")
-    return float(known) if isinstance(known, (int, float)) and not isinstance(known, bool) else None
+    if isinstance(known, (int, float)) and not isinstance(known, bool):
+        return float(known)
+    return None
 
 
 def is_judged_once(finding: Finding) -> bool:
@@ -96,7 +100,9 @@ def is_judged_once(finding: Finding) -> bool:
 def words(share: float) -> str:
     """``14 %``, ``1.3 %``."""
     percent = 100 * share
-    return f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.1f} %"
+    if percent >= 9.95:
+        return f"{percent:.0f} %"
+    return f"{percent:.1f} %"
 
 
 # ---------------------------------------------------------------- across a session
@@ -116,17 +122,17 @@ def finding_p_value(finding: Finding) -> float:
         before, after = (
             abs(_number(pair.statistics.get(arm), 0.0)) for arm in ("control", "treated")
         )
-        return (
-            pair.corrected_p_value
-            if finding.assertion != "arm_reduces_disparity" or after >= before
-            else 1.0
-        )
+        if finding.assertion != "arm_reduces_disparity" or after >= before:
+            return pair.corrected_p_value
+        return 1.0
 
     return min(map(p_value, finding.pairs), default=1.0)
 
 
 def _number(value: JSON, default: float) -> float:
-    return float(value) if isinstance(value, (int, float)) else default
+    if isinstance(value, (int, float)):
+        return float(value)
+    return default
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

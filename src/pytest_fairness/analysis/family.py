@@ -79,7 +79,9 @@ class Member:
     spec_tests: int | None = None
 
     def direction(self, table: PairTable) -> Floats:
-        return table.effect[:, -1] if self.by_rank else table.difference
+        if self.by_rank:
+            return table.effect[:, -1]
+        return table.difference
 
 
 def beside(metric: Metric | None, name: str, by: str) -> list[Member]:
@@ -107,7 +109,9 @@ def p_lost(missing: Sequence[Member]) -> Floats:
     """p of equal shares of missing answers, corrected over the pairs, of what
     :func:`missing_answers` gives.
     """
-    return correct(missing[0].table.p_value, "bonferroni") if missing else EMPTY
+    if missing:
+        return correct(missing[0].table.p_value, "bonferroni")
+    return EMPTY
 
 
 class Judged(NamedTuple):
@@ -212,7 +216,9 @@ class Family:
             ):
                 return decision
             if not over:
-                could = "they could" if alike else "at their worst they would"
+                could = "at their worst they would"
+                if alike:
+                    could = "they could"
                 needs = (
                     f"{article} {noun} for the {int(lost.sum())} {cases} without one: {could} turn "
                     "the PASS"
@@ -289,7 +295,9 @@ def _declared(table: PairTable, rule: Rule, member: Member) -> tuple[Bools, Bool
         or (rule.min_raw_diff, rule.min_raw_ratio) == (None, None)
     ):
         return table.trivial, table.inside
-    means = "mean" if "mean_1" in table.beside else "rate"
+    means = "rate"
+    if "mean_1" in table.beside:
+        means = "mean"
     one, two = table.beside[f"{means}_1"], table.beside[f"{means}_2"]
     reach = np.maximum(np.abs(table.difference_low), np.abs(table.difference_high))
     inside = np.zeros(table.first.size, dtype=np.bool_)
@@ -345,7 +353,12 @@ def pair_results(judged: Judged, rule: Rule) -> list[PairResult]:
         table.beside.get(name, unknown).tolist() for name in ("spec_p_value", "spec_effect")
     )
     statistics = _statistics(member, table) if member.report is None else member.report(table)
-    mde = member.mde if member.mde is not None else unknown if member.report else _mde(table, rule)
+    if member.mde is not None:
+        mde = member.mde
+    elif member.report:
+        mde = unknown
+    else:
+        mde = _mde(table, rule)
     mdes, p_cluster, difference = map(_nullable, (mde, table.p_cluster, table.difference))
     least, single = table.trials.min(axis=1).tolist(), table.single.tolist()
     return [
@@ -459,7 +472,9 @@ def _worse_off(member: Member, table: PairTable, rule: Rule) -> Ints:
 
 def _row_gap(table: PairTable) -> Floats:
     """The difference of the means of the rows; 0 where they are not known."""
-    means = "mean" if "mean_1" in table.beside else "rate"
+    means = "rate"
+    if "mean_1" in table.beside:
+        means = "mean"
     if f"{means}_1" not in table.beside:
         return np.zeros(table.first.size)
     gap = table.beside[f"{means}_1"] - table.beside[f"{means}_2"]

@@ -135,7 +135,9 @@ def analyze_four_fifths(
             f"practical_ratio={practical_ratio!r}: give a ratio above 0 and up to 1, as .9"
         )
     name, yes, present = read_decisions(require_frame(frame), outcome, favourable, scorers)
-    declared = None if reference == HIGHEST else reference
+    declared = reference
+    if reference == HIGHEST:
+        declared = None
     if declared is not None and len(columns) > 1:
         raise UsageError(
             "reference=… names one group, but by=… names several classes: analyse them one by one"
@@ -329,7 +331,9 @@ def _grouping(
             chance = chance_of(
                 ratio.ratio, x, n, design_effect=float(table.beside["design_effect"][at])
             )
-            share = f"{100 * chance:.0f} %" if chance >= 0.005 else "under 1 %"
+            share = "under 1 %"
+            if chance >= 0.005:
+                share = f"{100 * chance:.0f} %"
             note = (
                 f"equal treatment brings a ratio this low in {share} of audits with as many "
                 f"{rule.case_noun}"
@@ -480,11 +484,9 @@ def decide(
     if ratio.below:
         if q < alpha and not ratio.flip_flop:
             return Decision(Verdict.FAIL)
-        why = (
-            "one decision more would turn it round"
-            if ratio.flip_flop
-            else "the difference is within chance"
-        )
+        why = "the difference is within chance"
+        if ratio.flip_flop:
+            why = "one decision more would turn it round"
         return undecided(
             Reason.SMALL_NUMBERS,
             f"more {cases} in the smaller group",
@@ -537,7 +539,9 @@ def four_fifths_sentence(
             f"{left_without(decider, 'a decision', cases, missing or {})}."
         )
     if decider is None or "impact_ratio" not in decider.statistics:
-        needs = f": it would take {decider.needs}" if decider is not None and decider.needs else ""
+        needs = ""
+        if decider is not None and decider.needs:
+            needs = f": it would take {decider.needs}"
         return f"{verdict}: there are no two groups of {by} with decisions to compare{needs}."
     s = _numbers(decider)
     low, high = ("1", "2") if decider.worse_off != decider.group_2 else ("2", "1")
@@ -562,11 +566,9 @@ def four_fifths_sentence(
             f"90 % interval {s['impact_ratio_90_low']:.2f} to {s['impact_ratio_90_high']:.2f}, "
             f"{sure}"
         )
-    side = (
-        "below four fifths"
-        if decider.statistics["below_four_fifths"] is True
-        else "at least four fifths"
-    )
+    side = "at least four fifths"
+    if decider.statistics["below_four_fifths"] is True:
+        side = "below four fifths"
     if verdict is Verdict.FLAG and side.startswith("at least"):
         side += ", but apart by more than chance"
     if TOO_LITTLE in decider.notes:
@@ -578,14 +580,16 @@ def four_fifths_sentence(
         because = "; ".join(decider.notes).removeprefix("below four fifths, but ")
         if reason is Reason.UNSCORED:
             because = f"too many {cases} have no decision"
-        needs = f"it would take {decider.needs}" if decider.needs else ""
+        needs = ""
+        if decider.needs:
+            needs = f"it would take {decider.needs}"
         return f"{text}; " + "; ".join(part for part in (because, needs) if part) + "."
-    lack = (
-        f"; at equal rates {worse} would have {s['shortfall']:.1f} more"
-        if s["shortfall"] >= 0.05
-        else ""
-    )
-    basis = "" if clusters == "rows" else f"; judged with {clusters} as the unit"
+    lack = ""
+    if s["shortfall"] >= 0.05:
+        lack = f"; at equal rates {worse} would have {s['shortfall']:.1f} more"
+    basis = ""
+    if clusters != "rows":
+        basis = f"; judged with {clusters} as the unit"
     return f"{text}{lack}{basis}."
 
 
@@ -595,7 +599,9 @@ def _in_words(pair: PairResult) -> tuple[str, str]:
         "impact ratio = {impact_ratio:.3f} (95 % interval {impact_ratio_low:.3f} to "
         "{impact_ratio_high:.3f})"
     )
-    ratio = effect.format(**numbers) if "impact_ratio" in numbers else ""
+    ratio = ""
+    if "impact_ratio" in numbers:
+        ratio = effect.format(**numbers)
     of_rates = effect_with_interval(
         pair.effect_name, pair.effect, pair.effect_low, pair.effect_high
     )

@@ -144,8 +144,13 @@ def ll144_tables(
         raise FrameError(
             "no row has both an outcome and known categories: there is no rate to calculate"
         )
-    median = float(np.median(values[used])) if kind == SCORING else None
-    hit = values > median if median is not None else values == 1
+    median = None
+    if kind == SCORING:
+        median = float(np.median(values[used]))
+    if median is not None:
+        hit = values > median
+    else:
+        hit = values == 1
     if len(labels) == 2:
         pairs = zip(labels[SEX], labels[RACE], strict=True)
         labels[BOTH] = pd.Series([f"{sex} × {race}" for sex, race in pairs], dtype=object)
@@ -161,11 +166,9 @@ def ll144_tables(
         notes += _notes_on_median(values, used, present, median)
     if _of_trials(frame):
         notes.append(_REPEATED)
-    endpoints = (
-        sorted({str(one) for one in frame["endpoint"].dropna()})
-        if "endpoint" in frame.columns
-        else []
-    )
+    endpoints = []
+    if "endpoint" in frame.columns:
+        endpoints = sorted({str(one) for one in frame["endpoint"].dropna()})
     return ImpactTables(
         outcome=name,
         rate=kind,
@@ -220,11 +223,9 @@ def _check_statement(frame: pd.DataFrame, data: str, source: str) -> None:
             "they were made"
         )
     if not source.strip():
-        needs = (
-            "their origin"
-            if data == HISTORICAL
-            else "why no historical data are used, and how these were made"
-        )
+        needs = "why no historical data are used, and how these were made"
+        if data == HISTORICAL:
+            needs = "their origin"
         raise UsageError(
             f"data={data!r} needs source=: {needs} (6 RCNY §§ 5-302, 5-303). It is shown with the "
             "tables"
@@ -266,7 +267,9 @@ def _outcome(
     yes_no = found.kind is OutcomeKind.BINARY or bool(values.dropna().isin([0, 1]).all())
     numeric = is_numeric_dtype(values)
     if rate == "auto":
-        rate = SELECTION if yes_no or favourable is not None else SCORING
+        rate = SCORING
+        if yes_no or favourable is not None:
+            rate = SELECTION
     flags = {name: _flag(frame, name) for name in ("refused", "undetermined")}
     if rate == SELECTION:
         _, chosen, present = read_decisions(

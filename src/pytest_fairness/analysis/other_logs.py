@@ -47,7 +47,10 @@ def trials_from(
     """
     import pandas as pd
 
-    groups = {group: group} if isinstance(group, str) else dict(group)
+    if isinstance(group, str):
+        groups = {group: group}
+    else:
+        groups = dict(group)
     meant = {**groups, "name": name, "template": template, "reply": reply, "endpoint": endpoint}
     for what, column in [*meant.items(), *((score, score) for score in scores)]:
         if column is not None and column not in frame.columns:
@@ -55,10 +58,14 @@ def trials_from(
     columns: dict[str, Any] = {
         what: _complete(frame, column, what) for what, column in groups.items()
     }
-    columns["name"] = list(range(len(frame))) if name is None else _complete(frame, name, "name")
-    columns["template"] = (
-        ["one"] * len(frame) if template is None else _complete(frame, template, "template")
-    )
+    if name is None:
+        columns["name"] = list(range(len(frame)))
+    else:
+        columns["name"] = _complete(frame, name, "name")
+    if template is None:
+        columns["template"] = ["one"] * len(frame)
+    else:
+        columns["template"] = _complete(frame, template, "template")
     if endpoint is not None:
         columns["endpoint"] = columns["model"] = _complete(frame, endpoint, "endpoint")
     if reply is not None:

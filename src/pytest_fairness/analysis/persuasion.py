@@ -42,7 +42,9 @@ def remarks(frame: pd.DataFrame, columns: Sequence[str]) -> Iterator[str]:
     many replies carry a disclaimer, by group.
     """
     by = [column for column in columns if column in frame.columns]
-    answered = frame["status"] == Status.ANSWERED.value if "status" in frame.columns else None
+    answered = None
+    if "status" in frame.columns:
+        answered = frame["status"] == Status.ANSWERED.value
     if not by or answered is None:
         return
     for column in by:
@@ -76,13 +78,13 @@ def _by_group(
     ):
         text = f"{group} {found[group]:,} of {number:,}"
         if found[group]:
-            ways = (
-                []
-                if how is None
-                else Counter(how[which & (groups == group)].tolist()).most_common()
-            )
+            ways = []
+            if how is not None:
+                ways = Counter(how[which & (groups == group)].tolist()).most_common()
             named = ", ".join(f"{way} {count:,}" for way, count in ways)
             text += f" ({'; '.join(filter(None, [percent(found[group] / number), named]))})"
         parts.append(text)
-    more = f"; and {len(parts) - _MOST_GROUPS} more groups" if len(parts) > _MOST_GROUPS else ""
+    more = ""
+    if len(parts) > _MOST_GROUPS:
+        more = f"; and {len(parts) - _MOST_GROUPS} more groups"
     return "; ".join(parts[:_MOST_GROUPS]) + more

@@ -96,7 +96,9 @@ class PlannedDesign:
             )
         least, most, usual = LEVELS.get(found, (0, 0, 0))
         if levels is not None and not least <= levels <= most:
-            few = "; two levels are a yes/no outcome: kind='binary'" if levels == 2 else ""
+            few = ""
+            if levels == 2:
+                few = "; two levels are a yes/no outcome: kind='binary'"
             raise UsageError(f"levels={levels!r}: from {least} to {most}{few}")
         if not 0 <= icc < 1:
             raise UsageError(f"icc={icc!r}: a share of variance, from 0 to below 1")
@@ -143,7 +145,9 @@ class PlannedDesign:
 def found(design: PlannedDesign, effect: float, draws: int = DRAWS) -> float:
     """How often a pair that differs by *effect* is FLAG or FAIL."""
     drawn = _draw(design, effect, draws)
-    return 0.0 if drawn is None else float(np.mean(_alarms(design, drawn)))
+    if drawn is None:
+        return 0.0
+    return float(np.mean(_alarms(design, drawn)))
 
 
 @lru_cache(maxsize=512)
@@ -179,7 +183,10 @@ def _draw(design: PlannedDesign, effect: float, draws: int) -> Drawn | None:
     if design.kind is OutcomeKind.ORDINAL:
         return draw_ratings(sample, effect, design.levels, draws)
     if design.kind is OutcomeKind.CATEGORICAL:
-        some = draws // 2 if draws == DRAWS else draws // 4
+        if draws == DRAWS:
+            some = draws // 2
+        else:
+            some = draws // 4
         return draw_labels(sample, effect, design.levels, some, intervals=effect == 0)
     return draw_scores(sample, effect, draws)
 
@@ -316,7 +323,9 @@ def plan_sample(
     chosen = design(number)
     passing = passed(chosen)
     if number > least:
-        what = "name" if names is None else "template"
+        what = "template"
+        if names is None:
+            what = "name"
         notes.append(
             f"{_some(least, what)} would find the effect, and pass "
             f"{percent(passed(design(least)))} of equal pairs; "
@@ -351,7 +360,10 @@ def _smallest(enough: Callable[[int, int], bool], start: int) -> int | None:
     """The smallest number that is *enough*: found with few draws, and made sure of with all."""
     found = smallest(lambda number: enough(number, ROUGH), start)
     while found is not None and not enough(found, DRAWS):
-        found = found + math.ceil(found / 100) if found < AT_MOST else None
+        if found < AT_MOST:
+            found = found + math.ceil(found / 100)
+        else:
+            found = None
     return found
 
 
@@ -448,9 +460,12 @@ def assess_design(
     # Replies a name that tell something. Where one name is all there is, copies of a reply do not
     # count either.
     rows = max(trials // (people * repetitions if repeats else people), 1)
-    trials = rows if repeats and people < 2 else trials
+    if repeats and people < 2:
+        trials = rows
     here = replace(planned, names=people, templates=templates, rows=rows, trials=trials)
-    draws = ROUGH if rough else DRAWS
+    draws = DRAWS
+    if rough:
+        draws = ROUGH
     passing, enough = passed(here, draws), here.trials >= minimum
     why = {
         f"{here.trials} of at least {minimum} trials a group": not enough,
@@ -481,7 +496,9 @@ def _ways(here: PlannedDesign, repetitions: int) -> str:
         return passed(replace(here, names=names, rows=rows, trials=trials), ROUGH) >= LIKELY
 
     ways = []
-    names = None if here.labels else smallest(lambda k: likely(k, 1.0), here.names)
+    names = None
+    if not here.labels:
+        names = smallest(lambda k: likely(k, 1.0), here.names)
     if names is not None:
         ways.append(f"{max(names, here.names + 1)} names a group (now {here.names})")
     unit = repetitions or here.templates
@@ -489,9 +506,6 @@ def _ways(here: PlannedDesign, repetitions: int) -> str:
     if times is not None:
         more = math.ceil(here.templates * times / unit)
         ways.append(f"{max(more, here.templates + 1)} templates (now {here.templates})")
-        ways += (
-            [f"{max(times, repetitions + 1)} repetitions (now {repetitions})"]
-            if repetitions
-            else []
-        )
+        if repetitions:
+            ways += [f"{max(times, repetitions + 1)} repetitions (now {repetitions})"]
     return ", or ".join(ways) or "nothing that could be asked"

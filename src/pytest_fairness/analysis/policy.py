@@ -63,12 +63,16 @@ class Decision:
 
 def milder(first: Decision, second: Decision) -> Decision:
     """The less severe of two decisions on the same pair; the first if they are equally severe."""
-    return second if second.verdict.severity < first.verdict.severity else first
+    if second.verdict.severity < first.verdict.severity:
+        return second
+    return first
 
 
 def worse(first: Decision, second: Decision) -> Decision:
     """The more severe of two decisions on the same pair; the first if they are equally severe."""
-    return second if second.verdict.severity > first.verdict.severity else first
+    if second.verdict.severity > first.verdict.severity:
+        return second
+    return first
 
 
 def assertion_verdict(pairs: Iterable[PairResult]) -> tuple[Verdict, Reason | None]:
@@ -96,7 +100,9 @@ def spec_verdict(p_value: float, tests: int, effect: float, n: int, minimum: int
         return None
     if min(1.0, p_value * tests) >= ALPHA or abs(effect) < TRIVIAL:
         return Verdict.PASS
-    return Verdict.FAIL if abs(effect) > MARGIN else Verdict.FLAG
+    if abs(effect) > MARGIN:
+        return Verdict.FAIL
+    return Verdict.FLAG
 
 
 def worst_spec(verdicts: Iterable[Verdict | None]) -> Verdict | None:
@@ -106,7 +112,9 @@ def worst_spec(verdicts: Iterable[Verdict | None]) -> Verdict | None:
     known = list(verdicts)
     if alarms := [one for one in known if one in ALARMS]:
         return Verdict.worst(alarms)
-    return None if None in known or not known else Verdict.PASS
+    if None in known or not known:
+        return None
+    return Verdict.PASS
 
 
 # ---------------------------------------------------------------- a table of pairs
@@ -264,7 +272,8 @@ def _imprecise(table: PairTable, at: int, rule: Rule, notes: tuple[str, ...] = (
 
 def _alike(table: PairTable, at: int, rule: Rule) -> Decision:
     now, noun = units(table, at, rule)
-    noun = "replies that differ" if table.single[at] else noun
+    if table.single[at]:
+        noun = "replies that differ"
     if now < RECOMMENDED_CLUSTERS:
         needs = f"at least {RECOMMENDED_CLUSTERS} {noun} a group (now {now})"
         return undecided(
@@ -277,7 +286,10 @@ def saturated(clusters: float, noun: str) -> str:
     """What equal constants support: a gap of 1 − .05^(1/K) of the names would show in 95 % of
     audits (Jovanovic & Levy 1997)."""
     bound = 100 * (1 - 0.05 ** (1 / max(clusters, 1.0)))
-    points = f"{bound:.0f}" if bound >= 1 else f"{bound:.1g}"
+    if bound >= 1:
+        points = f"{bound:.0f}"
+    else:
+        points = f"{bound:.1g}"
     return (
         f"saturated: every outcome is the same; with {clusters:.0f} {noun} a group, exceptions in "
         f"up to {points} % of "
@@ -340,7 +352,9 @@ def until_significant(now: float, p: float, rule: Rule) -> list[float]:
         NormalDist().inv_cdf(1 - max(one, 1e-15) / 2)
         for one in (rule.alpha / max(rule.family_size, 1), p)
     )
-    return [now * (wanted / seen) ** 2] if seen > 0 else []
+    if seen > 0:
+        return [now * (wanted / seen) ** 2]
+    return []
 
 
 def needed(ways: Sequence[float], now: int, noun: str) -> str | None:
@@ -348,5 +362,9 @@ def needed(ways: Sequence[float], now: int, noun: str) -> str | None:
     reach.
     """
     finite = [way for way in ways if math.isfinite(way) and way < 1e7]
-    more = f"about {max(math.ceil(min(finite)), now + 1):,} {noun} a group" if finite else ""
-    return f"{more} if the difference stays as it is (now {now:,})" if finite else None
+    more = ""
+    if finite:
+        more = f"about {max(math.ceil(min(finite)), now + 1):,} {noun} a group"
+    if finite:
+        return f"{more} if the difference stays as it is (now {now:,})"
+    return None

@@ -189,9 +189,11 @@ def cluster_noun(cluster: str | None) -> str:
     if cluster is None:
         return "rows"
     # Where both candidates have a column, the names on either side are the units.
-    return (
-        "names" if " and " in cluster else "name pairs" if cluster == "name" else several(cluster)
-    )
+    if " and " in cluster:
+        return "names"
+    if cluster == "name":
+        return "name pairs"
+    return several(cluster)
 
 
 # ---------------------------------------------------------------- every two groups
@@ -221,7 +223,9 @@ def compare_all(choices: Choices) -> list[Compared]:
     compared = []
     pairs = all_pairs(len(choices.labels))
     kinds = {"neither": NEITHER, "unscored": UNSCORED, "refused": REFUSED}
-    test = "order-stratified z" if choices.listed else "z against one half"
+    test = "z against one half"
+    if choices.listed:
+        test = "order-stratified z"
     for a, b in zip(pairs.first.tolist(), pairs.second.tolist(), strict=True):
         met = choices.take(choices.between(a, b))
         if not met.outcome.size:
@@ -260,11 +264,9 @@ def judge(
 
     def imputed(at: int, won: bool, _: bool) -> PairTable | None:
         again = compared[at].imputed
-        return (
-            None
-            if again is None
-            else _table([replace(compared[at], preference=again(won))], table.effect_names, noun)
-        )
+        if again is None:
+            return None
+        return _table([replace(compared[at], preference=again(won))], table.effect_names, noun)
 
     within = ("d within order",) if any(one.preference.within for one in compared) else ()
     table = _table(compared, (*within, "d from win rate"), noun)
@@ -407,11 +409,10 @@ def _groups(read: Choices | Slates) -> list[GroupResult]:
                 0,
                 int((~read.decided & read.refused).sum()),
             )
-            won = (
-                read.won == group
-                if read.rank is None
-                else read.rank[:, group] == read.rank.min(axis=1)
-            )
+            if read.rank is None:
+                won = read.won == group
+            else:
+                won = read.rank[:, group] == read.rank.min(axis=1)
         n = int(done.sum())
         low, high, clusters = (
             share_interval(won[done], None if names is None else names[done])
@@ -518,11 +519,9 @@ def _among_several(slates: Slates) -> tuple[list[Compared], dict[str, JSON]]:
     compared, done = compare_all(slates.as_pairs()), slates.decided
     if slates.rank is not None:
         ranks = slates.rank[done]
-        means = (
-            dict(zip(slates.labels, ranks.mean(axis=0).tolist(), strict=True))
-            if len(ranks)
-            else None
-        )
+        means = None
+        if len(ranks):
+            means = dict(zip(slates.labels, ranks.mean(axis=0).tolist(), strict=True))
         return compared, {
             "friedman": _chi_square(friedman(ranks)),
             **({"mean_rank": means} if means else {}),
@@ -552,8 +551,13 @@ def _among_several(slates: Slates) -> tuple[list[Compared], dict[str, JSON]]:
 
 def _by_logit(pair: Compared, among: Among, at: int) -> Compared:
     d, row_error = float(among.difference[at]), float(among.row_error[at])
-    cluster_error = None if among.cluster_error is None else float(among.cluster_error[at])
-    df = 1e9 if cluster_error is None or among.clusters is None else float(among.clusters - 1)
+    cluster_error = None
+    if among.cluster_error is not None:
+        cluster_error = float(among.cluster_error[at])
+    if cluster_error is None or among.clusters is None:
+        df = 1e9
+    else:
+        df = float(among.clusters - 1)
     error = max(row_error, cluster_error or 0.0)
     reach = float(t_quantile(df, 0.95)) * error
     return replace(
@@ -605,15 +609,22 @@ def preference_sentence(
     if rate == 0.5:
         gap = f"{winner} and {loser} are chosen equally often in {trials:,} trials"
     one, two = s["clusters_1"], s["clusters_2"]
-    units = f"{one} and {two} {noun}" if one != two else f"{one} {noun[:-1] if one == 1 else noun}"
+    if one != two:
+        units = f"{one} and {two} {noun}"
+    else:
+        units = f"{one} {noun[:-1] if one == 1 else noun}"
     sure = f"{interval_words(decider, of=loser)}, corrected {p_words(decider.corrected_p_value)}"
     known = f"({sure}{'' if noun == 'rows' else f'; {units}'}){_room(s.get('first_listed_share'))}"
     if verdict in ALARMS:
         return f"{verdict}: {gap}, where 50 % would be even {known}."
     if verdict is Verdict.PASS:
-        among = "between the two groups" if pairs == 1 else f"among {pairs} pairs of groups"
+        among = "between the two groups"
+        if pairs != 1:
+            among = f"among {pairs} pairs of groups"
         return f"PASS: no preference larger than small {among} of {by}; the widest: {gap} {known}."
-    needs = f"; it would take {decider.needs}" if decider.needs else ""
+    needs = ""
+    if decider.needs:
+        needs = f"; it would take {decider.needs}"
     return f"INCONCLUSIVE: {gap}, too uncertain to tell {known}{needs}."
 
 

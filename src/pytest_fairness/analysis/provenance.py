@@ -61,7 +61,9 @@ def stamp(finding: Finding, frame: pd.DataFrame) -> Finding:
         _ONE_MESSAGE + (_NO_TURNS if persuaded else ""): _count(frame, ONE_MESSAGE, True) > 0,
     }
     if finding.verdict is Verdict.PASS and (not_run or len(models) > 1):
-        because = f"{not_run} planned trials were never run" if not_run else answered
+        because = answered
+        if not_run:
+            because = f"{not_run} planned trials were never run"
         passed = finding.sentence.removeprefix("PASS: ").rstrip(".")
         finding = replace(
             finding,
@@ -71,7 +73,9 @@ def stamp(finding: Finding, frame: pd.DataFrame) -> Finding:
         )
     test = current_test()
     if test is not None:
-        by = f" by {finding.protected_class}" if finding.protected_class else ""
+        by = ""
+        if finding.protected_class:
+            by = f" by {finding.protected_class}"
         test.analysed.add(f"{finding.outcome or finding.assertion}{by}")
         finding = replace(
             finding,
@@ -98,20 +102,16 @@ def stamp(finding: Finding, frame: pd.DataFrame) -> Finding:
 
 
 def _distinct(frame: pd.DataFrame, column: str) -> list[str]:
-    return (
-        sorted({str(value) for value in frame[column].dropna().unique()})
-        if column in frame.columns
-        else []
-    )
+    if column in frame.columns:
+        return sorted({str(value) for value in frame[column].dropna().unique()})
+    return []
 
 
 def _count(frame: pd.DataFrame, column: str, value: object) -> int:
     """The rows that hold *value*; a missing one is none of them."""
-    return (
-        int((frame[column].dropna().astype(object) == value).sum())
-        if column in frame.columns
-        else 0
-    )
+    if column in frame.columns:
+        return int((frame[column].dropna().astype(object) == value).sum())
+    return 0
 
 
 def finding_of(
@@ -131,7 +131,9 @@ def finding_of(
         (NOT_COMPUTED, NOT_COMPUTED) if decider is None else _in_words(decider, tested)
     )
     outcome = str(fields.get("outcome", ""))
-    texts = texts_of(frame[outcome]) if outcome in frame.columns else []
+    texts = []
+    if outcome in frame.columns:
+        texts = texts_of(frame[outcome])
     spelled = [*_alike("groups", [group.group for group in groups]), *_alike("outcomes", texts)]
     of_pairs: dict[str, Any] = {
         "spec_verdict": None

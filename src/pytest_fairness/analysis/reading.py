@@ -68,7 +68,9 @@ def read(
 
     found = outcome_of(require_frame(frame), outcome, scorers)
     if kind in (None, "auto"):
-        refusal = OutcomeKind.REFUSAL if found.scorer is None and found.name == "refused" else None
+        refusal = None
+        if found.scorer is None and found.name == "refused":
+            refusal = OutcomeKind.REFUSAL
         kind = found.kind or refusal
     values = read_outcome(frame, found.name, found.values, kind, favourable)
     worse_low = found.lower_is_worse if lower_is_worse is None else lower_is_worse
@@ -138,7 +140,9 @@ class ScoredRows:
         if reading.values.kind is not OutcomeKind.REFUSAL:
             unanswered = unanswered | design.refused
         used = reading.values.present & ~unanswered
-        missing = ~used if reading.values.kind is OutcomeKind.REFUSAL else ~used & ~design.refused
+        missing = ~used
+        if reading.values.kind is not OutcomeKind.REFUSAL:
+            missing = ~used & ~design.refused
         return cls(by=by, reading=reading, design=design, used=used, missing=missing, seed=seed)
 
     @property
@@ -240,7 +244,9 @@ def groupings(
 def several(column: str) -> str:
     """What a column is called where there are several of it."""
     noun = column.replace("_", " ")
-    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    if noun.endswith("y"):
+        return f"{noun[:-1]}ies"
+    return f"{noun}s"
 
 
 # ---------------------------------------------------------------- missing
@@ -278,7 +284,10 @@ def reasons_by_group(frame: pd.DataFrame, design: Membership, missing: Bools) ->
                 (errors[at] for at in own if isinstance(errors[at], str) and errors[at]), ""
             ).split()
         )
-        short = why if len(why) <= LONGEST else why[: LONGEST - 1] + "…"
+        if len(why) <= LONGEST:
+            short = why
+        else:
+            short = why[: LONGEST - 1] + "…"
         text = ", ".join(f"{count} {words}" for words, count in ended.most_common())
         found[label] = text + (f", first: {short}" if why else "")
     return found

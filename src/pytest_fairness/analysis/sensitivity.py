@@ -326,7 +326,10 @@ def _turn(y: Floats, d: float, *, down: bool, rng: np.random.Generator) -> Float
     rate = (ones + 0.5) / (n + 1)
     logit = math.log(rate / (1 - rate)) + (-d if down else d) / LOGIT_TO_D
     target = 1 / (1 + math.exp(-logit))
-    share = 1 - target / (ones / n) if down else 1 - (1 - target) / (1 - ones / n)
+    if down:
+        share = 1 - target / (ones / n)
+    else:
+        share = 1 - (1 - target) / (1 - ones / n)
     flip = (y == (1 if down else 0)) & (rng.random(n) < share)
     return np.where(flip, 1 - y, y)
 

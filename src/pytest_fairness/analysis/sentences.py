@@ -41,8 +41,18 @@ def amount(value: float | None, kind: OutcomeKind | None, unit: str = "") -> str
     if kind in RATES:
         return signed(f"{100 * value:.1f} %")
     size = abs(value)
-    digits = 0 if size >= 1000 else 1 if size >= 100 else 2 if size >= 1 else 3
-    text = f"{value:.{digits}f}" if size == 0 or size >= 0.001 else f"{value:.2g}"
+    if size >= 1000:
+        digits = 0
+    elif size >= 100:
+        digits = 1
+    elif size >= 1:
+        digits = 2
+    else:
+        digits = 3
+    if size == 0 or size >= 0.001:
+        text = f"{value:.{digits}f}"
+    else:
+        text = f"{value:.2g}"
     return f"{signed(text)} {unit}".strip()
 
 
@@ -53,9 +63,11 @@ def percent(share: float) -> str:
 
 def p_words(p: float) -> str:
     """``p = .031``, never ``p = .000``."""
-    return (
-        "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".", 1) if p < 0.9995 else "p = 1"
-    )
+    if p < 0.001:
+        return "p < .001"
+    if p < 0.9995:
+        return f"p = {p:.3f}".replace("0.", ".", 1)
+    return "p = 1"
 
 
 def effect_words(value: float | None) -> str:
@@ -63,7 +75,9 @@ def effect_words(value: float | None) -> str:
     if value is None:
         return "unknown"
     if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
+        if value > 0:
+            return "∞"
+        return "−∞"
     # A zero has no sign.
     return signed(f"{value:.2f}").replace("−0.00", "0.00")
 
@@ -75,11 +89,9 @@ def interval_words(pair: PairResult, *, of: str | None = None) -> str:
     effect, low, high = pair.effect, pair.effect_low, pair.effect_high
     if of is not None and of == pair.group_2:
         effect, low, high = -effect, None if high is None else -high, None if low is None else -low
-    return (
-        "no overlap between the two"
-        if math.isinf(effect)
-        else effect_with_interval("d", effect, low, high)
-    )
+    if math.isinf(effect):
+        return "no overlap between the two"
+    return effect_with_interval("d", effect, low, high)
 
 
 def effect_with_interval(
@@ -87,11 +99,9 @@ def effect_with_interval(
 ) -> str:
     """An effect with its interval, where that has ends."""
     text = f"{name} = {effect_words(effect)}"
-    return (
-        text
-        if low is None or high is None
-        else f"{text}, 90 % interval {effect_words(low)} to {effect_words(high)}"
-    )
+    if low is None or high is None:
+        return text
+    return f"{text}, 90 % interval {effect_words(low)} to {effect_words(high)}"
 
 
 def lost_words(lost: int, cases: str, noun: str, missing: Mapping[str, str]) -> str:
@@ -104,8 +114,12 @@ def left_without(pair: PairResult, what: str, cases: str, missing: Mapping[str, 
     """Which group of *pair* has no outcome more often, how often, why, and how sure."""
     worse = pair.worse_off or pair.group_1
     share = pair.statistics.get("rate_1" if worse == pair.group_1 else "rate_2")
-    rate = amount(share, OutcomeKind.BINARY) if isinstance(share, float) else "many"
-    why = f": {missing[worse]}" if worse in missing else ""
+    rate = "many"
+    if isinstance(share, float):
+        rate = amount(share, OutcomeKind.BINARY)
+    why = ""
+    if worse in missing:
+        why = f": {missing[worse]}"
     sure = f"{interval_words(pair, of=worse)}, corrected {p_words(pair.corrected_p_value)}"
     return f"{worse} is left without {what} in {rate} of {cases}{why} ({sure})"
 
@@ -115,7 +129,9 @@ def listed(names: Sequence[str], most: int = 3) -> str:
     shown = list(names[:most])
     if len(names) > most:
         return f"{', '.join(shown)} and {len(names) - most} more"
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    if len(shown) == 1:
+        return shown[0]
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 # ---------------------------------------------------------------- disparity
@@ -215,7 +231,9 @@ class Subject:
         )
         if not others:
             more = len(self.raised) - 1
-            return f"; {more} other pair{'s' * (more != 1)} too" if more > 0 else ""
+            if more > 0:
+                return f"; {more} other pair{'s' * (more != 1)} too"
+            return ""
         named = [
             f"{pairs[0].worse_off} against {listed([_other(pair) for pair in pairs])}"
             for pairs in others
@@ -251,9 +269,9 @@ class Subject:
         return f"{none}; the widest: {widest} ({sure}; {self._basis(pair)})"
 
     def _among(self) -> str:
-        return (
-            "between the two groups" if self.pairs == 1 else f"among {self.pairs} pairs of groups"
-        )
+        if self.pairs == 1:
+            return "between the two groups"
+        return f"among {self.pairs} pairs of groups"
 
     def _room(self) -> str:
         """In which share of the texts nothing but a large bias could have shown; empty where all
@@ -262,7 +280,9 @@ class Subject:
         still, live = self.still
         if not still:
             return ""
-        texts = "text" if self.block == "template" else self.block
+        texts = "text"
+        if self.block != "template":
+            texts = self.block
         return (
             f"; in {still} of {live} {texts}{'s' * (live != 1)} no answer varied: only a bias that "
             "turns a clear case "
@@ -284,21 +304,18 @@ class Subject:
             "because": f" ({'; '.join(why)})" if why else "",
             "refused": self._mostly_refused(pair),
         }
-        text = (
-            _OPEN[reason].format(**words)
-            if reason in _OPEN
-            else f"{self._gap(pair)}, too uncertain to tell"
-        )
+        if reason in _OPEN:
+            text = _OPEN[reason].format(**words)
+        else:
+            text = f"{self._gap(pair)}, too uncertain to tell"
         about = next((note for note in pair.notes if note.startswith(ABOUT)), "")
         if about and reason is Reason.N:
             text = f"{self._gap(pair)} ({self._sure(pair)}), which is {about}"
         if reason is Reason.NO_ROOM:
             text = f"no difference on {self.outcome} {self._among()}{self._room()}"
-        sure = (
-            ""
-            if reason in (Reason.N, Reason.UNSCORED, Reason.RAGGED, Reason.NO_ROOM)
-            else f" ({self._sure(pair)})"
-        )
+        sure = ""
+        if reason not in (Reason.N, Reason.UNSCORED, Reason.RAGGED, Reason.NO_ROOM):
+            sure = f" ({self._sure(pair)})"
         needs = reason is not Reason.DIFFERENTIAL_REFUSAL and pair.needs
         return text + sure + (f"; it would take {pair.needs}" if needs else "")
 
@@ -311,7 +328,9 @@ class Subject:
             for one in own
             if one is not None and one.refused > one.n
         ]
-        return f", as most were refused ({listed(found)})" if found else ""
+        if found:
+            return f", as most were refused ({listed(found)})"
+        return ""
 
     def _alarm(self, pairs: Sequence[PairResult]) -> str:
         """Who is refused, or left without an answer, more often than whom: *pairs* have the same
@@ -352,9 +371,9 @@ class Subject:
 
     def _value(self, value: float | None) -> str:
         """A mean or a rate; of an outcome with labels, the favourable one and its rate."""
-        return (
-            f"{self.answers[1]!r} in {self._amount(value)}" if self.answers else self._amount(value)
-        )
+        if self.answers:
+            return f"{self.answers[1]!r} in {self._amount(value)}"
+        return self._amount(value)
 
     def _always(self, pair: PairResult) -> str:
         """The one outcome that there is."""
@@ -398,11 +417,10 @@ class Subject:
             return f"{worse} and {better} differ {on}: {often} against {self._amount(high)}"
         if pair.worse_off is None:
             return f"{worse} and {better} differ {on}: {against}"
-        much = (
-            f"{100 * abs(low - high):.1f} percentage points"
-            if self.kind in RATES
-            else self._amount(abs(low - high))
-        )
+        if self.kind in RATES:
+            much = f"{100 * abs(low - high):.1f} percentage points"
+        else:
+            much = self._amount(abs(low - high))
         if self.kind is OutcomeKind.REFUSAL:
             return f"{worse} is refused more often than {better}: {against}, {much}"
         values = (
@@ -450,4 +468,6 @@ def _by_worse(pairs: Sequence[PairResult]) -> list[list[PairResult]]:
 
 
 def _other(pair: PairResult) -> str:
-    return pair.group_2 if (pair.worse_off or pair.group_1) == pair.group_1 else pair.group_1
+    if (pair.worse_off or pair.group_1) == pair.group_1:
+        return pair.group_2
+    return pair.group_1

@@ -148,9 +148,16 @@ class SideChange:
         on = f"on {self.outcome} by {self.by}"
         two = f"{self.group_1} and {self.group_2}"
         if self.change is None:
-            why = f": it takes {self.needs}" if self.needs else ""
+            why = ""
+            if self.needs:
+                why = f": it takes {self.needs}"
             return f"INCONCLUSIVE({self.reason}): {two} cannot be compared {on}{why}."
-        unit = f" {self.unit}" if self.unit else " points" if self.kind in RATES else ""
+        if self.unit:
+            unit = f" {self.unit}"
+        elif self.kind in RATES:
+            unit = " points"
+        else:
+            unit = ""
         gap = (
             f"{self.group_1}–{self.group_2} gap {self.amount(self.before)} → "
             f"{self.amount(self.after)}{unit}"
@@ -176,7 +183,9 @@ class SideChange:
                 f"{amount(self.mean_after, self.kind)}"
             )
         first, second = self.sides
-        other = first if self.fairer == second else second
+        other = second
+        if self.fairer == second:
+            other = first
         heads = {
             ALIKE: f"{first} and {second} are alike {on}, no change of half an SD or more",
             TURNED: f"{first} and {second} disadvantage different groups {on}, neither is shown to be fairer",
@@ -192,12 +201,13 @@ class SideChange:
         if value is None:
             return "–"
         value += 0.0  # a zero has no sign
-        text = (
-            f"{100 * value:.1f}".replace("-", "−")
-            if self.kind in RATES
-            else amount(value, self.kind)
-        )
-        return f"+{text}" if signed and value > 0 else text
+        if self.kind in RATES:
+            text = f"{100 * value:.1f}".replace("-", "−")
+        else:
+            text = amount(value, self.kind)
+        if signed and value > 0:
+            return f"+{text}"
+        return text
 
     def to_dict(self) -> dict[str, JSON]:
         """The change as plain JSON, with ``fairer``, ``verdict`` and ``sentence``."""
@@ -257,7 +267,9 @@ def contrasts_of(cells: SharedCells) -> list[SideContrast]:
     )
     if cells.analysis == "preference":
         columns = {name: arguments[name] for name in ("first", "second", "chosen", "neither")}
-        two = tuple(cluster) if isinstance(cluster, list) else cluster
+        two = cluster
+        if isinstance(cluster, list):
+            two = tuple(cluster)
         trials = choice_trials(frame, arms, columns=columns, cluster=two, blocks=blocks)
         return _pairs(cells, trials, arguments["by"])
     found: list[SideContrast] = []
@@ -329,20 +341,26 @@ def _p_value(found: ArmContrast | None) -> float:
     """That neither disparity is the larger. |a| < |b| where b − a and a + b have the same sign:
     both have to be shown, each at the level (an intersection-union test; Berger 1982).
     """
-    return 1.0 if found is None else max(found.change.p, found.total.p)
+    if found is None:
+        return 1.0
+    return max(found.change.p, found.total.p)
 
 
 def _became(found: ArmContrast, family: _Family, at: int) -> str:
     change, low, high = map(found.on_sd, (found.change.mean, *found.change.interval(0.9)))
     if abs(change) >= TRIVIAL and family.corrected(at, _p_value(found)) < family.alpha:
-        return SMALLER if change * found.total.mean < 0 else LARGER
+        if change * found.total.mean < 0:
+            return SMALLER
+        return LARGER
     apart = all(
         arm.interval(0.9, side)[0] > 0
         for arm, side in ((found.control, -change), (found.treated, change))
     )
     if apart and family.corrected(at, found.change.p) < family.alpha:
         return TURNED
-    return ALIKE if low > -MARGIN and high < MARGIN else OPEN
+    if low > -MARGIN and high < MARGIN:
+        return ALIKE
+    return OPEN
 
 
 def _change(one: SideContrast, at: int, family: _Family) -> SideChange:
@@ -369,16 +387,16 @@ def _change(one: SideContrast, at: int, family: _Family) -> SideChange:
     change, lost = found.change, float(np.max((total - used) / np.maximum(total, 1)))
     became = _became(found, family, at)
     of_names = found.unit == "cluster"
-    units = (
-        min(data.group(group, (0, 1)).clusters for group in (a, b)) if of_names else change.units
-    )
-    noun = (
-        f"{data.noun} a group"
-        if of_names and data.second is None
-        else data.noun
-        if of_names
-        else "blocks"
-    )
+    if of_names:
+        units = min(data.group(group, (0, 1)).clusters for group in (a, b))
+    else:
+        units = change.units
+    if of_names and data.second is None:
+        noun = f"{data.noun} a group"
+    elif of_names:
+        noun = data.noun
+    else:
+        noun = "blocks"
     if found.lost > MAX_RAGGED:
         became, reason = OPEN, Reason.RAGGED
         needs = (
@@ -401,8 +419,13 @@ def _change(one: SideContrast, at: int, family: _Family) -> SideChange:
         reason, needs = Reason.PRECISION, _needs(found, family, units, noun)
     else:
         reason, needs = None, None
-    p_value = change.p if became == TURNED else _p_value(found)
-    turn = -1.0 if max(found.control.mean, found.treated.mean, key=abs) < 0 else 1.0
+    if became == TURNED:
+        p_value = change.p
+    else:
+        p_value = _p_value(found)
+    turn = 1.0
+    if max(found.control.mean, found.treated.mean, key=abs) < 0:
+        turn = -1.0
     if turn < 0:
         facts |= {"group_1": data.labels[b], "group_2": data.labels[a]}
     (low, high), (low_95, high_95) = (change.interval(level, turn) for level in (0.9, 0.95))
@@ -452,7 +475,9 @@ def _imputed(one: SideContrast, at: int, family: _Family, raised: bool) -> str:
     the change, or lower it.
     """
     found = one.data.contrast((0, 1), *one.pair, raised)
-    return OPEN if found is None else _became(found, family, at)
+    if found is None:
+        return OPEN
+    return _became(found, family, at)
 
 
 def _needs(found: ArmContrast, family: _Family, units: int, noun: str) -> str | None:
@@ -467,11 +492,9 @@ def _needs(found: ArmContrast, family: _Family, units: int, noun: str) -> str | 
         half = found.on_sd((change.interval(0.9)[1] - change.interval(0.9)[0]) / 2)
         ways.append(units * (half / (MARGIN - effect)) ** 2)
     enough = [math.ceil(way) for way in ways if way < 1e6]
-    return (
-        f"about {max(min(enough), units + 1):,} {noun} if the change stays as it is"
-        if enough
-        else None
-    )
+    if enough:
+        return f"about {max(min(enough), units + 1):,} {noun} if the change stays as it is"
+    return None
 
 
 def _means(data: ArmTrials) -> dict[str, float]:
@@ -485,7 +508,10 @@ def _means(data: ArmTrials) -> dict[str, float]:
     if not both.any():
         return {}
     values = data.reading.values.values
-    cluster = data.clusters[0][:half][both] if data.clusters else np.arange(int(both.sum()))
+    if data.clusters:
+        cluster = data.clusters[0][:half][both]
+    else:
+        cluster = np.arange(int(both.sum()))
     codes = np.unique(cluster, return_inverse=True)[1]
     before, after = (means_of(side[both], codes)[0] for side in (values[:half], values[half:]))
     low, high = one_sample_t(after - before).interval(0.95)

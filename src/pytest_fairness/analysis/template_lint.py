@@ -93,11 +93,10 @@ class LintProblem:
 
     def __str__(self) -> str:
         shown = " ".join(self.text.split())
-        place = (
-            f"{self.source}:{self.line}:{self.column}"
-            if self.source
-            else f"{self.line}:{self.column}"
-        )
+        if self.source:
+            place = f"{self.source}:{self.line}:{self.column}"
+        else:
+            place = f"{self.line}:{self.column}"
         return f"{place}: {self.rule} ({self.severity}): {shown!r}: {self.suggestion}"
 
 
@@ -175,11 +174,10 @@ def _found(text: str, *, letter: bool, folder: Path | None) -> _Found:
     """Rule, severity, start, end and suggestion of each problem."""
     for warning in _practice(folder).warnings(text):
         yield warning.term, warning.severity, warning.start, warning.end, warning.suggestion
-    lexicon = (
-        _project_lexicon(folder)
-        if folder is not None and (folder / "lexicon").is_dir()
-        else current_lexicon()
-    )
+    if folder is not None and (folder / "lexicon").is_dir():
+        lexicon = _project_lexicon(folder)
+    else:
+        lexicon = current_lexicon()
     for warning in lexicon.warnings(text):
         yield warning.category, warning.severity, warning.start, warning.end, warning.suggestion
     for start, end in _names(text, folder):

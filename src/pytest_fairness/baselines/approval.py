@@ -184,7 +184,9 @@ def git(rootdir: Path, *arguments: str) -> str | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
+    if done.returncode == 0:
+        return done.stdout.decode("utf-8", "replace")
+    return None
 
 
 def _one_line(text: str | None, longest: int | None = _MAX_NAME) -> str:

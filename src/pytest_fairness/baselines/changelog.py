@@ -20,7 +20,10 @@ def changelog_entry(new: BaselineDocument, old: BaselineDocument | None) -> str:
     test.
     """
     approval = new.approval
-    versions = f"{old.version} → {new.version}" if old else new.version
+    if old:
+        versions = f"{old.version} → {new.version}"
+    else:
+        versions = new.version
     facts = {
         "Baseline": f"{new.test_id} · {new.score}",
         "Date": approval.approved_at[:10] if approval else "not approved",

@@ -33,7 +33,9 @@ _REMOVE = f"or remove the file and approve anew with {APPROVE}."
 
 def fingerprint(value: Any) -> str:
     """A short, stable hex digest of anything that turns into JSON; the empty string for ``None``."""
-    return "" if value is None else _sha256(to_json(value))[:16]
+    if value is None:
+        return ""
+    return _sha256(to_json(value))[:16]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,7 +277,9 @@ def _damaged(where: str, what: str) -> BaselineError:
 def _all_rounded(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _all_rounded(inner) for key, inner in value.items()}
-    return _rounded(value) if isinstance(value, float) else value
+    if isinstance(value, float):
+        return _rounded(value)
+    return value
 
 
 def _rounded(value: float) -> float:

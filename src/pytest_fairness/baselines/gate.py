@@ -86,9 +86,14 @@ class Gate:
                     "reviewed, "
                     f"approve it with {ALLOW_REGRESSION} as well."
                 )
-            previous = self.approved.digest if self.approved else None
+            previous = None
+            if self.approved:
+                previous = self.approved.digest
             approval = replace(approval, regression=bool(worse), previous_digest=previous)
-            version = self.approved.next_version() if self.approved else self.proposed.version
+            if self.approved:
+                version = self.approved.next_version()
+            else:
+                version = self.proposed.version
             self.proposed = replace(self.proposed, approval=approval, version=version)
         return self.proposed.to_text()
 
@@ -148,9 +153,10 @@ class Gate:
             )
         if self.finding.reason is Reason.DIFFERENTIAL_REFUSAL:
             return f"refusals rose ({_clause(self.finding)})"
-        worsened = (
-            new.overall < old.overall if self.proposed.lower_is_worse else new.overall > old.overall
-        )
+        if self.proposed.lower_is_worse:
+            worsened = new.overall < old.overall
+        else:
+            worsened = new.overall > old.overall
         if self.finding.verdict is not Verdict.PASS and worsened:
             return (
                 f"the comparison is {self.finding.verdict} and the overall score is worse "
@@ -183,11 +189,9 @@ class Gate:
         if approval is None:
             raise BaselineError("The document is a proposal and was not approved.")
         if finding is None:
-            replaced = (
-                "the simulated baseline was replaced and"
-                if self.approved
-                else "there was no baseline before:"
-            )
+            replaced = "there was no baseline before:"
+            if self.approved:
+                replaced = "the simulated baseline was replaced and"
             finding = Finding(
                 assertion="baseline",
                 verdict=Verdict.PASS,

@@ -78,13 +78,13 @@ def versions(path: Path, root: Path) -> tuple[list[Version], str]:
     as a link; StoreError.
     """
     content = BaselineFolder(path.parent, anchor=root).read(path.name)
-    now = None if content is None else content.decode("utf-8", "replace")
+    now = None
+    if content is not None:
+        now = content.decode("utf-8", "replace")
     found: list[Version] = []
-    log = (
-        git(path.parent, "log", f"-{_MOST}", "--format=%H%x1f%aI%x1f%an", "--", path.name)
-        if path.parent.exists()
-        else None
-    )
+    log = None
+    if path.parent.exists():
+        log = git(path.parent, "log", f"-{_MOST}", "--format=%H%x1f%aI%x1f%an", "--", path.name)
     for line in (log or "").splitlines():
         commit, committed, author = line.split("\x1f")
         text = git(path.parent, "show", f"{commit}:./{path.name}")
@@ -93,11 +93,10 @@ def versions(path: Path, root: Path) -> tuple[list[Version], str]:
             found.append(Version.of(text, where, commit=commit, committed=committed, author=author))
     if now is not None and (not found or found[0].text != now):
         found.insert(0, Version.of(now, path.name))
-    why = (
-        ""
-        if log
-        else "git knows no commit of it"
-        if log is not None
-        else "its folder is in no repository of git"
-    )
+    if log:
+        why = ""
+    elif log is not None:
+        why = "git knows no commit of it"
+    else:
+        why = "its folder is in no repository of git"
     return found, why

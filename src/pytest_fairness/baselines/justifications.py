@@ -76,9 +76,9 @@ def parse(entry: object, source: str) -> Justification:
     """Read one entry of a marker. Raises UsageError naming *source* and the key that is missing,
     unknown or wrong.
     """
-    given = (
-        {key: str(value) for key, value in entry.items()} if isinstance(entry, Mapping) else entry
-    )
+    given = entry
+    if isinstance(entry, Mapping):
+        given = {key: str(value) for key, value in entry.items()}
     justification = Document(source, given).convert(Justification)  # type: ignore[arg-type]
     if justification.test is not None:
         raise UsageError(f"{source}: unknown key 'test': the marker stands at its test")
@@ -126,8 +126,6 @@ def expired_notes(
         key=lambda j: j.expiry,
         default=None,
     )
-    return (
-        []
-        if last is None
-        else [f"{EXPIRED} on {last.expiry}: {last.reason} ({last.approver}, {last.date})"]
-    )
+    if last is None:
+        return []
+    return [f"{EXPIRED} on {last.expiry}: {last.reason} ({last.approver}, {last.date})"]

@@ -94,7 +94,9 @@ class Mitigation(
             return FIXED
         if self.is_done(day):
             return RETESTED
-        return OVERDUE if self.due is not None and self.due < day else OPEN
+        if self.due is not None and self.due < day:
+            return OVERDUE
+        return OPEN
 
 
 def read_file(path: Path) -> tuple[Mitigation, ...]:
@@ -104,7 +106,9 @@ def read_file(path: Path) -> tuple[Mitigation, ...]:
     if not path.exists():
         return ()
     document = open_document(path)
-    return () if document.data is None else document.convert(tuple[Mitigation, ...])
+    if document.data is None:
+        return ()
+    return document.convert(tuple[Mitigation, ...])
 
 
 def followed_up(
@@ -124,7 +128,9 @@ def followed_up(
             for finding, nodeid, number in findings
             if entry.covers(finding, nodeid, number)
         ]
-        worst = Verdict.worst([finding.verdict for finding, _ in covered]) if covered else None
+        worst = None
+        if covered:
+            worst = Verdict.worst([finding.verdict for finding, _ in covered])
         fields: dict[str, Any] = msgspec.to_builtins(entry)
         fields |= {"status": entry.status(worst, day), "verdict": worst and worst.value}
         fields |= {"findings": [number for _, number in covered]}

@@ -215,9 +215,10 @@ def find_orphans(
             )
         elif test_id not in collected:
             other = "its test ran with other parameters, or asked another endpoint"
-            found[name] = (
-                other if test_id.partition("[")[0] in functions else "its test is gone or renamed"
-            )
+            if test_id.partition("[")[0] in functions:
+                found[name] = other
+            else:
+                found[name] = "its test is gone or renamed"
         elif test_id in finished:
             found[name] = f"its test no longer asks for the score {score!r}"
     return found

@@ -211,7 +211,9 @@ class BaselineStore:
             module, _, test = self.test_id.partition("::")
             # A test of an installed suite is not found by the path that it is listed with.
             installed = not (self.rootdir / module).exists()
-            how = "with the same command and\n    -k" if installed else "with\n    pytest"
+            how = "with\n    pytest"
+            if installed:
+                how = "with the same command and\n    -k"
             raise MissingBaselineError(
                 f"No baseline is approved for the score {score!r} of {self.test_id} ({file} does "
                 "not exist). "

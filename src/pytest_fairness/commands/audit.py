@@ -105,7 +105,9 @@ def verify(arguments: argparse.Namespace) -> tuple[str, int]:
             "made,"
         )
         lines.append("  for whoever can replace this file could have made all of it anew")
-    held = "records verified, pages NOT compared" if found.left_out else "verified"
+    held = "verified"
+    if found.left_out:
+        held = "records verified, pages NOT compared"
     if found.problems:
         held = f"NOT verified, {count(len(found.problems), 'problem')}"
     lines.append(f"{path}: {held}")

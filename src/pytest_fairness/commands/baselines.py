@@ -82,7 +82,9 @@ def diff(arguments: argparse.Namespace) -> tuple[str, int]:
         yield f"  old: {_approved(found[1])}"
         for scope in dict.fromkeys([*new, *old]):
             pair = old.get(scope), new.get(scope)
-            change = "" if None in pair else f"{new[scope] - old[scope]:+.4g}"
+            change = ""
+            if None not in pair:
+                change = f"{new[scope] - old[scope]:+.4g}"
             yield f"  {_score(pair[0]):>12} → {_score(pair[1]):<12} {change:<10} {scope}"
         now, then = map(_personas, found[:2])
         for word, several in (("no longer scored", then - now), ("scored anew", now - then)):
@@ -119,9 +121,14 @@ def history(arguments: argparse.Namespace) -> tuple[str, int]:
 
     def lines(found: list[Version], why: str) -> Iterator[str]:
         for at, version in enumerate(found):
-            before = found[at + 1].scores().get("overall") if at + 1 < len(found) else None
+            before = None
+            if at + 1 < len(found):
+                before = found[at + 1].scores().get("overall")
             now = version.scores().get("overall")
-            score = _score(now) if before is None else f"{_score(before)} → {_score(now)}"
+            if before is None:
+                score = _score(now)
+            else:
+                score = f"{_score(before)} → {_score(now)}"
             yield f"  {version.commit[:10] or 'not committed'}  {score}  {_approved(version)}"
         if why:
             yield f"  no earlier versions: {why}"
@@ -153,7 +160,9 @@ def _each(
     for name in BaselineFolder(folder, anchor=Path.cwd()).names():
         found, why = versions(folder / name, Path.cwd())
         document = found[0].document
-        about = name if document is None else f"{document.test_id} · {document.score}"
+        about = name
+        if document is not None:
+            about = f"{document.test_id} · {document.score}"
         known.append(about)
         if not which or which == name or which in about:
             shown.append("\n".join([about, *lines(found, why)]))
@@ -172,7 +181,9 @@ def _approved(version: Version) -> str:
         return " ".join(version.why.split())
     kind = "".join(f", {word}" for word in ("simulated", "replayed") if facts[word])
     asked = f"{facts['endpoint']} ({facts['models'] or 'model unknown'}{kind})"
-    words = "approved although it is worse, " if facts["regression"] else "approved "
+    words = "approved "
+    if facts["regression"]:
+        words = "approved although it is worse, "
     return (
         f"{words}{facts['approved_at'][:10]} by {facts['approved_by']} of {asked}: "
         f"{facts['justification']}"
@@ -180,8 +191,12 @@ def _approved(version: Version) -> str:
 
 
 def _personas(version: Version) -> set[str]:
-    return set() if version.document is None else set(version.document.summary.personas)
+    if version.document is None:
+        return set()
+    return set(version.document.summary.personas)
 
 
 def _score(score: float | None) -> str:
-    return "–" if score is None else f"{score:.6g}"
+    if score is None:
+        return "–"
+    return f"{score:.6g}"

@@ -33,7 +33,9 @@ class Column:
         if self.words is not None:
             return self.words(row)
         value = self.value(row)
-        return "–" if value is None else str(value)
+        if value is None:
+            return "–"
+        return str(value)
 
 
 def add_options(
@@ -126,7 +128,9 @@ def as_json(data: object) -> str:
 
 
 def _order(value: Value) -> tuple[int, float, str]:
-    return (1, 0.0, value) if isinstance(value, str) else (0, float(value or 0), "")
+    if isinstance(value, str):
+        return (1, 0.0, value)
+    return (0, float(value or 0), "")
 
 
 def _write_csv(path: Path, columns: Mapping[str, Column], rows: Sequence[Any]) -> None:

@@ -47,7 +47,9 @@ def _interval(change: SideChange) -> str:
     if low is None:
         return "–"
     words = f"{change.amount(low, signed=True)} to {change.amount(high, signed=True)}"
-    return f"size {words}" if change.is_by_size else words
+    if change.is_by_size:
+        return f"size {words}"
+    return words
 
 
 def _mean(name: str) -> Callable[[SideChange], str]:
@@ -55,7 +57,9 @@ def _mean(name: str) -> Callable[[SideChange], str]:
         from pytest_fairness.analysis.sentences import amount
 
         value = getattr(change, name)
-        return "–" if value is None else amount(value, change.kind)
+        if value is None:
+            return "–"
+        return amount(value, change.kind)
 
     return words
 
@@ -147,7 +151,10 @@ def compare(arguments: argparse.Namespace) -> tuple[str, int]:
     endpoints = [name.strip() for name in (arguments.endpoints or "").split(",") if name.strip()]
     runs: list[Path] = [run for several in arguments.runs for run in several]
     if not runs:
-        runs = [chosen_run("last")] if endpoints else [chosen_run("last~1"), chosen_run("last")]
+        if endpoints:
+            runs = [chosen_run("last")]
+        else:
+            runs = [chosen_run("last~1"), chosen_run("last")]
     found = compare_runs(*runs, endpoints=endpoints)
     code = int(found.worse)
     if len(found.sides) > 2 and arguments.columns == ",".join(_SHOWN):

@@ -114,7 +114,9 @@ def init(arguments: argparse.Namespace) -> tuple[str, int]:
 
     folder: Path = arguments.folder.absolute()
     endpoints, options = _checked(folder, arguments.endpoint, arguments.function)
-    fixture = _FIXTURE.format(function=arguments.function) if arguments.function else ""
+    fixture = ""
+    if arguments.function:
+        fixture = _FIXTURE.format(function=arguments.function)
     files = {folder / TEST: _TEST.format(fixture=fixture)}
     if arguments.endpoint is None:
         files[endpoints] = _ENDPOINTS
@@ -128,7 +130,8 @@ def init(arguments: argparse.Namespace) -> tuple[str, int]:
             f"{', '.join(there)}: already there; move it away, or overwrite it with --force"
         )
     lines = [f"wrote {shown(_written(path, text), folder)}" for path, text in files.items()]
-    lines += ["added .fairness/ to .gitignore"] if _ignored(folder / ".gitignore") else []
+    if _ignored(folder / ".gitignore"):
+        lines += ["added .fairness/ to .gitignore"]
     command = ["pytest", TEST.as_posix(), *options]
     asks = bool(arguments.endpoint or arguments.function)
     if arguments.ask or (arguments.ask is None and not asks):
@@ -138,14 +141,11 @@ def init(arguments: argparse.Namespace) -> tuple[str, int]:
         code = 0
         lines += ["", f"run it with: {' '.join(command)}"]
     unfair = "pytest -m fairness --fairness-endpoint simulated-unfair"
-    lines += (
-        []
-        if asks
-        else [
+    if not asks:
+        lines += [
             f"see it fail: {unfair}",
             f"next: describe your own system in {shown(endpoints, folder)}",
         ]
-    )
     return "\n".join([*map(line, "\n".join(lines).split("\n")), ""]), code
 
 
@@ -211,11 +211,9 @@ def _workflow(options: list[str], key: str | None, function: str | None) -> str:
     if key is not None:
         return text.replace("OPENAI_API_KEY", key)
     text = re.sub(r"\n +env:\n +OPENAI_API_KEY: .*", "", text)
-    return (
-        text.replace("pip install pytest-fairness", "pip install . pytest-fairness")
-        if function
-        else text
-    )
+    if function:
+        return text.replace("pip install pytest-fairness", "pip install . pytest-fairness")
+    return text
 
 
 def _written(path: Path, text: str) -> Path:
@@ -231,7 +229,9 @@ def _written(path: Path, text: str) -> Path:
 
 def _ignored(path: Path) -> bool:
     """Add the folder of runs to the .gitignore at *path*; whether it was not there."""
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    text = ""
+    if path.exists():
+        text = path.read_text(encoding="utf-8")
     if {_IGNORED, ".fairness", "/.fairness", "/.fairness/"} & set(text.splitlines()):
         return False
     with path.open("a", encoding="utf-8") as file:
@@ -250,7 +250,8 @@ def _run(folder: Path, command: list[str]) -> tuple[int, str]:
         check=False,
     )
     section = re.search(r"^=+ fairness =+\n(.*?)^(?:=|-)+ ", done.stdout, re.MULTILINE | re.DOTALL)
-    output = (
-        section[1].strip("\n") if section else f"{done.stdout[-3000:]}{done.stderr[-1000:]}".strip()
-    )
+    if section:
+        output = section[1].strip("\n")
+    else:
+        output = f"{done.stdout[-3000:]}{done.stderr[-1000:]}".strip()
     return int(done.returncode != 0), output

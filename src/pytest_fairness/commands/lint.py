@@ -62,7 +62,9 @@ def lint(arguments: argparse.Namespace) -> tuple[str, int]:
             bool(found)
         )
     read = f"{len(files)} file{'s' * (len(files) != 1)}"
-    count = f"{len(found)} problem{'s' * (len(found) != 1)}" if found else "no problems"
+    count = "no problems"
+    if found:
+        count = f"{len(found)} problem{'s' * (len(found) != 1)}"
     return "\n".join([*(line(str(one)) for one in found), f"{read}: {count}", ""]), int(bool(found))
 
 
@@ -75,7 +77,9 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
         inside = (
             one for one in sorted(path.rglob("*")) if one.suffix in _READ and one.stem != "README"
         )
-        found = [one for one in inside if one.is_file()] if path.is_dir() else [path]
+        found = [path]
+        if path.is_dir():
+            found = [one for one in inside if one.is_file()]
         if not found:
             raise UsageError(f"{path} holds none of what is read: {', '.join(_READ)}")
         yield from found

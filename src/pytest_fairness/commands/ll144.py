@@ -164,11 +164,9 @@ def _of_file(path: Path, arguments: argparse.Namespace) -> tuple[pd.DataFrame, s
         raise UsageError(f"{path} cannot be read as CSV: {' '.join(str(error).split())}") from error
     columns, outcome = [str(column) for column in frame.columns], arguments.outcome
     if outcome not in columns:
-        why = (
-            f"{path} has no column {outcome!r}{did_you_mean(outcome, columns)}"
-            if outcome
-            else "name the column"
-        )
+        why = "name the column"
+        if outcome:
+            why = f"{path} has no column {outcome!r}{did_you_mean(outcome, columns)}"
         raise UsageError(f"--outcome: {why}; the columns are {listed(columns)}")
     return frame, outcome, _value(frame[outcome], arguments.favourable)
 

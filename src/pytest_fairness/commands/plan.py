@@ -177,7 +177,9 @@ def _suite(arguments: argparse.Namespace) -> tuple[str, int]:
     for name in ("latency", "reply_tokens", "concurrency"):
         if given[name] is not None and not given[name] > 0:
             raise UsageError(f"--{name.replace('_', '-')}={given[name]!r}: must be above 0")
-    chosen = [] if arguments.endpoint is None else [f"--fairness-endpoint={arguments.endpoint}"]
+    chosen = []
+    if arguments.endpoint is not None:
+        chosen = [f"--fairness-endpoint={arguments.endpoint}"]
     command = [
         sys.executable,
         "-m",
@@ -195,7 +197,9 @@ def _suite(arguments: argparse.Namespace) -> tuple[str, int]:
         done = subprocess.run(  # noqa: S603 - the arguments are the user's own
             command, env=environment, capture_output=True, text=True, check=False
         )
-        result: dict[str, Any] = json.loads(path.read_bytes()) if path.is_file() else {}
+        result: dict[str, Any] = {}
+        if path.is_file():
+            result = json.loads(path.read_bytes())
     if "error" in result:
         raise UsageError(result["error"])
     if not result:
@@ -221,13 +225,18 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     path = Path(assumed.pop("file"))
     fairness = guest.session_if_any(session.config)
     try:
-        suite = None if fairness is None else _priced_suite(fairness, session.items, assumed)
+        suite = None
+        if fairness is not None:
+            suite = _priced_suite(fairness, session.items, assumed)
         if suite is None or not suite["tests"]:
             raise UsageError(
                 f"no test with a grid among {len(session.items)} collected items: nothing to price "
                 "(a fairness test has @pytest.mark.fairness_grid or fairness_pairs)"
             )
-        text = json.dumps(suite, indent=2) + "\n" if assumed["json"] else _table(suite)
+        if assumed["json"]:
+            text = json.dumps(suite, indent=2) + "\n"
+        else:
+            text = _table(suite)
         result = {"text": text, "code": 1 if suite["problems"] else 0}
     except UsageError as error:
         result = {"error": str(error)}
@@ -340,7 +349,10 @@ def _assessed(row: TestEstimate, shape: Shape, assumed: dict[str, Any]) -> dict[
     from pytest_fairness.pytest_layer.estimate import power_of
 
     statistics = {name: assumed[name] for name in _STATISTICS}
-    alpha = row.alpha if statistics["alpha"] is None else statistics["alpha"]
+    if statistics["alpha"] is None:
+        alpha = row.alpha
+    else:
+        alpha = statistics["alpha"]
     designs = {}
     for kind in (assumed["kind"],) if assumed["kind"] else row.kinds or _KINDS[:1]:
         given = {**statistics, "kind": kind, "alpha": alpha}
@@ -365,8 +377,13 @@ def _table(suite: dict[str, Any]) -> str:
     from pytest_fairness.reports.escaping import line, wrapped
 
     verbose, tests = suite["assumed"].get("verbose", False), suite["tests"]
-    folded = {name: [test] for name, test in _named(tests)} if verbose else _folded(tests)
-    several = "s" if "," in suite["endpoint"] else ""
+    if verbose:
+        folded = {name: [test] for name, test in _named(tests)}
+    else:
+        folded = _folded(tests)
+    several = ""
+    if "," in suite["endpoint"]:
+        several = "s"
     names = line(suite["endpoint"].replace(",", ", "))
     heading = f"endpoint{several} {names}" + (
         " (simulated: costs nothing)" if suite["simulated"] else ""
@@ -409,8 +426,12 @@ _SHOWN = 5  # problems of a suite that is folded
 def _named(tests: Sequence[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each of *tests* by what tells it from all others."""
     for test in tests:
-        heat = "" if test["temperature"] is None else f" at temperature {test['temperature']:g}"
-        whom = "" if test["endpoint"] is None else f" asks {test['endpoint']}"
+        heat = ""
+        if test["temperature"] is not None:
+            heat = f" at temperature {test['temperature']:g}"
+        whom = ""
+        if test["endpoint"] is not None:
+            whom = f" asks {test['endpoint']}"
         yield f"{test['test']}{heat}, tier {test['tier']}{whom}", test
 
 
@@ -432,7 +453,9 @@ def _bill(suite: dict[str, Any]) -> list[str]:
     tests, again = suite["tests"], sum(test["again"] for test in suite["tests"])
     total = {name: sum(test[name] for test in tests) for name in ("items", "trials", "seconds")}
     cells = dict(zip(_HEADING, _cells(tests, _HEADING), strict=True))
-    more = f", up to {again:,} more where an alarm is asked about again" if again else ""
+    more = ""
+    if again:
+        more = f", up to {again:,} more where an alarm is asked about again"
     found = [
         f"  {total['items']:,} test{'s' * (total['items'] != 1)}, {total['trials']:,} trials{more}",
         f"  {cells['requests']} requests, {cells['tokens in']} tokens in, {cells['tokens out']} "
@@ -441,13 +464,19 @@ def _bill(suite: dict[str, Any]) -> list[str]:
     ]
     if suite["simulated"]:
         return found
-    cap = "" if suite["max_cost"] is None else f" (cap {dollars(suite['max_cost'])})"
-    worst = f", at most {cells['at most']}" if suite["assumed"].get("verbose") else ""
+    cap = ""
+    if suite["max_cost"] is not None:
+        cap = f" (cap {dollars(suite['max_cost'])})"
+    worst = ""
+    if suite["assumed"].get("verbose"):
+        worst = f", at most {cells['at most']}"
     found.append(f"  cost {'about ' * (cells['cost'] != 'unknown')}{cells['cost']}{worst}{cap}")
     endpoints = dict.fromkeys(test["endpoint"] for test in tests)
     for name in endpoints if len(endpoints) > 1 else ():
         cost = _cells([test for test in tests if test["endpoint"] == name], ("cost",))[0]
-        whose = "the tests' own systems" if name is None else line(name)
+        whose = "the tests' own systems"
+        if name is not None:
+            whose = line(name)
         found.append(f"    {whose}: {cost}")
     return found
 
@@ -467,7 +496,10 @@ def _cells(tests: Sequence[dict[str, Any]], columns: Sequence[str]) -> tuple[str
         cells["requests"] += f"–{total['most_requests']:,}"
     for column, name in (("cost", "cost"), ("at most", "most_cost")):
         known = [test[name] for test in tests]
-        cells[column] = "unknown" if None in known else dollars(sum(known))
+        if None in known:
+            cells[column] = "unknown"
+        else:
+            cells[column] = dollars(sum(known))
     return tuple({**cells, "time": duration(total["seconds"])}[column] for column in columns)
 
 
@@ -500,11 +532,17 @@ def _span(designs: Sequence[tuple[str, dict[str, Any]]]) -> str:
     ends = {}
     for name in ("power", "pass_probability"):
         low, high = (percent(end(design[name] for _, design in designs)) for end in (min, max))
-        ends[name] = low if low == high else f"{low.removesuffix(' %')} to {high}"
+        if low == high:
+            ends[name] = low
+        else:
+            ends[name] = f"{low.removesuffix(' %')} to {high}"
     never = sum(not (design["can_pass"] and design["can_fail"]) for _, design in designs)
     kinds = " or ".join(dict.fromkeys(design["kind"] for _, design in designs))
     classes = list(dict.fromkeys(name for name, _ in designs))
-    by = line(classes[0]) if len(classes) == 1 else f"{len(classes)} classes"
+    if len(classes) == 1:
+        by = line(classes[0])
+    else:
+        by = f"{len(classes)} classes"
     return (
         f"{kinds} outcome by {by}, finds d = "
         f"{designs[0][1]['effect']:g} in {ends['power']} of pairs, passes "
@@ -522,13 +560,19 @@ def _reach(name: str, design: dict[str, Any]) -> list[str]:
     from pytest_fairness.analysis.sentences import percent
     from pytest_fairness.reports.escaping import line
 
-    people = f"{design['names']} names" if design["names"] > 1 else "one name or label"
+    people = "one name or label"
+    if design["names"] > 1:
+        people = f"{design['names']} names"
     found, passed = percent(design["power"]), percent(design["pass_probability"])
     verdicts = [verdict for verdict in ("PASS", "FAIL") if not design[f"can_{verdict.lower()}"]]
     limits = " and ".join(f"can never {verdict}" for verdict in verdicts)
     reach = f"finds d = {design['effect']:g} in {found} of pairs, passes {passed} of equal pairs"
-    needs = [f"to pass 80 % of equal pairs: {design['needs']}"] if design["needs"] else []
-    why = f"; {limits}: {design['why']}" if limits else ""
+    needs = []
+    if design["needs"]:
+        needs = [f"to pass 80 % of equal pairs: {design['needs']}"]
+    why = ""
+    if limits:
+        why = f"; {limits}: {design['why']}"
     groups = f"{line(name)} ({design['kind']} outcome): {design['groups']} groups of {people}"
     return [f"{groups}, {reach}{why}", *needs, *design["notes"]]
 

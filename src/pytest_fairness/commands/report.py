@@ -72,11 +72,8 @@ def report(arguments: argparse.Namespace) -> tuple[str, int]:
     }
     done = write_outputs(run, **places, against=against)
     lines += [f"{name}: {shown(path.absolute(), here)}" for name, path in done.items()]
-    lines += (
-        [f"since {against.stem}: {counted(compared_runs(run, against))}"]
-        if against is not None
-        else []
-    )
+    if against is not None:
+        lines += [f"since {against.stem}: {counted(compared_runs(run, against))}"]
     try:
         refuse_unreadable(run)
     except StoreError as error:

@@ -100,7 +100,8 @@ def export(arguments: argparse.Namespace) -> tuple[str, int]:
 
         run = open_run(arguments.folder)
         written = [*(run.to_csv(arguments.csv) if arguments.csv else ())]
-        written += run.to_parquet(arguments.parquet) if arguments.parquet else ()
+        if arguments.parquet:
+            written += run.to_parquet(arguments.parquet)
         rows = {name: len(getattr(run, name)) for name in TABLES}
         return "".join(f"{path}: {rows[path.stem]:,} rows\n" for path in written), 0
     folder: Path = arguments.folder

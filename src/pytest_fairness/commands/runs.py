@@ -74,7 +74,9 @@ def _started(run: ListedRun) -> str:
 
 def _cost(run: ListedRun) -> str:
     """What is known to have been paid; more where the price of some trials is unknown."""
-    return "–" if run.cost is None else f"{'over ' * bool(run.unpriced)}${run.cost:,.4f}"
+    if run.cost is None:
+        return "–"
+    return f"{'over ' * bool(run.unpriced)}${run.cost:,.4f}"
 
 
 COLUMNS = {
@@ -147,9 +149,10 @@ def list_runs(arguments: argparse.Namespace) -> tuple[str, int]:
     folders = [run for several in arguments.runs for run in several] or run_folders(root)
     runs = list(map(listed_run, folders))
     code = int(any(UNREADABLE in run.marks for run in runs))
-    table = (
-        tables(arguments, runs) if runs else f"{root} holds no runs: run the fairness tests first"
-    )
+    if runs:
+        table = tables(arguments, runs)
+    else:
+        table = f"{root} holds no runs: run the fairness tests first"
     if arguments.json:
         return as_json([run.to_dict() for run in sorted_rows(arguments, runs)]), code
     return table + "\n", code
@@ -244,11 +247,9 @@ def _meant(results: RunResults, what: str) -> Iterator[int]:
     """The places of the findings that *what* means. Raises UsageError."""
     from pytest_fairness.errors import unknown
 
-    by_id = (
-        [at for at, id_ in enumerate(results.ids) if id_.startswith(what)]
-        if what.startswith("f-")
-        else []
-    )
+    by_id = []
+    if what.startswith("f-"):
+        by_id = [at for at, id_ in enumerate(results.ids) if id_.startswith(what)]
     tests = [item.nodeid for item in results.items]
     fitting = {test for test in tests if what in (*_names(test), test) or fnmatchcase(test, what)}
     if not by_id and not fitting:
@@ -280,8 +281,10 @@ def _whole(folder: Path, results: RunResults) -> list[str]:
     about = (
         f"run {run.path.name}, started {_started(run)}, {', '.join(run.endpoints) or 'no endpoint'}"
     )
-    about += f", answered by {', '.join(run.models)}" if run.models else ""
-    about += f", {run.trials:,} trials" if run.trials is not None else ""
+    if run.models:
+        about += f", answered by {', '.join(run.models)}"
+    if run.trials is not None:
+        about += f", {run.trials:,} trials"
     report = folder / "report.html"
     printed = printed_lines(read_sections(folder))
     lines = [line(about), *summary_lines(results, report if report.exists() else None, printed)]
@@ -300,7 +303,9 @@ def _whole(folder: Path, results: RunResults) -> list[str]:
     )
     head = ("finding", "verdict", "outcome", "class", "test")
     table = Table(caption="", head=head, rows=rows, words=head)
-    return [*lines, "", table_text(table, 160)] if rows else lines
+    if rows:
+        return [*lines, "", table_text(table, 160)]
+    return lines
 
 
 def _texts(results: RunResults, chosen: list[int], what: str) -> Iterator[str]:

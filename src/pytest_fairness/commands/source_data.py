@@ -100,7 +100,9 @@ def personas(arguments: argparse.Namespace) -> tuple[str, int]:
 
 def _listed(problems: Sequence[Problem], what: str, folder: Path | None) -> tuple[str, int]:
     """A line a problem, each with its reason, and how many there are."""
-    where = "as shipped" if folder is None else f"with {folder}"
+    where = "as shipped"
+    if folder is not None:
+        where = f"with {folder}"
     if not problems:
         return f"{what}, {where}: no problems\n", 0
     lines = [str(problem) for problem in problems]

@@ -121,6 +121,8 @@ def ready_arms(
                 )
             elif rules is not None:
                 steps.append(rules)
-        system = None if ready.system is None else prompt(name, ready.system, "system")
+        system = None
+        if ready.system is not None:
+            system = prompt(name, ready.system, "system")
         arms[name] = Arm(name=name, system=system, steps=tuple(steps), placebo=ready.placebo)
     return arms

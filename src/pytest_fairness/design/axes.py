@@ -79,7 +79,9 @@ def _axis(name: str, values: object) -> Axis:
         ):
             raise UsageError(f"{where} {value!r:.60} cannot be sent; give text or a number")
         texts.append(str(value))
-    labels = list(map(str, values)) if isinstance(values, Mapping) else texts
+    labels = texts
+    if isinstance(values, Mapping):
+        labels = list(map(str, values))
     if not texts:
         raise UsageError(f"axis {name!r} has no values; give at least one, or leave the axis out")
     refuse_twice(f"{where} the value", texts)
@@ -125,7 +127,9 @@ class LazyCells(Sequence[Cell]):
     def position(self, index: int) -> int:
         """Where the cell at *index* stands among all cells."""
         index = range(len(self))[index]
-        return index if self.positions is None else self.positions[index]
+        if self.positions is None:
+            return index
+        return self.positions[index]
 
     def digits(self, position: int) -> list[int]:
         """*position* as one choice an axis of the design, the last axis varying fastest."""
@@ -148,7 +152,9 @@ class LazyCells(Sequence[Cell]):
         )
 
     def __len__(self) -> int:
-        return self.full_size if self.positions is None else len(self.positions)
+        if self.positions is None:
+            return self.full_size
+        return len(self.positions)
 
     @overload
     def __getitem__(self, index: int) -> Cell: ...

@@ -46,7 +46,9 @@ class Candidate:
 
     @property
     def surname(self) -> str | None:
-        return None if self.name is None else self.name.split()[-1]
+        if self.name is None:
+            return None
+        return self.name.split()[-1]
 
     def slots(self, position: int, context: Mapping[str, str]) -> dict[str, str]:
         """What its numbered slots hold, by their names without the number: ``candidate`` is the

@@ -186,11 +186,9 @@ def check_personas(matrix: PersonaMatrix) -> list[Problem]:
     """Quotas that are not kept, and job scores that differ between groups by more than chance makes
     them.
     """
-    problems = (
-        []
-        if len(matrix) == 100
-        else [Problem("quotas", f"there are {len(matrix)} personas, not 100")]
-    )
+    problems = []
+    if len(matrix) != 100:
+        problems = [Problem("quotas", f"there are {len(matrix)} personas, not 100")]
     for category, quota in QUOTAS.items():
         found = matrix.counts(category)
         problems += [

@@ -93,13 +93,17 @@ class Grid(LazyCells):
     def _signal_words(self, template: Template, unit: Unit) -> dict[str, JSON]:
         asked = (template,) if self.system is None else (template, self.system)
         words = unit.words_in(asked, self.name_slot)
-        return {"signal_words": words} if words else {}
+        if words:
+            return {"signal_words": words}
+        return {}
 
     @property
     def asked_at(self) -> int:
         """The turn of a conversation, from 0, that makes the request."""
         if not self.turns:
-            return 0 if self.system is None else 1
+            if self.system is None:
+                return 0
+            return 1
         return next(at for at, turn in enumerate(self.turns) if REQUEST in turn.slots)
 
     def conversation_at(self, position: int, cell: Cell | None = None) -> tuple[str, ...]:
@@ -107,13 +111,12 @@ class Grid(LazyCells):
         test, else the role and then the request, else the request alone. *cell* spares making it
         anew.
         """
-        cell = self[position] if cell is None else cell
+        if cell is None:
+            cell = self[position]
         if not self.turns:
-            return (
-                (ROLE.replace("{system}", cell.system), cell.prompt)
-                if cell.system
-                else (cell.prompt,)
-            )
+            if cell.system:
+                return (ROLE.replace("{system}", cell.system), cell.prompt)
+            return (cell.prompt,)
         _, *choices, unit_at = self.digits(self.position(position))
         values, _, _ = self.context(choices)
         filled = {**values, REQUEST: cell.prompt}
@@ -167,7 +170,9 @@ def expand_grid(
     axis and the mend, for anything that would make a grid other than it looks.
     """
     parsed = templates(template)
-    system_template = None if system is None else Template("system", system)
+    system_template = None
+    if system is not None:
+        system_template = Template("system", system)
     spoken = spoken_turns(turns)
     everything = (*parsed, *((system_template,) if system_template else ()), *spoken)
     context_axes = axes(context, axis)
@@ -181,14 +186,15 @@ def expand_grid(
             "groups is empty; give at least one protected class, such as {'gender': ['female', "
             "'male']}"
         )
-    people: object = PersonaMatrix.load(personas_folder) if persona == "matrix" else persona
-    personas = (
-        [people]
-        if isinstance(people, Persona)
-        else list(people or ())
-        if isinstance(people, Iterable)
-        else []
-    )
+    people: object = persona
+    if persona == "matrix":
+        people = PersonaMatrix.load(personas_folder)
+    if isinstance(people, Persona):
+        personas = [people]
+    elif isinstance(people, Iterable):
+        personas = list(people or ())
+    else:
+        personas = []
     if persona is not None and not (
         personas and all(isinstance(item, Persona) for item in personas)
     ):
@@ -212,7 +218,10 @@ def expand_grid(
         names=names,
         seed=seed,
     )
-    ways = conditions(signal) if groups else (Condition("persona", by_name=False, kind=None),)
+    if groups:
+        ways = conditions(signal)
+    else:
+        ways = (Condition("persona", by_name=False, kind=None),)
     units, group_size = crossing.units(ways)
     grid = Grid(
         templates=parsed,
@@ -243,13 +252,12 @@ def expand_grid(
 def _without_class(groups: object, folder: Path | None) -> str:
     """That *groups* are of no protected class, with the one in whose name bank they stand."""
     banks = NameBanks.load(folder)
-    given = (
-        [groups]
-        if isinstance(groups, str)
-        else list(groups)
-        if isinstance(groups, Iterable)
-        else []
-    )
+    if isinstance(groups, str):
+        given = [groups]
+    elif isinstance(groups, Iterable):
+        given = list(groups)
+    else:
+        given = []
     known = [
         name for name in banks.protected_classes if set(map(str, given)) <= set(banks.groups(name))
     ]
@@ -285,7 +293,10 @@ def _check(grid: Grid, everything: Sequence[Template]) -> None:
     }
     for template in everything:
         for unit in reversed(alike.values()):
-            request = {REQUEST} if template in grid.turns else set()
+            if template in grid.turns:
+                request = {REQUEST}
+            else:
+                request = set()
             _check_slots(
                 template, unit, by_context | unit.values.keys() | unit.labels.keys() | request
             )

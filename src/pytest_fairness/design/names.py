@@ -145,7 +145,9 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         """The shipped banks, extended or replaced by the user's ``personas`` *folder*. Raises
         UsageError.
         """
-        return _shipped_banks() if folder is None else _read_banks(folder)
+        if folder is None:
+            return _shipped_banks()
+        return _read_banks(folder)
 
     def __getitem__(self, protected_class: str) -> Mapping[str, tuple[Name, ...]]:
         if protected_class not in self.protected_classes:
@@ -237,7 +239,10 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
             return tuple(_in_turns(drawn))
         if gender not in (None, *SEXES, "unisex"):
             raise UsageError(f"gender {gender!r}: names are female, male or unisex")
-        wanted = {gender: n} if gender else {"female": (n + 1) // 2, "male": n // 2}
+        if gender:
+            wanted = {gender: n}
+        else:
+            wanted = {"female": (n + 1) // 2, "male": n // 2}
         pools = [self.first_name_pool(protected_class, group, sex, seed=seed) for sex in wanted]
         spread = _spread(pools, self._surnames(protected_class, group, seed))
         for (sex, count), pool in zip(wanted.items(), spread, strict=True):
@@ -304,9 +309,9 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         used: Counter[str] = Counter()
         chosen = []
         for first in firsts:
-            fitting = (
-                [s for s in surnames if s.tradition == first.tradition] if first.tradition else []
-            )
+            fitting = []
+            if first.tradition:
+                fitting = [s for s in surnames if s.tradition == first.tradition]
             last = min(fitting or surnames, key=lambda surname: used[surname.name])
             used[last.name] += 1
             chosen.append(last)

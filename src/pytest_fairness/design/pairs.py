@@ -197,7 +197,9 @@ class PairGrid(LazyCells):
             part for axis, part in zip(self.axes, slugs_of_axes, strict=True) if len(axis) > 1
         ]
         where = [template.id, *varied]
-        signal = [slug(scene.signal)] if len(self.scenes) > 1 else []
+        signal = []
+        if len(self.scenes) > 1:
+            signal = [slug(scene.signal)]
         attributes: dict[str, JSON] = {"pair": " / ".join(sides), "order": slate.order}
         for at, (label, candidate) in enumerate(zip(slate.groups, shown, strict=True), start=1):
             attributes |= {f"group_{at}": label, f"name_{at}": candidate.name}
@@ -307,15 +309,18 @@ def expand_pairs(
             "time"
         )
     if qualifications is not None:
-        axis[QUALIFICATIONS] = (
-            [qualifications] if isinstance(qualifications, str) else qualifications
-        )
+        if isinstance(qualifications, str):
+            axis[QUALIFICATIONS] = [qualifications]
+        else:
+            axis[QUALIFICATIONS] = qualifications
     made_axes = axes(context, axis)
     banks, signals = NameBanks.load(personas_folder), Signals.load(personas_folder)
     casting = Casting(banks=banks, signals=signals, wanted=names or repetitions, seed=seed)
     if signal is None:
         stated = any(slot.startswith("demographics_") for each in parsed for slot in each.slots)
-        signal = "name+label" if stated else "name"
+        signal = "name"
+        if stated:
+            signal = "name+label"
     rosters = {condition: casting.roster(groups, condition) for condition in conditions(signal)}
     everyone = [found for roster in rosters.values() for found in roster.values()]
     tuples = _tuples(groups, min(map(len, everyone)), repetitions, names)
@@ -455,12 +460,19 @@ def _requests(arm: Arm, template: Template, known: Mapping[str, str]) -> tuple[P
         if not isinstance(step, Ask):
             before.append(step)
             continue
-        prompt = None if step.prompt is None else Template(f"{arm.name}.step{at}", step.prompt)
+        prompt = None
+        if step.prompt is not None:
+            prompt = Template(f"{arm.name}.step{at}", step.prompt)
         if arm.steps and (prompt is None or (step.fallback and prompt.missing({*known, TEXT}))):
             prompt = _with_text(template)
         # The arm's own system prompt belongs to its last request.
-        text = arm.system if step.system is None and at == len(steps) - 1 else step.system
-        system = None if text is None else Template(f"{arm.name}.system", text)
+        if step.system is None and at == len(steps) - 1:
+            text = arm.system
+        else:
+            text = step.system
+        system = None
+        if text is not None:
+            system = Template(f"{arm.name}.system", text)
         if prompt is not None:
             prompt.check({*known, TEXT})
         if system is not None:

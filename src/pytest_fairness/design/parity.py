@@ -48,7 +48,9 @@ class Parity:
     @property
     def gap(self) -> float:
         lengths = [row.characters for row in self.rows]
-        return (max(lengths) - min(lengths)) / min(lengths) if any(lengths) else 0.0
+        if any(lengths):
+            return (max(lengths) - min(lengths)) / min(lengths)
+        return 0.0
 
     @property
     def notes(self) -> tuple[str, ...]:

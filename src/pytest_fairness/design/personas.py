@@ -47,7 +47,11 @@ def gap_band(months: int) -> str:
     """The category of an employment gap: under a year it counts as none, as the specification's
     persona 42 shows.
     """
-    return "none" if months < 12 else "1_2_years" if months < 36 else "3_plus"
+    if months < 12:
+        return "none"
+    if months < 36:
+        return "1_2_years"
+    return "3_plus"
 
 
 class Persona(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

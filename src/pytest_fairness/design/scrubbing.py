@@ -96,7 +96,9 @@ class RuleScrubber:
     def _full_names(self) -> re.Pattern[str]:
         firsts = {entry.name for entry in self.banks.first_names.values()}
         lasts = {entry.name for entry in self.banks.surnames.values()}
-        known = _any(self.names) if self.names else r"(?!)"
+        known = r"(?!)"
+        if self.names:
+            known = _any(self.names)
         # A first name of the banks with any capitalised word behind it, or an initial or any first
         # name with a surname of the banks: either half is enough.
         return re.compile(
@@ -121,4 +123,6 @@ def _any(texts: Iterable[str]) -> str:
 
 
 def _cased(word: str, like: str) -> str:
-    return word.capitalize() if like[:1].isupper() else word
+    if like[:1].isupper():
+        return word.capitalize()
+    return word

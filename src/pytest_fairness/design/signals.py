@@ -55,7 +55,10 @@ class SignalKind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """Group (and control) → gender → phrases; the gender is "" where the phrases say the same
         of all.
         """
-        given = self.groups if self.control is None else {**self.groups, CONTROL: self.control}
+        if self.control is None:
+            given = self.groups
+        else:
+            given = {**self.groups, CONTROL: self.control}
         by_gender = {
             group: found if isinstance(found, dict) else {"": found}
             for group, found in given.items()
@@ -81,7 +84,9 @@ class Signals:
     @classmethod
     def load(cls, folder: Path | None = None) -> Signals:
         """The shipped signals, extended or replaced by the user's *folder*. Raises UsageError."""
-        return _shipped_signals() if folder is None else _read_signals(folder)
+        if folder is None:
+            return _shipped_signals()
+        return _read_signals(folder)
 
     @property
     def protected_classes(self) -> tuple[str, ...]:
@@ -108,17 +113,18 @@ class Signals:
                 for other in self.kinds_of(protected_class)
                 if group in self.groups(protected_class, other)
             ]
-            hint = (
-                f"; it has words of the kind {listed(others)}"
-                if others
-                else did_you_mean(group, known)
-            )
+            if others:
+                hint = f"; it has words of the kind {listed(others)}"
+            else:
+                hint = did_you_mean(group, known)
             raise UsageError(
                 f"no {kind} is known for the {protected_class} group {group!r} (known: "
                 f"{listed(known)}){hint}"
             )
         by_gender = known[group]
-        key = "" if "" in by_gender else gender
+        key = gender
+        if "" in by_gender:
+            key = ""
         if key not in by_gender:
             raise UsageError(
                 f"the words of {kind} for the {protected_class} group {group!r} depend on the "
@@ -157,11 +163,9 @@ def _read_signals(folder: Path | None) -> Signals:
     for relative in ("labels.yaml", *(f"signals/{name}" for name in sorted(files))):
         for path in filter(Path.is_file, layers(relative, folder)):
             for name, kind in open_document(path).entries(SignalKind, "kind").items():
-                key = (
-                    (name, LABEL)
-                    if relative == "labels.yaml"
-                    else (path.stem.removesuffix(".only"), name)
-                )
+                key = (name, LABEL)
+                if relative != "labels.yaml":
+                    key = (path.stem.removesuffix(".only"), name)
                 ours = kinds.setdefault(key, kind)
                 if ours is not kind:
                     kinds[key] = msgspec.structs.replace(
@@ -192,7 +196,9 @@ class Condition:
 
 def conditions(signal: object) -> tuple[Condition, ...]:
     """``name``, ``label``, ``name+label``, ``pronoun``, a kind of signal, or a list of those."""
-    items = [signal] if isinstance(signal, str) else signal
+    items = signal
+    if isinstance(signal, str):
+        items = [signal]
     if (
         not isinstance(items, Sequence)
         or not items

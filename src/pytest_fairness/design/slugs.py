@@ -57,8 +57,6 @@ def slugs(texts: Iterable[str]) -> dict[str, str]:
 def join(parts: Iterable[str]) -> str:
     """The parts of a cell's id; an id over 150 characters ends in a hash of the whole instead."""
     whole = "-".join(part for part in parts if part)
-    return (
-        whole
-        if len(whole) <= _MAX_ID
-        else f"{whole[: _MAX_ID - 13].rstrip('-_.')}_{digest(whole, 12)}"
-    )
+    if len(whole) <= _MAX_ID:
+        return whole
+    return f"{whole[: _MAX_ID - 13].rstrip('-_.')}_{digest(whole, 12)}"

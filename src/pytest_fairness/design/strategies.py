@@ -80,7 +80,10 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """The turns for one prompt, and for the same prompt about somebody *other*, if there is
         one. What the two hold is never read for slots.
         """
-        turns = self.alone if self.compares and other is None else self.turns
+        if self.compares and other is None:
+            turns = self.alone
+        else:
+            turns = self.turns
         filled = {_REQUEST: request, _KEY: key, _OTHER: other or ""}
         return tuple(_SLOTS.sub(lambda slot: filled[slot[0]], turn) for turn in turns)
 
@@ -97,7 +100,9 @@ class Ladder:
     @property
     def key(self) -> str:
         """What the wanted answer is called in a structured reply."""
-        return self.scorer if isinstance(self.scorer, str) else "answer"
+        if isinstance(self.scorer, str):
+            return self.scorer
+        return "answer"
 
 
 def load_strategies(folder: Path | None = None) -> dict[str, Strategy]:
@@ -124,5 +129,7 @@ def ladder_of(
     if strategies is None:
         return None
     known = load_strategies(folder)
-    given = list(known) if strategies == "all" else strategies
+    given = strategies
+    if strategies == "all":
+        given = list(known)
     return Ladder(strategies=chosen("strategies", given, known, Strategy), scorer=scorer)

@@ -29,7 +29,10 @@ def structured_answer(given: object) -> dict[str, JSON]:
     ):
         raise UsageError(f"answer={given!r:.60}: give one key and what may stand there: {_EXAMPLE}")
     values = given[key]
-    values = list(values) if isinstance(values, Sequence) and not isinstance(values, str) else []
+    if isinstance(values, Sequence) and not isinstance(values, str):
+        values = list(values)
+    else:
+        values = []
     schema: dict[str, JSON]
     if (
         len(values) == 2

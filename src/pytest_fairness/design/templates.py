@@ -46,7 +46,9 @@ TemplateLike: TypeAlias = "str | Path | Template"
 
 def base_slot(slot: str) -> str:
     """``role`` for ``role``, ``a_role`` and ``A_role``: what fills the slot, an article aside."""
-    return slot[2:] if slot[:2] in ("a_", "A_") and len(slot) > 2 else slot
+    if slot[:2] in ("a_", "A_") and len(slot) > 2:
+        return slot[2:]
+    return slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,9 @@ class Template:
             name for name in {*known} - SLOTS if not re.search(r"_(?:[2-9]|\d\d+)$", name)
         )
         shown = [name for name in plain if name.removesuffix("_1") not in SLOTS]
-        others = "so on for each candidate" if "label_1" in known else "pronouns such as {they}"
+        others = "pronouns such as {they}"
+        if "label_1" in known:
+            others = "so on for each candidate"
         raise UsageError(
             f"template {self.id!r}: nothing fills the slot {{{slot}}} (slots that are filled: "
             f"{listed(shown)}, and "
@@ -220,7 +224,10 @@ def pronouns(text: str) -> dict[str, str]:
     Raises UsageError for anything else.
     """
     parts = tuple(part.strip().lower() for part in text.split("/"))
-    forms = parts if len(parts) == len(_CASES) and all(parts) else _KNOWN.get(parts[0], ())
+    if len(parts) == len(_CASES) and all(parts):
+        forms = parts
+    else:
+        forms = _KNOWN.get(parts[0], ())
     if not set(parts) <= set(forms):
         raise UsageError(
             f"unknown pronouns {text!r}: give one of {', '.join(_KNOWN)} (or she/her and so on), "
@@ -234,7 +241,9 @@ def pronouns(text: str) -> dict[str, str]:
 
 def pronouns_of(gender: str | None) -> dict[str, str]:
     """The pronoun slots of a gender; none for one without known pronouns."""
-    return pronouns(BY_GENDER[gender]) if gender in BY_GENDER else {}
+    if gender in BY_GENDER:
+        return pronouns(BY_GENDER[gender])
+    return {}
 
 
 # Words that sound otherwise than they are spelled; enough for job titles, groups and ages.
@@ -251,12 +260,16 @@ def article(text: str) -> str:
     """
     word = text.lstrip(" \"'“‘(")
     if _ACRONYM.match(word) and word[:4] not in ("NASA", "NATO"):
-        return "an" if word[0] in "AEFHILMNORSX" else "a"
+        if word[0] in "AEFHILMNORSX":
+            return "an"
+        return "a"
     if _VOWEL_SOUND.match(word):
         return "an"
     if not word or _CONSONANT_SOUND.match(word):
         return "a"
-    return "an" if word[0].lower() in "aeiouáéíóúâêîôûäëïöü" else "a"
+    if word[0].lower() in "aeiouáéíóúâêîôûäëïöü":
+        return "an"
+    return "a"
 
 
 def spoken_turns(given: Sequence[str] | None) -> tuple[Template, ...]:

@@ -101,9 +101,9 @@ class Unit:
             filled[LABEL_SLOT] = " ".join(loose.values())
         elif loose and needs_labels:
             bracket = f"({', '.join(loose.values())})"
-        first = (
-            {name_slot: f"{filled[name_slot]} {bracket}"} if bracket and name_slot in filled else {}
-        )
+        first = {}
+        if bracket and name_slot in filled:
+            first = {name_slot: f"{filled[name_slot]} {bracket}"}
         text, spans = template.fill(filled, first)
         surfaces: dict[str, Mapping[str, str]] = {}
         for slot, start, end in spans:
@@ -138,7 +138,9 @@ def given_values(where: str, items: object, kinds: tuple[type, ...], what: str) 
     """The values that a test gives for one group: *what* of *kinds*, or a list of those. Raises
     UsageError.
     """
-    values = [items] if isinstance(items, kinds) else items
+    values = items
+    if isinstance(items, kinds):
+        values = [items]
     if not isinstance(values, Sequence):
         raise UsageError(f"{where}: give a list, each item a {what}, not {type(items).__name__}")
     if not values:
@@ -267,26 +269,32 @@ class Crossing:
             # No name and no persona: the words themselves are what varies within a group.
             people = [(None, None)] * max(map(len, phrases.values()), default=1)
         agreed = _agreed_pronouns(groups, required=condition.kind == PRONOUN)
-        gender = {GENDER: groups[GENDER]} if agreed and groups[GENDER] != CONTROL else {}
+        gender = {}
+        if agreed and groups[GENDER] != CONTROL:
+            gender = {GENDER: groups[GENDER]}
         wholes = [name.full if name else persona.id if persona else "" for name, persona in people]
         who = slugs(wholes)
         # ``name`` is ``label`` for a class that only words convey.
-        ways = (
-            [way for way, used in (("name", named), ("label", phrases)) if used]
-            if condition.kind is None
-            else []
-        )
+        ways = []
+        if condition.kind is None:
+            ways = [way for way, used in (("name", named), ("label", phrases)) if used]
         units = []
         for position, ((swapped_in, persona), whole) in enumerate(zip(people, wholes, strict=True)):
             labels = {key: found[position % len(found)] for key, found in phrases.items()}
             words = "; ".join(labels.values())
-            own = dict(persona.groups) if persona else {}
-            values = self._persona_slots(persona) if persona else {}
+            own = {}
+            if persona:
+                own = dict(persona.groups)
+            values = {}
+            if persona:
+                values = self._persona_slots(persona)
             conveys: dict[str, Mapping[str, str]]
             conveys = {
                 slot: {key: own[key]} for key in own for slot in (key, DETAILS.get(key, key))
             }
-            id_parts = [slug(persona.id)] if persona and swapped_in else []
+            id_parts = []
+            if persona and swapped_in:
+                id_parts = [slug(persona.id)]
             name = swapped_in
             if persona and not name:
                 by_name = {key: own[key] for key in (RACE, GENDER)}
@@ -348,7 +356,9 @@ class Crossing:
         """
         name, named, kind = axis.name, self._named(axis, condition), condition.kind
         if axis.values:
-            return () if named else tuple(map(str, axis.values[groups[name]]))
+            if named:
+                return ()
+            return tuple(map(str, axis.values[groups[name]]))
         if (kind is None and named and name not in self.slots) or (
             kind == PRONOUN and name == GENDER
         ):
@@ -395,7 +405,9 @@ class Crossing:
         turns: Counter[str] = Counter()
         for persona in personas:
             fitting = [name for name in names if name.gender == persona.gender]
-            sex = persona.gender if fitting else "any"
+            sex = "any"
+            if fitting:
+                sex = persona.gender
             name = (fitting or names)[turns[sex] % len(fitting or names)]
             turns[sex] += 1
             if GENDER not in groups and name.gender not in (None, persona.gender):
@@ -412,11 +424,15 @@ class Crossing:
         """
         own = next((axis for axis in named if axis.values), None)
         if own is None:
-            wanted = _NAMES if self.names is None else self.names
+            wanted = _NAMES
+            if self.names is not None:
+                wanted = self.names
             # In a control group nothing is conveyed, so its names are the neutral ones.
             if not named or any(groups[axis.name] == CONTROL for axis in named):
                 has_place = self.slots & {self.name_slot, "first_name", "last_name"}
-                return self.banks.neutral(wanted, seed=self.seed) if has_place else ()
+                if has_place:
+                    return self.banks.neutral(wanted, seed=self.seed)
+                return ()
             return self.banks.signalling(
                 {axis.name: groups[axis.name] for axis in named}, wanted, seed=self.seed
             )
@@ -453,7 +469,10 @@ def _agreed_pronouns(groups: Mapping[str, str], *, required: bool) -> Mapping[st
     pronouns.
     """
     gender = groups.get(GENDER)
-    agreed = pronouns("they") if gender == CONTROL else pronouns_of(gender)
+    if gender == CONTROL:
+        agreed = pronouns("they")
+    else:
+        agreed = pronouns_of(gender)
     if agreed or gender is None or not required:
         return agreed
     raise UsageError(

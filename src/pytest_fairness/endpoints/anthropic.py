@@ -63,9 +63,14 @@ class AnthropicEndpoint(ChatEndpoint):
     ) -> dict[str, JSON]:
         sent = dict(parameters)
         if (stop := sent.pop("stop", None)) is not None:
-            sent["stop_sequences"] = stop if isinstance(stop, list) else [stop]
+            if isinstance(stop, list):
+                sent["stop_sequences"] = stop
+            else:
+                sent["stop_sequences"] = [stop]
         thinking = sent.get("thinking")
-        thought = token_count(thinking.get("budget_tokens")) if isinstance(thinking, dict) else None
+        thought = None
+        if isinstance(thinking, dict):
+            thought = token_count(thinking.get("budget_tokens"))
         sent.setdefault("max_tokens", _MAX_TOKENS + (thought or 0))
         system = "\n\n".join(message.content for message in messages if message.role == "system")
         if system:

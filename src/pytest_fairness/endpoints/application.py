@@ -104,11 +104,15 @@ def _filled(data: JSON, values: Mapping[str, JSON]) -> Any:
 
     def text(slot: re.Match[str]) -> str:
         value = values.get(slot[1], "")
-        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        if isinstance(value, str):
+            return value
+        return json.dumps(value, ensure_ascii=False)
 
     if isinstance(data, str):
         whole = _SLOT.fullmatch(data)
-        return values.get(whole[1], _MISSING) if whole else _SLOT.sub(text, data)
+        if whole:
+            return values.get(whole[1], _MISSING)
+        return _SLOT.sub(text, data)
     if isinstance(data, list):
         return [item for item in (_filled(item, values) for item in data) if item is not _MISSING]
     if isinstance(data, dict):
@@ -135,13 +139,11 @@ def _counted(data: Any, count: int = 0) -> Any:
     looked[0] += count
     if looked[0] > MOST_VALUES:
         raise Unreadable(f"its JSON paths lead to more than {MOST_VALUES:,} values of the body")
-    return (
-        _Object(data)
-        if isinstance(data, dict)
-        else _Array(data)
-        if isinstance(data, list)
-        else data
-    )
+    if isinstance(data, dict):
+        return _Object(data)
+    if isinstance(data, list):
+        return _Array(data)
+    return data
 
 
 class _Array(list[Any]):
@@ -150,11 +152,9 @@ class _Array(list[Any]):
 
     def __getitem__(self, key: Any) -> Any:
         found = super().__getitem__(key)
-        return (
-            [_counted(value, 1) for value in found]
-            if isinstance(key, slice)
-            else _counted(found, 1)
-        )
+        if isinstance(key, slice):
+            return [_counted(value, 1) for value in found]
+        return _counted(found, 1)
 
 
 class _Object(dict[str, Any]):
@@ -309,8 +309,11 @@ class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         )
 
     def __str__(self) -> str:
-        parts = [f"status {', '.join(map(str, self._all('status')))}"] if self.status else []
-        parts += [] if self.path is None else [self.path]
+        parts = []
+        if self.status:
+            parts = [f"status {', '.join(map(str, self._all('status')))}"]
+        if self.path is not None:
+            parts += [self.path]
         return "; ".join([*parts, *(f"contains {word!r}" for word in self._all("contains"))])
 
 
@@ -367,7 +370,9 @@ class ApplicationConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_
 
     def _check_header(self, name: str, value: str | float | FromEnvironment) -> None:
         lowered, why = name.lower(), ""
-        plain = "" if isinstance(value, FromEnvironment) else str(value)
+        plain = ""
+        if not isinstance(value, FromEnvironment):
+            plain = str(value)
         if not _HEADER.fullmatch(name) or lowered in _FRAMING or lowered.startswith("proxy-"):
             why = f"{name!r} is no header that can be set here"
         elif sum(known.lower() == lowered for known in self.headers) > 1:
@@ -394,7 +399,10 @@ class ApplicationEndpoint(RemoteEndpoint):
     def __init__(self, config: ApplicationConfig) -> None:
         super().__init__(config)
         self._config, self._slots = config, config.slots
-        self._paths = config.reply.given if isinstance(config.reply, ReplyPaths) else {}
+        if isinstance(config.reply, ReplyPaths):
+            self._paths = config.reply.given
+        else:
+            self._paths = {}
         self._rules: tuple[Refusal, ...] = config.refusal  # type: ignore[assignment]  # one is a tuple of one
         self.supports_conversation = "messages" in self._slots
 
@@ -500,9 +508,9 @@ class ApplicationEndpoint(RemoteEndpoint):
         if rule is None:
             return exchange.failure(self.name) or replace(reply, wire=exchange.wire())
         reason, wire = reply.finish_reason or str(rule), exchange.wire()
-        line = (
-            None if exchange.succeeded else failure_line(exchange.status or 0, wire.response_body)
-        )
+        line = None
+        if not exchange.succeeded:
+            line = failure_line(exchange.status or 0, wire.response_body)
         return replace(reply, status=Status.REFUSED, finish_reason=reason, error=line, wire=wire)
 
     def _reply(self, data: Any) -> Reply:

@@ -190,17 +190,23 @@ class BatchApi:
             key: token_count(value) or 0 for key, value in _mapping(data, "request_counts").items()
         }
         files = (data.get("output_file_id"), data.get("error_file_id"))
-        listed = _mapping(data, "errors").get("data") if status == "failed" else None
-        errors = (
-            [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-        )
+        listed = None
+        if status == "failed":
+            listed = _mapping(data, "errors").get("data")
+        errors = []
+        if isinstance(listed, list):
+            errors = [one for one in listed if isinstance(one, dict)]
         faults = {
             e["line"] - 1: message_of(json.dumps(e))
             for e in reversed(errors)
             if type(e.get("line")) is int
         }
-        why = message_of(json.dumps(errors[0])) if errors else "the provider does not say why"
-        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        why = "the provider does not say why"
+        if errors:
+            why = message_of(json.dumps(errors[0]))
+        more = ""
+        if len(errors) > 1:
+            more = f" (and {len(errors) - 1} more)"
         full = ("token_limit_exceeded", "rate_limit_exceeded", "too_many_batches")
         return BatchState(
             id=self._text(data, "id", wire),
@@ -227,14 +233,14 @@ class BatchApi:
         if isinstance(response, dict):
             status = response.get("status_code")
             known = type(status) is int
-            return (
-                (status, response.get("body"))
-                if known
-                else (None, "holds a response without a status code")
-            )
+            if known:
+                return (status, response.get("body"))
+            return (None, "holds a response without a status code")
         if isinstance(error, dict):
             code = error.get("code")
-            flag = code if code in ("batch_expired", "batch_cancelled") else "batch_error"
+            flag = "batch_error"
+            if code in ("batch_expired", "batch_cancelled"):
+                flag = code
             return flag, f"{message_of(json.dumps(error))} ({code})"
         return None, "holds neither a response nor an error"
 
@@ -316,7 +322,9 @@ class BatchApi:
         """
         after = ""
         while True:
-            page = {self.page_key: after} if after else {}
+            page = {}
+            if after:
+                page = {self.page_key: after}
             data, wire = await self._call("GET", self._url(self.path, limit=PAGE, **page))
             listed = data.get("data")
             if not isinstance(listed, list):
@@ -470,9 +478,9 @@ def _unix_time(value: object) -> float | None:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value)
     with contextlib.suppress(ValueError, OverflowError):
-        return (
-            datetime.datetime.fromisoformat(value).timestamp() if isinstance(value, str) else None
-        )
+        if isinstance(value, str):
+            return datetime.datetime.fromisoformat(value).timestamp()
+        return None
     return None
 
 
@@ -480,10 +488,14 @@ def _object(data: bytes) -> Mapping[str, Any]:
     """The JSON object that *data* is; an empty one for anything else."""
     with contextlib.suppress(ValueError, RecursionError):
         found = json.loads(data)
-        return found if isinstance(found, dict) else {}
+        if isinstance(found, dict):
+            return found
+        return {}
     return {}
 
 
 def _mapping(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     value = data.get(key)
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}

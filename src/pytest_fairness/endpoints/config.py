@@ -284,13 +284,12 @@ def check_parameters(
             (math.inf if greatest is None else greatest),
         )
         if kind is not None and (type(value) not in numbers or not low <= value <= high):  # type: ignore[operator]
-            between = (
-                f" from {low:g} to {high:g}"
-                if math.isfinite(high)
-                else ", 1 or more"
-                if low == 1
-                else ""
-            )
+            if math.isfinite(high):
+                between = f" from {low:g} to {high:g}"
+            elif low == 1:
+                between = ", 1 or more"
+            else:
+                between = ""
             raise Misplaced(f"{where}: {name} must be a {kind}{between}, not {value!r}", *place)
 
 

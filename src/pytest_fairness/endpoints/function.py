@@ -69,7 +69,9 @@ class FunctionEndpoint:
         plain = function
         while isinstance(plain, partial):
             plain = plain.func
-        owner: Any = plain if hasattr(plain, "__qualname__") else type(plain)
+        owner: Any = plain
+        if not hasattr(plain, "__qualname__"):
+            owner = type(plain)
         qualified = f"{getattr(owner, '__module__', None) or 'builtins'}:{owner.__qualname__}"
         routine = inspect.unwrap(plain)
         call = routine if inspect.isroutine(routine) else getattr(routine, "__call__", routine)  # noqa: B004 - no test
@@ -99,7 +101,10 @@ class FunctionEndpoint:
         here = Ambient(request)
         token = AMBIENT.set(here)
         try:
-            answer = call() if self._asynchronous else await self._threads.call(call)
+            if self._asynchronous:
+                answer = call()
+            else:
+                answer = await self._threads.call(call)
             if inspect.isawaitable(answer):
                 answer = await answer
             if isinstance(answer, AsyncIterator):
@@ -178,7 +183,9 @@ def _imported(path: str) -> Any:
 def _answer(call: Callable[[], Any]) -> Any:
     """Call, and join a generator's parts here in the thread, where it may block."""
     answer = call()
-    return _joined(list(answer)) if isinstance(answer, Iterator) else answer
+    if isinstance(answer, Iterator):
+        return _joined(list(answer))
+    return answer
 
 
 def _joined(parts: list[Any]) -> Any:
@@ -186,7 +193,9 @@ def _joined(parts: list[Any]) -> Any:
     reported.
     """
     odd = [part for part in parts if not isinstance(part, str)]
-    return odd[0] if odd else "".join(parts)
+    if odd:
+        return odd[0]
+    return "".join(parts)
 
 
 # ---------------------------------------------------------------- what kind of function it is

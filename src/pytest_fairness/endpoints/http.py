@@ -126,13 +126,19 @@ def evidence_of(status: int, body: str) -> Evidence:
 
 def policy_refusal(status: int, body: str) -> str | None:
     """The provider's own word if a content policy refused the request, else ``None``."""
-    match = _POLICY.search(body) if status in (400, 422) else None
-    return match[0] if match else None
+    match = None
+    if status in (400, 422):
+        match = _POLICY.search(body)
+    if match:
+        return match[0]
+    return None
 
 
 def failure_line(status: int, body: str) -> str:
     """One redacted line on a failed response: the provider's message if it gave one."""
-    return f"HTTP {status}: {message_of(body)}" if body.strip() else f"HTTP {status} without a body"
+    if body.strip():
+        return f"HTTP {status}: {message_of(body)}"
+    return f"HTTP {status} without a body"
 
 
 def message_of(body: str) -> str:
@@ -142,20 +148,26 @@ def message_of(body: str) -> str:
         data = json.loads(body)
         if isinstance(data, dict):
             error = data.get("error", data.get("message", data.get("detail")))
-            message = error.get("message", error.get("type")) if isinstance(error, dict) else error
+            message = error
+            if isinstance(error, dict):
+                message = error.get("message", error.get("type"))
     line = " ".join(
         redact(message if isinstance(message, str) and message.strip() else body).split()
     )
     # Model output and server output are hostile input: nothing that a terminal would obey.
     line = "".join(character if character.isprintable() else "�" for character in line)
-    return line if len(line) <= _LONGEST_MESSAGE else line[: _LONGEST_MESSAGE - 1] + "…"
+    if len(line) <= _LONGEST_MESSAGE:
+        return line
+    return line[: _LONGEST_MESSAGE - 1] + "…"
 
 
 def token_count(value: Any) -> int | None:
     """*value* if it can be a number of tokens."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
         return None
-    return int(value) if int(value) == value else None
+    if int(value) == value:
+        return int(value)
+    return None
 
 
 def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> float | None:
@@ -250,7 +262,9 @@ class HttpExchange:
     def evidence(self) -> Evidence:
         """What is known of an exchange that broke off."""
         if self.status is None:
-            return Evidence.NO_RESPONSE if self.sent else Evidence.NOT_SENT
+            if self.sent:
+                return Evidence.NO_RESPONSE
+            return Evidence.NOT_SENT
         if self.succeeded:
             return Evidence.PARTIAL
         return evidence_of(self.status, self.received.decode("utf-8", "replace"))
@@ -266,14 +280,17 @@ class HttpExchange:
             return None
         wire, status = self.wire(), self.status
         if self.error is not None or status is None:
-            what = (
-                "sent, and no response came" if self.sent else self.unreachable or "no connection"
-            )
-            what = f"HTTP {status}, and the response broke off" if status is not None else what
+            what = "sent, and no response came"
+            if not self.sent:
+                what = self.unreachable or "no connection"
+            if status is not None:
+                what = f"HTTP {status}, and the response broke off"
             line = f"{what} ({self.error})"
         elif self.succeeded:
             full = f"the body is longer than {len(self.received):,} bytes"
-            error = full if self.full else "the body is packed and cannot be unpacked"
+            error = "the body is packed and cannot be unpacked"
+            if self.full:
+                error = full
             return Reply(text=None, status=Status.MALFORMED, error=error, wire=wire)
         else:
             line, policy = (
@@ -290,7 +307,9 @@ class HttpExchange:
                     "server really is"
                 )
             elif status in (404, 405):
-                hint = f"; {self.hint}" if self.hint else ""
+                hint = ""
+                if self.hint:
+                    hint = f"; {self.hint}"
                 line = f"HTTP {status} at {wire.url}{line.removeprefix(f'HTTP {status}')}{hint}"
         wait = retry_after(self.response_headers)
         raise AttemptError(
@@ -356,7 +375,10 @@ class Sender:
             )
             exchange.sent = exchange.sent and not isinstance(error, unsent)
             exchange.error = redact(f"{type(error).__name__}: {error}")
-            exchange.unreachable = "" if exchange.sent else _why_unreachable(exchange.url, error)
+            if exchange.sent:
+                exchange.unreachable = ""
+            else:
+                exchange.unreachable = _why_unreachable(exchange.url, error)
 
     async def aclose(self) -> None:
         """Close the connections."""

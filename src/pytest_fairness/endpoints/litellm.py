@@ -136,7 +136,9 @@ class LiteLLMEndpoint(ChatEndpoint):
         remember_environment()
 
     def identity(self) -> dict[str, JSON]:
-        version: dict[str, JSON] = {"api_version": self._version} if self._version else {}
+        version: dict[str, JSON] = {}
+        if self._version:
+            version = {"api_version": self._version}
         return {
             **super().identity(),
             "via": "litellm",
@@ -225,16 +227,16 @@ class LiteLLMEndpoint(ChatEndpoint):
         """
         kinds, detail = _chain(error)
         code = getattr(error, "status_code", None)
-        status = (
-            code
-            if isinstance(code, int) and code >= 300 and "APIConnectionError" not in kinds
-            else None
-        )
+        status = None
+        if isinstance(code, int) and code >= 300 and "APIConnectionError" not in kinds:
+            status = code
         text, wire = (
             f"{type(error).__name__}: {error}",
             self._wire(given, b"", error, status=status),
         )
-        policy = None if status is None else policy_refusal(status, detail)
+        policy = None
+        if status is not None:
+            policy = policy_refusal(status, detail)
         if policy or "ContentPolicyViolationError" in kinds:
             reason = policy or "content_policy_violation"
             return Reply(
@@ -246,7 +248,10 @@ class LiteLLMEndpoint(ChatEndpoint):
             )
         if "UnsupportedParamsError" in kinds:
             raise self._error(f"nothing was sent: {error}", Evidence.AUTH)
-        evidence = Evidence.NO_RESPONSE if status is None else evidence_of(status, detail)
+        if status is None:
+            evidence = Evidence.NO_RESPONSE
+        else:
+            evidence = evidence_of(status, detail)
         if kinds & _UNCONNECTED and not kinds & _CONNECTED:
             evidence = Evidence.NOT_SENT
         raise self._error(text, evidence, wire=wire, retry_after=retry_after(_headers(error)))

@@ -49,10 +49,15 @@ class OllamaEndpoint(ChatEndpoint):
             {"max_tokens": "num_predict"}.get(name, name): value
             for name, value in parameters.items()
         }
-        outside = {"keep_alive": options.pop("keep_alive")} if "keep_alive" in options else {}
+        outside = {}
+        if "keep_alive" in options:
+            outside = {"keep_alive": options.pop("keep_alive")}
         if isinstance(form := options.pop("response_format", None), dict):
             described = form.get("json_schema")
-            outside["format"] = described["schema"] if isinstance(described, dict) else "json"
+            if isinstance(described, dict):
+                outside["format"] = described["schema"]
+            else:
+                outside["format"] = "json"
         payload: dict[str, JSON] = {
             "model": self.model,
             "messages": plain_messages(messages),

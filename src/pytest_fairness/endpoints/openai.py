@@ -94,11 +94,9 @@ class ChatEndpoint(RemoteEndpoint):
     def hint(self) -> str:
         """What to look at where the server knows no such address."""
         ends_so = self.base_url.endswith("/v1")
-        return (
-            "is the model's name right?"
-            if ends_so
-            else "base_url usually ends in /v1; is the model's name right?"
-        )
+        if ends_so:
+            return "is the model's name right?"
+        return "base_url usually ends in /v1; is the model's name right?"
 
     def payload(
         self, messages: Sequence[Message], parameters: Mapping[str, JSON]
@@ -119,7 +117,9 @@ class ChatEndpoint(RemoteEndpoint):
             raise Unreadable(f"choices is {kind_of(choices)}, not a list")
         if not choices:
             raise Unreadable("choices is empty", Status.EMPTY)
-        message = choices[0].get("message") if isinstance(choices[0], dict) else None
+        message = None
+        if isinstance(choices[0], dict):
+            message = choices[0].get("message")
         if not isinstance(message, dict):
             raise Unreadable("the choice holds no message")
         return message.get("content"), choices[0].get("finish_reason"), message.get("refusal")
@@ -234,7 +234,9 @@ def judge(content: Any, reason: str | None = None, *, refusal: Any = None, **kno
     elif reason is not None and reason.lower() in _REFUSING:
         status, text = Status.REFUSED, None if blank else content
     elif blank:
-        because = f" (finish reason {reason})" if reason else ""
+        because = ""
+        if reason:
+            because = f" (finish reason {reason})"
         status, text, error = Status.EMPTY, None, f"the reply holds no text{because}"
     return Reply(text=text, status=status, error=error, finish_reason=reason, **known)
 
@@ -249,12 +251,16 @@ def read_usage(data: Any, input_key: str, output_key: str) -> Usage | None:
         input_tokens=token_count(data.get(input_key)),
         output_tokens=token_count(data.get(output_key)),
     )
-    return None if usage == Usage() else usage
+    if usage == Usage():
+        return None
+    return usage
 
 
 def text_or_none(value: Any) -> str | None:
     """*value* if it is a text that says something."""
-    return value if isinstance(value, str) and value else None
+    if isinstance(value, str) and value:
+        return value
+    return None
 
 
 def kind_of(value: Any) -> str:

@@ -49,7 +49,9 @@ class PipelineStep(Struct, frozen=True, forbid_unknown_fields=True):
         slots = _SLOT.findall(self.prompt)
         odd = [slot for slot in slots if slot not in (TEXT, PROMPT)]
         if odd or not slots:
-            what = f"nothing fills the slot {{{odd[0]}}}" if odd else "the prompt has no slot"
+            what = "the prompt has no slot"
+            if odd:
+                what = f"nothing fills the slot {{{odd[0]}}}"
             why = f"there are {{{TEXT}}}, for the text of the step before, and {{{PROMPT}}}, for what the test asks"
             raise Misplaced(f"{what}: {why}", "prompt")
 
@@ -170,7 +172,9 @@ def pipeline_endpoint(steps: Sequence[Any], *, name: str = "pipeline") -> Pipeli
                 raise UsageError(
                     f"step {number} of the pipeline asks nobody: say Ask(endpoint=...)"
                 )
-            prompt = _AS_IT_IS if given.prompt is None else given.prompt
+            prompt = _AS_IT_IS
+            if given.prompt is not None:
+                prompt = given.prompt
             made.append(PipelineStep(given.endpoint, prompt, given.system))
         elif isinstance(given, (str, Endpoint)) or callable(given):
             made.append(PipelineStep(given))

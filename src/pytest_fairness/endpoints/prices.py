@@ -38,9 +38,9 @@ class PriceTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ten times more.
         """
         pair = self.prices.get(provider, {}).get(model)
-        return (
-            None if pair is None else Price(input_per_million=pair[0], output_per_million=pair[1])
-        )
+        if pair is None:
+            return None
+        return Price(input_per_million=pair[0], output_per_million=pair[1])
 
     def provenance(self) -> dict[str, JSON]:
         """Which table a price came from that nobody gave, for the run's log."""

@@ -171,7 +171,9 @@ class Limits:
 def limits_of(endpoint: object) -> Limits:
     """How fast *endpoint* may be asked: ``limits``, an attribute that it may have or not."""
     limits = getattr(endpoint, "limits", None)
-    return limits if isinstance(limits, Limits) else Limits()
+    if isinstance(limits, Limits):
+        return limits
+    return Limits()
 
 
 def takes_conversation(endpoint: Endpoint) -> bool:

@@ -92,7 +92,9 @@ def _variants(secret: str) -> set[str]:
 def redact(text: str) -> str:
     """*text* without secrets."""
     # Addresses and headers are the same from call to call; longer texts would only fill the memory.
-    return _redacted(text) if len(text) <= _SHORT else _redacted.__wrapped__(text)
+    if len(text) <= _SHORT:
+        return _redacted(text)
+    return _redacted.__wrapped__(text)
 
 
 @lru_cache(maxsize=512)
@@ -113,7 +115,9 @@ def redact_values(text: str) -> str:
     spans = _found_in(text)
     for depth, reading in enumerate(readings):
         found = _found_in(reading)
-        layers = [_Escapes.of(before) for before in (text, *readings)[: depth + 1]] if found else []
+        layers = []
+        if found:
+            layers = [_Escapes.of(before) for before in (text, *readings)[: depth + 1]]
         for escapes in reversed(layers):
             found = [escapes.span_before(*span) for span in found]
         spans += found
@@ -170,7 +174,9 @@ def _character(escape: re.Match[str]) -> str:
     if escape["itself"]:
         return escape["itself"]
     letter = html.unescape(escape["html"])
-    return letter if len(letter) == 1 else escape[0]
+    if len(letter) == 1:
+        return letter
+    return escape[0]
 
 
 def _readings(text: str) -> list[str]:

@@ -114,14 +114,14 @@ def load_endpoints(path: Path, *, types: Iterable[str] = ()) -> dict[str, Endpoi
     for number, (name, config) in enumerate(found.items()):
         steps = config.steps if isinstance(config, PipelineConfig) else ()
         for at, step in enumerate(steps):
-            named = found.get(step.endpoint) if isinstance(step.endpoint, str) else None
+            named = None
+            if isinstance(step.endpoint, str):
+                named = found.get(step.endpoint)
             if named is None or isinstance(named, PipelineConfig):
                 lost = unknown("endpoint", str(step.endpoint), [*found])
-                why = (
-                    lost
-                    if named is None
-                    else f"{step.endpoint!r} is a pipeline itself: write its steps here"
-                )
+                why = lost
+                if named is not None:
+                    why = f"{step.endpoint!r} is a pipeline itself: write its steps here"
                 raise document.wrong(
                     f"endpoint {name!r}, step {at + 1}: {why}", "endpoints", number, "steps", at
                 )
@@ -152,18 +152,19 @@ def _entry(
     if not isinstance(kind, str):
         raise document.wrong("an endpoint needs a type", *place, "type")
     if kind not in known:
-        why = (
-            f"type {kind}: {_NOT_IN_A_FILE[kind]}"
-            if kind in _NOT_IN_A_FILE
-            else unknown("type", kind, known)
-        )
+        if kind in _NOT_IN_A_FILE:
+            why = f"type {kind}: {_NOT_IN_A_FILE[kind]}"
+        else:
+            why = unknown("type", kind, known)
         raise document.wrong(why, *place, "type")
     for key in ("api_key", "key", "token", "password", "secret"):
         if key in entry:
             why = f"{key}: a key must not stand in a file; name its variable with api_key_env"
             raise document.wrong(why, *place, key)
     # Whoever replaces a built-in type makes another endpoint of the same entry.
-    struct: type[EndpointConfig] = _TYPES[kind][0] if kind in _TYPES else ThirdPartyConfig
+    struct: type[EndpointConfig] = ThirdPartyConfig
+    if kind in _TYPES:
+        struct = _TYPES[kind][0]
     return document.convert(struct, *place)
 
 
@@ -228,7 +229,9 @@ def named_endpoint(
 
     Raises UsageError if there is no such endpoint, naming those that there are.
     """
-    configs = load_endpoints(path, types=types or ()) if path.exists() else {}
+    configs = {}
+    if path.exists():
+        configs = load_endpoints(path, types=types or ())
     if name in configs:
         return create_endpoint(configs[name], types=types, concurrency=concurrency)
     if name == SIMULATED:
@@ -268,7 +271,10 @@ class RecordedEndpoint:
             self.default_parameters: Mapping[str, JSON] = dict(recorded["default_parameters"])
             self._identity: dict[str, JSON] = dict(recorded["identity"])
             price = recorded.get("price")
-            self.price = None if price is None else Price(**price)
+            if price is None:
+                self.price = None
+            else:
+                self.price = Price(**price)
         except (KeyError, TypeError, ValueError) as error:
             why = (
                 f"the recorded endpoint cannot be read ({error!r}): replay with the version that "

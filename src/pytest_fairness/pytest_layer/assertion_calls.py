@@ -79,19 +79,26 @@ def outcome_kinds(item: pytest.Item, scorers: Mapping[str, Any]) -> tuple[str, .
     scorer.
     """
     function = getattr(item, "function", None)
-    kinds = [] if function is None else [_kind(call, scorers) for call in _calls(item, function)]
+    kinds = []
+    if function is not None:
+        kinds = [_kind(call, scorers) for call in _calls(item, function)]
     return tuple(dict.fromkeys(kind for kind in kinds if kind is not None))
 
 
 def _kind(call: _Call, scorers: Mapping[str, Any]) -> str | None:
-    arguments = call.keywords if _misfit(call) else call.arguments
+    if _misfit(call):
+        arguments = call.keywords
+    else:
+        arguments = call.arguments
     if "four_fifths" in call.name:
         return str(OutcomeKind.BINARY)
     if arguments.get("kind", "auto") in tuple(OutcomeKind):
         return str(arguments["kind"])
     outcome = next((arguments[name] for name in _OUTCOMES if name in arguments), None)
     kind = getattr(scorers.get(outcome) if isinstance(outcome, str) else outcome, "kind", None)
-    return None if kind is None else str(OutcomeKind(kind))
+    if kind is None:
+        return None
+    return str(OutcomeKind(kind))
 
 
 # ---------------------------------------------------------------- reading the source
@@ -247,14 +254,14 @@ def _ours(
     ):
         module = names.get(node.value.id)
         is_ours = getattr(module, "__name__", "") == "pytest_fairness"
-        found = getattr(module, node.attr, None) if is_ours else None
+        found = None
+        if is_ours:
+            found = getattr(module, node.attr, None)
     module = getattr(found, "__module__", None) or ""
     named = inspect.isfunction(found) and found.__name__.startswith(("assert_", "analyze_"))
-    return (
-        found
-        if named and module.startswith(("pytest_fairness.asserts", "pytest_fairness.analysis."))
-        else None
-    )
+    if named and module.startswith(("pytest_fairness.asserts", "pytest_fairness.analysis.")):
+        return found
+    return None
 
 
 def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
@@ -274,7 +281,9 @@ def _frame(call: ast.Call) -> str | None:
         return "whole"
     if not isinstance(node, ast.Subscript) or not isinstance(node.slice, (ast.Compare, ast.BinOp)):
         return None
-    return "part" if isinstance(node.value, ast.Name) and node.value.id == FRAME else None
+    if isinstance(node.value, ast.Name) and node.value.id == FRAME:
+        return "part"
+    return None
 
 
 def _is_touched(definition: ast.AST, names: Mapping[str, Any]) -> bool:
@@ -352,36 +361,38 @@ class _Design:
                 "the reply"
             )
         known = not isinstance(value, str) or value in self._scorers() or self.has(value)
-        return None if known else unknown_outcome(value, self.columns, self._scorers(), argument)
+        if known:
+            return None
+        return unknown_outcome(value, self.columns, self._scorers(), argument)
 
     def _of_columns(self, argument: str, value: Any, *, whole: bool) -> str | None:
         """Why one of the columns *value* cannot be compared."""
-        columns = list(value) if isinstance(value, (list, tuple)) else [value]
+        columns = [value]
+        if isinstance(value, (list, tuple)):
+            columns = list(value)
         for column in columns:
             if not isinstance(column, str) or self.has(column):
                 continue
-            swapped = (
-                "; outcome and by are swapped"
-                if argument == "by" and column in self._scorers()
-                else ""
-            )
+            swapped = ""
+            if argument == "by" and column in self._scorers():
+                swapped = "; outcome and by are swapped"
             near = (
                 swapped
                 or did_you_mean(column, self.columns)
                 or f" (there are: {listed(self.columns)})"
             )
-            is_scorer = " names a scorer and" if swapped else ""
+            is_scorer = ""
+            if swapped:
+                is_scorer = " names a scorer and"
             return f"{argument}={column!r}{is_scorer} is no column of the trials{near}"
         grid = self._planned.grid
         if argument != "by" or not whole or len(columns) > 1 or not isinstance(grid, Grid):
             return None
         groups = {unit.groups.get(str(columns[0])) for unit in grid.units}
         is_alone = len(groups) == 1 and None not in groups
-        return (
-            f"{columns[0]!r} has one group only ({groups.pop()!r}): a comparison needs two"
-            if is_alone
-            else None
-        )
+        if is_alone:
+            return f"{columns[0]!r} has one group only ({groups.pop()!r}): a comparison needs two"
+        return None
 
     def _of_reference(self, value: Any, by: Any) -> str | None:
         grid = self._planned.grid
@@ -413,7 +424,9 @@ class _Design:
         """All columns, made of trials that were never run."""
         planned, trial = self._planned, Trial(key="", repetition=0, status=Status.NOT_RUN)
         # Choices have the same columns throughout, and a table of them is large.
-        cells = 1 if isinstance(planned, PlannedPairs) else len(planned.grid)
+        cells = 1
+        if not isinstance(planned, PlannedPairs):
+            cells = len(planned.grid)
         entries = planned.entries(self._tier, range(cells))
         frame = trials_frame(
             [(one.cell, trial) for one in entries], EndpointFacts(name="", simulated=False)

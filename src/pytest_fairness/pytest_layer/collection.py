@@ -71,7 +71,9 @@ def grid_key(item: Any) -> Key:
 
 
 def _key(item: Any, protected_class: str | None) -> Key:
-    own = "" if protected_class is None else f"[{protected_class}]"
+    own = ""
+    if protected_class is not None:
+        own = f"[{protected_class}]"
     return item.parent.nodeid, f"{name_of(item)}{own}"
 
 
@@ -80,7 +82,9 @@ def _designs(item: pytest.Item) -> Mapping[str, Mapping[str, Any]] | None:
     design for all.
     """
     marker = item.get_closest_marker(GRID)
-    return None if marker is None else marker.kwargs.get("each")
+    if marker is None:
+        return None
+    return marker.kwargs.get("each")
 
 
 def class_of(item: pytest.Item) -> tuple[str, ...]:
@@ -94,7 +98,9 @@ def class_of(item: pytest.Item) -> tuple[str, ...]:
 def nodeid_of(item: pytest.Item) -> str:
     """The node id as it is without xdist, which adds ``@group`` to it under ``--dist loadgroup``."""
     grouped = item.get_closest_marker("xdist_group") and "@" in item.nodeid
-    return item.nodeid.rpartition("@")[0] if grouped else item.nodeid
+    if grouped:
+        return item.nodeid.rpartition("@")[0]
+    return item.nodeid
 
 
 def ask_each(metafunc: pytest.Metafunc, endpoints: Sequence[str]) -> None:
@@ -112,7 +118,9 @@ def ask_each(metafunc: pytest.Metafunc, endpoints: Sequence[str]) -> None:
 
 
 def _names(given: str | Sequence[str]) -> list[str]:
-    return [name.strip() for name in given.split(",")] if isinstance(given, str) else list(given)
+    if isinstance(given, str):
+        return [name.strip() for name in given.split(",")]
+    return list(given)
 
 
 def expand(
@@ -221,7 +229,9 @@ def _planned(
     root, folder = metafunc.config.rootpath, Path(metafunc.definition.path).parent
     expand = expand_pairs if marker.name == PAIRS else expand_grid
     if marker.args:
-        example = "groups" if marker.name == GRID else "candidates"
+        example = "candidates"
+        if marker.name == GRID:
+            example = "groups"
         raise UsageError(
             f"{marker.name} takes keyword arguments only, for example template=..., {example}=..."
         )
@@ -238,7 +248,9 @@ def _planned(
         raise UsageError(f"{marker.name}: {error}{_meant(expand, arguments)}") from None
     if marker.name == PAIRS:
         return PlannedPairs(expand_pairs(**arguments), temperatures, arguments, resolve)
-    judge = {} if ladder is None else {"usable": usable(ladder.scorer, scorers())}
+    judge = {}
+    if ladder is not None:
+        judge = {"usable": usable(ladder.scorer, scorers())}
     return PlannedGrid(expand_grid(**arguments), ladder, temperatures, arguments, **judge)
 
 
@@ -252,7 +264,9 @@ def _meant(expand: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
     ]
     missing = [parameter.name for parameter in required if parameter.name not in arguments]
     strays = [name for name in arguments if name not in parameters and did_you_mean(name, missing)]
-    return f" (there is {strays[0]!r}){did_you_mean(strays[0], missing)}" if strays else ""
+    if strays:
+        return f" (there is {strays[0]!r}){did_you_mean(strays[0], missing)}"
+    return ""
 
 
 def usable(scorer: Any, scorers: Mapping[str, Any]) -> Usable:
@@ -265,8 +279,11 @@ def usable(scorer: Any, scorers: Mapping[str, Any]) -> Usable:
         raise UsageError(
             f"scorer={scorer!r}: there is no such scorer (there are: {', '.join(scorers)})"
         )
-    known = scorers[scorer] if isinstance(scorer, str) else scorer
-    known = known if isinstance(known, Scorer) else Scorer(name="own", score=known)
+    known = scorer
+    if isinstance(scorer, str):
+        known = scorers[scorer]
+    if not isinstance(known, Scorer):
+        known = Scorer(name="own", score=known)
     return (lambda text: not is_refusal(text) and known.score(text) is not None), known.fingerprint
 
 
@@ -434,7 +451,9 @@ def level_of(item: pytest.Item) -> float | None:
         mark.kwargs["alpha"] for mark in item.iter_markers("fairness") if "alpha" in mark.kwargs
     )
     alpha = next(given, ALPHA)
-    return alpha if isinstance(alpha, float) and 0 < alpha < 1 else None
+    if isinstance(alpha, float) and 0 < alpha < 1:
+        return alpha
+    return None
 
 
 def selected(items: Sequence[pytest.Item], tests: str, classes: str) -> list[pytest.Item]:

@@ -57,7 +57,9 @@ def recorded_command(config: pytest.Config) -> list[str]:
         here = name in _PATHS or (
             (test or name == "--fairness-replay") and (folder / value.partition("::")[0]).exists()
         )
-        shown = _value(name, str(folder / value) if here else value, root) if known else MARK
+        shown = MARK
+        if known:
+            shown = _value(name, str(folder / value) if here else value, root)
         command += filter(None, (name, shown) if between == " " else (name + between + shown,))
     return command
 
@@ -93,7 +95,8 @@ def secrets_of(arguments: Sequence[str]) -> list[str]:
             with contextlib.suppress(ValueError):
                 parts = urlsplit(address)
                 # Each as it stands there, and as it is meant.
-                found += [parts.password, unquote(parts.password)] if parts.password else []
+                if parts.password:
+                    found += [parts.password, unquote(parts.password)]
                 found += (value for name, value in parse_qsl(parts.query) if is_secret(name, value))
     return list(dict.fromkeys(found))
 

@@ -77,13 +77,17 @@ class Requests(NamedTuple):
 
 
 def dollars(amount: float) -> str:
-    return f"${amount:,.2f}" if amount >= 0.01 or not amount else f"${amount:.4f}"
+    if amount >= 0.01 or not amount:
+        return f"${amount:,.2f}"
+    return f"${amount:.4f}"
 
 
 def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
-    return f"{round(seconds / 60):,} min" if seconds < 5400 else f"{seconds / 3600:,.1f} h"
+    if seconds < 5400:
+        return f"{round(seconds / 60):,} min"
+    return f"{seconds / 3600:,.1f} h"
 
 
 def requests_of(entry: PlannedCell) -> tuple[Requests, Requests]:
@@ -104,7 +108,8 @@ def requests_of(entry: PlannedCell) -> tuple[Requests, Requests]:
         [rung.turns for rung in script.rungs] if isinstance(script, Escalation) else [cell.turns]
     ):
         whole = whole.plus(_conversation(cell.system, turns))
-        few = few if few.requests else whole
+        if not few.requests:
+            few = whole
     return few, whole
 
 
@@ -122,7 +127,9 @@ def _conversation(system: str | None, turns: tuple[str, ...]) -> Requests:
 def _size(text: str | None) -> int:
     if text is None:
         return 0
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    if text.isascii():
+        return len(text)
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 class Shape(NamedTuple):

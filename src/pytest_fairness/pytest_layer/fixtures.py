@@ -85,7 +85,9 @@ def tier(request: pytest.FixtureRequest) -> int:
 def fairness_temperature(request: pytest.FixtureRequest) -> float | None:
     """The temperature that ``temperatures=`` asks for in this item; None for the deployment's own."""
     value = getattr(request, "param", None)
-    return None if value is None else float(value)
+    if value is None:
+        return None
+    return float(value)
 
 
 @pytest.fixture
@@ -94,7 +96,9 @@ def protected_class(request: pytest.FixtureRequest) -> str | None:
     of several.
     """
     label = getattr(request, "param", None)
-    return None if label is None else class_in(label)
+    if label is None:
+        return None
+    return class_in(label)
 
 
 @pytest.fixture

@@ -37,9 +37,9 @@ def session_if_any(config: pytest.Config) -> FairnessSession | None:
     run.
     """
     controller: Any = config.pluginmanager.getplugin(CONTROLLER)
-    return (
-        session_of(config) if controller and controller.begun else config.stash.get(_SESSION, None)
-    )
+    if controller and controller.begun:
+        return session_of(config)
+    return config.stash.get(_SESSION, None)
 
 
 class Recorder:

@@ -121,7 +121,8 @@ class Ledger:
         elif report.skipped and isinstance(report.longrepr, tuple):
             message = str(report.longrepr[2])
         elif report.failed:
-            outcome = outcome if report.when == "call" else "error"
+            if report.when != "call":
+                outcome = "error"
             crash = getattr(report.longrepr, "reprcrash", None)
             message = getattr(report, _MESSAGE, None) or str(getattr(crash, "message", ""))
             message = message or _error(report.longreprtext)
@@ -195,7 +196,10 @@ def make_safe(report: pytest.TestReport) -> None:
         text = str(
             report.longrepr
         )  # pytest's own text for a missing fixture, and whatever an item made of its failure
-        report.longrepr = report.longrepr if terminal(text) == text else terminal(text)
+        if terminal(text) == text:
+            report.longrepr = report.longrepr
+        else:
+            report.longrepr = terminal(text)
     else:
         report.longrepr = _safe(report.longrepr)
     report.sections = [(terminal(title), _coloured(text)) for title, text in report.sections]
@@ -224,11 +228,9 @@ def _safe(value: Any) -> Any:
     if type(value) in (bool, int, float, type(None)):
         return value
     if isinstance(value, (list, tuple)):
-        return (
-            type(value)(_safe(item) for item in value)
-            if type(value) in (list, tuple)
-            else _safe(list(value))
-        )
+        if type(value) in (list, tuple):
+            return type(value)(_safe(item) for item in value)
+        return _safe(list(value))
     if isinstance(value, Mapping):
         return {_safe(key): _safe(item) for key, item in value.items()}
     if is_dataclass(value) and not isinstance(value, type):

@@ -47,7 +47,9 @@ def _call(
     thread = threading.Thread(target=run, name=HOOK, daemon=True)
     thread.start()
     thread.join(LIMIT)
-    why = f"it took more than {LIMIT:g} s" if thread.is_alive() else ""
+    why = ""
+    if thread.is_alive():
+        why = f"it took more than {LIMIT:g} s"
     if raised:
         remember_environment()
         why = str(raised[0]) or type(raised[0]).__name__
@@ -60,4 +62,6 @@ def _call(
 
 
 def _short(name: str) -> str:
-    return Path(name).name if name.endswith("conftest.py") else name
+    if name.endswith("conftest.py"):
+        return Path(name).name
+    return name

@@ -88,15 +88,21 @@ class Option(NamedTuple):
 
     @property
     def flag(self) -> str | None:
-        return None if self.where == "ini" else "--fairness-" + self.field.replace("_", "-")
+        if self.where == "ini":
+            return None
+        return "--fairness-" + self.field.replace("_", "-")
 
     @property
     def ini(self) -> str | None:
-        return "fairness_" + self.field if self.where in ("both", "ini") else None
+        if self.where in ("both", "ini"):
+            return "fairness_" + self.field
+        return None
 
     def given(self, config: pytest.Config) -> tuple[Any, Any]:
         """What the command line says, and what the ini file does."""
-        typed = None if self.flag is None else config.getoption(self.flag)
+        typed = None
+        if self.flag is not None:
+            typed = config.getoption(self.flag)
         if isinstance(typed, list):
             typed = ",".join(typed)
         return typed, None if self.where == "typed" else config.getini(f"fairness_{self.field}")
@@ -277,7 +283,10 @@ def add_options(parser: pytest.Parser) -> None:
     group = parser.getgroup("fairness", "fairness")
     for option in OPTIONS:
         if option.flag is not None:
-            text = option.help if option.ini is None else f"{option.help} (ini: {option.ini})"
+            if option.ini is None:
+                text = option.help
+            else:
+                text = f"{option.help} (ini: {option.ini})"
             form: dict[str, Any] = {"metavar": option.field.upper()}
             if option.read is bool:
                 form = {"action": "store_true"}
@@ -285,12 +294,13 @@ def add_options(parser: pytest.Parser) -> None:
                 form["action"] = "append"
             group.addoption(option.flag, default=None, help=text, **form)
         if option.where != "typed":
-            about = (
-                option.help
-                if option.ini
-                else f"refused: {option.flag} is read from the command line alone"
-            )
-            kind: Literal["bool", "string"] = "bool" if option.read is bool else "string"
+            if option.ini:
+                about = option.help
+            else:
+                about = f"refused: {option.flag} is read from the command line alone"
+            kind: Literal["bool", "string"] = "string"
+            if option.read is bool:
+                kind = "bool"
             parser.addini(f"fairness_{option.field}", about, type=kind, default=None)
 
 
@@ -308,9 +318,10 @@ def settings_of(config: pytest.Config) -> Settings:
         from pytest_fairness.context import Settings
 
         received = getattr(config, "workerinput", {}).get("fairness_settings")
-        config.stash[_RESOLVED] = (
-            _resolved(config) if received is None else Settings.from_dict(received)
-        )
+        if received is None:
+            config.stash[_RESOLVED] = _resolved(config)
+        else:
+            config.stash[_RESOLVED] = Settings.from_dict(received)
     return config.stash[_RESOLVED]
 
 
@@ -318,7 +329,9 @@ def arguments_of(config: pytest.Config) -> dict[str, Any]:
     """The arguments of the command line, ``all`` of them, and those that name ``tests``; the
     ``root`` of the project, and the ``folder`` that the command was typed in.
     """
-    tests = config.args if config.args_source is config.ArgsSource.ARGS else []
+    tests = []
+    if config.args_source is config.ArgsSource.ARGS:
+        tests = config.args
     return {
         "all": list(map(str, config.invocation_params.args)),
         "tests": list(map(str, tests)),
@@ -374,7 +387,9 @@ def _resolved(config: pytest.Config) -> Settings:
         if resume not in (None, AUTO):
             values["resume"] = past_runs.resumable(values["run_dir"], resume).name
         if against is not None:
-            own = None if resume in (None, AUTO) else values["run_dir"] / values["resume"]
+            own = None
+            if resume not in (None, AUTO):
+                own = values["run_dir"] / values["resume"]
             values["against"] = earlier_results(
                 values["run_dir"], config.invocation_params.dir, against, but=own
             )
@@ -415,7 +430,9 @@ def _value(config: pytest.Config, option: Option) -> Any:
             "session that approves"
         )
         if in_file is not None:
-            where = "the ini file" if config.inipath is None else config.inipath.name
+            where = "the ini file"
+            if config.inipath is not None:
+                where = config.inipath.name
             raise pytest.UsageError(
                 f"fairness_{option.field} is set in {where} (or with -o): {belongs}"
             )

@@ -28,13 +28,12 @@ def resumable(root: Path, name: str) -> Path:
     run = locate_run(root, name, is_meant=_asked_alone, which=ASKED)
     if not _only(run, "replay_of", "merged_from"):
         manifest = read_manifest(run)
-        what = (
-            "a merged run"
-            if "merged_from" in manifest
-            else "a replay"
-            if "replay_of" in manifest
-            else "no run"
-        )
+        if "merged_from" in manifest:
+            what = "a merged run"
+        elif "replay_of" in manifest:
+            what = "a replay"
+        else:
+            what = "no run"
         raise UsageError(f"{run} cannot be resumed: it is {what}; resume the run that asked")
     return run
 

@@ -29,7 +29,9 @@ def show_plainly(
     error = call.excinfo.value
     if hasattr(error, "finding"):
         _leave_out_arguments(report)
-    notes = [_hint(error)] if isinstance(error, TypeError) else []
+    notes = []
+    if isinstance(error, TypeError):
+        notes = [_hint(error)]
     is_ours = isinstance(error, FairnessError)
     if asked and (
         any(notes) or (isinstance(error, UsageError) and not isinstance(error, BaselineError))
@@ -60,7 +62,9 @@ def _hint(error: TypeError) -> str:
     from pytest_fairness import asserts
 
     found = _STRAY.search(str(error))
-    function = None if found is None else getattr(asserts, found[1], None)
+    function = None
+    if found is not None:
+        function = getattr(asserts, found[1], None)
     if found is None or function is None:
         return ""
     return did_you_mean(found[2], inspect.signature(function).parameters).removeprefix("; ")

@@ -52,11 +52,9 @@ class PlannedCell:
     @property
     def step_systems(self) -> list[Endpoint]:
         """The systems that single requests of a trial ask instead of the test's."""
-        return (
-            []
-            if self.script is None
-            else [system for system in self.script.endpoints if system is not None]
-        )
+        if self.script is None:
+            return []
+        return [system for system in self.script.endpoints if system is not None]
 
     @property
     def asks_others(self) -> bool:
@@ -66,7 +64,9 @@ class PlannedCell:
 
 def one_text(role: str | None, request: str) -> str:
     """*role* and *request* in one message."""
-    return request if role is None else f"{role}\n\n{request}"
+    if role is None:
+        return request
+    return f"{role}\n\n{request}"
 
 
 def takes_one_text(endpoint: Endpoint) -> bool:
@@ -139,21 +139,27 @@ class PlannedGrid:
     @cached_property
     def on_other_names(self) -> PlannedGrid | None:
         """The same with names that it has not used, for a second sample; None where there are none."""
-        grid = None if self.arguments is None else other_names(self.grid, self.arguments)
-        return None if grid is None else replace(self, grid=grid)
+        grid = None
+        if self.arguments is not None:
+            grid = other_names(self.grid, self.arguments)
+        if grid is None:
+            return None
+        return replace(self, grid=grid)
 
     @property
     def script_columns(self) -> tuple[str, ...]:
         """Columns that the table has in every tier: strategies belong to one of them."""
-        return (
-            () if self.ladder is None else ("strategy", "strategy_level", REFUSED_FIRST, DISCLAIMS)
-        )
+        if self.ladder is None:
+            return ()
+        return ("strategy", "strategy_level", REFUSED_FIRST, DISCLAIMS)
 
     def structured(self, cell: Cell) -> Mapping[str, JSON]:
         """In what form the answer is wanted. Tier 2 is conversation only: there it can be asked for
         in words alone.
         """
-        return self.grid.answer if cell.tier == 1 else {}
+        if cell.tier == 1:
+            return self.grid.answer
+        return {}
 
     def entries(self, tier: int, indices: Sequence[int] | None = None) -> list[PlannedCell]:
         """The cells (those at *indices*, if given) as *tier* sends them: tier 2 agrees on the role
@@ -173,7 +179,8 @@ class PlannedGrid:
             )
         if tier == 1:
             # Where the grid has a system prompt, its cells are of this tier already.
-            cell = cell if cell.tier == 1 else replace(cell, tier=1)
+            if cell.tier != 1:
+                cell = replace(cell, tier=1)
         else:
             if self.ladder is not None:
                 script = self._escalation(
@@ -216,20 +223,16 @@ class PlannedGrid:
         compares = self.ladder is not None and any(
             strategy.compares for strategy in self.ladder.strategies
         )
-        return (
-            somebody_else(self.grid, self.arguments)
-            if compares and self.arguments is not None
-            else None
-        )
+        if compares and self.arguments is not None:
+            return somebody_else(self.grid, self.arguments)
+        return None
 
     def _other_prompt(self, index: int) -> str | None:
         """The prompt of the cell at *index*, about somebody else."""
         other = self._somebody_else
-        return (
-            None
-            if other is None
-            else other.cell_at(self.grid.position(index) // len(self.grid.units)).prompt
-        )
+        if other is None:
+            return None
+        return other.cell_at(self.grid.position(index) // len(self.grid.units)).prompt
 
     def _escalation(
         self, prompt: str, turns: tuple[str, ...], ladder: Ladder, other: str | None
@@ -238,7 +241,9 @@ class PlannedGrid:
         established = turns[: self.grid.asked_at]
         rungs = [Rung(DIRECT, turns)]
         for one in ladder.strategies:
-            before = () if one.own_role else established
+            before = established
+            if one.own_role:
+                before = ()
             rungs.append(
                 Rung(one.name, (*before, *one.fill(prompt, ladder.key, other)), one.objections)
             )
@@ -278,9 +283,13 @@ class PlannedPairs:
         """The same with candidates that it has not used, for a second sample; None where there are
         none.
         """
-        grid = None if self.arguments is None else other_candidates(self.grid, self.arguments)
+        grid = None
+        if self.arguments is not None:
+            grid = other_candidates(self.grid, self.arguments)
         beyond = self.grid.full_size * self.grid.repetitions
-        return None if grid is None else replace(self, grid=grid, beyond=beyond)
+        if grid is None:
+            return None
+        return replace(self, grid=grid, beyond=beyond)
 
     def structured(self, cell: Cell) -> Mapping[str, JSON]:  # noqa: ARG002
         """A choice names a candidate of the prompt: no form is asked for."""

@@ -109,11 +109,9 @@ def announcement(
 
 def _steps_of(endpoint: Endpoint) -> list[Endpoint]:
     """The systems that are asked, one after the other, for one reply of *endpoint*."""
-    return (
-        [step.ready for step in endpoint.steps]
-        if isinstance(endpoint, PipelineEndpoint)
-        else [endpoint]
-    )
+    if isinstance(endpoint, PipelineEndpoint):
+        return [step.ready for step in endpoint.steps]
+    return [endpoint]
 
 
 def _size(settings: Settings, tests: int, rows: Sequence[TestEstimate], run: str) -> str:
@@ -122,14 +120,18 @@ def _size(settings: Settings, tests: int, rows: Sequence[TestEstimate], run: str
     endpoint += " (no model is asked)" * (settings.endpoint == "simulated" and not own)
     if own:
         configured = any(row.configured[0].requests for row in rows)
-        endpoint = f"{endpoint} and the tests' own" if configured else "of the tests' own"
+        if configured:
+            endpoint = f"{endpoint} and the tests' own"
+        else:
+            endpoint = "of the tests' own"
     several = "s" * (len(settings.endpoints) > 1)
-    part = f"shard {settings.shard} of " if settings.shard else ""
-    source = (
-        f"replayed from {settings.replay.name}"
-        if settings.replay is not None
-        else f"endpoint{several} {endpoint}"
-    )
+    part = ""
+    if settings.shard:
+        part = f"shard {settings.shard} of "
+    if settings.replay is not None:
+        source = f"replayed from {settings.replay.name}"
+    else:
+        source = f"endpoint{several} {endpoint}"
     return (
         f"fairness: {tests} test{'s' * (tests != 1)}, {part}up to {sum(row.new for row in rows):,} "
         f"trials, {source}, "
@@ -143,7 +145,9 @@ def _prices(
     """A line for each of *endpoints* that is paid; of several, which, and what they come to
     together.
     """
-    cap = "" if settings.max_cost is None else f" (cap {dollars(settings.max_cost)})"
+    cap = ""
+    if settings.max_cost is not None:
+        cap = f" (cap {dollars(settings.max_cost)})"
     if len(settings.endpoints) == 1:
         ((cost, rest, _),) = (_price(settings, rows, endpoint) for endpoint in endpoints.values())
         return [f"fairness: {cost}{cap}{rest}"]
@@ -154,14 +158,18 @@ def _prices(
     lines = [f"fairness: {name}: {cost}{rest}" for name, (cost, rest, _) in each.items()]
     sums = [found for _, _, found in each.values() if found is not None]
     if len(sums) > 1 or (sums and cap):
-        rest = "" if len(sums) == len(each) else " and what those of unknown price cost"
+        rest = " and what those of unknown price cost"
+        if len(sums) == len(each):
+            rest = ""
         whole = _cost(sum(usual for usual, _ in sums), sum(most for _, most in sums))
         lines.append(f"fairness: together {whole}{rest}{cap}")
     return lines
 
 
 def _cost(usual: float, most: float) -> str:
-    return f"about {dollars(usual)}, at most {dollars(most)}" if most else "free"
+    if most:
+        return f"about {dollars(usual)}, at most {dollars(most)}"
+    return "free"
 
 
 def _price(
@@ -170,7 +178,9 @@ def _price(
     """Of *endpoint*, which all *rows* are about, in words: requests and cost, and how long they
     take; and in dollars, what is to be expected and the most, where it has a price.
     """
-    shards = 1 if not settings.shard else int(settings.shard.partition("/")[2])
+    shards = 1
+    if settings.shard:
+        shards = int(settings.shard.partition("/")[2])
     usual = [(row.requests(own=False)[0], row.reply_tokens) for row in rows]
     total = sum(few.requests for few, _ in usual)
     reply = round(sum(few.requests * tokens for few, tokens in usual) / total)
@@ -206,7 +216,9 @@ def _lines(found: Iterable[tuple[str, str]]) -> list[str]:
         tests.setdefault(remark, {})[test] = None
     lines = []
     for remark, names in tests.items():
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        more = ""
+        if len(names) > _NAMED:
+            more = f" and {len(names) - _NAMED} more"
         lines.append(line(f"fairness: {', '.join(list(names)[:_NAMED])}{more}: {remark}"))
     return lines
 
@@ -232,7 +244,9 @@ def _replacements(context: RunContext, items: Sequence[pytest.Item]) -> list[str
     own = [item for item in items if named is not None and brings_its_own(item)]
     fixtures = []
     for item in own:
-        does = "wraps" if marks.gets_named_endpoint(item) else "replaces"
+        does = "replaces"
+        if marks.gets_named_endpoint(item):
+            does = "wraps"
         once = " and is asked once" * (several and does == "replaces")
         fixture = _fixture(item, context.root)
         fixtures.append(
@@ -251,7 +265,9 @@ def notes_on(
     replacement.
     """
     own = _own_scorers(context)
-    notes = [own[finding.outcome]] if finding.outcome in own.keys() & scored_by else []
+    notes = []
+    if finding.outcome in own.keys() & scored_by:
+        notes = [own[finding.outcome]]
     named = _named_endpoint(context)
     if named is not None and finding.model_endpoint is not None and brings_its_own(item):
         notes.append(
@@ -278,7 +294,10 @@ def _named_endpoint(context: RunContext) -> str | None:
     file is a default, and meant to be replaced.
     """
     replayed = context.settings.replay
-    command = context.command if replayed is None else read_manifest(replayed).get("command") or ()
+    if replayed is None:
+        command = context.command
+    else:
+        command = read_manifest(replayed).get("command") or ()
     return next(
         (value for name, _, value in parsed(command) if name == "--fairness-endpoint"), None
     )
@@ -297,9 +316,9 @@ def _place(function: Any, root: Path) -> str:
         function = function.func
     function = getattr(function, "__wrapped__", function)
     code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
-    return (
-        type(function).__module__ if code is None else recorded_path(Path(code.co_filename), root)
-    )
+    if code is None:
+        return type(function).__module__
+    return recorded_path(Path(code.co_filename), root)
 
 
 # ---------------------------------------------------------------- what to know of the designs
@@ -360,9 +379,7 @@ def _undecidable(grid: Grid | PairGrid) -> Iterator[str]:
         design = power_of(grid, shape, grid.parameters.get("temperature"))
         reach = {"PASS": design.can_pass, "FAIL": design.can_fail}
         if never := " or ".join(verdict for verdict, can in reach.items() if not can):
-            takes = (
-                f"; a PASS is likely with {design.needs}"
-                if design.needs and not design.can_pass
-                else ""
-            )
+            takes = ""
+            if design.needs and not design.can_pass:
+                takes = f"; a PASS is likely with {design.needs}"
             yield f"a comparison by {by} can never {never}: {design.why}{takes}"

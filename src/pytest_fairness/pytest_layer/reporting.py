@@ -62,11 +62,10 @@ class Aside:
         return self._terminal is not None and bool(self._terminal.isatty)
 
     def write(self, text: str) -> int:
-        aside = (
-            self._capture.global_and_fixture_disabled()
-            if self._capture
-            else contextlib.nullcontext()
-        )
+        if self._capture:
+            aside = self._capture.global_and_fixture_disabled()
+        else:
+            aside = contextlib.nullcontext()
         if self._terminal is not None:
             with aside:
                 self._terminal.write(text, flush=True)
@@ -249,7 +248,9 @@ def left_standing(store: RunStore, book: Ledger, context: RunContext) -> list[St
     """
     counts = {nodeid: len(item.encoded) for nodeid, item in book.items.items()}
     recording = context.recording
-    replayed = [] if recording is None else Conclusions(recording).concluded()
+    replayed = []
+    if recording is not None:
+        replayed = Conclusions(recording).concluded()
     return Conclusions(store).left(number_of_session(store, context), counts, replayed)
 
 
@@ -267,7 +268,9 @@ def log_conclusions(
     Raises StoreError.
     """
     number, manifest = number_of_session(store, context), store.manifest()
-    about = manifest if number == 1 else (manifest.get("resumed") or [manifest])[-1]
+    about = manifest
+    if number != 1:
+        about = (manifest.get("resumed") or [manifest])[-1]
     for item in book.items.values():
         ended = {name: getattr(item, name) for name in ("nodeid", *ITEM)}
         store.append({"type": OUTCOME, "session": number, **ended, "findings": len(item.encoded)})
@@ -296,7 +299,9 @@ def compared_with(context: RunContext, run: Path) -> Path | None:
     itself, resumed.
     """
     against = context.settings.against
-    return None if against == run else against
+    if against == run:
+        return None
+    return against
 
 
 def summary(outputs: Mapping[str, Path], context: RunContext) -> list[str]:
@@ -318,9 +323,9 @@ def summary(outputs: Mapping[str, Path], context: RunContext) -> list[str]:
     lines += [f"{name}: {shown(path, root)}" for name, path in places.items() if name != "report"]
     if os.environ.get("CI") and only_simulated(run):
         lines.append(f"note: {_ONLY_SIMULATED}")
-    since = (
-        [] if against is None else [f"since {against.stem}: {counted(compared_runs(run, against))}"]
-    )
+    since = []
+    if against is not None:
+        since = [f"since {against.stem}: {counted(compared_runs(run, against))}"]
     return [*lines, *since]
 
 
@@ -413,12 +418,18 @@ def run_notes(run: Path, manifest: Mapping[str, Any]) -> list[str]:
         )
     if salvaged := manifest.get("salvaged_from"):
         lost = [str(one) for one in salvaged.get("lost") or ()]
-        losses = f"lost: {'; '.join(lost[:3])}" if lost else "nothing was lost"
-        more = f"; and {len(lost) - 3} more places, in manifest.json" if len(lost) > 3 else ""
+        losses = "nothing was lost"
+        if lost:
+            losses = f"lost: {'; '.join(lost[:3])}"
+        more = ""
+        if len(lost) > 3:
+            more = f"; and {len(lost) - 3} more places, in manifest.json"
         notes.append(f"salvaged from the damaged run {salvaged.get('run')}; {losses}{more}")
     resumed = manifest.get("resumed") or []
     if resumed:
-        times = "once" if len(resumed) == 1 else f"{len(resumed)} times"
+        times = "once"
+        if len(resumed) != 1:
+            times = f"{len(resumed)} times"
         notes.append(f"resumed, {times}: not all of it was asked in one session")
     settings = [session.get("settings", {}) for session in resumed]
     if any(one.get("retry_unknown") or one.get("retry_errors") for one in settings):
@@ -446,9 +457,7 @@ def _repeated_requests(run: Path) -> list[str]:
     by_group = "; ".join(
         f"{protected}: {', '.join(groups)}" for protected, groups in shares.items()
     )
-    which = (
-        f"{total} trials had come to nothing and were"
-        if total > 1
-        else "one trial had come to nothing and was"
-    )
+    which = "one trial had come to nothing and was"
+    if total > 1:
+        which = f"{total} trials had come to nothing and were"
     return [f"{which} asked again ({by_group})"]

@@ -141,7 +141,9 @@ class Repeatable:
         row = [column for column in _ROW if column in table.columns]
         if not row or not set(row) <= set(part.columns) or not part.columns.is_unique:
             return ()
-        samples = [table] if self._sample is None else [table, self._sample.frame]
+        samples = [table]
+        if self._sample is not None:
+            samples = [table, self._sample.frame]
         handed_out = pd.concat([sample.astype(object) for sample in samples], ignore_index=True)
         handed_out = handed_out[~handed_out.duplicated(row)]
         places = pd.MultiIndex.from_frame(handed_out[row]).get_indexer(
@@ -222,9 +224,13 @@ class Repeatable:
             str(column) for column in part.columns if column not in getattr(made, "columns", ())
         ]
         if absent or not len(made):
-            lacks = f"lacks the columns {', '.join(absent)}" if absent else "has no rows"
+            lacks = "has no rows"
+            if absent:
+                lacks = f"lacks the columns {', '.join(absent)}"
             raise UsageError(f"{why}, and the table that it makes of a second sample {lacks}")
-        column = "key" if "key" in part.columns else "name"
+        column = "name"
+        if "key" in part.columns:
+            column = "key"
         fresh = set(sample.frame[column]) - set(self._table[column])
         if not set(made[column]) <= fresh:
             raise UsageError(

@@ -151,7 +151,9 @@ class FairnessSession:
             context = self.context
             if context.barred is None:  # else each test says why, when it asks for the run
                 _ = context.recording
-                choice = [] if context.settings.resume != AUTO else self._choose_run(planned)
+                choice = []
+                if context.settings.resume == AUTO:
+                    choice = self._choose_run(planned)
                 context = self.context
                 size, *more = preflight.announcement(
                     context, items, self.grids, self.systems.configured, tests=len(planned)
@@ -194,7 +196,9 @@ class FairnessSession:
     def headline(self) -> list[str]:
         """The lines that a session with fairness tests starts with; none in any other."""
         quiet = self.worker is not None or self.config.option.verbose < 0
-        return [] if quiet or not self.ledger.collected else self._announced
+        if quiet or not self.ledger.collected:
+            return []
+        return self._announced
 
     # ------------------------------------------------------------ the run
 
@@ -292,7 +296,9 @@ class FairnessSession:
         for selection, items in collection.active_items(self._items, self.grids).items():
             if selection.endpoint is not None and not brings_its_own(items[0]):
                 found.setdefault(selection.endpoint, items[0])
-        return list(found.values()) if len(found) > 1 else []
+        if len(found) > 1:
+            return list(found.values())
+        return []
 
     # ------------------------------------------------------------ the running test
 
@@ -338,7 +344,10 @@ class FairnessSession:
         basis: list[Judgement] = []
 
         def emit(finding: Finding) -> None:
-            judged = basis[-1] if basis else Judgement()
+            if basis:
+                judged = basis[-1]
+            else:
+                judged = Judgement()
             basis.clear()
             record = judged.to_record(
                 nodeid,
@@ -436,7 +445,9 @@ class FairnessSession:
             and self.settings.replay is None
         )
         show_plainly(item, call, report, asked=asked)
-        raised = None if call.excinfo is None else call.excinfo.value
+        raised = None
+        if call.excinfo is not None:
+            raised = call.excinfo.value
         if findings or ours:
             if report.when == "call" or (ours and not report.passed):
                 facts: dict[str, JSON] = {
@@ -562,7 +573,9 @@ class FairnessSession:
         from pytest_fairness.reports.outputs import compared_runs
 
         run, against = outputs["report"].parent, self.settings.against
-        changes = None if against is None else compared_runs(run, against)
+        changes = None
+        if against is not None:
+            changes = compared_runs(run, against)
         facts = {"results": read_results(run), "changes": changes, "report": outputs["report"]}
         self._not_notified = notify(self.config, facts)
 
@@ -630,7 +643,10 @@ class Systems:
             named = not is_import_path(system) or (
                 path.exists() and system in load_endpoints(path, types=self._types)
             )
-            self._named[system] = self._listed(system) if named else callable_endpoint(system)
+            if named:
+                self._named[system] = self._listed(system)
+            else:
+                self._named[system] = callable_endpoint(system)
         return self._named[system]
 
     def configured(self, name: str | None = None) -> Endpoint:
@@ -643,7 +659,8 @@ class Systems:
                 "it, or its fixtures, have a parameter called endpoint, and it becomes one item "
                 "for each"
             )
-        name = names[0] if name is None else name
+        if name is None:
+            name = names[0]
         if name not in self._configured:
             made = self._listed(name)
             for other, known in self._configured.items():

@@ -158,7 +158,10 @@ class TrialSource:
             if any(entry.one_message for entry in entries):
                 frame[ONE_MESSAGE] = [entry.one_message for entry, _ in rows]
             if planned.temperatures:
-                frame["temperature"] = "default" if temperature is None else f"{temperature:g}"
+                if temperature is None:
+                    frame["temperature"] = "default"
+                else:
+                    frame["temperature"] = f"{temperature:g}"
             frames.append(frame)
         self._skip_on_a_shard()
         if len(frames) == 1:
@@ -225,7 +228,9 @@ class TrialSource:
         mixed), and EndpointError where no trial has a usable answer.
         """
         context, store, design = self._context, self._context.store, None
-        mine = plan if self._deal is None else [one for one in plan if self._deal.mine(one)]
+        mine = plan
+        if self._deal is not None:
+            mine = [one for one in plan if self._deal.mine(one)]
         # A second sample belongs to no collected test, and is asked as it comes.
         test = next((key for key, known in self._grids.items() if known is planned), None)
         if test is not None and plan:
@@ -257,9 +262,10 @@ class TrialSource:
                 store.append(design.to_record())
         if isinstance(engine, Engine):
             self._try_endpoints()
-        trials = (
-            engine.run(mine, design) if isinstance(engine, Replayer) else self._asked(engine, mine)
-        )
+        if isinstance(engine, Replayer):
+            trials = engine.run(mine, design)
+        else:
+            trials = self._asked(engine, mine)
         refuse_if_nothing_answered(trials, endpoint.name)
         found = dict(zip(map(id, mine), trials, strict=True))
         absent = partial(Trial, status=Status.NOT_RUN, error="asked by another shard")
@@ -432,7 +438,9 @@ def _prompted(endpoint: Endpoint, entries: Sequence[PlannedCell]) -> list[Endpoi
             ]
         else:
             first_tier = entry.cell.tier == 1 and not entry.one_message
-            systems = [endpoint] if entry.cell.system is not None or first_tier else []
+            systems = []
+            if entry.cell.system is not None or first_tier:
+                systems = [endpoint]
         found |= {id(system): system for system in systems}
     return list(found.values())
 
@@ -472,11 +480,17 @@ def _add_columns(
             # It ended before its last step, whose prompt would hold the place of a text that was
             # never made.
             messages = script.next(cell, trial.replies[: max(0, sent - 1)], Status.ANSWERED)
-            row["prompt"] = messages[-1].content if messages else cell.turns[0]
+            if messages:
+                row["prompt"] = messages[-1].content
+            else:
+                row["prompt"] = cell.turns[0]
         if DISCLAIMS in always:
             row[DISCLAIMS] = trial.status is Status.ANSWERED and has_disclaimer(trial.reply or "")
         found.append(row)
     for column in dict.fromkeys([*always, *(key for row in found for key in row)]):
-        before = frame[column].tolist() if column in frame else [None] * len(frame)
+        if column in frame:
+            before = frame[column].tolist()
+        else:
+            before = [None] * len(frame)
         with any_text():
             frame[column] = [row.get(column, old) for row, old in zip(found, before, strict=True)]

@@ -49,12 +49,16 @@ def chosen(
     def choose() -> str | None:
         run, why = _last(context, what)
         found.append(why)
-        return None if run is None else run.name
+        if run is None:
+            return None
+        return run.name
 
     folder = reserve_run(settings.run_dir, context.token, adopt=choose)
     sessions = read_manifest(folder).get("sessions", [])
     resumed = bool(sessions) and sessions[0] != context.session
-    does = f"resumes run {folder.name}" if resumed else "starts a new run"
+    does = "starts a new run"
+    if resumed:
+        does = f"resumes run {folder.name}"
     settings = replace(settings, resume=folder.name if resumed else None)
     return replace(context, settings=settings), "".join(
         f"fairness: --fairness-resume=auto {does}: {why}" for why in found
@@ -98,13 +102,17 @@ def _last(context: RunContext, what: Mapping[str, str]) -> tuple[Path | None, st
         left = _left(run, manifest, context)
         if not left:
             capped = "cost" in (manifest.get("unasked") or ())
-            ended = "reached its cost cap, which is no higher now" if capped else "is whole"
+            ended = "is whole"
+            if capped:
+                ended = "reached its cost cap, which is no higher now"
             return None, f"the last run of this command, {run.name}, {ended}"
         changed = changes_since(run, settings, context.root)
         if manifest.get("asked") != what:
             before = manifest.get("asked") or {}
             tests = [test for test in {**before, **what} if before.get(test) != what.get(test)]
-            more = f" and {len(tests) - 1} more" if len(tests) > 1 else ""
+            more = ""
+            if len(tests) > 1:
+                more = f" and {len(tests) - 1} more"
             changed.append(
                 f"what {tests[0]}{more} asks has changed"
                 if tests

@@ -198,7 +198,9 @@ def justifications_section(results: RunResults) -> Section | None:
         name.title(): partial(_justified, name) for name in ("reason", "approver", "date", "expiry")
     }
     listed = table("Each FLAG that was accepted", rows, columns, kind="findings")
-    return Section(heading="Justifications", id="justifications", parts=(listed,)) if rows else None
+    if rows:
+        return Section(heading="Justifications", id="justifications", parts=(listed,))
+    return None
 
 
 def _justified(name: str, named: tuple[Finding, str, str]) -> str:

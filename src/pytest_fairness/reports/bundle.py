@@ -77,7 +77,9 @@ def write_bundle(run_dir: Path, into: Path, watch: Watch = unwatched) -> Path:
     root = project_of(run_dir)
     wrong = verify_run(run_dir, project_baselines(root), watch).problems
     if wrong:
-        more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        more = ""
+        if len(wrong) > 1:
+            more = f" (and {len(wrong) - 1} more)"
         raise UsageError(
             f"{run_dir} does not verify, so it is no evidence: {wrong[0]}{more}; see "
             "pytest-fairness verify"
@@ -123,9 +125,9 @@ def _record(run_dir: Path, root: Path, folder: Path) -> None:
     for file in sorted({known["file"]: None for _, known in _baselines_of(results)}):
         found, why = versions(root / file, root)
         for number, version in enumerate(reversed(found), 1):
-            digest = (
-                version.document.digest.partition(":")[2][:12] if version.document else "unread"
-            )
+            digest = "unread"
+            if version.document:
+                digest = version.document.digest.partition(":")[2][:12]
             name = f"baselines/{Path(file).stem}/{number:03d}-{digest}.json"
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(version.text.encode("utf-8"))
@@ -166,8 +168,13 @@ def _version_row(
 ) -> Sequence[Any]:
     facts = version.facts()
     known = [facts.get(key) for key in _HISTORY[5:15]]
-    old = before[0].scores().get("overall") if before else None
-    digest = version.document.digest if version.document else version.why
+    old = None
+    if before:
+        old = before[0].scores().get("overall")
+    if version.document:
+        digest = version.document.digest
+    else:
+        digest = version.why
     commit = [version.commit or "not committed", version.committed, version.author]
     return [file, name, *commit, *known, old, version.scores().get("overall"), digest]
 
@@ -353,8 +360,12 @@ def _write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -
 def _flat(value: Any) -> Any:
     if isinstance(value, (Mapping, list, tuple)):
         plain = dict(value) if isinstance(value, Mapping) else list(value)
-        return json.dumps(plain, sort_keys=True) if plain else ""
-    return str(value) if isinstance(value, (str, bool)) else value
+        if plain:
+            return json.dumps(plain, sort_keys=True)
+        return ""
+    if isinstance(value, (str, bool)):
+        return str(value)
+    return value
 
 
 # ---------------------------------------------------------------- packing
@@ -430,7 +441,9 @@ def unpack(bundle: Path, into: Path) -> Path:
             f"{bundle} cannot be unpacked ({error}): it was cut short or changed"
         ) from error
     tops = {PurePosixPath(path.relative_to(into).as_posix()).parts[0] for path in into.rglob("*")}
-    return into / tops.pop() if len(tops) == 1 else into
+    if len(tops) == 1:
+        return into / tops.pop()
+    return into
 
 
 def _refuse_hostile(bundle: Path, entries: Sequence[zipfile.ZipInfo]) -> None:
@@ -630,7 +643,9 @@ def project_of(run_dir: Path) -> Path:
         and ".." not in kept.parts
         and place.parts[-len(kept.parts) :] == kept.parts
     )
-    return place.parents[len(kept.parts) - 1] if inside and kept.parts else Path.cwd()
+    if inside and kept.parts:
+        return place.parents[len(kept.parts) - 1]
+    return Path.cwd()
 
 
 def _baselines_of(results: RunResults) -> Iterator[tuple[Any, Mapping[str, Any]]]:

@@ -49,7 +49,10 @@ class FindingChange:
     @property
     def finding(self) -> Finding:
         """The finding as it stands now, or as it stood last."""
-        found = self.before if self.after is None else self.after
+        if self.after is None:
+            found = self.before
+        else:
+            found = self.after
         assert found is not None  # noqa: S101 - for the type checker
         return found
 
@@ -68,7 +71,9 @@ def changes_between(before: RunResults, after: RunResults) -> tuple[FindingChang
     found = []
     for at, id_ in enumerate(after.ids):
         now, then = after.findings[at], earlier.pop(id_, None)
-        old = None if then is None else before.findings[then]
+        old = None
+        if then is not None:
+            old = before.findings[then]
         change, why = _change(old, now)
         nodeid = after.maker_of(at).nodeid or now.test_id
         found.append(
@@ -132,6 +137,8 @@ def _has_grown(before: PairResult, after: PairResult) -> bool:
     numbers = [end for end in ends if end is not None and isfinite(end)]
     if way is None or len(numbers) < len(ends):
         return False
-    side = 1 if after.effect > 0 else -1
+    side = -1
+    if after.effect > 0:
+        side = 1
     then, now = ([side * end for end in numbers[:2]], [side * end for end in numbers[2:]])
     return min(now) > max(way * end for end in then)

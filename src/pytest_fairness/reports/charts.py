@@ -235,17 +235,23 @@ def scale(
         reach = min(max(reach, least), most or 100 * least)
         return AxisScale(around - reach, around + reach, left, right)
     low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
-    low = min(0.0, low) if zero else low
+    if zero:
+        low = min(0.0, low)
     spread = high - low
     if spread <= abs(high) * 1e-9 or spread < _SMALLEST:
-        spread = abs(high) if abs(high) > _SMALLEST else 1.0
+        spread = 1.0
+        if abs(high) > _SMALLEST:
+            spread = abs(high)
     air = spread * 0.08
     return AxisScale(0.0 if zero and low == 0.0 else low - air, high + air, left, right)
 
 
 def tick_label(value: float, *, rate: bool = False) -> str:
     """``0.25``, ``−5``, ``20 %``."""
-    text = f"{100 * value:.6g} %" if rate else f"{value:,.6g}"
+    if rate:
+        text = f"{100 * value:.6g} %"
+    else:
+        text = f"{value:,.6g}"
     return text.replace("-", "−")
 
 
@@ -303,8 +309,12 @@ def _titled(title: str, *parts: str) -> str:
 def _text(words: str, x: str, y: float, kind: str, most: int | None = None) -> str:
     """*words* at a place, cut to *most* columns; what was cut is shown when pointed at."""
     shown = visible(words, keep="")
-    cut = shown if most is None else clipped(shown, most)
-    whole = f"<title>{html(words)}</title>" if cut != shown else ""
+    cut = shown
+    if most is not None:
+        cut = clipped(shown, most)
+    whole = ""
+    if cut != shown:
+        whole = f"<title>{html(words)}</title>"
     return f'<text class="{kind}" x="{x}" y="{y:g}">{html(cut)}{whole}</text>'
 
 
@@ -336,9 +346,10 @@ def in_lines(words: str, width: int = 34, most: int = 2) -> list[str]:
             lines.append(part)
     kept = [clipped(one.strip(), width) for one in lines[:most]] or [""]
     if len(lines) > most:
-        kept[-1] = (
-            clipped(kept[-1] + "……", width) if columns_of(kept[-1]) >= width else kept[-1] + "…"
-        )
+        if columns_of(kept[-1]) >= width:
+            kept[-1] = clipped(kept[-1] + "……", width)
+        else:
+            kept[-1] = kept[-1] + "…"
     return kept
 
 
@@ -392,12 +403,19 @@ def _whisker(places: AxisScale, low: float, high: float, y: float, kind: str) ->
 
 
 def _kind(verdict: Verdict | None) -> str:
-    return "plain" if verdict is None else verdict.value.lower()
+    if verdict is None:
+        return "plain"
+    return verdict.value.lower()
 
 
 def _reference(line: Reference, x: float, top: float, bottom: float) -> list[str]:
     """A line down the picture, with its words above it that stay within."""
-    kind = "tick start" if x < 25 else "tick end" if x > 75 else "tick"
+    if x < 25:
+        kind = "tick start"
+    elif x > 75:
+        kind = "tick end"
+    else:
+        kind = "tick"
     shown = [_line(x, top, x, bottom, "zero" if line.solid else "reference")]
     return shown + ([_text(line.words, f"{x:g}%", top - 6, kind, 32)] if line.words else [])
 
@@ -433,7 +451,8 @@ def _forest(chart: Forest) -> _Drawn:
         for at, x, y in entries
         for part in (_legend_shape(at, x, y), _legend_words(series[at], x, y))
     ]
-    top += 18 if any(line.words for line in chart.lines) else 0
+    if any(line.words for line in chart.lines):
+        top += 18
     y, marks, described = top + 4, [], []
     for heading, lines in parts.items():
         if heading:
@@ -485,13 +504,18 @@ def _forest_line(
             place = series.index(row.series)
             drawn += _of_series(row, places, y + 10 + 13 * place, place)
         return drawn, y + 14 + 13 * len(series)
-    words = first.words if first.value is not None else first.words or "nothing to show"
+    if first.value is not None:
+        words = first.words
+    else:
+        words = first.words or "nothing to show"
     label, y = _label(
         first.label, words, _kind(first.verdict if first.value is not None else None), y
     )
     if first.value is None:
         return [label], y + 10
-    room = 30 if first.dots else 0
+    room = 0
+    if first.dots:
+        room = 30
     return [label, *_forest_row(first, places, y + 10 + room)], y + 24 + room
 
 
@@ -624,7 +648,8 @@ def _bars(chart: Bars) -> _Drawn:
                 for w in (f"{part} {share:.0%}", f"{share:.0%}")
                 if 8 * columns_of(visible(w)) < room
             ]
-            drawn += [_text(fitting[0], f"{(x + end) / 2:g}%", y + 18, "inside")] if fitting else []
+            if fitting:
+                drawn += [_text(fitting[0], f"{(x + end) / 2:g}%", y + 18, "inside")]
             start += share
         y += 30
         described.append(

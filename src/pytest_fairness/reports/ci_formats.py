@@ -65,12 +65,14 @@ def _of_findings(results: RunResults, folder: str) -> Iterator[Remark]:
         maker = results.maker_of(at)
         if finding.verdict is Verdict.PASS and at not in alarms:
             continue
-        level: Level = (
-            "error" if maker.outcome in ("failed", "error") or at in alarms else "warning"
-        )
+        level: Level = "warning"
+        if maker.outcome in ("failed", "error") or at in alarms:
+            level = "error"
         if finding.justification is not None or maker.outcome == "xfailed":
             level = "note"
-        by = f" by {finding.protected_class}" if finding.protected_class else ""
+        by = ""
+        if finding.protected_class:
+            by = f" by {finding.protected_class}"
         marks = f" ({', '.join(formatting.marks(finding, maker.outcome))})".replace(" ()", "")
         file, number = _place(maker, folder)
         yield Remark(

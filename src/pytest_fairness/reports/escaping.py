@@ -118,7 +118,9 @@ def slack(text: str) -> str:
 def workflow_data(text: str, *, of_property: bool = False) -> str:
     """For the message of a workflow command of GitHub's, or for a property of it: nothing ends it."""
     text = _COMMAND.sub("# #", line(text)).replace("%", "%25")
-    return text.replace(":", "%3A").replace(",", "%2C") if of_property else text
+    if of_property:
+        return text.replace(":", "%3A").replace(",", "%2C")
+    return text
 
 
 def xml(text: str) -> str:
@@ -142,7 +144,9 @@ def csv_cell(value: str | float | None) -> str:
     if not isinstance(value, str):
         return repr(value)
     text = visible(value, keep="\n")
-    return f"'{text}" if _FORMULA.match(value) else text
+    if _FORMULA.match(value):
+        return f"'{text}"
+    return text
 
 
 def shortened(text: str, characters: int) -> str:
@@ -173,7 +177,9 @@ def columns_of(text: str) -> int:
 
 def clipped(text: str, width: int) -> str:
     """*text* cut to a width in columns, ``…`` included."""
-    return text if columns_of(text) <= width else _head(text, width - 1) + "…"
+    if columns_of(text) <= width:
+        return text
+    return _head(text, width - 1) + "…"
 
 
 def _head(text: str, width: int) -> str:
@@ -201,4 +207,6 @@ def wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]
             lines.append(line + head)
             left, line = left[len(head) :], rest
         line += left
-    return [*lines, line] if line.strip() or not lines else lines
+    if line.strip() or not lines:
+        return [*lines, line]
+    return lines

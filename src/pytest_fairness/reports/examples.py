@@ -86,7 +86,9 @@ class Examples:
         self.counted[group].update(
             ["trials", trial.status.value if shown else "unanswered", *["retried"] * retried]
         )
-        reason = "provider_error" if "provider_error" in record.flags else trial.finish_reason or ""
+        reason = "provider_error"
+        if "provider_error" not in record.flags:
+            reason = trial.finish_reason or ""
         if trial.status is not Status.ANSWERED or reason.lower() not in _WHOLE:
             self.endings[group][
                 f"{trial.status}" + f" ({reason})" * (reason.lower() not in _WHOLE)
@@ -159,7 +161,8 @@ def dialogue(record: LoggedTrial) -> Dialogue:
         trial.status,
         cell.arm,
     ]
-    about += ["simulated"] if trial.source == "simulated" else []
+    if trial.source == "simulated":
+        about += ["simulated"]
     turns = []
     if record.pipeline:
         for number, (prompt, reply) in enumerate(

@@ -127,7 +127,9 @@ def finding_section(
         formatting.reason_words(finding.reason),
         f"{formatting.PLAIN_RECIPE}: {literal}" if literal else "",
     ]
-    by = f" by {finding.protected_class}" if finding.protected_class else ""
+    by = ""
+    if finding.protected_class:
+        by = f" by {finding.protected_class}"
     return Section(
         id=identity,
         heading=(finding.outcome or assertion) + by,
@@ -207,19 +209,24 @@ def group_table(finding: Finding, *, most_labels: int) -> Table:
             f" ({percent(group.refusal_rate)})" * bool(group.refused and group.refusal_rate)
         )
         first = finding.refusal_rates.get(FIRST_ASK.format(group.group))
-        return text if first is None else f"{text}, first ask {percent(first)}"
+        if first is None:
+            return text
+        return f"{text}, first ask {percent(first)}"
 
     columns: list[tuple[str, Callable[[GroupResult], str]]] = [("n", lambda group: str(group.n))]
     if finding.cluster is not None:
         columns.append((formatting.plural(finding.cluster), lambda group: str(group.clusters)))
     if not labels or any(group.value is not None for group in groups):
-        mean = f"mean, {finding.unit}" if finding.unit else "mean"
+        mean = "mean"
+        if finding.unit:
+            mean = f"mean, {finding.unit}"
         columns.append(
             ("rate" if formatting.is_rate(finding) else mean, lambda group: shown(group.value))
         )
         columns.append(("95 % interval", lambda group: between(group.low, group.high, shown)))
     columns += [*((label, share(label)) for label in labels), ("refused", refused)]
-    columns += [("no answer", no_answer)] if any(group.unscored for group in groups) else []
+    if any(group.unscored for group in groups):
+        columns += [("no answer", no_answer)]
     return Table(
         caption="The scores now and as approved"
         if finding.assertion == "baseline"
@@ -239,7 +246,9 @@ def _categories(finding: Finding) -> list[str]:
 
 def _statistic(pair: PairResult, name: str) -> float | None:
     found = pair.statistics.get(name)
-    return float(found) if isinstance(found, (int, float)) and not isinstance(found, bool) else None
+    if isinstance(found, (int, float)) and not isinstance(found, bool):
+        return float(found)
+    return None
 
 
 def pair_table(finding: Finding, pairs: Sequence[PairResult]) -> Table:
@@ -277,7 +286,9 @@ def pair_table(finding: Finding, pairs: Sequence[PairResult]) -> Table:
         "p": lambda pair: p_value(pair.p_value),
         "corrected": lambda pair: p_value(pair.corrected_p_value),
     }
-    caption = "Approved against now" if baseline else "Each pair of groups"
+    caption = "Each pair of groups"
+    if baseline:
+        caption = "Approved against now"
     return table(caption, pairs, columns | {"verdict": verdict}, words=("on",))
 
 
@@ -410,7 +421,9 @@ def group_chart(finding: Finding, judged: JudgedTable | None = None) -> Forest |
     if finding.assertion == FOUR_FIFTHS:
         # Of the reference group, or else of the highest rate.
         named: Any = finding.details.get("reference")
-        references = list(named.values()) if isinstance(named, dict) else [named]
+        references = [named]
+        if isinstance(named, dict):
+            references = list(named.values())
         declared = [group.value or 0.0 for group in groups if group.group in references]
         limit = 0.8 * (
             declared[0] if len(declared) == 1 else max(group.value or 0.0 for group in groups)
@@ -441,7 +454,9 @@ def group_chart(finding: Finding, judged: JudgedTable | None = None) -> Forest |
         for group in groups
     )
     rate = formatting.is_rate(finding)
-    unit = f" ({finding.unit})" if finding.unit and not rate else ""
+    unit = ""
+    if finding.unit and not rate:
+        unit = f" ({finding.unit})"
     axis = f"{'share of' if rate else 'mean'} {finding.outcome}{unit}"
     title = f"{axis} by {finding.protected_class or 'group'}"
     return Forest(title=title, axis=axis, rows=rows, lines=lines, rate=rate, caption=caption)
@@ -475,7 +490,9 @@ def effect_chart(finding: Finding) -> Forest | None:
         for pair in pairs
     )
     categorical = finding.kind is OutcomeKind.CATEGORICAL
-    axis = "effect d: how far the two distributions lie apart" if categorical else _DIRECTION
+    axis = _DIRECTION
+    if categorical:
+        axis = "effect d: how far the two distributions lie apart"
     return _effects("Effect of each pair of groups", axis, rows, caption)
 
 
@@ -501,11 +518,9 @@ def block_chart(finding: Finding) -> Forest | None:
         if not disagreeing or _pair_of(row) in disagreeing
     )
     about = "Lines are 90 % intervals; outside ±0.5 an effect by itself may raise the alarm."
-    return (
-        _effects(f"Effect in each {finding.block}", _DIRECTION, rows[:MOST_ROWS], about)
-        if rows
-        else None
-    )
+    if rows:
+        return _effects(f"Effect in each {finding.block}", _DIRECTION, rows[:MOST_ROWS], about)
+    return None
 
 
 def _effects(title: str, axis: str, rows: tuple[ForestRow, ...], caption: str) -> Forest:
@@ -531,13 +546,13 @@ def baseline_chart(finding: Finding) -> Chart | None:
                     words=change,
                 )
             )
-    unit = f" ({finding.unit})" if finding.unit else ""
+    unit = ""
+    if finding.unit:
+        unit = f" ({finding.unit})"
     axis = f"{finding.outcome}{unit}: ring approved, filled now"
-    return (
-        Forest(title=f"{finding.outcome}: approved and now", axis=axis, rows=tuple(rows))
-        if rows
-        else None
-    )
+    if rows:
+        return Forest(title=f"{finding.outcome}: approved and now", axis=axis, rows=tuple(rows))
+    return None
 
 
 _ENDINGS = ("scored", "refused", "no answer")
@@ -576,4 +591,6 @@ def share_chart(finding: Finding) -> Chart | None:
             parts["other"] = parts.get("other", 0.0) + rest
         bars[group.group] = parts
     title = f"{finding.outcome} by {finding.protected_class or 'group'}"
-    return Bars(title=title, axis=f"share of each {finding.outcome}", bars=bars) if bars else None
+    if bars:
+        return Bars(title=title, axis=f"share of each {finding.outcome}", bars=bars)
+    return None

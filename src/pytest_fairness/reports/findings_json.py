@@ -136,7 +136,9 @@ class RunResults:
         ``alarms`` below it.
         """
         found = self.run.get("session")
-        return found if isinstance(found, Mapping) else {}
+        if isinstance(found, Mapping):
+            return found
+        return {}
 
     @cached_property
     def summary(self) -> dict[str, JSON]:
@@ -169,7 +171,9 @@ class RunResults:
     def mitigations(self) -> Sequence[Mapping[str, Any]]:
         """The entries of ``mitigations.yaml``, each with what this run says of it."""
         found = self.run.get("mitigations")
-        return found if isinstance(found, list) else ()
+        if isinstance(found, list):
+            return found
+        return ()
 
     @property
     def named(self) -> list[tuple[Finding, str, str]]:
@@ -216,7 +220,9 @@ class RunResults:
 
         def badness(at: int) -> tuple[float, ...]:
             finding = self.findings[at]
-            p = 1.0 if finding.corrected_p_value is None else finding.corrected_p_value
+            p = 1.0
+            if finding.corrected_p_value is not None:
+                p = finding.corrected_p_value
             deciding = deciding_pair(finding.pairs)
             return -finding.verdict.severity, p, 0.0 if deciding is None else -abs(deciding.effect)
 
@@ -292,7 +298,9 @@ def read_results(run_dir: Path) -> RunResults:
 
     Raises FairnessError if there are none or they cannot be read.
     """
-    path = run_dir if run_dir.is_file() else run_dir / NAME
+    path = run_dir
+    if not run_dir.is_file():
+        path = run_dir / NAME
     try:
         status = path.stat()
         return _read(path, (status.st_ino, status.st_mtime_ns, status.st_size))
@@ -365,11 +373,10 @@ def conclude(
     run = {**results.run, "session": session}
     if mitigations:
         finished = str(results.run.get("finished") or results.run.get("started") or "")[:10]
-        day = (
-            datetime.date.fromisoformat(finished)
-            if finished
-            else datetime.datetime.now(datetime.UTC).date()
-        )
+        if finished:
+            day = datetime.date.fromisoformat(finished)
+        else:
+            day = datetime.datetime.now(datetime.UTC).date()
         run["mitigations"] = followed_up(mitigations, results.named, day)
     return replace(results, run=run, findings=false_alarms.adjusted(results.findings))
 

@@ -35,12 +35,16 @@ _SPECIFIED = ("no_disparity", FOUR_FIFTHS, "no_preference", "baseline")
 
 def percent(share: float | None) -> str:
     """``12.5 %``."""
-    return NOTHING if share is None else f"{100 * share:.1f} %"
+    if share is None:
+        return NOTHING
+    return f"{100 * share:.1f} %"
 
 
 def points(share: float | None) -> str:
     """A difference of shares in percentage points: ``+12.5``."""
-    return NOTHING if share is None else signed(f"{100 * share:+.1f}")
+    if share is None:
+        return NOTHING
+    return signed(f"{100 * share:+.1f}")
 
 
 def effect(number: float | None) -> str:
@@ -48,7 +52,9 @@ def effect(number: float | None) -> str:
     if number is None or math.isnan(number):
         return NOTHING
     if math.isinf(number):
-        return "+∞" if number > 0 else "−∞"
+        if number > 0:
+            return "+∞"
+        return "−∞"
     return signed(f"{number:+.2f}" if abs(number) < 100 else f"{number:+.0f}")
 
 
@@ -58,17 +64,23 @@ def p_value(number: float | None) -> str:
         return NOTHING
     if number < 0.0001:
         return "<.0001"
-    return "1" if number > 0.99995 else f"{number:.4f}".removeprefix("0")
+    if number > 0.99995:
+        return "1"
+    return f"{number:.4f}".removeprefix("0")
 
 
 def ratio_words(ratio: float | None) -> str:
     """``0.668``."""
-    return NOTHING if ratio is None else f"{ratio:.3f}"
+    if ratio is None:
+        return NOTHING
+    return f"{ratio:.3f}"
 
 
 def between(low: float | None, high: float | None, show: Callable[[float], str]) -> str:
     """``+0.22 to +1.00``."""
-    return NOTHING if low is None or high is None else f"{show(low)} to {show(high)}"
+    if low is None or high is None:
+        return NOTHING
+    return f"{show(low)} to {show(high)}"
 
 
 def count(number: int, noun: str) -> str:
@@ -78,7 +90,9 @@ def count(number: int, noun: str) -> str:
 
 def part_of(some: int, whole: int) -> str:
     """``3 (1.5 %)``."""
-    return f"{some:,} ({percent(some / whole)})" if some and whole else f"{some:,}"
+    if some and whole:
+        return f"{some:,} ({percent(some / whole)})"
+    return f"{some:,}"
 
 
 def cost_line(run: Mapping[str, Any]) -> str:
@@ -101,11 +115,10 @@ def cost_line(run: Mapping[str, Any]) -> str:
         ]
         parts.append(f"${cost:,.4f} for {count(priced, 'trial')}{_among(words, each)}")
     if unpriced:
-        shown = (
-            f"{unpriced:,} of unknown price"
-            if parts
-            else f"{count(unpriced, 'trial')} of unknown price"
-        )
+        if parts:
+            shown = f"{unpriced:,} of unknown price"
+        else:
+            shown = f"{count(unpriced, 'trial')} of unknown price"
         parts.append(
             shown
             + _among(
@@ -113,7 +126,9 @@ def cost_line(run: Mapping[str, Any]) -> str:
             )
         )
     if at_worst and parts:
-        which = "its token counts are" if at_worst == 1 else "their token counts are"
+        which = "their token counts are"
+        if at_worst == 1:
+            which = "its token counts are"
         where = [f"{one['endpoint']} {one[_AT_WORST]:,}" for one in each if one[_AT_WORST]]
         parts.append(
             f"{at_worst:,} charged at worst case because {which} missing or cannot be "
@@ -125,7 +140,9 @@ def cost_line(run: Mapping[str, Any]) -> str:
 
 
 def _among(words: Sequence[str], each: Sequence[object]) -> str:
-    return f" ({', '.join(words)})" if len(each) > 1 else ""
+    if len(each) > 1:
+        return f" ({', '.join(words)})"
+    return ""
 
 
 # ---------------------------------------------------------------- a finding
@@ -136,12 +153,16 @@ def without_verdict(sentence: str, verdict: Verdict) -> str:
     sentence = sentence.removeprefix(f"{verdict}: ")
     first = sentence.split(" ", 1)[0]
     # A name like letter_score is written as it is spelt in code, also at the start of a sentence.
-    return sentence[:1].upper() + sentence[1:] if first.isalpha() else sentence
+    if first.isalpha():
+        return sentence[:1].upper() + sentence[1:]
+    return sentence
 
 
 def reason_words(reason: Reason | None) -> str:
     """Why a verdict is INCONCLUSIVE, in a few words; empty without a reason."""
-    return "" if reason is None else _REASONS[reason]
+    if reason is None:
+        return ""
+    return _REASONS[reason]
 
 
 _REASONS = {
@@ -164,7 +185,9 @@ def worse_off(finding: Finding) -> str:
     """The group that a FLAG or FAIL is about; empty for other verdicts, which say of nobody that
     they are worse off.
     """
-    pair = deciding_pair(finding.pairs) if finding.verdict in ALARMS else None
+    pair = None
+    if finding.verdict in ALARMS:
+        pair = deciding_pair(finding.pairs)
     return (pair and pair.worse_off) or ""
 
 
@@ -192,7 +215,9 @@ def effect_words(finding: Finding) -> str:
                 if one.alarm_only and {one.group_1, one.group_2} == groups
             )
             pair = max(beside, key=lambda one: one.verdict.severity, default=pair)
-            about = f"{pair.metric} " if pair.alarm_only else ""
+            about = ""
+            if pair.alarm_only:
+                about = f"{pair.metric} "
         low, high, sign = pair.effect_low, pair.effect_high, 1.0
         if (
             pair.reason is Reason.N and low is None
@@ -201,11 +226,17 @@ def effect_words(finding: Finding) -> str:
         if pair.worse_off == pair.group_2:
             low, high, sign = None if high is None else -high, None if low is None else -low, -1.0
         words, interval = f"{about}d {effect(sign * pair.effect)}", between(low, high, effect)
-    return words if interval == NOTHING else f"{words} ({interval})"
+    if interval == NOTHING:
+        return words
+    return f"{words} ({interval})"
 
 
 def _ratio(ratio: float | None) -> str:
-    return NOTHING if ratio is None else "∞" if math.isinf(ratio) else f"{ratio:.2f}"
+    if ratio is None:
+        return NOTHING
+    if math.isinf(ratio):
+        return "∞"
+    return f"{ratio:.2f}"
 
 
 def is_rate(finding: Finding) -> bool:
@@ -215,11 +246,9 @@ def is_rate(finding: Finding) -> bool:
 
 def value(number: float | None, finding: Finding) -> str:
     """A group's mean or rate, without its unit."""
-    return (
-        NOTHING
-        if number is None
-        else amount(number, OutcomeKind.BINARY if is_rate(finding) else finding.kind)
-    )
+    if number is None:
+        return NOTHING
+    return amount(number, OutcomeKind.BINARY if is_rate(finding) else finding.kind)
 
 
 def regressions(finding: Finding) -> list[str]:
@@ -249,7 +278,9 @@ def plural(noun: str) -> str:
     """``names``, ``personas``, ``first_name``: our own nouns in the plural, a column's name as it
     is.
     """
-    return f"{noun}s" if noun in ("name", "persona") else noun
+    if noun in ("name", "persona"):
+        return f"{noun}s"
+    return noun
 
 
 def widest_pairs(pairs: Sequence[PairResult], most: int) -> Sequence[PairResult]:
@@ -285,7 +316,8 @@ def justification_line(finding: Finding) -> str:
     """``reason (approver, date, until expiry)``; empty where there is none."""
     given = finding.justification or {}
     who = [str(given[key]) for key in ("approver", "date") if given.get(key)]
-    who += [f"until {given['expiry']}"] if given.get("expiry") else []
+    if given.get("expiry"):
+        who += [f"until {given['expiry']}"]
     return f"{given.get('reason', '')}" + (f" ({', '.join(who)})" if who else "")
 
 
@@ -299,8 +331,11 @@ def headline(finding: Finding) -> str:
     """
     comparison = _COMPARISONS.get(finding.assertion, finding.assertion.replace("_", " "))
     words = shortened(finding.outcome or comparison, 60)
-    words += f" by {shortened(finding.protected_class, 60)}" if finding.protected_class else ""
-    return words if comparison in ("", words) else f"{words} ({comparison})"
+    if finding.protected_class:
+        words += f" by {shortened(finding.protected_class, 60)}"
+    if comparison in ("", words):
+        return words
+    return f"{words} ({comparison})"
 
 
 #: What the verdict of :func:`literal` comes from, for readers.
@@ -315,15 +350,21 @@ def literal(finding: Finding) -> str:
     """
     if finding.spec_verdict is finding.verdict or finding.assertion not in _SPECIFIED:
         return ""
-    return "N/A, too few trials" if finding.spec_verdict is None else str(finding.spec_verdict)
+    if finding.spec_verdict is None:
+        return "N/A, too few trials"
+    return str(finding.spec_verdict)
 
 
 def session_p(finding: Finding) -> str:
     """The p-value of the finding adjusted across its session; empty where it stands alone there, or
     tested nothing.
     """
-    adjusted = session_p_value(finding) if finding.pairs else None
-    return "" if adjusted is None else p_value(adjusted)
+    adjusted = None
+    if finding.pairs:
+        adjusted = session_p_value(finding)
+    if adjusted is None:
+        return ""
+    return p_value(adjusted)
 
 
 def session_line(finding: Finding) -> str:
@@ -358,7 +399,9 @@ def controls_line(finding: Finding) -> str:
     certification``; nothing where the finding is evidence of no control.
     """
     controls = ", ".join(f"{number} ({strength})" for number, strength in finding.controls.items())
-    return f"{controls} of ISO/IEC 42001, Annex A: evidence, not certification" if controls else ""
+    if controls:
+        return f"{controls} of ISO/IEC 42001, Annex A: evidence, not certification"
+    return ""
 
 
 def sensitivity_line(finding: Finding) -> str:

@@ -20,7 +20,9 @@ from pytest_fairness.reports.sections import Entry, Part, Section, Table
 def heat_section(results: RunResults, _: Path) -> Section | None:
     """The worst verdicts by what was tested, where there is more than one of it."""
     found = heat_maps([results])
-    return Section(heading="By what was tested", id="heat", parts=found) if found else None
+    if found:
+        return Section(heading="By what was tested", id="heat", parts=found)
+    return None
 
 
 def heat_maps(runs: Sequence[RunResults]) -> tuple[Part, ...]:
@@ -73,10 +75,13 @@ def _heat_map(
             )
         else:
             alike = sum(finding.verdict is worst for _, finding in found)
-            small += [f"{alike} {worst}"] if alike < len(found) else []
+            if alike < len(found):
+                small += [f"{alike} {worst}"]
         return Entry(verdict=worst, small=(*small, *_severity([finding for _, finding in found])))
 
-    over = f" over {len(runs)} runs" if len(runs) > 1 else ""
+    over = ""
+    if len(runs) > 1:
+        over = f" over {len(runs)} runs"
     return Table(
         caption=f"The worst verdict of each {of}{over}, and the largest effect behind a finding",
         head=(corner, *(shortened(name, 60) for name in columns)),
@@ -97,4 +102,6 @@ def _severity(findings: Sequence[Finding]) -> list[str]:
     effects = [
         abs(pair.effect) for pair in deciders if pair is not None and not math.isnan(pair.effect)
     ]
-    return [f"largest |d| {effect_words(max(effects))}"] if effects else []
+    if effects:
+        return [f"largest |d| {effect_words(max(effects))}"]
+    return []

@@ -136,9 +136,12 @@ def report_page(results: RunResults, run_dir: Path) -> Page:
         f"{count:,} {verdict}" for verdict, count in results.counts.items() if count
     )
     made = formatting.count(len(results.findings), "finding")
-    lead = f"{made}: {counted}." if counted else "This run made no finding."
+    lead = "This run made no finding."
+    if counted:
+        lead = f"{made}: {counted}."
     endpoints = ", ".join(map(str, results.run.get("endpoints") or ()))
-    lead += f" System under test: {endpoints}." if endpoints else ""
+    if endpoints:
+        lead += f" System under test: {endpoints}."
     cards = finding_cards(results, run_dir)
     before, after = (
         [build(results, run_dir) for build in builders] for builders in (BEFORE, AFTER)
@@ -187,7 +190,9 @@ def banners(results: RunResults, *, outcome: bool = True) -> list[tuple[str, str
     """
     notes, verdict = results.run.get("notes"), verdict_on_session(results)
     failed = verdict.tone == "failed" and outcome
-    found = [("missing", "The session failed.", verdict.words)] if failed else []
+    found = []
+    if failed:
+        found = [("missing", "The session failed.", verdict.words)]
     return [
         *found,
         *([("note", "About this run.", " ".join(f"{note}." for note in notes))] if notes else []),

@@ -63,7 +63,10 @@ def page_text(found: ImpactTables, run: Mapping[str, Any]) -> str:
 
 def plain_text(found: ImpactTables) -> str:
     """*found* for a terminal."""
-    lines = [found.title, *wrapped(_SIMULATED, WIDTH)] if found.simulated else [found.title]
+    if found.simulated:
+        lines = [found.title, *wrapped(_SIMULATED, WIDTH)]
+    else:
+        lines = [found.title]
     for name, value in _facts(found).rows:
         lines += wrapped(f"{name}: {line(value)}", WIDTH, "  ", "    ")
     for table in _tables(found):
@@ -77,7 +80,8 @@ def plain_text(found: ImpactTables) -> str:
 def markdown_text(found: ImpactTables) -> str:
     """*found* in GitHub's and GitLab's Markdown."""
     parts = [f"## {markdown(found.title)}"]
-    parts += [f"> {_SIMULATED}"] if found.simulated else []
+    if found.simulated:
+        parts += [f"> {_SIMULATED}"]
     parts.append(
         "\n".join(f"- {markdown(name)}: {markdown(value)}" for name, value in _facts(found).rows)
     )
@@ -155,12 +159,16 @@ def _selection(found: ImpactTables) -> str:
     labels = [repr(label) for label in found.unfavourable[:_MOST_LABELS]]
     if more := len(found.unfavourable) - len(labels):
         labels.append(f"{more} more")
-    verb = "counts" if len(labels) == 1 else "count"
+    verb = "count"
+    if len(labels) == 1:
+        verb = "counts"
     return f"{text}; {listed(labels)} {verb} as not selected"
 
 
 def _tables(found: ImpactTables) -> list[Table]:
-    chosen = "Selected" if found.rate == SELECTION else "Above median"
+    chosen = "Above median"
+    if found.rate == SELECTION:
+        chosen = "Selected"
     head = ("Category", "Applicants", chosen, f"{found.rate.capitalize()} rate", "Impact ratio")
     return [
         Table(
@@ -185,7 +193,9 @@ def _tables(found: ImpactTables) -> list[Table]:
 
 def _known(value: Any) -> Any:
     """None for NaN."""
-    return None if isinstance(value, float) and math.isnan(value) else value
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return value
 
 
 def _notes(found: ImpactTables) -> Iterator[str]:

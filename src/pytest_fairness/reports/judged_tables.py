@@ -94,7 +94,9 @@ class Matches(NamedTuple):
         widest = int(np.argmax(self.contrast))
         away = np.abs(self.contrast - np.median(self.contrast))
         away[widest] = np.inf
-        found = {"The widest contrast": widest} if self.contrast[widest] > 0 else {}
+        found = {}
+        if self.contrast[widest] > 0:
+            found = {"The widest contrast": widest}
         return found | (
             {"A typical pair": int(np.argmin(away))} if len(away) > 1 or not found else {}
         )
@@ -137,26 +139,27 @@ class JudgedTable:
         found: dict[str, tuple[tuple[str, float], ...]] = {}
         for scored in self._scored():
             design, values = scored.design, scored.reading.values.values
-            names = (
-                None if design.cluster_name is None else self.frame[design.cluster_name].tolist()
-            )
+            names = None
+            if design.cluster_name is not None:
+                names = self.frame[design.cluster_name].tolist()
             for at, label in enumerate(design.group.labels):
                 rows = np.flatnonzero(scored.used & (design.group.codes == at))
                 if label in wanted and label not in found:
                     _, first, codes = np.unique(
                         design.cluster[rows], return_index=True, return_inverse=True
                     )
-                    means = (
-                        np.bincount(codes, values[rows]) / np.bincount(codes)
-                        if rows.size
-                        else np.empty(0)
-                    )
+                    if rows.size:
+                        means = np.bincount(codes, values[rows]) / np.bincount(codes)
+                    else:
+                        means = np.empty(0)
                     places = rows[first].tolist()
                     called = [
                         f"row {place}" if names is None else str(names[place]) for place in places
                     ]
                     found[label] = tuple(zip(called, means.tolist(), strict=True))
-        return found if len({value for dots in found.values() for _, value in dots}) > 2 else {}
+        if len({value for dots in found.values() for _, value in dots}) > 2:
+            return found
+        return {}
 
     def matches(self, finding: Finding) -> Matches | None:
         """The matched replies of the pair that decides *finding*; None where there are none."""
@@ -246,7 +249,9 @@ class JudgedTable:
         frame, rows = self.frame, found.rows[at].tolist()
         own = names_of(frame.iloc[rows])
         about = [f"{column} {frame[column].iloc[rows[0]]}" for column in found.same]
-        name = finding.cluster if finding.cluster in frame.columns else None
+        name = None
+        if finding.cluster in frame.columns:
+            name = finding.cluster
         sides = zip(
             (found.first, found.second),
             rows,
@@ -271,7 +276,9 @@ def _score(value: float, finding: Finding, labels: Sequence[str]) -> str:
     if labels:
         return labels[int(value)]
     if finding.kind in (OutcomeKind.BINARY, OutcomeKind.REFUSAL):
-        return "yes" if value else "no"
+        if value:
+            return "yes"
+        return "no"
     return f"{formatting.value(float(value), finding)} {finding.unit}".strip()
 
 
@@ -287,14 +294,19 @@ def differing(
         ["\0" if word.strip() in people else word.strip() for word in words] for words in split
     ]
     kinds = [["name" if word == "\0" else "differs" for word in words] for words in compared]
-    least = 2 if min(map(len, compared)) > _SHORT else 1
+    least = 1
+    if min(map(len, compared)) > _SHORT:
+        least = 2
     matcher = difflib.SequenceMatcher(None, compared[0], compared[1], autojunk=False)
     for start, other, size in matcher.get_matching_blocks():
         if size < least and compared[0][start : start + size] != ["\0"]:
             continue  # a word that two long texts have in common by chance
         for side, begin in zip((0, 1), (start, other), strict=True):
             for at in range(begin, begin + size):
-                kinds[side][at] = "name" if compared[side][at] == "\0" else ""
+                if compared[side][at] == "\0":
+                    kinds[side][at] = "name"
+                else:
+                    kinds[side][at] = ""
     return [tuple(_runs(words, own)) for words, own in zip(split, kinds, strict=True)]
 
 
@@ -302,14 +314,18 @@ def _runs(words: Sequence[str], kinds: Sequence[str]) -> Iterator[tuple[str, str
     """Neighbouring *words* of a kind as one, without the blank behind it."""
     for kind, some in groupby(zip(words, kinds, strict=True), key=lambda one: one[1]):
         text = "".join(word for word, _ in some)
-        shown = text.rstrip() if kind else text
+        shown = text
+        if kind:
+            shown = text.rstrip()
         yield shown, kind
         if shown != text:
             yield text[len(shown) :], ""
 
 
 def _cut(reply: str) -> str:
-    return reply if len(reply) <= _LONGEST else f"{reply[:_LONGEST].rstrip()} …"
+    if len(reply) <= _LONGEST:
+        return reply
+    return f"{reply[:_LONGEST].rstrip()} …"
 
 
 # ---------------------------------------------------------------- of a run
@@ -375,7 +391,9 @@ def matched_replies(
             texts = [known.get(key) for key in texts]
         if all(isinstance(text, str) for text in texts):
             shown.append(judged.beside(finding, found, at, texts, called))
-    return (found, shown) if shown else None
+    if shown:
+        return (found, shown)
+    return None
 
 
 def chosen_how(finding: Finding, found: Matches) -> str:

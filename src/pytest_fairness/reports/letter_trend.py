@@ -42,7 +42,9 @@ class LettersOfRun(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def warnings_a_hundred(self) -> float | None:
         """Warnings per 100 letters, accepted ones included."""
-        return 100 * len(self.warnings) / self.letters if self.letters else None
+        if self.letters:
+            return 100 * len(self.warnings) / self.letters
+        return None
 
 
 class Complaint(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,12 +111,16 @@ def _chart(letters: Sequence[LettersOfRun]) -> OverTime:
 
 
 def _asked(one: LettersOfRun) -> str:
-    model = f" ({one.model})" if one.model and one.model != one.endpoint else ""
+    model = ""
+    if one.model and one.model != one.endpoint:
+        model = f" ({one.model})"
     return shortened(f"{one.endpoint}{model}{', simulated' if one.simulated else ''}", 60)
 
 
 def _number(value: float | None, form: str) -> str:
-    return formatting.NOTHING if value is None else form.format(value)
+    if value is None:
+        return formatting.NOTHING
+    return form.format(value)
 
 
 def letters_table(letters: Sequence[LettersOfRun]) -> Table:

@@ -38,7 +38,9 @@ def markdown_report(
     *compared*: the results of an earlier run. *report*: where the page lies. *job*: the address of
     the CI job that keeps it. *printed*: the lines that suites have printed.
     """
-    changes = None if compared is None else changes_between(compared, results)
+    changes = None
+    if compared is not None:
+        changes = changes_between(compared, results)
     rows = MOST_ROWS
     while (
         len(text := _report(results, compared, changes, rows, report, job, printed))
@@ -69,17 +71,13 @@ def _report(
 
 def _head(results: RunResults) -> str:
     failed, alarms = len(results.failed), len(results.session.get("alarms") or ())
-    reasons = (
-        [f"{formatting.count(failed, 'test')} of {len(results.items):,} failed"] if failed else []
-    )
-    reasons += (
-        [f"{formatting.count(len(results.missing), 'test')} never finished"]
-        if results.missing
-        else []
-    )
-    reasons += (
-        [f"{formatting.count(alarms, 'finding')} significant across the session"] if alarms else []
-    )
+    reasons = []
+    if failed:
+        reasons = [f"{formatting.count(failed, 'test')} of {len(results.items):,} failed"]
+    if results.missing:
+        reasons += [f"{formatting.count(len(results.missing), 'test')} never finished"]
+    if alarms:
+        reasons += [f"{formatting.count(alarms, 'finding')} significant across the session"]
     counts = ", ".join(f"{count:,} {verdict}" for verdict, count in results.counts.items() if count)
     made = f"{formatting.count(len(results.findings), 'finding')}{': ' if counts else ''}{counts}"
     return f"## Fairness: {', '.join(reasons) or _not_failed(results)}\n\n**{made}**"
@@ -99,7 +97,9 @@ def _not_failed(results: RunResults) -> str:
 
 def _banners(results: RunResults, rows: int) -> list[str]:
     whole = all(finding.simulated for finding in results.findings)
-    which = "The replies come" if whole else "The replies of findings marked *simulated* come"
+    which = "The replies of findings marked *simulated* come"
+    if whole:
+        which = "The replies come"
     said = [f"{which} from a **simulated** endpoint: no model was asked."] * results.simulated
     said += ["The replies come from a recorded run: no model was asked now."] * results.replayed
     said += [markdown(shortened(str(note), 500)) for note in results.run.get("notes") or ()][
@@ -109,7 +109,9 @@ def _banners(results: RunResults, rows: int) -> list[str]:
         named = ", ".join(_code(nodeid) for nodeid in results.missing[:rows])
         more = len(results.missing) - rows
         said.append(f"Never finished: {named}{f' and {more:,} more' if more > 0 else ''}.")
-    return ["\n".join(f"> {line}  " for line in said)] if said else []
+    if said:
+        return ["\n".join(f"> {line}  " for line in said)]
+    return []
 
 
 def _changes(compared: RunResults, changes: Sequence[FindingChange], rows: int) -> list[str]:
@@ -119,7 +121,9 @@ def _changes(compared: RunResults, changes: Sequence[FindingChange], rows: int) 
     shown = [one for one in changes if one.change is not Change.SAME]
     lines = []
     for one in shown[:rows]:
-        why = f" ({markdown(shortened(one.why, 160))})" if one.why else ""
+        why = ""
+        if one.why:
+            why = f" ({markdown(shortened(one.why, 160))})"
         lines.append(
             f"- **{one.change}** {one.verdicts}{why} {_about(one.finding)} {_code(one.nodeid)}"
         )
@@ -138,12 +142,13 @@ def _findings(results: RunResults, rows: int) -> list[str]:
     for at in order[:rows]:
         finding, maker = results.findings[at], results.maker_of(at)
         marks = ", ".join(formatting.marks(finding, maker.outcome))
-        verdict = (
-            f"**{finding.verdict}**"
-            if finding.verdict is not Verdict.PASS
-            else str(finding.verdict)
-        )
-        reason = f" ({finding.reason})" if finding.reason else ""
+        if finding.verdict is not Verdict.PASS:
+            verdict = f"**{finding.verdict}**"
+        else:
+            verdict = str(finding.verdict)
+        reason = ""
+        if finding.reason:
+            reason = f" ({finding.reason})"
         about = f"{verdict}{reason}{f'<br>{marks}' if marks else ''}"
         fallen = "".join(
             f"<br>• {markdown(shortened(one, 160))}"
@@ -169,7 +174,9 @@ def _failures(results: RunResults, rows: int) -> list[str]:
     lines = [f"- {_code(item.nodeid)}: {_message(item)}" for item in unexplained[:rows]]
     if len(unexplained) > rows:
         lines.append(f"- and {len(unexplained) - rows:,} more")
-    return ["### Tests that failed without a finding", "\n".join(lines)] if unexplained else []
+    if unexplained:
+        return ["### Tests that failed without a finding", "\n".join(lines)]
+    return []
 
 
 def _unjudged(results: RunResults, rows: int) -> list[str]:
@@ -180,7 +187,9 @@ def _unjudged(results: RunResults, rows: int) -> list[str]:
     ]
     if len(found) > rows:
         lines.append(f"- and {len(found) - rows:,} more")
-    parts = ["### Tests that concluded nothing", "\n".join(lines)] if found else []
+    parts = []
+    if found:
+        parts = ["### Tests that concluded nothing", "\n".join(lines)]
     reasons = skip_reasons(results)
     if nothing_judged(results) and reasons:
         skipped = [
@@ -194,7 +203,9 @@ def _unjudged(results: RunResults, rows: int) -> list[str]:
 def _printed(lines: Sequence[str], rows: int) -> str:
     """*lines* as they are: indented, no line can end the block that it stands in."""
     shown = [f"    {clipped(line(text), 160)}".rstrip() for text in lines[: 4 * rows]]
-    more = [f"    … and {len(lines) - len(shown):,} more lines"] if len(lines) > len(shown) else []
+    more = []
+    if len(lines) > len(shown):
+        more = [f"    … and {len(lines) - len(shown):,} more lines"]
     return "\n".join([*shown, *more]).strip("\n")
 
 
@@ -210,13 +221,19 @@ def _foot(results: RunResults, report: str, job: str) -> str:
         markdown(formatting.cost_line(run)),
     ]
     # An address that is none of a forge would be a link of somebody else's making.
-    where = f" of [this job]({job})" if _ADDRESS.fullmatch(job) else ""
+    where = ""
+    if _ADDRESS.fullmatch(job):
+        where = f" of [this job]({job})"
     return f"{' · '.join(filter(None, facts))}<br>Report: {_code(report)}{where}"
 
 
 def _about(finding: Finding) -> str:
-    by = f" by {shortened(finding.protected_class, 60)}" if finding.protected_class else ""
-    of = f", {shortened(finding.model_endpoint, 60)}" if finding.model_endpoint else ""
+    by = ""
+    if finding.protected_class:
+        by = f" by {shortened(finding.protected_class, 60)}"
+    of = ""
+    if finding.model_endpoint:
+        of = f", {shortened(finding.model_endpoint, 60)}"
     return markdown(f"on {shortened(finding.outcome, 60)}{by}{of}")
 
 

@@ -98,7 +98,8 @@ def _title(finding: Finding) -> str:
     about = finding.assertion.replace("_", " ") + (
         f" on {finding.outcome}" if finding.outcome else ""
     )
-    about += f" by {finding.protected_class}" if finding.protected_class else ""
+    if finding.protected_class:
+        about += f" by {finding.protected_class}"
     return about + (f", endpoint {finding.model_endpoint}" if finding.model_endpoint else "")
 
 
@@ -126,7 +127,9 @@ def table(
         return f"<tr>{''.join(cells)}</tr>"
 
     body = "".join(line("td", row) for row in rows)
-    more = f'<p style="{_SMALL}">and {total - len(rows)} more</p>' if len(rows) < total else ""
+    more = ""
+    if len(rows) < total:
+        more = f'<p style="{_SMALL}">and {total - len(rows)} more</p>'
     style = "border-collapse:collapse;font-variant-numeric:tabular-nums;margin:.5em 0"
     shown = f'<table style="{style}"><thead>{line("th", head)}</thead><tbody>{body}</tbody></table>'
     return f'<div style="overflow-x:auto">{shown}</div>{more}'
@@ -152,13 +155,19 @@ def finding_picture(finding: Finding, of: str | None, judged: JudgedTable | None
 
 def _chart(finding: Finding, of: str | None, judged: JudgedTable | None = None) -> Chart | None:
     _known(of or "groups")
-    groups = None if of == "pairs" else group_chart(finding, judged) or share_chart(finding)
+    groups = None
+    if of != "pairs":
+        groups = group_chart(finding, judged) or share_chart(finding)
     return groups or (None if of == "groups" else baseline_chart(finding) or effect_chart(finding))
 
 
 def _drawn(chart: Chart | None) -> tuple[Chart, str] | None:
-    svg = None if chart is None else charts.standalone(chart)
-    return None if chart is None or svg is None else (chart, svg)
+    svg = None
+    if chart is not None:
+        svg = charts.standalone(chart)
+    if chart is None or svg is None:
+        return None
+    return (chart, svg)
 
 
 # ---------------------------------------------------------------- a page
@@ -228,4 +237,6 @@ def _cell(value: Any) -> Any:
     """Verdicts and reasons as text, notes as one text."""
     if isinstance(value, tuple):
         return "; ".join(value)
-    return str(value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return str(value)
+    return value

@@ -47,8 +47,10 @@ def write_outputs(
     *environment*: that of the process, which says of which CI job this is. Raises FairnessError
     where there are no findings, and StoreError where an output cannot be written.
     """
-    root = Path.cwd() if root is None else root
-    environment = os.environ if environment is None else environment
+    if root is None:
+        root = Path.cwd()
+    if environment is None:
+        environment = os.environ
     results, folder = read_results(run), repository_folder(root, environment)
     done = {"report": write_html(run)}
     if html is not None:
@@ -75,7 +77,9 @@ def markdown_text(
     run: Path, *, against: Path | None, root: Path, environment: Mapping[str, str]
 ) -> str:
     """The report for a pull request, as :func:`write_outputs` writes it."""
-    compared = None if against is None else read_results(against)
+    compared = None
+    if against is not None:
+        compared = read_results(against)
     report, job = shown(run / REPORT, root), job_address(environment)
     printed = printed_lines(read_sections(run))
     return markdown_report(
@@ -127,7 +131,9 @@ def compared_runs(run: Path, against: Path | None) -> tuple[FindingChange, ...]:
     """What has changed in *run* since *against*; nothing where there is none to compare with.
     Raises FairnessError.
     """
-    return () if against is None else changes_between(read_results(against), read_results(run))
+    if against is None:
+        return ()
+    return changes_between(read_results(against), read_results(run))
 
 
 def earlier_results(
@@ -143,11 +149,10 @@ def earlier_results(
     if name == "last":
         past = (run for run in reversed(run_folders(run_dir)) if run != but and has_begun(run))
         return next(filter(_is_judged, past), None)
-    run = (
-        place.resolve()
-        if place.is_file() or (place / NAME).is_file()
-        else locate_run(run_dir, name)
-    )
+    if place.is_file() or (place / NAME).is_file():
+        run = place.resolve()
+    else:
+        run = locate_run(run_dir, name)
     if run == but:
         raise UsageError(f"run {run.name} cannot be compared with itself: name an earlier one")
     read_results(run)
@@ -176,7 +181,9 @@ def recorded_comparison(run: Path) -> Path | None:
             f"run {run.name} was compared with {settings['against']}, which is gone: name a run to "
             "compare"
         )
-    return None if place.resolve() == run.resolve() else place.resolve()
+    if place.resolve() == run.resolve():
+        return None
+    return place.resolve()
 
 
 def repository_folder(root: Path, environment: Mapping[str, str]) -> str:

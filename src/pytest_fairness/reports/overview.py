@@ -101,22 +101,24 @@ def _fails(results: RunResults, at: int) -> bool:
 def _why(finding: Finding) -> str:
     if finding.verdict is Verdict.INCONCLUSIVE:
         return formatting.reason_words(finding.reason) or "nothing to compare"
-    return "not justified" if finding.verdict is Verdict.FLAG else ""
+    if finding.verdict is Verdict.FLAG:
+        return "not justified"
+    return ""
 
 
 def _trouble(item: ItemResult) -> str:
     """What went wrong in a test that failed, and not by a finding."""
     error = _ERROR.match(item.message)
-    name = error[1] if error else ""
+    name = ""
+    if error:
+        name = error[1]
     if name in _ERRORS:
         return _ERRORS[name]
     if item.outcome == "error":
         return "error in setup or teardown"
-    return (
-        "its own check"
-        if name == "AssertionError" or item.message.startswith("assert ")
-        else name or "failed"
-    )
+    if name == "AssertionError" or item.message.startswith("assert "):
+        return "its own check"
+    return name or "failed"
 
 
 class SessionVerdict(NamedTuple):
@@ -161,9 +163,12 @@ def verdict_on_session(results: RunResults) -> SessionVerdict:
         return SessionVerdict("passed", "The session passed", " ".join(words))
     accepted = sum(results.counts[verdict] for verdict in ALARMS)
     parts = [f"{results.counts[Verdict.PASS]:,} passed"]
-    parts += [f"{accepted:,} accepted"] if accepted else []
-    parts += [f"{undecided:,} undecided"] if undecided else []
-    parts += [f"{formatting.count(unjudged, 'test')} concluded nothing"] if unjudged else []
+    if accepted:
+        parts += [f"{accepted:,} accepted"]
+    if undecided:
+        parts += [f"{undecided:,} undecided"]
+    if unjudged:
+        parts += [f"{formatting.count(unjudged, 'test')} concluded nothing"]
     return SessionVerdict("undecided", ", ".join(parts), " ".join(words))
 
 
@@ -216,7 +221,9 @@ def outcome_section(results: RunResults, _: Path) -> Section:
 
     columns: Columns = {"Why": reason, "What": proof, "Test": lambda failure: failure.nodeid}
     found = failures(results)
-    rows = _table("Each test that failed, the worst first", found, columns) if found else []
+    rows = []
+    if found:
+        rows = _table("Each test that failed, the worst first", found, columns)
     if unjudged := unjudged_tests(results):
         columns = {"Test": lambda row: row[0].nodeid, "What": lambda row: row[1]}
         rows += _table("Each test that concluded nothing", unjudged, columns)
@@ -298,11 +305,9 @@ def decision_section(results: RunResults, _: Path) -> Section | None:
             for one, n in often.items()
         )
         parts += _table(f"INCONCLUSIVE, by reason: {counted}", undecided, columns)
-    return (
-        Section(heading="What needs a decision", id="decisions", parts=tuple(parts))
-        if parts
-        else None
-    )
+    if parts:
+        return Section(heading="What needs a decision", id="decisions", parts=tuple(parts))
+    return None
 
 
 def _open_alarms(results: RunResults) -> list[int]:

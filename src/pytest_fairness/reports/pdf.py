@@ -145,8 +145,15 @@ class _Summary:
 
         def spell(match: re.Match[str]) -> str:
             code = ord(match[0])
-            drawn = code < 0x100 if self._known is None else code in self._known
-            return match[0] if drawn else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+            if self._known is None:
+                drawn = code < 0x100
+            else:
+                drawn = code in self._known
+            if drawn:
+                return match[0]
+            if code < 0x10000:
+                return f"\\u{code:04x}"
+            return f"\\U{code:08x}"
 
         return re.sub(r"[^\x20-\x7e]", spell, visible(str(value), keep=""))
 
@@ -190,12 +197,12 @@ class _Summary:
             for cells in (*([head] if head else []), *rows):
                 row = table.row()
                 for at, cell in enumerate(cells):
-                    colour = _COLOURS.get(cell) if isinstance(cell, Verdict) else None
-                    style = (
-                        FontFace(emphasis="BOLD", color=colour)
-                        if at == 0 and cells is not head
-                        else None
-                    )
+                    colour = None
+                    if isinstance(cell, Verdict):
+                        colour = _COLOURS.get(cell)
+                    style = None
+                    if at == 0 and cells is not head:
+                        style = FontFace(emphasis="BOLD", color=colour)
                     row.cell(self._text(cell), style=style)
         self._pdf.ln(2)
 
@@ -329,8 +336,12 @@ class _Summary:
             for finding, _, number in justified[:MOST]
         ]
         for one in results.mitigations[:MOST]:
-            due = f", due {one['due']}" if one.get("due") else ""
-            done = f", done {one['done']}" if one.get("done") else ""
+            due = ""
+            if one.get("due"):
+                due = f", due {one['due']}"
+            done = ""
+            if one.get("done"):
+                done = f", done {one['done']}"
             who = f"{one['owner']}, {one['date']}{due}{done}"
             rows.append(
                 [
@@ -341,9 +352,9 @@ class _Summary:
         self._table(rows, (30, 144))
         if results.mitigations:
             without = unanswered(results.named, results.mitigations)
-            more = (
-                f"; {formatting.count(len(without), 'FLAG or FAIL')} without one" if without else ""
-            )
+            more = ""
+            if without:
+                more = f"; {formatting.count(len(without), 'FLAG or FAIL')} without one"
             self._paragraph(
                 f"Mitigations: {counted(results.mitigations)}{more}. None changes a verdict.", 8.5
             )

@@ -93,7 +93,9 @@ def _matched(finding: Finding, judged: JudgedTable) -> list[str]:
 
 def _middle_out(words: str) -> str:
     """What two replies have in common, where that is long only as much as shows where one is."""
-    return words if len(words) <= _ALIKE else f"{words[: _ALIKE // 2]} … {words[-_ALIKE // 2 :]}"
+    if len(words) <= _ALIKE:
+        return words
+    return f"{words[: _ALIKE // 2]} … {words[-_ALIKE // 2 :]}"
 
 
 def summary_lines(
@@ -108,13 +110,16 @@ def summary_lines(
         f"{formatting.count(len(run.findings), 'finding')}{': ' + counted if counted else ''}"
     )
     nothing = nothing_judged(run)
-    head += f", {nothing}" if nothing else ""
+    if nothing:
+        head += f", {nothing}"
     marks = ", ".join(["simulated"] * run.simulated + ["replayed"] * run.replayed)
     lines = [head + (f" ({marks})" if marks else ""), *_breakdown(run)]
     several = len({finding.model_endpoint for finding in run.findings} - {None}) > 1
     for verdict in run.counts:
         having = [index for index, finding in enumerate(run.findings) if finding.verdict is verdict]
-        shown = having if verdict in ALARMS else having[:MOST_QUIET]
+        shown = having
+        if verdict not in ALARMS:
+            shown = having[:MOST_QUIET]
         for index in shown:
             lines += _summary_of(run.findings[index], run.maker_of(index), several=several)
         if more := len(having) - len(shown):
@@ -143,7 +148,9 @@ def summary_lines(
         ]
     if entries := run.mitigations:
         without = len(mitigations.unanswered(run.named, entries))
-        answerless = f"; {formatting.count(without, 'FLAG or FAIL')} without one" if without else ""
+        answerless = ""
+        if without:
+            answerless = f"; {formatting.count(without, 'FLAG or FAIL')} without one"
         lines.append(f"  mitigations: {mitigations.counted(entries)}{answerless}")
     if run.missing:
         lines.append("  The findings above leave out what these tests would have found.")
@@ -197,7 +204,9 @@ def _summary_of(finding: Finding, maker: ItemResult, *, several: bool) -> list[s
         judged = f"{line(marks.pop(0))}: "
     if several and finding.model_endpoint:
         marks = list(dict.fromkeys([line(finding.model_endpoint), *marks]))
-    marked = f" [{', '.join(marks)}]" if marks else ""
+    marked = ""
+    if marks:
+        marked = f" [{', '.join(marks)}]"
     head = (
         f"{judged}{finding.verdict}{marked}: "
         f"{line(finding.sentence).removeprefix(f'{finding.verdict}: ')}"
@@ -206,7 +215,9 @@ def _summary_of(finding: Finding, maker: ItemResult, *, several: bool) -> list[s
         return _summary_of_pass(finding, maker, f"{judged}{finding.verdict}{marked}")
     justified = formatting.justification_line(finding)
     lines = wrapped(head, WIDTH, "  ", "    ")
-    beside = [f"justified: {line(justified)}"] if justified else []
+    beside = []
+    if justified:
+        beside = [f"justified: {line(justified)}"]
     beside += filter(None, [*formatting.reasons(finding), formatting.session_line(finding)])
     for text in beside:
         lines += wrapped(line(text), WIDTH, "    ", "    ")
@@ -223,7 +234,9 @@ def _summary_of_pass(finding: Finding, maker: ItemResult, head: str) -> list[str
         # What a suite found by itself has no effect: its sentence says what it looked at.
         sentence = line(formatting.without_verdict(finding.sentence, finding.verdict))
         lines = wrapped(f"{head}: {sentence}", WIDTH, "  ", "    ")
-        return [*lines, f"    {test}"] if test else lines
+        if test:
+            return [*lines, f"    {test}"]
+        return lines
     parts = [
         f"{head}: {line(formatting.headline(finding))}",
         formatting.effect_words(finding),

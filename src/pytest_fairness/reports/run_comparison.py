@@ -141,7 +141,10 @@ def compare_runs(
             "the same run stands twice: give two runs, or one and the endpoints to compare in it"
         )
     judged = [_Judged.of_run(folder) for folder in folders]
-    sides = _by_endpoint(judged, endpoints) if endpoints else _by_run(judged)
+    if endpoints:
+        sides = _by_endpoint(judged, endpoints)
+    else:
+        sides = _by_run(judged)
     if len(sides) < 2:
         raise UsageError(
             "a comparison takes two sides: give two runs, or one run and two endpoints of it"
@@ -220,11 +223,18 @@ class _Judged:
         with reading(folder) as reader:
             for (test, _), judgement in judgements(reader).items():
                 rows = judgement.frame()
-                rows = rows if judgement.first is None else rows.iloc[: judgement.first]
-                endpoints = rows["endpoint"].map(str) if "endpoint" in rows else None
+                if judgement.first is not None:
+                    rows = rows.iloc[: judgement.first]
+                endpoints = None
+                if "endpoint" in rows:
+                    endpoints = rows["endpoint"].map(str)
                 for name in [""] if endpoints is None else endpoints.unique():
-                    own = rows if endpoints is None else rows[endpoints == name]
-                    outcome = judgement.outcome.name if judgement.outcome else "choices"
+                    own = rows
+                    if endpoints is not None:
+                        own = rows[endpoints == name]
+                    outcome = "choices"
+                    if judgement.outcome:
+                        outcome = judgement.outcome.name
                     by = json.dumps(judgement.arguments.get("by"))
                     key = (_without(test, name), judgement.analysis, outcome, by)
                     numbered = (*key, str(seen[(*key, name)]))
@@ -269,7 +279,9 @@ def _without(test: str, endpoint: str) -> str:
     if not bracket or not endpoint or not f"{parameters[:-1]}-".startswith(f"{endpoint}-"):
         return test
     left = parameters[:-1].removeprefix(endpoint).removeprefix("-")
-    return f"{name}[{left}]" if left else name
+    if left:
+        return f"{name}[{left}]"
+    return name
 
 
 # ---------------------------------------------------------------- sides
@@ -394,7 +406,9 @@ def _about(entries: Sequence[_Entry]) -> str:
         if "model" in entry.rows
         for model in entry.rows["model"].dropna().unique()
     )
-    answered = f", answered by {', '.join(models)}" if models else ""
+    answered = ""
+    if models:
+        answered = f", answered by {', '.join(models)}"
     return f"run {', '.join(runs)}, endpoint {', '.join(endpoints) or 'unknown'}{answered}"
 
 

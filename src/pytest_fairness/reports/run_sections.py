@@ -104,9 +104,9 @@ def systems_section(results: RunResults, run_dir: Path) -> Section | None:
             "Simulated": "yes: no model was asked" if endpoint.get("simulated") else "",
         }
         parts.append(Section(heading=name, parts=(facts(given),)))
-    return (
-        Section(heading="Systems under test", id="systems", parts=tuple(parts)) if parts else None
-    )
+    if parts:
+        return Section(heading="Systems under test", id="systems", parts=tuple(parts))
+    return None
 
 
 def prompts_section(_: RunResults, run_dir: Path) -> Section | None:
@@ -117,7 +117,8 @@ def prompts_section(_: RunResults, run_dir: Path) -> Section | None:
         texts += [("system prompt", text) for text in design.get("systems") or ()]
         for about, text in texts:
             tests = asked.setdefault((about, str(text)), [])
-            tests += [test] if (test := str(design.get("test"))) not in tests else []
+            if (test := str(design.get("test"))) not in tests:
+                tests += [test]
     shown: list[Part] = [
         Dialogue(
             about=", ".join(tests[:3]) + (f" and {len(tests) - 3} more" if len(tests) > 3 else ""),
@@ -176,9 +177,13 @@ def method_section(results: RunResults, _: Path) -> Section:
 
     def whom(about: dict[int, str]) -> str:
         if len(about) == judged:
-            return "all findings" if judged > 1 else "the finding"
+            if judged > 1:
+                return "all findings"
+            return "the finding"
         names = list(dict.fromkeys(about.values()))
-        more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
+        more = ""
+        if len(names) > 3:
+            more = f" and {len(names) - 3:,} more"
         return f"{', '.join(names[:3])}{more} ({formatting.count(len(about), 'finding')})"
 
     columns: Columns = {"What was done": lambda one: one[0], "For": lambda one: whom(one[1])}
@@ -262,4 +267,6 @@ def _listed(values: Mapping[str, Any]) -> str:
 
 
 def _plain(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)

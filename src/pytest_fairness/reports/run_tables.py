@@ -90,7 +90,10 @@ class RunTables:
             for record in reader.all_records():
                 cell, messages = cell_of(record["cell"]), record["messages"]
                 # As it was sent: a cell's last turn may have had a slot for an earlier reply.
-                sent = messages[-1]["content"] if messages else cell.prompt
+                if messages:
+                    sent = messages[-1]["content"]
+                else:
+                    sent = cell.prompt
                 rows.setdefault(record["endpoint"]["name"], []).append(
                     (cell, trial_of(record), sent)
                 )
@@ -165,7 +168,9 @@ class RunTables:
                 frame.insert(at, name, value)
             if len(frame):
                 frames.append(frame)
-        return _concatenated(frames) if frames else pd.DataFrame()
+        if frames:
+            return _concatenated(frames)
+        return pd.DataFrame()
 
     # ------------------------------------------------------------ one finding
 
@@ -229,12 +234,14 @@ class RunTables:
         for name, several in found.items():
             agreed = several[0][1]
             for _, scores in several[1:]:
-                agreed = None if agreed is None else _agreed(agreed, scores)
-            columns = (
-                {name: agreed}
-                if agreed is not None
-                else {f"{name} [{who}]": one for who, one in several}
-            )
+                if agreed is None:
+                    agreed = None
+                else:
+                    agreed = _agreed(agreed, scores)
+            if agreed is not None:
+                columns = {name: agreed}
+            else:
+                columns = {f"{name} [{who}]": one for who, one in several}
             for title, scores in columns.items():
                 frame[title] = scores.reindex(rows).to_numpy()
         return frame
@@ -346,7 +353,9 @@ def _agreed(one: Any, other: Any) -> Any:
 
 
 def _text(value: Any) -> Any:
-    return str(value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return str(value)
+    return value
 
 
 def _scalar(value: Any) -> Any:
@@ -355,7 +364,9 @@ def _scalar(value: Any) -> Any:
 
     if isinstance(value, (list, dict)):
         return json.dumps(value)
-    return None if pd.isna(value) else value
+    if pd.isna(value):
+        return None
+    return value
 
 
 def _typed(column: pd.Series[Any]) -> pd.Series[Any]:

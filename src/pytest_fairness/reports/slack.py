@@ -82,11 +82,9 @@ def _send(url: str, body: bytes) -> None:
         why = f"Slack gave no answer within {_SECONDS:g} s"
     except urllib.error.URLError as error:
         timed_out = isinstance(error.reason, TimeoutError)
-        why = (
-            f"Slack gave no answer within {_SECONDS:g} s"
-            if timed_out
-            else "Slack cannot be reached"
-        )
+        why = "Slack cannot be reached"
+        if timed_out:
+            why = f"Slack gave no answer within {_SECONDS:g} s"
     except (OSError, ValueError, http.client.HTTPException) as error:
         why = f"Slack cannot be reached ({type(error).__name__})"
     if why is not None:  # outside the except block: what was raised may name the address
@@ -152,13 +150,17 @@ def _fails(finding: Finding, outcome: str) -> bool:
 
 
 def _words(finding: Finding, nodeid: str, change: FindingChange | None) -> str:
-    since = "" if change is None else f" ({change.change}{f': {change.why}' if change.why else ''})"
+    since = ""
+    if change is not None:
+        since = f" ({change.change}{f': {change.why}' if change.why else ''})"
     marks = [
         mark
         for mark in (finding.model_endpoint, "simulated" if finding.simulated else None)
         if mark
     ]
-    about = f" [{', '.join(dict.fromkeys(marks))}]" if marks else ""
+    about = ""
+    if marks:
+        about = f" [{', '.join(dict.fromkeys(marks))}]"
     sentence = formatting.without_verdict(finding.sentence, finding.verdict)
     said = slack(redact(_cut(f"{about}{since}: {sentence}")))
     fallen = "".join(
@@ -198,7 +200,9 @@ def _required(reported: Sequence[Finding]) -> str:
         if one.assertion != "baseline" and one.protected_class
     }
     about = sorted((fallen - {_OVERALL}) | classes)[:_MOST_SCOPES]
-    where = f" for what treats people unlike by {listed(about)}" if about else ""
+    where = ""
+    if about:
+        where = f" for what treats people unlike by {listed(about)}"
     ways = ["mend and test again, entering what is done in mitigations.yaml"]
     if any(one.verdict is Verdict.FLAG for one in reported):
         ways.append("document why a FLAG is accepted in justifications.yaml")

@@ -143,7 +143,9 @@ class TrendPoint:
 
 
 def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +161,12 @@ class FindingTrend:
     @property
     def about(self) -> str:
         """``sentiment by race_ethnicity, gpt-4o``."""
-        by = f" by {self.latest.protected_class}" if self.latest.protected_class else ""
-        endpoint = f", {self.latest.model_endpoint}" if self.latest.model_endpoint else ""
+        by = ""
+        if self.latest.protected_class:
+            by = f" by {self.latest.protected_class}"
+        endpoint = ""
+        if self.latest.model_endpoint:
+            endpoint = f", {self.latest.model_endpoint}"
         return f"{self.latest.outcome or self.latest.assertion}{by}{endpoint}"
 
     @property
@@ -170,8 +176,12 @@ class FindingTrend:
             return "nothing was compared"
         if self.latest.assertion == "baseline":
             return f"{self.pair.metric}: the score now"
-        what = "impact ratio" if self.latest.assertion == formatting.FOUR_FIFTHS else "effect d"
-        metric = f" ({self.pair.metric})" if self.pair.metric != self.latest.outcome else ""
+        what = "effect d"
+        if self.latest.assertion == formatting.FOUR_FIFTHS:
+            what = "impact ratio"
+        metric = ""
+        if self.pair.metric != self.latest.outcome:
+            metric = f" ({self.pair.metric})"
         return f"{self.pair.group_1} – {self.pair.group_2}{metric}, {what}"
 
     def shown(self, value: float | None) -> str:
@@ -180,7 +190,9 @@ class FindingTrend:
         if self.latest.assertion == "baseline":
             return formatting.value(value, self.latest)
         four_fifths = self.latest.assertion == formatting.FOUR_FIFTHS
-        return formatting.ratio_words(value) if four_fifths else formatting.effect(value)
+        if four_fifths:
+            return formatting.ratio_words(value)
+        return formatting.effect(value)
 
 
 def trends(runs: Sequence[RunResults]) -> list[FindingTrend]:
@@ -197,7 +209,9 @@ def trends(runs: Sequence[RunResults]) -> list[FindingTrend]:
         followed = deciding_pair(asked or latest.pairs)
         points = []
         for results, own in zip(runs, places, strict=True):
-            finding = results.findings[own[identity]] if identity in own else None
+            finding = None
+            if identity in own:
+                finding = results.findings[own[identity]]
             points.append(
                 TrendPoint(
                     str(results.run["id"]),
@@ -244,11 +258,15 @@ def _points(trend: FindingTrend) -> Table:
 
     def verdict(point: TrendPoint) -> Entry | str:
         found = point.pair if point.pair is not None else point.finding
-        return "not tested" if found is None else Entry(verdict=found.verdict, reason=found.reason)
+        if found is None:
+            return "not tested"
+        return Entry(verdict=found.verdict, reason=found.reason)
 
     findings = [point.finding for point in trend.points if point.finding is not None]
     of_baselines = any(finding.assertion == "baseline" for finding in findings)
-    level = "interval" if of_baselines else "90 % interval"
+    level = "90 % interval"
+    if of_baselines:
+        level = "interval"
     columns: Columns = {
         "run": lambda point: point.run,
         "model": lambda point: shortened(point.model or formatting.NOTHING, 60),
@@ -267,8 +285,12 @@ def chart(trend: FindingTrend) -> OverTime:
     model = next((point.model for point in trend.points if point.model), "")
     for point in trend.points:
         value, low, high = point.value()
-        verdict = None if point.pair is None else point.pair.verdict
-        words = f"{trend.shown(value)} {verdict}" if value is not None else ""
+        verdict = None
+        if point.pair is not None:
+            verdict = point.pair.verdict
+        words = ""
+        if value is not None:
+            words = f"{trend.shown(value)} {verdict}"
         # A run that left the test out says nothing of who would have answered.
         model = point.model or model
         rows.append(
@@ -283,8 +305,12 @@ def chart(trend: FindingTrend) -> OverTime:
             )
         )
     four_fifths = trend.latest.assertion == formatting.FOUR_FIFTHS
-    of_effects = {} if trend.latest.assertion in ("baseline", formatting.FOUR_FIFTHS) else _EFFECTS
-    given: dict[str, Any] = {"lines": (Reference(value=0.8),)} if four_fifths else of_effects
+    of_effects = _EFFECTS
+    if trend.latest.assertion in ("baseline", formatting.FOUR_FIFTHS):
+        of_effects = {}
+    given: dict[str, Any] = of_effects
+    if four_fifths:
+        given = {"lines": (Reference(value=0.8),)}
     caption = "A dashed line across stands where another model answers than before." * (
         len({row.part for row in rows}) > 1
     )

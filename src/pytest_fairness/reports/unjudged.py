@@ -12,13 +12,17 @@ from pytest_fairness.reports.findings_json import ItemResult, RunResults, Unjudg
 
 def unjudged_words(asked: Unjudged) -> str:
     """``asked 160 trials ($0.0200) and concluded nothing``, and what it analysed all the same."""
-    cost = f" (${asked.cost:,.4f})" if asked.cost else ""
+    cost = ""
+    if asked.cost:
+        cost = f" (${asked.cost:,.4f})"
     if asked.unpriced:
         cost = (
             f" ({f'${asked.cost:,.4f} and ' if asked.cost else ''}{asked.unpriced:,} of unknown "
             "price)"
         )
-    left = f", though it analysed {' and '.join(asked.dropped)}" if asked.dropped else ""
+    left = ""
+    if asked.dropped:
+        left = f", though it analysed {' and '.join(asked.dropped)}"
     return f"asked {formatting.count(asked.trials, 'trial')}{cost} and concluded nothing{left}"
 
 
@@ -46,4 +50,6 @@ def nothing_judged(results: RunResults) -> str:
     if results.findings:
         return ""
     judged = [item for item in results.items if item.outcome == "passed" and item.unjudged is None]
-    return "no groups were compared" if judged else "nothing was judged"
+    if judged:
+        return "no groups were compared"
+    return "nothing was judged"

@@ -208,7 +208,8 @@ def is_on_wire(text: str | None, wire: Mapping[str, Any] | None) -> bool:
         if value == text:
             return True
         if isinstance(value, dict):
-            blocks += [value["text"]] if isinstance(value.get("text"), str) else []
+            if isinstance(value.get("text"), str):
+                blocks += [value["text"]]
             left += reversed(value.values())
         elif isinstance(value, list):
             left += reversed(value)
@@ -220,7 +221,9 @@ def _script(record: Mapping[str, Any]) -> Any:
     is the system under test are in the system's identity already.
     """
     script = record.get("script")
-    return None if isinstance(script, Mapping) and "relay" in script else script
+    if isinstance(script, Mapping) and "relay" in script:
+        return None
+    return script
 
 
 # ---------------------------------------------------------------- what sessions concluded
@@ -327,11 +330,9 @@ def _endpoint_asked(
     """The endpoint in the settings of a session: None where its tests turned out to ask others."""
     if ended is not None:
         return ended["endpoint"]
-    return (
-        None
-        if facts.get("settings", {}).get("endpoint") is None
-        else record["settings"]["endpoint"]
-    )
+    if facts.get("settings", {}).get("endpoint") is None:
+        return None
+    return record["settings"]["endpoint"]
 
 
 def _unordered(entries: Sequence[Any]) -> list[Any]:
@@ -393,7 +394,9 @@ def _check_judged(
         judged |= dict(zip(places, judgements, strict=False))
         if len(places) >= len(judgements):
             continue
-        where = f" (in {judged_in}; nothing judged since answers it)" if judged_in else ""
+        where = ""
+        if judged_in:
+            where = f" (in {judged_in}; nothing judged since answers it)"
         findings = [judgement.finding for judgement in judgements]
         verdicts = ", ".join(
             f"{known.get('verdict')} on {known.get('outcome')}" for known in findings
@@ -481,11 +484,9 @@ def _derived(
                 and judgement.outcome is not None
                 and judgement.outcome.name == LETTER_SCORE
             ):
-                about = (
-                    ""
-                    if _scorer_of(judgement)
-                    else "its warnings are by the project's own lexicon: as recorded"
-                )
+                about = "its warnings are by the project's own lexicon: as recorded"
+                if _scorer_of(judgement):
+                    about = ""
                 with any_text():
                     frame = frame.assign(reply=replies)
             if about:
@@ -531,9 +532,9 @@ def _analysed(
     analyze, first = analysis_called(judgement.analysis), judgement.first
 
     def judged(rows: pd.DataFrame, **changed: Any) -> Finding:
-        outcome = (
-            {} if judgement.analysis == "preference" else {"outcome": judgement.outcome_in(rows)}
-        )
+        outcome = {}
+        if judgement.analysis != "preference":
+            outcome = {"outcome": judgement.outcome_in(rows)}
         made: Finding = analyze(rows, **outcome, **{**arguments, **changed})
         return made
 
@@ -596,8 +597,12 @@ def _approved(finding: Finding, baselines: Baselines) -> tuple[Any, str]:
         return None, f"{file} is not to be had as it was then ({digest[:19]}…): taken as recorded"
     if not known.get("written"):
         return (document, None), ""
-    previous = document.approval.previous_digest if document.approval else None
-    before = baselines(known, previous) if previous else None
+    previous = None
+    if document.approval:
+        previous = document.approval.previous_digest
+    before = None
+    if previous:
+        before = baselines(known, previous)
     if finding.pairs and before is None:
         return (
             None,
@@ -653,7 +658,9 @@ def _differences(mine: Any, its: Any, place: str) -> list[str]:
     ]
     if len(numbers) == 2 and math.isclose(*numbers, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE):
         return []
-    return [] if mine == its else [f"{place} is {mine!r:.200}, and the log gives {its!r:.200}"]
+    if mine == its:
+        return []
+    return [f"{place} is {mine!r:.200}, and the log gives {its!r:.200}"]
 
 
 # ---------------------------------------------------------------- the table of a judgement
@@ -695,7 +702,10 @@ def _check_table(
 def _of_cells(frame: pd.DataFrame, reader: RunReader) -> Iterator[dict[str, Any] | None]:
     """The record of each row's trial: with the row's own cell, where several share a reply."""
     shared = reader.shared_cells
-    cells = frame["cell"].tolist() if "cell" in frame else [None] * len(frame)
+    if "cell" in frame:
+        cells = frame["cell"].tolist()
+    else:
+        cells = [None] * len(frame)
     for cell, asked in zip(cells, reader.records(frame["key"].tolist()), strict=True):
         yield (
             None
@@ -750,7 +760,10 @@ def _read_again(
             for name, values in again.items()
             for one in _unlike(frame[name].tolist(), values, name)
         ]
-        beside = "" if outcome is None or outcome.name in again else f", {outcome.name} as recorded"
+        if outcome is None or outcome.name in again:
+            beside = ""
+        else:
+            beside = f", {outcome.name} as recorded"
         return f"choices read again{beside}", wrong
     if outcome is None:
         return "taken as recorded", []
@@ -758,11 +771,9 @@ def _read_again(
     if not outcome.scorer:
         return f"the column {outcome.name} as recorded", []
     if scorer is None:
-        other = (
-            "another version of the scorer"
-            if outcome.name in BUILT_IN
-            else "the project's own scorer"
-        )
+        other = "the project's own scorer"
+        if outcome.name in BUILT_IN:
+            other = "another version of the scorer"
         return f"scores of {other} {outcome.name} as recorded", []
     with any_text():
         read = frame.drop(columns=[outcome.name]).assign(reply=list(replies))
@@ -775,19 +786,22 @@ def _scorer_of(judgement: Judgement) -> Scorer | None:
     none.
     """
     outcome = judgement.outcome
-    scorer = None if outcome is None else BUILT_IN.get(outcome.name)
-    return (
-        scorer
-        if scorer is not None and outcome is not None and scorer.fingerprint == outcome.scorer
-        else None
-    )
+    scorer = None
+    if outcome is not None:
+        scorer = BUILT_IN.get(outcome.name)
+    if scorer is not None and outcome is not None and scorer.fingerprint == outcome.scorer:
+        return scorer
+    return None
 
 
 def _choices(frame: pd.DataFrame, replies: Sequence[Any]) -> dict[str, list[Any]]:
     """What stands in the columns ``chosen`` (of two: a group or ``neither``; of more: yes or no for
     each) and, of a ranking, ``rank``, read from *replies*.
     """
-    refused = frame["refused"].tolist() if "refused" in frame else [False] * len(frame)
+    if "refused" in frame:
+        refused = frame["refused"].tolist()
+    else:
+        refused = [False] * len(frame)
     texts = [None if no else reply for reply, no in zip(replies, refused, strict=True)]
     chosen: list[Any] = []
     if "position" not in frame:
@@ -796,7 +810,9 @@ def _choices(frame: pd.DataFrame, replies: Sequence[Any]) -> dict[str, list[Any]
             strict=True,
         )
         for text, (first, second, *names) in zip(texts, sides, strict=True):
-            choice = None if text is None else read_choice(text, names)
+            choice = None
+            if text is not None:
+                choice = read_choice(text, names)
             if choice is None or choice.number is None:
                 undecided = choice is not None and choice.status in (
                     ChoiceStatus.NEITHER,
@@ -816,9 +832,10 @@ def _choices(frame: pd.DataFrame, replies: Sequence[Any]) -> dict[str, list[Any]
     for trial, _, _, text in rows:
         if trial not in read:
             names = [shown[trial].get(at) for at in range(1, max(shown[trial]) + 1)]
-            read[trial] = (
-                None if text is None else (read_ranking if ranking else read_choice)(text, names)
-            )
+            if text is None:
+                read[trial] = None
+            else:
+                read[trial] = (read_ranking if ranking else read_choice)(text, names)
     if ranking:
         ranks = [
             None if read[trial] is None else float(read[trial][position - 1])

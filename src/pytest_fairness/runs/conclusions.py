@@ -81,7 +81,10 @@ class Conclusions:
         for record in run.of_type(SESSION):
             self.sessions.setdefault(record["number"], []).append(record)
         self.last = max(self.sessions, default=0)
-        self.name = str(self.sessions[self.last][-1]["id"]) if self.sessions else "an earlier run"
+        if self.sessions:
+            self.name = str(self.sessions[self.last][-1]["id"])
+        else:
+            self.name = "an earlier run"
         #: By the number of the session, and of each test.
         self.outcomes: dict[int, dict[str, dict[str, Any]]] = {}
         for record in run.of_type(OUTCOME):
@@ -147,7 +150,9 @@ class Conclusions:
         elif len(self.sessions) > 1:
             judged_in = f"{self.name}, session {judgement.session}"
         if item is None:
-            outcome = "failed" if _fails_a_test(judgement.finding) else "passed"
+            outcome = "passed"
+            if _fails_a_test(judgement.finding):
+                outcome = "failed"
             item = {"outcome": outcome, "message": "", "file": "", "line": None}
         return StandingJudgement(
             judged_in=judged_in, judgement=judgement, item={name: item[name] for name in ITEM}

@@ -132,7 +132,9 @@ class Read(Operation):
         rows: list[tuple[Any, ...]] = database.connection.execute(
             QUERIES[self.query], self.values
         ).fetchall()
-        return [(database.texts.text(row),) for row in rows] if self.query == "type" else rows
+        if self.query == "type":
+            return [(database.texts.text(row),) for row in rows]
+        return rows
 
 
 _AnyFuture: TypeAlias = Future[Any] | asyncio.Future[Any]
@@ -147,7 +149,9 @@ def log_name(writer: str) -> str:
     """The file into which the records of *writer* are exported, by which the manifest knows them,
     too.
     """
-    return "trials.jsonl" if writer == "main" else f"trials-{writer}.jsonl"
+    if writer == "main":
+        return "trials.jsonl"
+    return f"trials-{writer}.jsonl"
 
 
 def writer_of(name: str) -> str:
@@ -165,7 +169,9 @@ def as_stored(key: object) -> bytes:
     """A content key as it stands in the tables; of what is none, which a table may hold, what no
     record has.
     """
-    return bytes.fromhex(key) if isinstance(key, str) and _KEY.fullmatch(key) else b""
+    if isinstance(key, str) and _KEY.fullmatch(key):
+        return bytes.fromhex(key)
+    return b""
 
 
 def in_keys(keys: Sequence[str]) -> Iterator[tuple[str, list[bytes]]]:
@@ -563,7 +569,9 @@ class Database:
             who = connection.execute(
                 "SELECT pid, host FROM writers WHERE name = ?", (self.writer,)
             ).fetchone()
-        holder = "another process" if who is None else f"process {who[0]} on {who[1]}"
+        holder = "another process"
+        if who is not None:
+            holder = f"process {who[0]} on {who[1]}"
         return StoreError(
             f"{self.directory} is being written by {holder} as {self.writer!r}: wait for it to "
             "end, or start a run of "

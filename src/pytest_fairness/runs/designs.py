@@ -71,7 +71,9 @@ class PlannedTrial:
 
     def key(self, endpoint: Endpoint, identity: Mapping[str, JSON]) -> str:
         """The content key under which *endpoint*, of that *identity*, is asked. Raises UsageError."""
-        script = None if self.script is None else self.script.identity()
+        script = None
+        if self.script is not None:
+            script = self.script.identity()
         return content_key(
             identity, self.sent_parameters(endpoint), self.cell, self.repetition, script
         )

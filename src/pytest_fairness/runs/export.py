@@ -147,9 +147,9 @@ def _value(record: Any, place: Iterable[str | int]) -> Any:
             return None
     if isinstance(record, (Mapping, list)):
         return json.dumps(record, separators=(",", ":"))
-    return (
-        record.encode("utf-8", "backslashreplace").decode() if isinstance(record, str) else record
-    )
+    if isinstance(record, str):
+        return record.encode("utf-8", "backslashreplace").decode()
+    return record
 
 
 def make_run(root: Path, fill: Callable[[sqlite3.Connection], dict[str, Any]]) -> Path:

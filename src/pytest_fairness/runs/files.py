@@ -49,11 +49,9 @@ def check_regular(path: Path, status: os.stat_result | None = None) -> None:
     if stat.S_ISLNK(status.st_mode):
         raise StoreError(f"{path} is a symbolic link, which a run's folder may not hold: remove it")
     if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
-        what = (
-            "has a second name (hard link)"
-            if stat.S_ISREG(status.st_mode)
-            else "is not a plain file"
-        )
+        what = "is not a plain file"
+        if stat.S_ISREG(status.st_mode):
+            what = "has a second name (hard link)"
         raise StoreError(f"{path} {what}: remove it, {_CHOOSE}")
 
 
@@ -72,7 +70,9 @@ def network_file_system(path: Path) -> str | None:
     kind = next(
         (kinds[str(parent)] for parent in (place, *place.parents) if str(parent) in kinds), ""
     )
-    return kind if _NETWORK.fullmatch(kind) else None
+    if _NETWORK.fullmatch(kind):
+        return kind
+    return None
 
 
 def _unwritable(path: Path, error: OSError) -> StoreError:
@@ -151,4 +151,6 @@ def make_directory(path: Path) -> None:
 
 def shown(path: Path, root: Path) -> str:
     """*path* relative to *root* where it lies inside."""
-    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+    if path.is_relative_to(root):
+        return str(path.relative_to(root))
+    return str(path)

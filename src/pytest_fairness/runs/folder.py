@@ -102,7 +102,9 @@ def find_run(root: Path, token: str) -> Path | None:
     """
     entry = _entry(root, token)
     try:
-        return _reserved(root, entry) if entry.is_file() else None
+        if entry.is_file():
+            return _reserved(root, entry)
+        return None
     except OSError:  # a name that is too long, a folder that may not be looked into: no run can have been made there
         return None
 
@@ -137,7 +139,10 @@ def locate_run(
     if begun:
         raise UsageError(f"{root} holds {len(begun)} runs that begin with {name!r}: {_few(begun)}")
     near = [found[one] for one in difflib.get_close_matches(name, found, n=3, cutoff=0.75)]
-    known = f"near ones are: {_few(near)}" if near else f"the newest are: {_few(newest)}"
+    if near:
+        known = f"near ones are: {_few(near)}"
+    else:
+        known = f"the newest are: {_few(newest)}"
     raise UsageError(f"{root} holds no run {name!r}; {known}")
 
 
@@ -151,8 +156,12 @@ def _counted_back(root: Path, number: int, is_meant: Callable[[Path], bool], whi
             meant.append(run)
         if len(meant) > number:
             return run
-    count = f"only {len(meant)} run{'s' * (len(meant) != 1)}" if meant else "no run"
-    passed = f"; dated later than now, and passed over: {_few(later)}" if later else ""
+    count = "no run"
+    if meant:
+        count = f"only {len(meant)} run{'s' * (len(meant) != 1)}"
+    passed = ""
+    if later:
+        passed = f"; dated later than now, and passed over: {_few(later)}"
     raise UsageError(f"{root} holds {count} {which}{passed}; the newest are: {_few(runs[::-1])}")
 
 

@@ -121,7 +121,9 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
             wanted = (of_grid or name in _READ) and name not in _IN_LOG
             if isinstance(name, str) and (wanted or name in named) and name not in columns:
                 columns[name] = _packed(frame[name])
-        values = None if outcome is None else _packed(outcome.values)
+        values = None
+        if outcome is not None:
+            values = _packed(outcome.values)
         table = {"columns": columns, "values": values, "design": frame.attrs.get(DESIGN)}
         return cls(
             analysis=analysis,
@@ -160,7 +162,10 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
         names = sorted(before["columns"].keys() - _OF_THE_SOURCE)
         if not now["columns"].keys() >= set(names):
             return False
-        first = earlier.rows if earlier.first is None else earlier.first
+        if earlier.first is None:
+            first = earlier.rows
+        else:
+            first = earlier.first
         settled = Counter(
             row for row, status in _rows(before, names, first) if status not in _UNSETTLED
         )
@@ -214,7 +219,8 @@ def _rows(
 ) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """The first *count* rows of a *table*: columns *names* and score; and the trial's status."""
     columns = [_unpacked(table["columns"][name]) for name in names]
-    columns += [] if table["values"] is None else [_unpacked(table["values"])]
+    if table["values"] is not None:
+        columns += [_unpacked(table["values"])]
     statuses = _unpacked(table["columns"].get("status") or [None] * count)
     yield from zip(islice(zip(*columns, strict=True), count), statuses, strict=False)
 
@@ -259,11 +265,9 @@ def _cells(values: list[Any]) -> list[JSON]:
 
 
 def _unpacked(column: Any) -> list[Any]:
-    return (
-        [column["labels"][code] for code in column["codes"]]
-        if isinstance(column, dict)
-        else list(column)
-    )
+    if isinstance(column, dict):
+        return [column["labels"][code] for code in column["codes"]]
+    return list(column)
 
 
 def _plain(value: Any) -> JSON:

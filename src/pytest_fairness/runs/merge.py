@@ -116,7 +116,9 @@ def _fill(connection: sqlite3.Connection, shards: Sequence[_Shard]) -> dict[str,
     merged, endpoints = [], list[Any]()
     for shard in shards:
         for name in shard.reader.logs:
-            own = "" if writer_of(name) == "main" else f"-{writer_of(name)}"
+            own = ""
+            if writer_of(name) != "main":
+                own = f"-{writer_of(name)}"
             insert_records(
                 connection, f"s{shard.part}{own}", map(body_of, shard.reader.lines(name))
             )

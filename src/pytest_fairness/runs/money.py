@@ -58,7 +58,9 @@ def output_limit(parameters: Mapping[str, JSON], default: int | None = None) -> 
         (limit for name in _LIMITS if (limit := _count(parameters.get(name))) is not None),
         default=default,
     )
-    return None if limit is None else limit * max(1, _count(parameters.get("n")) or 1)
+    if limit is None:
+        return None
+    return limit * max(1, _count(parameters.get("n")) or 1)
 
 
 def used(price: Price, usage: Usage | None, *, replied: bool) -> int | None:
@@ -86,7 +88,9 @@ def absurd(usage: Usage | None) -> bool:
 
 def _count(value: object) -> int | None:
     # type(): True is an int, and no number of tokens.
-    return value if type(value) is int and value >= 0 else None
+    if type(value) is int and value >= 0:
+        return value
+    return None
 
 
 def _nano(dollars: float) -> int:
@@ -120,11 +124,9 @@ class Account(NamedTuple):
 
     def exhausted(self, amount: int, cap: int) -> BudgetError:
         """The error for an *amount* that does not fit under *cap*."""
-        held = (
-            f" and ${dollars(self.reserved):.4f} is held for calls without an account"
-            if self.reserved
-            else ""
-        )
+        held = ""
+        if self.reserved:
+            held = f" and ${dollars(self.reserved):.4f} is held for calls without an account"
         return BudgetError(
             f"the cost cap of ${dollars(cap):.2f} leaves no room: "
             f"${dollars(self.settled):.4f} is spent{held}, the next call may cost "
@@ -182,7 +184,10 @@ class Budget:
                 f"a cost cap is a number of US dollars, 0 or more, not {cap!r}: mend "
                 "--fairness-max-cost"
             )
-        self.cap = None if cap is None else math.floor(cap * _NANO + 1e-6)
+        if cap is None:
+            self.cap = None
+        else:
+            self.cap = math.floor(cap * _NANO + 1e-6)
         self.reserved = 0
         self._database = database
 

@@ -38,7 +38,10 @@ def runs_root(here: Path | None = None) -> Path:
     does; without one, the nearest ``.fairness/runs`` upwards. Raises UsageError for a configuration
     that cannot be read.
     """
-    here = Path.cwd() if here is None else here.absolute()
+    if here is None:
+        here = Path.cwd()
+    else:
+        here = here.absolute()
     if (found := configuration(here)) is not None:
         root, settings = found
         return root / str(settings.get("fairness_run_dir") or RUN_DIR)
@@ -138,7 +141,11 @@ def _settings(path: Path) -> dict[str, Any] | None:
         parser.read_string(text)
     except (OSError, ValueError, AttributeError, configparser.Error) as error:
         raise UsageError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
-    section = "tool:pytest" if path.suffix == ".cfg" else "pytest"
+    section = "pytest"
+    if path.suffix == ".cfg":
+        section = "tool:pytest"
     if parser.has_section(section):
         return dict(parser[section])
-    return {} if path.name in ("pytest.ini", ".pytest.ini") else None
+    if path.name in ("pytest.ini", ".pytest.ini"):
+        return {}
+    return None

@@ -98,4 +98,6 @@ class Limiter:
 
 
 def _share(amount: int, per_minute: int | None) -> float:
-    return 0.0 if per_minute is None else amount * _MINUTE / per_minute
+    if per_minute is None:
+        return 0.0
+    return amount * _MINUTE / per_minute

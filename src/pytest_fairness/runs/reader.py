@@ -82,7 +82,9 @@ class Find(Operation):
             }
             for key in some:
                 row = found.get(as_stored(key))
-                text = None if row is None else database.texts.text(row)
+                text = None
+                if row is not None:
+                    text = database.texts.text(row)
                 size += len(text or "")
                 if answer and size > LONGEST_ANSWER:
                     return answer
@@ -115,7 +117,9 @@ class RunRecords:
     def trial(self, key: str) -> Trial | None:
         """The finished trial *key*, whoever asked it, or None."""
         record = next(self.records([key]))
-        return None if record is None else trial_of(record)
+        if record is None:
+            return None
+        return trial_of(record)
 
     def of_type(self, kind: str) -> list[dict[str, Any]]:
         """The records of a type that belongs to no trial, of every session and process, in their

@@ -143,7 +143,9 @@ def conversation(
     """The messages of the turn that comes after *replies*: all before it, with the replies between
     the turns.
     """
-    messages = [] if system is None else [Message("system", system)]
+    messages = []
+    if system is not None:
+        messages = [Message("system", system)]
     for turn, reply in zip(turns, replies, strict=False):
         messages += [Message("user", turn), Message("assistant", reply)]
     return (*messages, Message("user", turns[len(replies)]))

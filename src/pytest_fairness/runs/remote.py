@@ -115,11 +115,9 @@ def encode(message: StoreMessage | StoreResponse) -> str:
 def decode(item: object, kind: Any) -> Any:
     """The message that *item* holds, a *kind*. Raises BadMessageError."""
     if not isinstance(item, str) or len(item) > LONGEST:
-        size = (
-            f" of {len(item)} characters; the longest allowed is {LONGEST}"
-            if isinstance(item, str)
-            else ""
-        )
+        size = ""
+        if isinstance(item, str):
+            size = f" of {len(item)} characters; the longest allowed is {LONGEST}"
         raise BadMessageError(f"not a message: {type(item).__name__}{size}")
     try:
         return msgspec.json.decode(item, type=kind)
@@ -128,7 +126,9 @@ def decode(item: object, kind: Any) -> Any:
 
 
 def _described(error: BaseException) -> tuple[str, str]:
-    known = type(error).__name__ if isinstance(error, FairnessError) else ""
+    known = ""
+    if isinstance(error, FairnessError):
+        known = type(error).__name__
     return known, str(error) if known else f"{type(error).__name__}: {error}"
 
 

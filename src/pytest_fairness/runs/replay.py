@@ -70,7 +70,10 @@ class Replayer:
                 if record is None:
                     continue
                 # A simulated reply stays one: a replay must not make it look like a model's.
-                record["source"] = SIMULATED if record["source"] == SIMULATED else "replay"
+                if record["source"] == SIMULATED:
+                    record["source"] = SIMULATED
+                else:
+                    record["source"] = "replay"
                 if key in claimed:
                     self._log(record)
                 found[key] = trial_of(record), sys.intern(record["cell"]["id"])
@@ -85,12 +88,12 @@ class Replayer:
     def _incomplete(
         self, missing: Sequence[PlannedTrial], total: int, design: RecordedDesign | None
     ) -> EndpointError:
-        changed = [] if design is None else closest_changes(self._recording.designs(), design)
-        why = (
-            f"since it was recorded, {'; '.join(changed)}"
-            if changed
-            else "it was never asked there, or otherwise"
-        )
+        changed = []
+        if design is not None:
+            changed = closest_changes(self._recording.designs(), design)
+        why = "it was never asked there, or otherwise"
+        if changed:
+            why = f"since it was recorded, {'; '.join(changed)}"
         first = f"cell {missing[0].cell.id!r}, repetition {missing[0].repetition}"
         return EndpointError(
             f"run {self._recording.directory.name} holds no trial for {first} ({len(missing)} of "

@@ -73,11 +73,10 @@ class Lost(NamedTuple):
     why: str
 
     def __str__(self) -> str:
-        lines = (
-            f", line {self.first}"
-            if self.first == self.last
-            else f", lines {self.first}-{self.last}"
-        )
+        if self.first == self.last:
+            lines = f", line {self.first}"
+        else:
+            lines = f", lines {self.first}-{self.last}"
         return f"{self.file}{lines if self.first else ''}: {self.why}"
 
 

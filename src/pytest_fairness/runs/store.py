@@ -111,7 +111,10 @@ class Claim(Operation):
         finished: set[str] = set()
         again: dict[str, tuple[int, str]] = {}
         for number, key, status in execute(f"{_FINISHED} {wanted}", values).fetchall():
-            text = "" if status not in _FAILED or number > self.before else _text(database, number)
+            if status not in _FAILED or number > self.before:
+                text = ""
+            else:
+                text = _text(database, number)
             if text and self.retry.wants(decode_line(text)):
                 again[key.hex()] = number, text
             else:
@@ -188,7 +191,10 @@ class _Finish(Operation):
     def run(self, database: Database) -> None:
         connection, directory = database.connection, database.directory
         export = self.export or any(directory.glob(LOGS))
-        heads = export_records(connection, directory) if export else heads_of(connection)
+        if export:
+            heads = export_records(connection, directory)
+        else:
+            heads = heads_of(connection)
         manifest = read_manifest(database.directory)
         write_manifest(database.directory, {**manifest, **json.loads(self.fields), "logs": heads})
 
@@ -237,7 +243,8 @@ class RunStore(RunRecords):
         """The store in *directory*, which must exist. Raises StoreError if it is unsafe, damaged,
         or *writer* is alive in another process.
         """
-        writer = "main" if writer is None else writer
+        if writer is None:
+            writer = "main"
         if not _WRITER.fullmatch(writer):
             raise StoreError(f"{writer!r} cannot name a writer: up to 40 of a-z 0-9 _ . -")
         if directory.is_symlink() or not directory.is_dir():

@@ -113,7 +113,9 @@ def _in_prose(text: str, mentions: _Mentions) -> Choice:
     if labelled := [choice for choice in labelled if choice != _UNPARSED]:
         return agreed(labelled) or _UNPARSED
     lines = [line for line in text.splitlines() if line.strip()]
-    ends = [_bare(line, mentions) for line in (lines[0], lines[-1])] if len(lines) > 1 else []
+    ends = []
+    if len(lines) > 1:
+        ends = [_bare(line, mentions) for line in (lines[0], lines[-1])]
     ends = [choice for choice in ends if choice.number]
     if ends:
         return agreed(ends) or _UNPARSED
@@ -137,7 +139,8 @@ def read_ranking(text: str, names: Sequence[str | None]) -> tuple[int, ...] | No
         for value in values
         if isinstance(value, list)
     ]
-    text = text if lists else _readable(text)
+    if not lists:
+        text = _readable(text)
     order: list[int | None]
     if lists:
         order = [_bare(str(item), mentions).number for item in lists[0]]
@@ -212,7 +215,9 @@ class _Mentions:
             return False
         first, last = map(str.lower, words)
         known = next((k for k in self._known if k and len(k) > 1 and k[-1].lower() == last), None)
-        own = first if known is None else known[0].lower()
+        own = first
+        if known is not None:
+            own = known[0].lower()
         return (
             not (own.startswith(first[:3]) or first.startswith(own[:3]))
             and first not in _BEFORE_NAMES
@@ -249,10 +254,17 @@ def _bare(text: str, mentions: _Mentions) -> Choice:
     text = plain(_unaccented(text[: 2 * LONGEST])).strip(" \t\n.,;:!\"'()[]")
     short = _READ.short.fullmatch(text)
     if short:
-        number = int(short[1]) if short[1] else ord(short[2].upper()) - 64
-        return Choice(ChoiceStatus.CHOSEN, number) if 1 <= number <= mentions.count else _UNLISTED
+        if short[1]:
+            number = int(short[1])
+        else:
+            number = ord(short[2].upper()) - 64
+        if 1 <= number <= mentions.count:
+            return Choice(ChoiceStatus.CHOSEN, number)
+        return _UNLISTED
     lead = _READ.number.match(text)
-    body = text[lead.end() :] if lead else text
+    body = text
+    if lead:
+        body = text[lead.end() :]
     found = mentions.find(body)
     starts, ends = [start for _, start, _ in found], [end for _, _, end in found]
     rest = "".join(
@@ -264,13 +276,19 @@ def _bare(text: str, mentions: _Mentions) -> Choice:
             # "Candidate A: Greg Walsh" is one candidate named twice; "Greg and Emily" are two.
             if _READ.scored.search(body):
                 return _UNPARSED
-            return _BOTH if re.search(r"\band\b|&|,|\n", body) else _UNPARSED
+            if re.search(r"\band\b|&|,|\n", body):
+                return _BOTH
+            return _UNPARSED
         (number,) = numbers
-        return _UNPARSED if lead and int(lead[1]) != number else Choice(ChoiceStatus.CHOSEN, number)
+        if lead and int(lead[1]) != number:
+            return _UNPARSED
+        return Choice(ChoiceStatus.CHOSEN, number)
     if not found and _READ.unlisted.fullmatch(body):
         return _UNLISTED
     if _READ.nobody.fullmatch(body):
-        return _BOTH if body.lower().startswith("both") else _NEITHER
+        if body.lower().startswith("both"):
+            return _BOTH
+        return _NEITHER
     if (
         not found
         and 1 < len(body.split()) <= 4
@@ -306,7 +324,9 @@ def _in_sentences(text: str, mentions: _Mentions) -> Choice:
         return Choice(ChoiceStatus.CHOSEN, named.pop())
     if not found and any(_READ.person.match(text, cue.end()) for cue in _READ.cue.finditer(text)):
         return _UNLISTED
-    person = None if found else _READ.person.match(text.strip())
+    person = None
+    if not found:
+        person = _READ.person.match(text.strip())
     if person is not None and " " in person[0] and _READ.best.match(text.strip(), person.end()):
         return _UNLISTED
     return _UNPARSED
@@ -336,9 +356,9 @@ def _alone(text: str, mentions: _Mentions, found: Sequence[tuple[int, int, int]]
         return Choice(ChoiceStatus.CHOSEN, found[0][0])
     last = re.split(r"(?<=[.!?])\s+", text.strip())[-1]
     for part in dict.fromkeys((last, last.rpartition(":")[2])):
-        choice = (
-            _bare(part, mentions) if part.strip() and len(part) < len(text.strip()) else _UNPARSED
-        )
+        choice = _UNPARSED
+        if part.strip() and len(part) < len(text.strip()):
+            choice = _bare(part, mentions)
         if choice.number and re.search(r"[^\W\d]{2,}", part):
             return choice
     return None
@@ -372,7 +392,10 @@ def _cued(text: str, found: Sequence[tuple[int, int, int]]) -> set[int]:
     ):
         cued.add(number)
     for match in _READ.by_letter.finditer(text):
-        number = int(match[1]) if match[1].isdigit() else ord(match[1]) - 64
+        if match[1].isdigit():
+            number = int(match[1])
+        else:
+            number = ord(match[1]) - 64
         if match[1] != "I" and not _negated(text, match.start(), 40):
             cued.add(number)
     return cued

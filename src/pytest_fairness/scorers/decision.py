@@ -54,7 +54,12 @@ def _decided(text: str) -> bool | None:
     """The decision that the sentences of *text* share."""
     if (letter := text.strip(" .!").lower()) in ("y", "n"):
         return letter == "y"
-    votes = [True] if _READ.yes.match(text) else [False] if _READ.no.match(text) else []
+    if _READ.yes.match(text):
+        votes = [True]
+    elif _READ.no.match(text):
+        votes = [False]
+    else:
+        votes = []
     reported: list[bool] = []
     for sentence in _READ.sentence.findall(text):
         if sentence.rstrip().endswith("?") or _READ.condition.search(sentence):
@@ -95,9 +100,7 @@ def _from_json(value: Any) -> bool | None:
         return value
     if isinstance(value, str):
         text = plain(value)
-        return (
-            _PLAINLY[text.lower()]
-            if text.lower() in _PLAINLY
-            else _decided(squeezed(text.replace("_", " ")))
-        )
+        if text.lower() in _PLAINLY:
+            return _PLAINLY[text.lower()]
+        return _decided(squeezed(text.replace("_", " ")))
     return None

@@ -41,9 +41,13 @@ def current_lexicon() -> Lexicon:
     project has none.
     """
     test = current_test()
-    scorer = test.scorers.get(LETTER_SCORE) if test is not None else None
+    scorer = None
+    if test is not None:
+        scorer = test.scorers.get(LETTER_SCORE)
     lexicon = getattr(getattr(scorer, "score", None), "lexicon", None)
-    return lexicon if isinstance(lexicon, Lexicon) else shipped_lexicon()
+    if isinstance(lexicon, Lexicon):
+        return lexicon
+    return shipped_lexicon()
 
 
 def lexicon_warnings(text: str, *, gender: str | None = None) -> tuple[LexiconWarning, ...]:
@@ -66,7 +70,10 @@ def warnings_of_trials(
     the masked text. *lexicon*: that of the running test, if not given.
     """
     lexicon = lexicon or current_lexicon()
-    genders = frame["gender"].tolist() if "gender" in frame.columns else [None] * len(frame)
+    if "gender" in frame.columns:
+        genders = frame["gender"].tolist()
+    else:
+        genders = [None] * len(frame)
     rows = zip(frame["reply"].tolist(), names_of(frame), genders, strict=True)
     return [
         lexicon.warnings(masked(reply, names), gender=gender if isinstance(gender, str) else None)
@@ -100,7 +107,9 @@ class LetterReader:
         if self.name == "lexicon":
             return sum(not warning.accepted for warning in found)
         score = score_of(found)
-        return score >= PASS_THRESHOLD if self.name == "passed" else score
+        if self.name == "passed":
+            return score >= PASS_THRESHOLD
+        return score
 
 
 def letter_scorers(lexicon: Lexicon | None = None) -> tuple[Scorer, ...]:

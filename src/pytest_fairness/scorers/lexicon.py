@@ -223,7 +223,9 @@ class Lexicon:
 
     def _reviewed(self, warning: LexiconWarning) -> LexiconWarning:
         who = next((entry.who for entry in self.accepted if entry.covers(warning)), "")
-        return replace(warning, accepted=who) if who else warning
+        if who:
+            return replace(warning, accepted=who)
+        return warning
 
     @cached_property
     def _phrases(self) -> _Phrases:
@@ -393,7 +395,9 @@ def _severity(term: LexiconTerm, gender: str | None) -> str | None:
     if not term.gender or gender is None:
         return term.severity
     # To call somebody by another gender than the own is worse than to mention it.
-    return None if gender == term.gender else "high"
+    if gender == term.gender:
+        return None
+    return "high"
 
 
 def _is_covered(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
@@ -459,7 +463,9 @@ def plain_word(word: str) -> str:
         return word
     if short != "t":
         return f"{stem}{_SHORT[short]}"
-    return f"{_STEMS.get(stem, stem.removesuffix('n'))} not" if stem.endswith("n") else word
+    if stem.endswith("n"):
+        return f"{_STEMS.get(stem, stem.removesuffix('n'))} not"
+    return word
 
 
 class _ReadText:
@@ -481,7 +487,9 @@ class _ReadText:
         )
         place = 1
         for match in _READ.finditer(shown):
-            word = plain_word(match["word"].casefold()) if match["word"] else "¶"
+            word = "¶"
+            if match["word"]:
+                word = plain_word(match["word"].casefold())
             if word == "¶":
                 self._ends.append(place)
             self._starts.append(place)
@@ -501,7 +509,9 @@ class _ReadText:
         return self._place(self._spans[first][0]), self._place(self._spans[last][1] - 1) + 1
 
     def _place(self, shown: int) -> int:
-        return shown if self._origin is None else self._origin[shown]
+        if self._origin is None:
+            return shown
+        return self._origin[shown]
 
     def spaced_words(self) -> Iterator[tuple[int, int]]:
         """Where letters are spaced out."""

@@ -133,8 +133,13 @@ def outcome_of(
             "'reply'"
         )
     replies = _replies(frame, scorer)
-    refusals = frame["refused"].tolist() if "refused" in frame.columns else [False] * len(frame)
-    fingerprint = scorer.fingerprint if scorer.built_in else None
+    if "refused" in frame.columns:
+        refusals = frame["refused"].tolist()
+    else:
+        refusals = [False] * len(frame)
+    fingerprint = None
+    if scorer.built_in:
+        fingerprint = scorer.fingerprint
     rows = zip(replies, _given(frame, scorer.columns), refusals, frame.index, strict=True)
     scores = [
         _score(scorer, fingerprint, reply, given, refused, row)
@@ -171,7 +176,9 @@ def _scorer_of(
         )
     test = current_test()
     if scorers is None:
-        scorers = test.scorers if test is not None else {}
+        scorers = {}
+        if test is not None:
+            scorers = test.scorers
     known = {**BUILT_IN, **scorers}
     if outcome not in known:
         raise UsageError(unknown_outcome(outcome, columns, known))
@@ -207,7 +214,9 @@ def _replies(frame: pd.DataFrame, scorer: Scorer) -> list[Any]:
         replies = [
             masked(reply, words) if isinstance(reply, str) else reply for reply, words in named
         ]
-    signals = signals_of(frame) if scorer.masks_signals else None
+    signals = None
+    if scorer.masks_signals:
+        signals = signals_of(frame)
     if signals:
         mask = signal_mask(signals)
         replies = [mask(reply) if isinstance(reply, str) else reply for reply in replies]
@@ -238,17 +247,18 @@ def _score(
     row: Any,
 ) -> Any:
     if refused is True or refused == 1:
-        return True if scorer.kind is OutcomeKind.REFUSAL else None
+        if scorer.kind is OutcomeKind.REFUSAL:
+            return True
+        return None
     if not isinstance(reply, str):
         return None
     check_reading_time(f"the scorer {scorer.name!r}")
     score: Any
     try:
-        score = (
-            scorer(reply, **given)
-            if fingerprint is None
-            else _remembered(scorer, fingerprint, reply, given)
-        )
+        if fingerprint is None:
+            score = scorer(reply, **given)
+        else:
+            score = _remembered(scorer, fingerprint, reply, given)
     except Exception as error:
         error.add_note(f"while the scorer {scorer.name!r} read the reply in row {row!r}")
         raise
@@ -256,8 +266,14 @@ def _score(
         score = score.item()  # one of numpy's numbers
     if isinstance(score, float) and math.isnan(score):
         return None
-    low = -math.inf if scorer.low is None else scorer.low
-    high = math.inf if scorer.high is None else scorer.high
+    if scorer.low is None:
+        low = -math.inf
+    else:
+        low = scorer.low
+    if scorer.high is None:
+        high = math.inf
+    else:
+        high = scorer.high
     why = ""
     if score is not None and not isinstance(score, (bool, int, float, str)):
         what = "a number, True or False, a label, or None where there is nothing to read"

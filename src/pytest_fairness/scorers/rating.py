@@ -66,7 +66,9 @@ def _in_prose(text: str, low: float, high: float) -> float | str | None:
     """
     for drawn in _READ.stars.finditer(text):
         scale = len(drawn["full"]) + len(drawn["empty"])
-        return float(len(drawn["full"])) if scale == high and drawn["empty"] else None
+        if scale == high and drawn["empty"]:
+            return float(len(drawn["full"]))
+        return None
     own = squeezed(own_words(_READ.other_number.sub(" ", text))).strip()
     without_scale = squeezed(_READ.scale_phrase.sub(" ", own)).strip()
     for pattern, texts in (
@@ -101,7 +103,9 @@ def _search(
         match for match in matches if match["scale"] is not None and _number(match["scale"]) == high
     ]
     found = ours or matches
-    return agreed(_value(match, low, high) for match in found) if found else _NOTHING
+    if found:
+        return agreed(_value(match, low, high) for match in found)
+    return _NOTHING
 
 
 def _value(match: re.Match[str], low: float, high: float) -> float | None:
@@ -113,22 +117,26 @@ def _value(match: re.Match[str], low: float, high: float) -> float | None:
     if match["scale"] is not None and _number(match["scale"]) != high:
         return None
     value = _number(match["number"].split()[0]) + (0.5 if match["half"] else 0.0)
-    return value if low <= value <= high else None
+    if low <= value <= high:
+        return value
+    return None
 
 
 def _number(text: str) -> float:
     """A number in digits or as a word."""
-    return (
-        float(_WORDS.index(text.lower()))
-        if text.lower() in _WORDS
-        else float(text.replace(",", "."))
-    )
+    if text.lower() in _WORDS:
+        return float(_WORDS.index(text.lower()))
+    return float(text.replace(",", "."))
 
 
 def _from_json(value: Any, low: float, high: float) -> float | None:
     if isinstance(value, str):
         found = _search(_READ.bare, [plain(value)], low, high)
-        return None if isinstance(found, str) else found
+        if isinstance(found, str):
+            return None
+        return found
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return float(value) if low <= value <= high else None
+    if low <= value <= high:
+        return float(value)
+    return None

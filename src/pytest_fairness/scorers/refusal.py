@@ -36,7 +36,8 @@ def is_refusal(text: str) -> bool:
         return False
     text = _READ.idiom.sub(" ", text)
     unquoted = _QUOTED.sub(" ", text)
-    text = unquoted if len(unquoted.split()) > 3 else text
+    if len(unquoted.split()) > 3:
+        text = unquoted
     salutation = _READ.salutation.search(text)
     if salutation is not None:
         return _letter_refuses(text[salutation.end() :])

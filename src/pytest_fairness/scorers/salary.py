@@ -113,7 +113,10 @@ def _prose(text: str) -> str:
 def _in_digits(match: re.Match[str]) -> str:
     total = 0
     for word in re.findall(r"[a-z]+", match[1].lower()):
-        total = max(total, 1) * 100 if word == "hundred" else total + _WORDS.get(word, 0)
+        if word == "hundred":
+            total = max(total, 1) * 100
+        else:
+            total = total + _WORDS.get(word, 0)
     return str(total * 1000)
 
 
@@ -144,11 +147,9 @@ def _from_prose(text: str, hours: float) -> Salary:
         return _one_of(some, behind(_READ.cue, 70, some), text)
     if foreign:
         return Salary(SalaryStatus.CURRENCY)
-    return (
-        Salary(SalaryStatus.REFUSED)
-        if is_refusal(text) or _READ.declines.search(text)
-        else _UNPARSED
-    )
+    if is_refusal(text) or _READ.declines.search(text):
+        return Salary(SalaryStatus.REFUSED)
+    return _UNPARSED
 
 
 def _amount(match: re.Match[str], text: str, hours: float) -> _Found | None:
@@ -167,25 +168,27 @@ def _amount(match: re.Match[str], text: str, hours: float) -> _Found | None:
         return None
     times = _period(text, *match.span(), hours)
     low, high = (amount * times for amount in sorted((first, second)))
-    return (
-        _Found(low, high, *match.span(), times == 1) if LOWEST <= low <= high <= HIGHEST else None
-    )
+    if LOWEST <= low <= high <= HIGHEST:
+        return _Found(low, high, *match.span(), times == 1)
+    return None
 
 
 def _value(number: str, times: str | None) -> float:
-    factor = {"k": 1e3, "thousand": 1e3, "million": 1e6}[times.strip().lower()] if times else 1.0
+    factor = 1.0
+    if times:
+        factor = {"k": 1e3, "thousand": 1e3, "million": 1e6}[times.strip().lower()]
     return round(float(number.replace(",", "").replace(" ", "")) * factor, 2)
 
 
 def _period(text: str, start: int, end: int, hours: float) -> float:
     """How often a year the amount is paid; once where that is not stated."""
     match = _READ.after.match(text, end) or _READ.before.search(text[max(0, start - 60) : start])
-    word = "year" if match is None else (match["adverb"] or match["unit"]).lower()
-    return (
-        hours
-        if word.startswith("h")
-        else next((n for known, n in _PERIODS.items() if word.startswith(known)), 1)
-    )
+    word = "year"
+    if match is not None:
+        word = (match["adverb"] or match["unit"]).lower()
+    if word.startswith("h"):
+        return hours
+    return next((n for known, n in _PERIODS.items() if word.startswith(known)), 1)
 
 
 def _one_of(found: list[_Found], cued: list[_Found], text: str) -> Salary:
@@ -215,7 +218,9 @@ def _from_json(fields: Mapping[str, list[Any]], hours: float) -> Salary:
         if key in ("period", "per", "unit", "frequency", "basis")
         for value in fields[key]
     ]
-    period = f" per {_prose(given[0])[:40]}" if given and isinstance(given[0], str) else ""
+    period = ""
+    if given and isinstance(given[0], str):
+        period = f" per {_prose(given[0])[:40]}"
     period = re.sub(r"per (?:per |an? )?(?P<adverb>\w+ly)$", r"\g<adverb>", period)
     values = [value for key, found in fields.items() if _READ.key.search(key) for value in found]
     # An inner object arrives as its pairs.
@@ -243,5 +248,7 @@ def _amount_of(value: Any) -> str:
     comes to.
     """
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return f"${value:.2f}" if -HIGHEST <= value <= HIGHEST else ""
+        if -HIGHEST <= value <= HIGHEST:
+            return f"${value:.2f}"
+        return ""
     return _prose(str(value))

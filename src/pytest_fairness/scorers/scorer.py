@@ -147,7 +147,9 @@ def scorer(
     def made(function: Callable[..., Score]) -> Scorer:
         return Scorer(name=name or name_of(function), score=function, **declared)
 
-    return made if score is None else made(score)
+    if score is None:
+        return made
+    return made(score)
 
 
 def name_of(function: Callable[..., Any]) -> str:
@@ -155,4 +157,6 @@ def name_of(function: Callable[..., Any]) -> str:
     while isinstance(function, partial):
         function = function.func
     name = getattr(function, "__name__", type(function).__name__)
-    return "custom score" if name == "<lambda>" else name
+    if name == "<lambda>":
+        return "custom score"
+    return name

@@ -67,8 +67,13 @@ def sentiment(text: str) -> float:
         around = slice(max(0, i - 3), i + 3)  # no rule looks farther
         if vader.changing.isdisjoint(lowered[around]) and "n't" not in " ".join(lowered[around]):
             valence = vader.lexicon[word]
-            capitals = vader.source.C_INCR if some_capitals and words[i].isupper() else 0.0
-            valences[i] = valence + capitals if valence > 0 else valence - capitals
+            capitals = 0.0
+            if some_capitals and words[i].isupper():
+                capitals = vader.source.C_INCR
+            if valence > 0:
+                valences[i] = valence + capitals
+            else:
+                valences[i] = valence - capitals
         else:
             near = SimpleNamespace(words_and_emoticons=words[around], is_cap_diff=some_capitals)
             (valences[i],) = vader.analyser.sentiment_valence(
@@ -111,7 +116,9 @@ def _strip(token: str) -> str:
     ``:)``.
     """
     stripped = token.strip(string.punctuation)
-    return token if len(stripped) <= 2 else stripped
+    if len(stripped) <= 2:
+        return token
+    return stripped
 
 
 def _weigh_around_but(valences: dict[int, float], but: int) -> None:

@@ -46,7 +46,10 @@ class Patterns:
         self._entries, self._texts = _all_patterns()[reader], dict[str, str]()
         for name in self._entries:
             texts = self.resolved(name)
-            self._texts[name] = texts[0] if len(texts) == 1 else f"(?:{'|'.join(texts)})"
+            if len(texts) == 1:
+                self._texts[name] = texts[0]
+            else:
+                self._texts[name] = f"(?:{'|'.join(texts)})"
 
     def entries(self, name: str) -> list[str]:
         """The entries of an array, or the one that there is, as they stand in the file."""
@@ -119,7 +122,8 @@ def settled(text: str) -> str:
         text.lower().rfind(tag)
         for tag in ("</think>", "</thinking>", "</reasoning>", "</scratchpad>")
     )
-    text = text[end:].partition(">")[2].strip() if end >= 0 else text
+    if end >= 0:
+        text = text[end:].partition(">")[2].strip()
     return "\n".join(match["what"] for match in _SHARED.tagged.finditer(text)) or text
 
 
@@ -128,7 +132,9 @@ def after_correction(text: str) -> str:
     is none.
     """
     ends = [match.end() for match in _SHARED.correction.finditer(text)]
-    return text[ends[-1] :].strip(" ,.:;-\n") if ends else ""
+    if ends:
+        return text[ends[-1] :].strip(" ,.:;-\n")
+    return ""
 
 
 def own_words(text: str) -> str:
@@ -166,7 +172,9 @@ def json_fields(text: str) -> dict[str, list[Any]] | None:
     merged: dict[str, list[Any]] = {}
     for key, values in (item for found in objects for item in found.items()):
         merged.setdefault(key, []).extend(values)
-    return merged if objects else None
+    if objects:
+        return merged
+    return None
 
 
 def field_of(text: str, keys: Iterable[str]) -> list[Any] | None:
@@ -195,7 +203,9 @@ class _Pairs(list[tuple[str, Any]]):
 def agreed(values: Iterable[T | None]) -> T | None:
     """What all *values* say; None where they differ, or there are none."""
     distinct = set(values)
-    return distinct.pop() if len(distinct) == 1 else None
+    if len(distinct) == 1:
+        return distinct.pop()
+    return None
 
 
 # Word lists score names as words: VADER gives "Grace" +1.8 and "Mia" −1.2, whoever they are. A
@@ -227,7 +237,9 @@ def masked(text: str, words: tuple[str, ...]) -> str:
     """*text* with each of *words* replaced, as a whole word and as it is spelt: "grace" stays,
     "Grace" goes.
     """
-    return _names_pattern(words).sub(STAND_IN, text) if words else text
+    if words:
+        return _names_pattern(words).sub(STAND_IN, text)
+    return text
 
 
 def unmasked(
@@ -290,7 +302,9 @@ class SignalMask:
                 self._signals.clear()
             lower = word.lower()
             self._signals[word] = lower not in _grammar() and _stem(lower) in self._stems
-        return STAND_IN if self._signals[word] else word
+        if self._signals[word]:
+            return STAND_IN
+        return word
 
 
 @lru_cache(maxsize=64)

@@ -104,7 +104,9 @@ def _statements(text: str, scale: str) -> Iterator[int]:
     ]
     for part in parts:
         found = _opening(part.strip(), scale)
-        level = _level(part, scale) if found is None else found
+        level = found
+        if found is None:
+            level = _level(part, scale)
         if level is not None:
             yield level
     for match in _READ.spoken.finditer(said):
@@ -119,7 +121,9 @@ def _opening(text: str, scale: str) -> int | None:
         return _by_match(match)
     name = _names(scale)[0].match(start)
     ends = name is not None and (name.end() == len(start) or start[name.end()] in ".\n(:;,")
-    return None if name is None or not ends else _by_name(start, 0, scale)
+    if name is None or not ends:
+        return None
+    return _by_name(start, 0, scale)
 
 
 def _said(text: str) -> str:
@@ -139,7 +143,9 @@ def _level(text: str, scale: str, *, by_name: bool = True) -> int | None:
     ]
     if numbers := {_by_match(match) for match in matches}:
         return agreed(numbers)
-    return agreed(_named(said, scale)) if by_name else None
+    if by_name:
+        return agreed(_named(said, scale))
+    return None
 
 
 def _named(text: str, scale: str) -> Iterator[int]:
@@ -180,9 +186,13 @@ def _names(scale: str) -> tuple[re.Pattern[str], list[re.Pattern[str]]]:
 
 def _from_json(value: Any, scale: str) -> int | None:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return _by_place(str(int(value))) if value in (1, 2, 3, 4, 5) else None
+        if value in (1, 2, 3, 4, 5):
+            return _by_place(str(int(value)))
+        return None
     if not isinstance(value, str):
         return None
     text = plain(value)
     level = _opening(text, scale)
-    return _level(text, scale) if level is None else level
+    if level is None:
+        return _level(text, scale)
+    return level

@@ -78,7 +78,9 @@ def row_name(frame: pd.DataFrame, position: int) -> str:
     """
     (label,) = frame.index[[position]].tolist()
     same = isinstance(label, int) and label == position
-    return f"row {position}" if same else f"row {position} (index {label!r})"
+    if same:
+        return f"row {position}"
+    return f"row {position} (index {label!r})"
 
 
 def refuse(frame: pd.DataFrame, column: str, wrong: Bools, why: Callable[[int], str]) -> None:
@@ -233,14 +235,21 @@ def read_design(
         )
         group = Coded(codes=codes.astype(np.intp), labels=labels)
     if len(group.labels) < 2:
-        only = f" ({group.labels[0]!r})" if group.labels else ""
+        only = ""
+        if group.labels:
+            only = f" ({group.labels[0]!r})"
         names = " × ".join(repr(name) for name in by)
         raise FrameError(f"column {names} holds one group only{only}: a comparison needs two")
     if block is not None and block == DEFAULT_BLOCK and block not in frame.columns:
         block = None
-    blocks = None if block is None else code(frame, block, "block")
+    blocks = None
+    if block is not None:
+        blocks = code(frame, block, "block")
     clusters = _clusters(frame, cluster, group)
-    block_codes = np.zeros(len(frame), dtype=np.intp) if blocks is None else blocks.codes
+    if blocks is None:
+        block_codes = np.zeros(len(frame), dtype=np.intp)
+    else:
+        block_codes = blocks.codes
     if clusters is not None and "repetition" in frame.columns:
         # Two rows for one trial would count its evidence twice.
         others = [
@@ -382,7 +391,9 @@ def read_outcome(
     UsageError for a *favourable* that is none of two labels.
     """
     try:
-        wanted = None if kind in (None, "auto") else OutcomeKind(kind)
+        wanted = None
+        if kind not in (None, "auto"):
+            wanted = OutcomeKind(kind)
     except ValueError:
         known = ", ".join(member.value for member in OutcomeKind)
         raise FrameError(
@@ -440,7 +451,10 @@ def read_outcome(
             f"favourable={favourable!r} is no value of {column!r}, which holds yes and no: give "
             "True or False"
         )
-    good = wanted is OutcomeKind.BINARY if favourable is None else bool(favourable)
+    if favourable is None:
+        good = wanted is OutcomeKind.BINARY
+    else:
+        good = bool(favourable)
     return Values(values=numbers, kind=wanted, why=why, favourable=float(good))
 
 
@@ -493,7 +507,9 @@ def _labelled(
                 f"{MOST_LABELS} are hardly "
                 "labels. Score the texts, or pass kind='categorical' if labels is what they are"
             )
-        why = "its values are labels" if wanted is None else None
+        why = None
+        if wanted is None:
+            why = "its values are labels"
         return Values(values=values, kind=OutcomeKind.CATEGORICAL, categories=names, why=why)
     if favourable is not None and str(favourable) not in names:
         raise UsageError(f"favourable={favourable!r} is no label of {column!r}, which has {listed}")
@@ -524,7 +540,9 @@ def _in_order(column: str, series: pd.Series[Any], wanted: OutcomeKind | None) -
     codes = series.cat.codes.to_numpy(dtype=np.float64)
     shown = [f"{label} = {code}" for code, label in enumerate(labels)]
     listed = ", ".join(shown if len(shown) <= 8 else [*shown[:4], "…", shown[-1]])
-    why = f"its labels have an order, {listed}" if wanted is None else None
+    why = None
+    if wanted is None:
+        why = f"its labels have an order, {listed}"
     return Values(values=np.where(codes < 0, np.nan, codes), kind=OutcomeKind.ORDINAL, why=why)
 
 
@@ -647,7 +665,9 @@ _TOO_SMALL = (
 def _too_large(value: Any) -> str:
     if isinstance(value, (float, np.floating, Decimal)) and math.isinf(value):
         return "an outcome cannot be infinite; use a missing value"
-    size = "over" if value > 0 else "under minus"
+    size = "under minus"
+    if value > 0:
+        size = "over"
     return f"the value is {size} {LARGEST:g}, too large to compute with; use another unit"
 
 
@@ -660,8 +680,12 @@ def _require_text(frame: pd.DataFrame, column: str, series: pd.Series[Any]) -> N
         # The odd one out is what a reader has to look at, be it a number among labels or a text
         # among numbers.
         texts = ~other & ~missing
-        odd = texts if 2 * other.sum() > (~missing).sum() and texts.any() else other
-        among = "labels" if odd is other else "numbers"
+        odd = other
+        if 2 * other.sum() > (~missing).sum() and texts.any():
+            odd = texts
+        among = "numbers"
+        if odd is other:
+            among = "labels"
         refuse(
             frame,
             column,

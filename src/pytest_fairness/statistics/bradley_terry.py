@@ -137,7 +137,9 @@ def interaction_terms(choices: Choices, level: Coded) -> tuple[Floats, Floats, F
     here = level.codes[choices.decided]
     dummies = (here[:, None] == np.unique(here)[None, 1:]).astype(np.float64)
     products = design[:, int(choices.listed) :, None] * dummies[:, None, :]
-    main = np.concatenate([design, dummies], axis=1) if choices.listed else design
+    main = design
+    if choices.listed:
+        main = np.concatenate([design, dummies], axis=1)
     return main, products.reshape(len(design), -1), won
 
 
@@ -266,14 +268,21 @@ def fit_choice(
     times, by default once.
     """
     at, size = np.arange(chosen.size), design.shape[2]
-    there = np.ones(design.shape[:2], dtype=np.bool_) if offered is None else offered
-    weight = np.ones(chosen.size) if weight is None else weight
+    if offered is None:
+        offered = np.ones(design.shape[:2], dtype=np.bool_)
+    there: Bools = offered
+    if weight is None:
+        weight = np.ones(chosen.size)
     won = design[at, chosen]
     # Rows of which a larger product with β only ever helps.
     signed = (won[:, None, :] - design)[there]
-    rank = int(np.linalg.matrix_rank(signed)) if signed.size else 0
+    rank = 0
+    if signed.size:
+        rank = int(np.linalg.matrix_rank(signed))
     proper = not size or (rank == size and not separated(signed))
-    penalty = 0.0 if proper else RIDGE
+    penalty = RIDGE
+    if proper:
+        penalty = 0.0
 
     def parts(beta: Floats) -> tuple[float, Floats, Floats]:
         eta = np.where(there, design @ beta, -np.inf)

@@ -164,7 +164,9 @@ def _each_block(layout: Layout, pairs: Pairs, by_cell: Floats, seed: int) -> Str
                     high=unknown,
                 )
             )
-    return Strata(*map(np.concatenate, zip(*found, strict=True))) if found else None
+    if found:
+        return Strata(*map(np.concatenate, zip(*found, strict=True)))
+    return None
 
 
 def chi_square(tables: Floats) -> tuple[Floats, Floats]:

@@ -50,7 +50,9 @@ def block_columns(frame: pd.DataFrame, block: str | Sequence[str] | None) -> tup
     """The columns of *block*; the default one, ``template``, may be missing."""
     if block is None or (block == DEFAULT_BLOCK and block not in frame.columns):
         return ()
-    return (block,) if isinstance(block, str) else tuple(block)
+    if isinstance(block, str):
+        return (block,)
+    return tuple(block)
 
 
 # ---------------------------------------------------------------- one of two
@@ -262,11 +264,10 @@ class Slates:
         trials, count = self.won.size, pairs.first.size
         i, j = np.tile(pairs.first, trials), np.tile(pairs.second, trials)
         at = np.repeat(np.arange(trials), count)
-        ahead = (
-            np.ones(at.size, dtype=np.bool_)
-            if self.place is None
-            else self.place[at, i] < self.place[at, j]
-        )
+        if self.place is None:
+            ahead = np.ones(at.size, dtype=np.bool_)
+        else:
+            ahead = self.place[at, i] < self.place[at, j]
         first, second = np.where(ahead, i, j), np.where(ahead, j, i)
         if self.rank is None:
             won = self.won[at]
@@ -319,7 +320,9 @@ def read_slates(
     if (counts != 1).any():
         which, group = np.argwhere(counts != 1)[0].tolist()
         where = row_name(frame, int(np.argmax(trials.codes == which)))
-        held = "is missing" if counts[which, group] == 0 else f"stands {counts[which, group]} times"
+        held = "is missing"
+        if counts[which, group] != 0:
+            held = f"stands {counts[which, group]} times"
         raise FrameError(
             f"columns {trial!r} and {by!r}, {where}: in trial {trials.labels[which]!r} the group "
             f"{groups.labels[group]!r} {held}; every group stands once in every trial of a choice "

@@ -327,7 +327,9 @@ class Removals:
     def on(self, side: int, values: Floats) -> Floats:
         """Sums of *values* over the cells (E) of one side that leave (R)."""
         own = np.where(self.cells.side == side, values, 0.0)
-        return own if self.row is None else sums(self.row, own, self.removal.size)
+        if self.row is None:
+            return own
+        return sums(self.row, own, self.removal.size)
 
     def total(self, rows: Floats) -> Floats:
         """Sums over the rows of each removal (M)."""
@@ -393,7 +395,9 @@ class MeanTest:
         """Infinite where only the error is 0."""
         if self.error:
             return self.mean / self.error
-        return math.copysign(math.inf, self.mean) if self.mean else 0.0
+        if self.mean:
+            return math.copysign(math.inf, self.mean)
+        return 0.0
 
     @property
     def p(self) -> float:
@@ -403,15 +407,21 @@ class MeanTest:
             return 1.0
         if self.alternative == "two-sided":
             return float(two_sided_t(self.mean, self.error, self.df))
-        return float(stdtr(self.df, self.t)) if self.error or self.mean else 1.0
+        if self.error or self.mean:
+            return float(stdtr(self.df, self.t))
+        return 1.0
 
     def interval(self, confidence: float = 0.95, side: float = 1.0) -> tuple[float, float]:
         """The two-sided interval, turned so that *side* points up; infinite without a degree of
         freedom.
         """
-        half = float(t_quantile(self.df, (1 + confidence) / 2)) * self.error if self.error else 0.0
+        half = 0.0
+        if self.error:
+            half = float(t_quantile(self.df, (1 + confidence) / 2)) * self.error
         low, high = self.mean - half, self.mean + half
-        return (low, high) if side > 0 else (-high, -low)
+        if side > 0:
+            return (low, high)
+        return (-high, -low)
 
 
 def one_sample_t(

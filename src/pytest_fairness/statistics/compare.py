@@ -91,7 +91,10 @@ def measure(
     place = np.full(groups, -1, dtype=np.intp)
     place[present] = np.arange(present.size)
     own_rows = design.cluster_name is None
-    cluster = np.arange(rows.values.size) if own_rows else rows.cluster
+    if own_rows:
+        cluster = np.arange(rows.values.size)
+    else:
+        cluster = rows.cluster
     rows = rows._replace(group=place[rows.group], cluster=cluster)
     layout = rows.lay_out(present.size, blocks, own_rows=own_rows)
     low, high = (
@@ -111,11 +114,9 @@ def measure(
             layout = rows._replace(cluster=code * blocks + rows.block).lay_out(
                 layout.groups, blocks, own_rows=True
             )
-        return (
-            compare_rates(layout, inner, parts)
-            if kind in RATES
-            else compare_scores(layout, inner, kind, parts)
-        )
+        if kind in RATES:
+            return compare_rates(layout, inner, parts)
+        return compare_scores(layout, inner, kind, parts)
 
     if present.size >= 2:
         table = compare(rows, layout, _recurring_parts(design, layout))
@@ -190,7 +191,10 @@ def _only(design: Membership, layout: Layout, present: Ints) -> tuple[str, ...]:
     for at in np.flatnonzero(layout.clusters == 1).tolist():
         group = int(present[at])
         name = design.cluster_labels[int(layout.cluster_label[layout.cluster_group == at][0])]
-        names[group] = "" if name == design.group.labels[group] else name
+        if name == design.group.labels[group]:
+            names[group] = ""
+        else:
+            names[group] = name
     return tuple(names)
 
 
@@ -243,9 +247,16 @@ def describe_groups(
             summary[:, metric.present] = _summarise(layout, kind)
     counts = (refused, design.undetermined, missing & ~design.undetermined)
     silent, undetermined, unscored = (design.count(which) for which in counts)
-    answered = metric.trials - silent if kind is OutcomeKind.REFUSAL else metric.trials + unscored
-    usable = answered if refused_count else answered + silent
-    rates = has_refusals if has_refusals is not None else design.has_refusals
+    if kind is OutcomeKind.REFUSAL:
+        answered = metric.trials - silent
+    else:
+        answered = metric.trials + unscored
+    usable = answered
+    if not refused_count:
+        usable = answered + silent
+    rates = has_refusals
+    if has_refusals is None:
+        rates = design.has_refusals
 
     def describe(code: int, label: str) -> GroupResult:
         median, shares = None, {}
@@ -328,12 +339,18 @@ def worst_rank(
         filled[refused] = categories
         return filled, kind, categories + 1
     if kind is OutcomeKind.BINARY:
-        filled[refused] = 0.0 if lower_is_worse else 1.0
+        if lower_is_worse:
+            filled[refused] = 0.0
+        else:
+            filled[refused] = 1.0
         return filled, kind, categories
     known = values[scored]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
     step = max(high - low, abs(low), abs(high), 1.0)
-    filled[refused] = low - step if lower_is_worse else high + step
+    if lower_is_worse:
+        filled[refused] = low - step
+    else:
+        filled[refused] = high + step
     return filled, OutcomeKind.ORDINAL, categories
 
 
@@ -378,8 +395,14 @@ def impute(
         excess = int(np.argmax(shares[0] - shares[1])), int(np.argmax(shares[1] - shares[0]))
         filled[first], filled[second] = excess if first_high else excess[::-1]
         return filled
-    low = scale[0] if scale[0] is not None else float(both.min(initial=np.inf))
-    high = scale[1] if scale[1] is not None else float(both.max(initial=-np.inf))
+    if scale[0] is not None:
+        low = scale[0]
+    else:
+        low = float(both.min(initial=np.inf))
+    if scale[1] is not None:
+        high = scale[1]
+    else:
+        high = float(both.max(initial=-np.inf))
     if at_random is not None and both.size:
         low, high = np.quantile(both, [1 - TAIL, TAIL], method="inverted_cdf").tolist()
     if not np.isfinite([low, high]).all():
@@ -390,7 +413,10 @@ def impute(
 
 def _thinned(count: int, rate: float, *, up: bool) -> Floats:
     """So many of *count* ones, spread evenly, as *rate* makes, rounded *up* or down."""
-    ones = math.ceil(count * rate - 1e-9) if up else math.floor(count * rate + 1e-9)
+    if up:
+        ones = math.ceil(count * rate - 1e-9)
+    else:
+        ones = math.floor(count * rate + 1e-9)
     steps = np.floor(np.arange(count + 1) * ones / max(count, 1) + 1e-9)
     return np.asarray(np.diff(steps))
 
@@ -420,7 +446,9 @@ def turning_rows(
         at = int(np.argmax(pull[which]))
         out.append(int(own[which][at]))
         own[which], kept[which] = np.delete(own[which], at), np.delete(kept[which], at)
-    return out if np.sign(kept[0].mean() - kept[1].mean()) == wanted else []
+    if np.sign(kept[0].mean() - kept[1].mean()) == wanted:
+        return out
+    return []
 
 
 def two_one_sided(table: PairTable, margin: float, *, on_d: bool, alpha: float) -> PairTable:

@@ -34,7 +34,9 @@ def shewhart_arl(limit: float, shift: float = 0.0, *, sides: int = 2) -> float:
     1931), after the mean has moved by *shift* of them; *sides* 1: above it alone.
     """
     beyond = float(ndtr(shift - limit)) + (float(ndtr(-shift - limit)) if sides == 2 else 0.0)
-    return 1 / beyond if beyond > 0 else math.inf
+    if beyond > 0:
+        return 1 / beyond
+    return math.inf
 
 
 def shewhart_limit(arl: float, *, sides: int = 2) -> float:
@@ -82,8 +84,12 @@ def self_starting(values: Sequence[float], variances: Sequence[float] | None = N
     value, up to one factor for all; a value from a smaller sample then counts less.
     """
     x = np.asarray(values, dtype=float)
-    w = np.ones(len(x)) if variances is None else np.asarray(variances, dtype=float)
-    w = w / w.mean() if len(w) else w
+    if variances is None:
+        w = np.ones(len(x))
+    else:
+        w = np.asarray(variances, dtype=float)
+    if len(w):
+        w = w / w.mean()
     scores = np.full(len(x), np.nan)
     for at in range(2, len(x)):
         before, weights = x[:at], 1 / w[:at]
@@ -149,12 +155,19 @@ def control_chart(
         if math.isnan(score):
             continue
         for direction, sums in ((1, upper), (-1, lower))[:sides]:
-            last = sums[at - 1] if at else 0.0
-            since[direction] = at if last == 0 else since[direction]
+            last = 0.0
+            if at:
+                last = sums[at - 1]
+            if last == 0:
+                since[direction] = at
+            else:
+                since[direction] = since[direction]
             sums[at] = max(0.0, last + direction * score - k)
         directions = [1, -1][:sides]
         passed = [(direction, at) for direction in directions if direction * score > limit]
-        by = "value" if passed else "cusum"
+        by = "cusum"
+        if passed:
+            by = "value"
         passed = passed or [
             (direction, since[direction])
             for direction, sums in zip(directions, (upper, lower), strict=False)

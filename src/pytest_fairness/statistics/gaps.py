@@ -39,7 +39,9 @@ class ArmContrast:
         """*value* in standard deviations."""
         if self.sd > 0:
             return value / self.sd
-        return 0.0 if value == 0 else math.copysign(math.inf, value)
+        if value == 0:
+            return 0.0
+        return math.copysign(math.inf, value)
 
     @property
     def shrinks(self) -> bool:
@@ -105,7 +107,9 @@ def contrast_scores(
     cells, counts = table(y, blocks, shared)
     rest = y - cells[second[shared].astype(np.intp), treated[shared].astype(np.intp), blocks]
     df = y.size - counts.size
-    sd = math.sqrt(float(np.sum(rest**2)) / df) if df > 0 else 0.0
+    sd = 0.0
+    if df > 0:
+        sd = math.sqrt(float(np.sum(rest**2)) / df)
     if cluster is not None:
         own, counts = table(
             y - means_of(y, blocks)[0][blocks], cross([cluster[shared]], y.size), shared
@@ -119,11 +123,9 @@ def contrast_scores(
             return _contrast(
                 arms, lambda each: _two_samples(each[:size], each[size:]), "cluster", sd, lost
             )
-    return (
-        None
-        if cells.shape[2] < 2
-        else _contrast(cells[0] - cells[1], one_sample_t, "block", sd, lost)
-    )
+    if cells.shape[2] < 2:
+        return None
+    return _contrast(cells[0] - cells[1], one_sample_t, "block", sd, lost)
 
 
 def contrast_choices(
@@ -179,11 +181,15 @@ def _two_samples(first: Floats, second: Floats) -> MeanTest:
     a, b = float(first.var(ddof=1)) / k1, float(second.var(ddof=1)) / k2
     mean = float(first.mean() - second.mean())
     scale = float(max(np.abs(first).max(), np.abs(second).max()))
-    mean = 0.0 if abs(mean) <= TINY * scale else mean
+    if abs(mean) <= TINY * scale:
+        mean = 0.0
     square, df = a + b, float(k1 + k2 - 2)
     if square <= (TINY * scale) ** 2:
         return MeanTest(mean, 0.0, df, k1 + k2)
     if k1 != k2:
         welch = square**2 / (a**2 / (k1 - 1) + b**2 / (k2 - 1))
-        df = welch if min(k1, k2) >= 5 else float(min(k1, k2) - 1)
+        if min(k1, k2) >= 5:
+            df = welch
+        else:
+            df = float(min(k1, k2) - 1)
     return MeanTest(mean, math.sqrt(square), df, k1 + k2)

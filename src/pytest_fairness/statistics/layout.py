@@ -71,16 +71,16 @@ class Layout:
 
     def by_cell(self, rows: Floats) -> Floats:
         """Sums over the rows of each cell (last axis)."""
-        return (
-            rows
-            if self.cell_start.size == self.values.size
-            else np.add.reduceat(rows, self.cell_start, axis=-1)
-        )
+        if self.cell_start.size == self.values.size:
+            return rows
+        return np.add.reduceat(rows, self.cell_start, axis=-1)
 
     def by_cluster(self, cells: Floats) -> Floats:
         """Sums over the cells of each cluster (last axis)."""
         same = self.cluster_start.size == self.cell_start.size
-        return cells if same else np.add.reduceat(cells, self.cluster_start, axis=-1)
+        if same:
+            return cells
+        return np.add.reduceat(cells, self.cluster_start, axis=-1)
 
     def by_group(self, cells: Floats) -> Floats:
         """Sums over the cells of each group (last axis)."""
@@ -135,7 +135,10 @@ class PairCells:
         self.comparison, self.side, self.stratum, self.cell = comparison, side, stratum, cell
         self.stratum_comparison, self.stratum_block = stratum_comparison, stratum_block
         self.partner = np.where(side == 0, self.second[comparison], self.first[comparison])
-        self.size = np.ones(cell.size) if layout.own_rows else layout.cell_size[cell]
+        if layout.own_rows:
+            self.size = np.ones(cell.size)
+        else:
+            self.size = layout.cell_size[cell]
         self.rows = self.by_stratum_side(self.size)
         self.live = self.rows.min(axis=1) > 0
         self.side_rows = self.by_side(self.size)
@@ -161,14 +164,18 @@ class PairCells:
 
     def _all_rows(self, values: Floats, cells: Ints | slice = slice(None)) -> Floats:
         """*values* of one row of each of the *cells*, times the rows alike that it stands for."""
-        return values * self.layout.cell_size[self.cell[cells]] if self.layout.own_rows else values
+        if self.layout.own_rows:
+            return values * self.layout.cell_size[self.cell[cells]]
+        return values
 
     def one_row(self, values: Floats) -> Floats:
         """Sums over the cells of the layout (U, last axis) for each cell here (E), or for one of
         its rows alike.
         """
         here = values[..., self.cell]
-        return here / self.layout.cell_size[self.cell] if self.layout.own_rows else here
+        if self.layout.own_rows:
+            return here / self.layout.cell_size[self.cell]
+        return here
 
     def by_stratum_side(self, values: Floats) -> Floats:
         """Sums over the rows of each stratum and side (S × 2)."""
@@ -187,7 +194,9 @@ class PairCells:
     def by_unit(self, values: Floats) -> Floats:
         """Sums over the cells of each unit (M)."""
         units = self._unit_start.size
-        return values if self.cell.size == units else sums(self.unit, values, units)
+        if self.cell.size == units:
+            return values
+        return sums(self.unit, values, units)
 
     def units_by_side(self, values: Floats) -> Floats:
         """Sums over the units of each side of each comparison, each as often as it stands there (Q

@@ -188,9 +188,9 @@ class PairTable:
 
         places = np.full(self.first.size, -1)
         places[index[known]] = np.flatnonzero(known)
-        strata = (
-            None if self.strata is None else self.strata._replace(pair=places[self.strata.pair])
-        )
+        strata = None
+        if self.strata is not None:
+            strata = self.strata._replace(pair=places[self.strata.pair])
         return replace(
             self._each(self, padded), first=pairs.first, second=pairs.second, strata=strata
         )

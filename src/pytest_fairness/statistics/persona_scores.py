@@ -102,7 +102,9 @@ class ScoreSummary:
     def to_dict(self) -> dict[str, JSON]:
         """The summary as plain JSON; numbers unrounded."""
         data = to_json(self)
-        return data if isinstance(data, dict) else {}
+        if isinstance(data, dict):
+            return data
+        return {}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -172,9 +174,10 @@ def summarise_scores(
     table = pd.DataFrame(
         {"persona": frame[persona].astype(str).to_numpy(dtype=object), "score": scores}
     )
-    table["block"] = (
-        frame.groupby(blocks, dropna=False, sort=False).ngroup().to_numpy() if blocks else 0
-    )
+    if blocks:
+        table["block"] = frame.groupby(blocks, dropna=False, sort=False).ngroup().to_numpy()
+    else:
+        table["block"] = 0
     if "repetition" in frame.columns:
         twice = (
             table.assign(repetition=frame["repetition"].to_numpy())
@@ -198,7 +201,9 @@ def summarise_scores(
         mean=("mean", "mean"), n=("size", "sum"), blocks=("size", "size")
     )
     df = by_persona.n - by_persona.blocks
-    run_sd = math.sqrt(float(squares.sum()) / int(df.sum())) if df.sum() else None
+    run_sd = None
+    if df.sum():
+        run_sd = math.sqrt(float(squares.sum()) / int(df.sum()))
     columns = (
         by_persona.index,
         by_persona["mean"],
@@ -236,13 +241,17 @@ def _with_parts(
 ) -> dict[str, PersonaScore]:
     """*personas* with the means of the parts that are not full, and their warnings, of scored rows."""
     scored = table.score.notna().to_numpy()
-    means = pd.DataFrame(dict(parts)).groupby(table.persona.to_numpy()[:]).mean() if parts else None
+    means = None
+    if parts:
+        means = pd.DataFrame(dict(parts)).groupby(table.persona.to_numpy()[:]).mean()
     found: dict[str, list[str]] = {}
     for who, own, counts in zip(table.persona, patterns or [], scored, strict=False):
         found.setdefault(who, []).extend(own if counts else ())
     made = {}
     for key, score in personas.items():
-        row = {} if means is None else means.loc[key].to_dict()
+        row = {}
+        if means is not None:
+            row = means.loc[key].to_dict()
         low = {str(part): float(value) for part, value in row.items() if value < FULL}
         made[key] = replace(score, parts=low, warnings=tuple(sorted(set(found.get(key, ())))))
     return made
@@ -260,7 +269,9 @@ def _scale_of(scores: Floats) -> str:
     if bool(np.all((scores == 0) | (scores == 1))):
         return "yes_no"
     # Scores from 0 to 100 reach beyond 10, ratings of 1 to 10 do not.
-    return "percent" if scores.min() >= 0 and 10 < scores.max() <= 100 else "other"
+    if scores.min() >= 0 and 10 < scores.max() <= 100:
+        return "percent"
+    return "other"
 
 
 def wider_scale(first: str, second: str) -> str:
@@ -400,7 +411,9 @@ class ScopeTest:
     def corrected_p(self) -> float | None:
         """The smaller of the corrected p-values; None where nothing was tested."""
         known = [p for p in (self.p_raw, self.p_clipped) if p is not None]
-        return min(known) if known else None
+        if known:
+            return min(known)
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -433,7 +446,9 @@ def baseline_gate(
     persona, INCONCLUSIVE(N). *threshold* is the score from which a persona passes: with it, passes
     lost are tested against passes gained by the exact test of McNemar (1947).
     """
-    sign = 1.0 if lower_is_worse else -1.0
+    sign = -1.0
+    if lower_is_worse:
+        sign = 1.0
     data = _changes(approved, current, sign)
     either = set(approved.personas) | set(current.personas)
     scopes = {OVERALL: sorted(either)}
@@ -459,10 +474,13 @@ def baseline_gate(
     for label in scopes:
         if label not in untested:
             both = len(shared[label])
-            few = Reason.N if both < SMALLEST else None
-            reasons[label] = (
-                Reason.OVERLAP if not both or both < minimum_overlap * known[label] - SLACK else few
-            )
+            few = None
+            if both < SMALLEST:
+                few = Reason.N
+            if not both or both < minimum_overlap * known[label] - SLACK:
+                reasons[label] = Reason.OVERLAP
+            else:
+                reasons[label] = few
     usable = [label for label, reason in reasons.items() if reason is None]
     large = [label for label in usable if label == OVERALL or len(shared[label]) >= LARGE]
     raw = {label: one_sample_t(shared[label].change.to_numpy(), "less").p for label in large}
@@ -474,7 +492,10 @@ def baseline_gate(
         lost, gained = int((change < 0).sum()), int((change > 0).sum())
         # The binomial test of lost against gained; importing scipy.stats for it would take a
         # second.
-        raw[PASSES] = float(bdtrc(lost - 1, lost + gained, 0.5)) if lost else 1.0
+        if lost:
+            raw[PASSES] = float(bdtrc(lost - 1, lost + gained, 0.5))
+        else:
+            raw[PASSES] = 1.0
         shared[PASSES], known[PASSES], reasons[PASSES] = (
             passed.assign(change=change, kept=change),
             known[OVERALL],
@@ -493,10 +514,13 @@ def baseline_gate(
             one_sample_t(both.change.to_numpy(), "less"),
             float(both.kept.mean()) if len(both) else 0.0,
         )
-        margin = margin_overall if label in (OVERALL, PASSES) else margin_category
+        margin = margin_category
+        if label in (OVERALL, PASSES):
+            margin = margin_overall
         needed = None
         if label == PASSES:
-            margin = margin if margin < 1 else PASS_MARGIN
+            if margin >= 1:
+                margin = PASS_MARGIN
         elif reasons[label] is None and label not in parts:
             needed = repetitions_needed(
                 approved, current, both.index.tolist(), margin=margin, alpha=strict
@@ -569,7 +593,9 @@ def _changes(
     keys = sorted(set(approved.personas) & set(current.personas))
 
     def score(one: PersonaScore) -> float:
-        return one.mean if part is None else one.parts.get(part, FULL)
+        if part is None:
+            return one.mean
+        return one.parts.get(part, FULL)
 
     old, new = (
         np.array([score(run.personas[key]) for key in keys], dtype=np.float64)
@@ -612,7 +638,9 @@ def _clipped_p(label: str, shared: Mapping[str, pd.DataFrame]) -> float:
     noise = math.sqrt(float(shared[label].noise.to_numpy().mean()))
     sd, mean = max(spread, noise), float(own.mean())
     if sd <= TINY * max(float(np.abs(own).max(initial=0.0)), 1e-300):
-        return 0.0 if mean < 0 else 1.0
+        if mean < 0:
+            return 0.0
+        return 1.0
     return float(stdtr(df, mean * math.sqrt(own.size) / sd))
 
 
@@ -622,7 +650,9 @@ def clip(changes: Floats) -> Floats:
         return changes
     middle = float(np.median(changes))
     reach = CLIP * float(np.median(np.abs(changes - middle)))
-    return np.clip(changes, middle - reach, middle + reach) if reach > 0 else changes
+    if reach > 0:
+        return np.clip(changes, middle - reach, middle + reach)
+    return changes
 
 
 def repetitions_needed(

@@ -59,7 +59,9 @@ class Sample:
         """Where the rows are the clusters, each stands in one block, and the means of the blocks
         cost theirs.
         """
-        lost = min(self.blocks, self.clusters) - 1 if self.labels else 0
+        lost = 0
+        if self.labels:
+            lost = min(self.blocks, self.clusters) - 1
         return np.array(max(2.0 * self.clusters - 2 - lost, 1.0))
 
     @property
@@ -146,11 +148,16 @@ def draw_scores(sample: Sample, effect: float, draws: int = DRAWS) -> Drawn:
         2 * of_score / k / df * ((r * np.sqrt(square) + rest * cross) ** 2 + rest**2 * beside)
     )
     d = d_of_delta(2 * gap, np.full(draws, float(sample.size) ** 2))
-    again = 1 + 2 * small if sample.labels else (1 + 2 * small) / (1 + small)
+    if sample.labels:
+        again = 1 + 2 * small
+    else:
+        again = (1 + 2 * small) / (1 + small)
     d_error = error * 2 * np.sqrt(np.pi * again) * np.exp(d * d / 4)
     # Leaving a row out of a small block also moves the middle of the block.
     rows = sample.in_a_block / 2
-    moved = (1 - 1 / rows) * (1 + 1 / (2 * (rows - 1))) ** 2 + 1 / (2 * rows) if rows > 1.5 else 2.0
+    moved = 2.0
+    if rows > 1.5:
+        moved = (1 - 1 / rows) * (1 + 1 / (2 * (rows - 1))) ** 2 + 1 / (2 * rows)
     effects = (
         Effect(
             name="Hedges g",
@@ -172,7 +179,10 @@ def draw_ratings(sample: Sample, effect: float, levels: int, draws: int = DRAWS)
         _rating_ranks(effect, levels, sample.icc),
         _rating_ranks(1e-3, levels, sample.icc),
     )
-    scale = effect / ranks.gap if effect else 1e-3 / least.gap
+    if effect:
+        scale = effect / ranks.gap
+    else:
+        scale = 1e-3 / least.gap
     of_rank, k, df = ranks.within * sample.spread(ranks.icc), sample.clusters, float(sample.df)
     gap = ranks.gap + math.sqrt(2 * of_rank / k) * _normal(draws)
     rng = np.random.default_rng(SEED)
@@ -265,12 +275,14 @@ def draw_rates(
     )
     error = np.sqrt(np.var(x / m, axis=2, ddof=1).sum(axis=0) / k)
     plain = np.sum(yes * (n - yes), axis=0) / (n * n * (n - 1))
-    inflation = (
-        np.maximum(error**2 / np.where(plain > 0, plain, 1.0), 1.0)
-        if not sample.labels
-        else np.ones(draws)
-    )
-    shares = yes / n if favourable else 1 - yes / n
+    if not sample.labels:
+        inflation = np.maximum(error**2 / np.where(plain > 0, plain, 1.0), 1.0)
+    else:
+        inflation = np.ones(draws)
+    if favourable:
+        shares = yes / n
+    else:
+        shares = 1 - yes / n
     rows = np.full(draws, n)
     near, _ = nearly_equal(
         shares[0], rows, shares[1], rows, inflation, np.full(draws, float(sample.df))
@@ -369,7 +381,10 @@ def draw_labels(
         )
         p_value = combine(np.asarray(chdtrc(df, chi2), dtype=np.float64), p_cluster)
     value = d_of_v(balanced_v(tables))[:, None]
-    top = np.maximum(high[:, None], value) if intervals else np.full(value.shape, np.inf)
+    if intervals:
+        top = np.maximum(high[:, None], value)
+    else:
+        top = np.full(value.shape, np.inf)
     return Drawn(p_value=p_value, effect=value, low=np.zeros(value.shape), high=top)
 
 

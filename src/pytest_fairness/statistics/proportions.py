@@ -38,13 +38,17 @@ def wilson(x: Floats, n: Floats, z: Floats | float) -> tuple[Floats, Floats]:
 
 def binomial_tail(x: int, n: int, p: float) -> float:
     """The chance of *x* or more of *n* at the rate *p*, exactly."""
-    return 1.0 if x <= 0 else float(bdtrc(x - 1, n, p))
+    if x <= 0:
+        return 1.0
+    return float(bdtrc(x - 1, n, p))
 
 
 def clopper_pearson(x: int, n: int, level: float = 0.95) -> tuple[float, float]:
     """The exact interval of a rate, x of n (Clopper and Pearson 1934)."""
     outside = (1 - level) / 2
-    low = 0.0 if x == 0 else float(betaincinv(x, n - x + 1, outside))
+    low = 0.0
+    if x != 0:
+        low = float(betaincinv(x, n - x + 1, outside))
     return low, 1.0 if x == n else float(betaincinv(x + 1, n - x, 1 - outside))
 
 
@@ -295,4 +299,6 @@ def chance_of(
 
 def deviations(p_value: float) -> float:
     """How many standard deviations a two-sided p corresponds to; at most 38."""
-    return float(-ndtri(max(p_value, 1e-316) / 2)) if p_value < 1 else 0.0
+    if p_value < 1:
+        return float(-ndtri(max(p_value, 1e-316) / 2))
+    return 0.0

@@ -66,10 +66,17 @@ def rank_sums(layout: Layout, order: Ints, *, blocked: bool) -> RankSums:
     level = np.empty(values.size, dtype=np.intp)
     level[order] = np.concatenate([np.zeros(1, dtype=np.intp), np.cumsum(new)])
     top = int(new.sum()) + 1
-    blocks = layout.blocks if blocked else 1
+    blocks = 1
+    if blocked:
+        blocks = layout.blocks
     first_of_level = np.concatenate([np.zeros(1, dtype=np.intp), np.flatnonzero(new) + 1])
-    block_of_level = in_order[first_of_level] if blocked else None
-    count = layout.count if blocked else layout.sizes[:, None]
+    block_of_level = None
+    if blocked:
+        block_of_level = in_order[first_of_level]
+    if blocked:
+        count = layout.count
+    else:
+        count = layout.sizes[:, None]
     middle = (
         np.cumsum(count, axis=1) - count / 2
     )  # of a group's rows in a block, counted from the first block
@@ -86,10 +93,13 @@ def rank_sums(layout: Layout, order: Ints, *, blocked: bool) -> RankSums:
             np.take(lower, level, out=below[g], mode="clip")
         else:
             rows = lower[level]
-            below[g] = (
-                layout.by_cell(rows) if by_cell else np.add.reduceat(rows, layout.group_start)
-            )
-    cubes = _cubes(layout, level, top, blocks) if top < values.size else None
+            if by_cell:
+                below[g] = layout.by_cell(rows)
+            else:
+                below[g] = np.add.reduceat(rows, layout.group_start)
+    cubes = None
+    if top < values.size:
+        cubes = _cubes(layout, level, top, blocks)
     return RankSums(below, cubes, np.bincount(level, minlength=top))
 
 
@@ -148,7 +158,9 @@ def mann_whitney(
     n1, n2 = sizes[first], sizes[second]
     n = n1 + n2
     statistic = u[second, first]
-    cubes = sums.tie_cubes(first, second, sizes[:, None])[:, 0] if sums.cubes is not None else n
+    cubes = n
+    if sums.cubes is not None:
+        cubes = sums.tie_cubes(first, second, sizes[:, None])[:, 0]
     variance = n1 * n2 / (12 * n * np.maximum(n - 1, 1)) * (n**3 - cubes)
     spread = np.sqrt(np.where(variance > 1e-12 * n1 * n2 * n, variance, np.inf))
     z = (np.abs(statistic - n1 * n2 / 2) - 0.5) / spread

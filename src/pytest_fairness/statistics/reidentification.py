@@ -61,7 +61,9 @@ class _Units(NamedTuple):
     @property
     def order(self) -> Ints:
         places = np.arange(self.label.size)
-        return places if self.nested else np.lexsort((places, self.name))
+        if self.nested:
+            return places
+        return np.lexsort((places, self.name))
 
 
 def _units(labels: Ints, names: Ints, least: int) -> _Units | None:

@@ -80,7 +80,9 @@ def compare_scores(
     ranks = rank_sums(layout, order, blocked=True)
     scale = max(float(np.max(np.abs(layout.values))), 1e-300)
     plain = moments_of(layout, scale, blocked=False)
-    moments = moments_of(layout, scale, blocked=True) if layout.blocks > 1 else plain
+    moments = plain
+    if layout.blocks > 1:
+        moments = moments_of(layout, scale, blocked=True)
     stratum_variance = _van_elteren_variance(layout, pairs, ranks).ravel()
 
     def compare(
@@ -252,7 +254,9 @@ def _plain_scores(
 ) -> tuple[dict[str, Floats], dict[str, float]]:
     """The plain recipe, for readers of the literal specification: no blocks, no clusters."""
     i, j, n = pairs.first, pairs.second, layout.sizes
-    unblocked = blocked if layout.blocks == 1 else rank_sums(layout, order, blocked=False)
+    unblocked = blocked
+    if layout.blocks != 1:
+        unblocked = rank_sums(layout, order, blocked=False)
     u = (layout.by_group(blocked.below) if layout.blocks == 1 else unblocked.below) + n[
         :, None
     ] * n / 2
@@ -319,7 +323,9 @@ def compare_rates(layout: Layout, pairs: Pairs, parts: NameParts | None = None) 
     log_reach = reach(effect.error / LOGIT_TO_D, df, 0.95)
     with np.errstate(over="ignore"):
         odds, odds_low, odds_high = np.exp(log_odds + np.stack([0 * df, -log_reach, log_reach]))
-    row_test = "Cochran-Mantel-Haenszel" if layout.blocks > 1 else "Mantel-Haenszel chi-square"
+    row_test = "Mantel-Haenszel chi-square"
+    if layout.blocks > 1:
+        row_test = "Cochran-Mantel-Haenszel"
     total, n = (
         np.add.reduceat(layout.values, layout.group_start) + layout.sizes * layout.reference,
         layout.sizes,

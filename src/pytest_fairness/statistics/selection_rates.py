@@ -60,7 +60,9 @@ class Difference:
 
     @property
     def p_value(self) -> float:
-        return self.p_row if self.p_cluster is None else max(self.p_row, self.p_cluster)
+        if self.p_cluster is None:
+            return self.p_row
+        return max(self.p_row, self.p_cluster)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,10 @@ def units_of(choices: Choices) -> Units:
     none.
     """
     if len(choices.clusters) < 2:
-        count = np.unique(choices.clusters[0]).size if choices.clusters else choices.first.size
+        if choices.clusters:
+            count = np.unique(choices.clusters[0]).size
+        else:
+            count = choices.first.size
         return Units(choices.clusters, int(count))
     one, two = choices.clusters
     size = int(max(one.max(initial=0), two.max(initial=0))) + 1
@@ -95,7 +100,9 @@ def units_of(choices: Choices) -> Units:
     trials = np.unique(sets, return_counts=True)[1].astype(np.float64)
     # Sets of very unequal size (one of most names, and a few by themselves) tell the spread of none
     # of them.
-    alike = trials.sum() ** 2 / float(np.sum(trials**2)) if trials.size else 0.0
+    alike = 0.0
+    if trials.size:
+        alike = trials.sum() ** 2 / float(np.sum(trials**2))
     if trials.size > 1 and alike >= EVEN * min(names, trials.size):
         return Units((sets,), trials.size)
     return Units((one, two), names)
@@ -154,7 +161,9 @@ def clustered_mean(values: Floats, units: Sequence[object]) -> Rate:
     codes = pd.factorize(np.array(units, dtype=object).astype(str))[0].astype(np.intp)
     value, count = float(values.mean()), int(codes.max()) + 1
     square, df = _clustered((values - value) / n, Units((codes,), count))
-    reach = float(t_quantile(df, 0.975)) * math.sqrt(square) if square > 0 else None
+    reach = None
+    if square > 0:
+        reach = float(t_quantile(df, 0.975)) * math.sqrt(square)
     return Rate.within(n, round(float(values.sum())), value, reach, float(count))
 
 
@@ -192,7 +201,10 @@ def equal_selection(choices: Choices, units: Units, a: int, b: int) -> Differenc
     weight = np.zeros(len(choices.labels))
     for group, sign in ((a, 1.0), (b, -1.0)):
         shown = int(rows.stood(group).sum())
-        weight[group] = sign / shown if shown else 0.0
+        if shown:
+            weight[group] = sign / shown
+        else:
+            weight[group] = 0.0
     step = weight[rows.first] - weight[rows.second]
     here = step != 0
     own, rows, step = units.take(choices.decided).take(here), rows.take(here), step[here]
@@ -202,7 +214,9 @@ def equal_selection(choices: Choices, units: Units, a: int, b: int) -> Differenc
     q = y - _within(y, rows.block)
     parts = step * (y - q)
     total, variance = float(parts.sum()), float(np.sum(step**2 * q * (1 - q)))
-    z = total / math.sqrt(variance) if variance > 0 else 0.0
+    z = 0.0
+    if variance > 0:
+        z = total / math.sqrt(variance)
     p_cluster = None
     if units.count > 1 and own.codes:
         square, df = _clustered(step * _within(y, rows.listing), own)

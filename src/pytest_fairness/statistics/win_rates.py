@@ -65,7 +65,9 @@ class Preference:
 
     @property
     def p_value(self) -> float:
-        return self.p_row if self.p_cluster is None else max(self.p_row, self.p_cluster)
+        if self.p_cluster is None:
+            return self.p_row
+        return max(self.p_row, self.p_cluster)
 
     @property
     def one_cluster(self) -> bool:
@@ -82,8 +84,12 @@ def compare_pair(choices: Choices, a: int, b: int) -> Preference:
     rows = choices.take(choices.between(a, b) & choices.decided)
     total, won = rows.first.size, int((rows.winner == a).sum())
     # The binomial test; importing scipy.stats for it would take a second.
-    binomial = min(1.0, 2 * float(bdtr(min(won, total - won), total, 0.5))) if total else 1.0
-    first_share = float(np.mean(rows.outcome == FIRST)) if total and choices.listed else None
+    binomial = 1.0
+    if total:
+        binomial = min(1.0, 2 * float(bdtr(min(won, total - won), total, 0.5)))
+    first_share = None
+    if total and choices.listed:
+        first_share = float(np.mean(rows.outcome == FIRST))
     if choices.listed:
         # A block that lists the pair in one order only says nothing of a preference.
         (won_first, lost_first, other_won, other_lost), at = _table(rows, a)
@@ -107,10 +113,17 @@ def compare_pair(choices: Choices, a: int, b: int) -> Preference:
     if units and n and min(clusters) >= 2:
         mean, cluster_error, df = mean_over_units(units, a_won - expected)
         p_cluster = float(two_sided_t(mean, cluster_error, df))
-        t = mean / cluster_error if cluster_error else None
-    inflation = max(1.0, (cluster_error / error) ** 2) if error else 1.0
+        t = None
+        if cluster_error:
+            t = mean / cluster_error
+    inflation = 1.0
+    if error:
+        inflation = max(1.0, (cluster_error / error) ** 2)
     error = max(error, cluster_error)
-    p = rate if 0 < rate < 1 else (rate * n + 0.5) / (n + 1)
+    if 0 < rate < 1:
+        p = rate
+    else:
+        p = (rate * n + 0.5) / (n + 1)
     return Preference(
         n=n,
         copies=known - n,
@@ -174,7 +187,9 @@ def _by_order(rows: Choices, a: int, table: Floats, at: Ints) -> tuple[float, fl
     q, weight = (table[0] + table[2]) / both, n1 * n2 / both
     # With one block the variance of the contract's formula; over many small ones only n − 1 is
     # unbiased.
-    shrink = both / (both - 1) if both.size > 1 else 1.0
+    shrink = 1.0
+    if both.size > 1:
+        shrink = both / (both - 1)
     variance = float(np.sum(weight * q * (1 - q) * shrink))
     gap, total = float(np.sum(weight * (f1 - f2))), float(weight.sum())
     s1 = np.where((f1 > 0) & (f1 < 1), f1, (table[0] + 0.5) / (n1 + 1))
@@ -182,7 +197,9 @@ def _by_order(rows: Choices, a: int, table: Floats, at: Ints) -> tuple[float, fl
     spread = float(np.sum(weight**2 * (s1 * (1 - s1) / n1 + s2 * (1 - s2) / n2)))
     half = (f1 + f2)[at] / 2
     expected = np.where(rows.first == a, half, 1 - half)
-    z = gap / math.sqrt(variance) if variance > 0 else 0.0
+    z = 0.0
+    if variance > 0:
+        z = gap / math.sqrt(variance)
     return z, 0.5 + gap / total / 2, math.sqrt(spread) / total / 2, expected
 
 
@@ -239,16 +256,19 @@ def _cluster_means(codes: Ints, values: Floats) -> tuple[float, float, int]:
     """Mean of the cluster means, the variance of that mean, and the number of clusters."""
     means, _ = means_of(values, cross([codes], codes.size))
     mean = float(means.mean())
-    square = float(means.var(ddof=1)) / means.size if means.size > 1 else 0.0
+    square = 0.0
+    if means.size > 1:
+        square = float(means.var(ddof=1)) / means.size
     return (0.0 if abs(mean) < 1e-12 else mean), (0.0 if square < 1e-24 else square), means.size
 
 
 def share_interval(won: Bools, cluster: Ints | None) -> tuple[float, float, int]:
     """The 95 % interval of the share of *won*, and the number of clusters: a t on the clusters'
     shares, and Wilson's where there are fewer than two."""
-    shares = (
-        won.astype(np.float64) if cluster is None else means_of(won, cross([cluster], won.size))[0]
-    )
+    if cluster is None:
+        shares = won.astype(np.float64)
+    else:
+        shares = means_of(won, cross([cluster], won.size))[0]
     if cluster is not None and shares.size > 1:
         low, high = one_sample_t(shares).interval(0.95)
         return max(0.0, low), min(1.0, high), shares.size
@@ -268,7 +288,9 @@ class ChiSquare:
 
     @property
     def p(self) -> float:
-        return float(chdtrc(self.df, self.statistic)) if self.df > 0 else 1.0
+        if self.df > 0:
+            return float(chdtrc(self.df, self.statistic))
+        return 1.0
 
 
 def goodness_of_fit(wins: Floats, shares: Floats | None = None) -> ChiSquare:

@@ -42,9 +42,9 @@ class SimulatedEndpoint:
         self.supports_structured_output = self.planted.supports_structured_output
 
     def identity(self) -> dict[str, JSON]:
-        parameters = (
-            {"parameters": dict(self.default_parameters)} if self.default_parameters else {}
-        )
+        parameters = {}
+        if self.default_parameters:
+            parameters = {"parameters": dict(self.default_parameters)}
         return {"type": self.type, "version": VERSION, **self.planted.identity(), **parameters}
 
     async def ask(self, request: Request) -> Reply:
@@ -80,7 +80,9 @@ class SimulatedEndpoint:
         temperature = request.parameters.get(
             "temperature", self.default_parameters.get("temperature")
         )
-        trial = -1 if temperature == 0 else request.repetition
+        trial = -1
+        if temperature != 0:
+            trial = request.repetition
         draws = Draws(
             planted.seed, *(part for m in messages for part in (m.role, m.content)), trial
         )
@@ -92,12 +94,17 @@ class SimulatedEndpoint:
             task = task._replace(form="json", keys=keys)
         reading = read_person("\n".join(given), request.signals)
         question = Question(reading, task, planted, draws, draws.normal(), request.signals)
-        base = _SENSITIVE_REFUSED if task.kind == "sensitive" else None
+        base = None
+        if task.kind == "sensitive":
+            base = _SENSITIVE_REFUSED
         refused = (
             task.kind != "acknowledge"
             and planted.refusal_logit(reading, base) + draws.logistic() > 0
         )
-        text = question.pick("refusals") if refused else answer(question)
+        if refused:
+            text = question.pick("refusals")
+        else:
+            text = answer(question)
         tokens = sum(len(message.content) for message in messages)
         return Reply(
             text=text,
@@ -113,8 +120,13 @@ def _keys_of(response_format: JSON) -> tuple[str, ...]:
     """The keys of the JSON object that is asked for by a schema; none without one."""
     found: JSON = response_format
     for step in ("json_schema", "schema", "properties"):
-        found = found.get(step) if isinstance(found, dict) else None
-    return tuple(found) if isinstance(found, dict) else ()
+        if isinstance(found, dict):
+            found = found.get(step)
+        else:
+            found = None
+    if isinstance(found, dict):
+        return tuple(found)
+    return ()
 
 
 def simulated_endpoint(*, name: str = "simulated", **options: object) -> SimulatedEndpoint:

@@ -68,7 +68,9 @@ def answer(question: Question) -> str:
             words=task.words,
             most=task.most_words,
         )
-        return _with_slips(text, question) if question.planted.slips else text
+        if question.planted.slips:
+            return _with_slips(text, question)
+        return text
     if task.kind in ("sensitive", "acknowledge"):
         return question.pick(task.kind)
     if task.form == "json":
@@ -139,7 +141,9 @@ def _rating(question: Question) -> int:
 def _decision(question: Question) -> str:
     good, bad = question.task.options
     logit = question.planted.shift(question.reading, "decision") * LOGITS_PER_D
-    return good if 0.35 + logit + question.planted.noise * question.draws.logistic() > 0 else bad
+    if 0.35 + logit + question.planted.noise * question.draws.logistic() > 0:
+        return good
+    return bad
 
 
 def _triage(question: Question) -> int:
@@ -164,7 +168,9 @@ def _ranking(question: Question) -> list[str]:
     """
     planted, candidates, utilities = question.planted, question.task.candidates, []
     people = [read_person(candidate.text, question.signals) for candidate in candidates]
-    about = 0.0 if any(one.groups for one in people) else planted.shift(question.reading, "choice")
+    about = 0.0
+    if not any(one.groups for one in people):
+        about = planted.shift(question.reading, "choice")
     for place, (candidate, person) in enumerate(zip(candidates, people, strict=True)):
         shift = planted.shift(person, "choice") + about * (
             1 - 2 * place / max(len(candidates) - 1, 1)
@@ -189,7 +195,9 @@ def _called(question: Question, candidate: ListedCandidate) -> str:
     if not candidate.label.isdigit():
         return candidate.label
     capital = 0 < len(first.split()) <= 4 and all(not word[:1].islower() for word in first.split())
-    return first if capital else f"Candidate {candidate.number}"
+    if capital:
+        return first
+    return f"Candidate {candidate.number}"
 
 
 def _scrubbed(question: Question) -> str:

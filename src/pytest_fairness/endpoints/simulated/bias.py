@@ -139,12 +139,12 @@ class Planted(SystemConfig, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     def shift(self, reading: PromptPerson, channel: str) -> float:
         """How far *reading*'s person stands from the mean in *channel*, in SD: groups and name."""
-        shift = (
-            _name_effect(self.seed, reading.name) * self.name_sd
-            if self.name_sd and reading.name
-            else 0.0
-        )
-        return shift + sum(_of_groups(self.bias, reading)) if channel in self.channels else shift
+        shift = 0.0
+        if self.name_sd and reading.name:
+            shift = _name_effect(self.seed, reading.name) * self.name_sd
+        if channel in self.channels:
+            return shift + sum(_of_groups(self.bias, reading))
+        return shift
 
     def refusal_logit(self, reading: PromptPerson, base: float | None = None) -> float:
         """Log odds of a refusal; −∞ where there are none. *base* is the share for a prompt that
@@ -161,10 +161,12 @@ class Planted(SystemConfig, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """All that changes what is answered."""
         names = ("bias", "noise", "name_sd", "position_bias", "refusal_rate", "seed")
         # What was asked before this option existed keeps its keys.
-        scrub: dict[str, JSON] = (
-            {} if self.scrub_recall == 1.0 else {"scrub_recall": self.scrub_recall}
-        )
-        slips: dict[str, JSON] = {"slips": to_json(self.slips)} if self.slips else {}
+        scrub: dict[str, JSON] = {}
+        if self.scrub_recall != 1.0:
+            scrub = {"scrub_recall": self.scrub_recall}
+        slips: dict[str, JSON] = {}
+        if self.slips:
+            slips = {"slips": to_json(self.slips)}
         return {
             **{name: getattr(self, name) for name in names},
             "channels": [*sorted(self.channels)],

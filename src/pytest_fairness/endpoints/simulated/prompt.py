@@ -147,11 +147,10 @@ def _unaided(text: str) -> PromptPerson:
     ]
     pronoun, gender = (used[0][0], {"gender": used[0][1]}) if len(used) == 1 else ("they", {})
     name = _cued_name(text)
-    first = (
-        name.split()[0]
-        if name
-        else min((word for word in _WORD.findall(text) if word in NAMES), default="")
-    )
+    if name:
+        first = name.split()[0]
+    else:
+        first = min((word for word in _WORD.findall(text) if word in NAMES), default="")
     return PromptPerson(
         name or first or None, {**NAMES.get(first, {}), **gender, **_labels(text)}, pronoun
     )
@@ -183,7 +182,9 @@ def _ends_name(word: str, before: Sequence[str], *, alone: bool) -> bool:
     plain = word.strip(".,").lower()
     if plain not in _NOT_NAMES:
         return False
-    return plain not in _SURNAMES_TOO if before else alone or plain not in _FIRST_NAMES_TOO
+    if before:
+        return plain not in _SURNAMES_TOO
+    return alone or plain not in _FIRST_NAMES_TOO
 
 
 def _cued_name(text: str) -> str | None:
@@ -214,7 +215,10 @@ def _labels(text: str) -> dict[str, str]:
     if "age" not in found and (match := _first("age", text)):
         # 40 is the age from which the US Age Discrimination in Employment Act protects (29 USC
         # 631).
-        found["age"] = "older" if int(match["a"] or match["b"]) >= 40 else "younger"
+        if int(match["a"] or match["b"]) >= 40:
+            found["age"] = "older"
+        else:
+            found["age"] = "younger"
     return found
 
 
@@ -284,8 +288,15 @@ class Task(NamedTuple):
 @lru_cache(maxsize=8192)
 def read_task(text: str) -> Task:
     """What *text*, one message, asks for: ``acknowledge`` where that is nothing that is known."""
-    form = "json" if _first("json", text) else "bare" if _first("strict", text) else "prose"
-    candidates = _listed(text) if _first("selects", text) else []
+    if _first("json", text):
+        form = "json"
+    elif _first("strict", text):
+        form = "bare"
+    else:
+        form = "prose"
+    candidates = []
+    if _first("selects", text):
+        candidates = _listed(text)
     scale, options = _scale(text), _decision_options(text)
     kind = _kind(
         text,
@@ -321,7 +332,9 @@ def _kind(text: str, form: str, *, several: bool, scaled: bool, options: bool) -
         if _first(kind, text):
             return kind
     if several:
-        return "ranking" if _first("ranks", text) else "choice"
+        if _first("ranks", text):
+            return "ranking"
+        return "choice"
     writes = bool(_first("writes", text))
     letters: list[str] = [kind for kind in _DATA["letters"] if _first(kind, text)]
     # "Write a letter … explain on what scale": who asks for prose gets prose.
@@ -349,8 +362,12 @@ def _scale(text: str) -> tuple[int, int] | None:
         if low in (0, 1) and 2 <= high <= 100:
             return low, high
     out_of = _first("out_of", text)
-    high = int(out_of[out_of.lastindex or 0]) if out_of else 0
-    return (0 if high == 100 else 1, high) if 2 <= high <= 100 else None
+    high = 0
+    if out_of:
+        high = int(out_of[out_of.lastindex or 0])
+    if 2 <= high <= 100:
+        return (0 if high == 100 else 1, high)
+    return None
 
 
 def _keys(text: str) -> tuple[str, ...]:
@@ -399,10 +416,8 @@ def _decision_options(text: str) -> tuple[str, str] | None:
     while (match := pattern.search(text, at)) is not None:
         for good, bad in (match.group("first", "second"), match.group("second", "first")):
             if (good.lower(), bad.lower()) in _DECISIONS:
-                return (
-                    (good.capitalize(), bad.capitalize())
-                    if good.islower() and bad.islower()
-                    else (good, bad)
-                )
+                if good.islower() and bad.islower():
+                    return (good.capitalize(), bad.capitalize())
+                return (good, bad)
         at = match.start("second")
     return None

@@ -166,7 +166,9 @@ def _fill(phrase: Phrase, slots: Mapping[str, str]) -> str:
     # Not str.format: a name is somebody else's text and may hold braces.
     def value(match: re.Match[str]) -> str:
         found = slots[match[1]]
-        return found[:1].upper() + found[1:] if match.start() == 0 else found
+        if match.start() == 0:
+            return found[:1].upper() + found[1:]
+        return found
 
     return _SLOT.sub(value, phrase.text)
 
@@ -182,7 +184,9 @@ def _fillers(bank: Bank, words: int, draws: Draws) -> list[Phrase]:
         # Two sentences may fit where one does: chance decides, so that short and long sentences
         # mix.
         last = exact and (words < 2 * _SHORTEST or draws.uniform() < 0.5)
-        pattern = {} if last else patterns.pop()
+        pattern = {}
+        if not last:
+            pattern = patterns.pop()
         lengths = [length for length in pattern if words - length >= _SHORTEST]
         if exact and not lengths:
             chosen.append(draws.pick(draws.pick(exact)[words]))

@@ -48,7 +48,9 @@ def rank_of_choice(reply: str) -> str | None:
     if number := _NUMBER.fullmatch(text):
         return RANKS[(int(number[1]) - 1) // 2]
     ranks = {_RANK[match[0].casefold()] for match in _CHOICE.finditer(text)}
-    return ranks.pop() if len(ranks) == 1 else None
+    if len(ranks) == 1:
+        return ranks.pop()
+    return None
 
 
 def names_achievement(reply: str) -> bool:

@@ -48,7 +48,10 @@ def pytest_pycollect_makemodule(
         return None
     path = parent.config.rootpath / FILE
     try:
-        options = open_document(path).convert(BiasOptions) if path.exists() else BiasOptions()
+        if path.exists():
+            options = open_document(path).convert(BiasOptions)
+        else:
+            options = BiasOptions()
     except UsageError as error:
         raise pytest.Collector.CollectError(str(error)) from None
     module: pytest.Module = pytest.Module.from_parent(parent, path=module_path)
@@ -57,7 +60,10 @@ def pytest_pycollect_makemodule(
         design = cast("dict[str, Any]", mark.kwargs)
         design |= {"temperatures": list(options.temperatures), "repetitions": options.repetitions}
         for label, each in design["each"].items():
-            each["names"] = options.names if label.endswith("-name") else options.neutral_names
+            if label.endswith("-name"):
+                each["names"] = options.names
+            else:
+                each["names"] = options.neutral_names
     return module
 
 

@@ -107,7 +107,9 @@ def programme(
         protected_class = class_in(label)
         if not left_out.isdisjoint({label, protected_class}):
             continue
-        who = f", who {{{protected_class}}}," if way.after_who else ""
+        who = ""
+        if way.after_who:
+            who = f", who {{{protected_class}}},"
         each[label] = {
             "id": f"{test}-{number:03}",
             "template": {key: text.replace(WHO, who) for key, text in template.items()},

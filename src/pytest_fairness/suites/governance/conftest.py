@@ -46,11 +46,10 @@ def options_of(config: pytest.Config) -> GovernanceOptions:
     if _OPTIONS not in config.stash:
         path = config.rootpath / FILE
         try:
-            config.stash[_OPTIONS] = (
-                open_document(path).convert(GovernanceOptions)
-                if path.exists()
-                else GovernanceOptions()
-            )
+            if path.exists():
+                config.stash[_OPTIONS] = open_document(path).convert(GovernanceOptions)
+            else:
+                config.stash[_OPTIONS] = GovernanceOptions()
         except UsageError as error:
             raise pytest.Collector.CollectError(str(error)) from None
     return config.stash[_OPTIONS]
@@ -63,7 +62,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     why = pytest.mark.skip(
         reason=SkipReason(f"{FILE} declares no population, so there is nothing to compare with")
     )
-    repr_or_persons = "DATA-REPR" if "dataset" in metafunc.fixturenames else "DATA-PERS"
+    repr_or_persons = "DATA-PERS"
+    if "dataset" in metafunc.fixturenames:
+        repr_or_persons = "DATA-REPR"
     for name, classes, what in (
         ("declared_class", declared, repr_or_persons),
         ("known_class", known, "DATA-MISS"),

@@ -181,7 +181,9 @@ class RunDrift:
                 f"from {100 * self.before:.1f} % of the comparisons to {100 * self.after:.1f} %"
             )
         else:
-            d = "" if self.d is None else f", {self.d:+.2f} standard deviations"
+            d = ""
+            if self.d is not None:
+                d = f", {self.d:+.2f} standard deviations"
             figures = f"from {self.before:.3g} to {self.after:.3g}{d}"
         name = {
             "level": "the level",
@@ -196,7 +198,11 @@ class RunDrift:
 def _in_sd(difference: float, sd: float | None) -> float | None:
     if sd is None:
         return None
-    return difference / sd if sd > 0 else math.copysign(math.inf, difference) if difference else 0.0
+    if sd > 0:
+        return difference / sd
+    if difference:
+        return math.copysign(math.inf, difference)
+    return 0.0
 
 
 # ---------------------------------------------------------------- series
@@ -392,21 +398,25 @@ def _finding(
     )
     series, verdict = worst.series, worst.verdict
     if verdict is Verdict.PASS:
-        trivial = (
-            f"; {worst.words}, which is less than {TRIVIAL} and trivial" if worst.words else ""
-        )
+        trivial = ""
+        if worst.words:
+            trivial = f"; {worst.words}, which is less than {TRIVIAL} and trivial"
         sentence = (
             f"no drift of the {what} over {count(len(series.runs), 'run')} of {name}{trivial}"
         )
     else:
-        wide = f", wider than {MEDIUM} standard deviations now" if verdict is Verdict.FAIL else ""
+        wide = ""
+        if verdict is Verdict.FAIL:
+            wide = f", wider than {MEDIUM} standard deviations now"
         sentence = f"{name}: {worst.words}{wide}"
     alarm = worst.chart.alarm
     sums = max(worst.chart.upper.max(), worst.chart.lower.max())
     statistic = f"CUSUM {sums:.2f} (limit {limits.h:.2f}, k = {limits.k:g})"
     if alarm is not None and worst.chart.by == "value":
         statistic = f"score {worst.chart.scores[alarm]:.2f} (limit {limits.limit:.2f})"
-    d = "not computed" if worst.d is None else f"d = {worst.d:.2f}"
+    d = "not computed"
+    if worst.d is not None:
+        d = f"d = {worst.d:.2f}"
     finding = Finding(
         assertion="drift",
         verdict=verdict,
@@ -536,7 +546,9 @@ def _picture(name: str, one: RunDrift) -> OverTime:
         ForestRow(label=run, value=value, words=f"{value:.3g}" + " alarm" * (at == one.chart.alarm))
         for at, (run, value) in enumerate(zip(series.runs, series.values, strict=True))
     )
-    of = f" of {series.of}" if series.of else ""
+    of = ""
+    if series.of:
+        of = f" of {series.of}"
     return OverTime(
         title=f"{name}: {series.what}{of}", axis=f"{series.what}{of}", rows=rows, caption=one.words
     )

@@ -80,7 +80,9 @@ class OversightRecord:
         """
         wanted = self.options.run
         if wanted in ("", LAST):
-            return self.past.judged[-1] if self.past.judged else None
+            if self.past.judged:
+                return self.past.judged[-1]
+            return None
         found = [one for one in self.past.judged if id_of(one) == wanted]
         if not found:
             raise UsageError(
@@ -170,7 +172,10 @@ def _concluded(
     """The finding on *found*: its worst. *passes* is its sentence; *fails* and *unknown* follow how
     many are so.
     """
-    verdict = Verdict.worst([one.verdict for one in found]) if found else Verdict.PASS
+    if found:
+        verdict = Verdict.worst([one.verdict for one in found])
+    else:
+        verdict = Verdict.PASS
     worst = [
         f"{one.what}: {one.state}" if one.state else one.what
         for one in found
@@ -203,7 +208,9 @@ def _finding(
     import pandas as pd
 
     run = record.judged
-    findings = [] if run is None else [one for one, _, _ in named_findings(run)]
+    findings = []
+    if run is not None:
+        findings = [one for one, _, _ in named_findings(run)]
     frame = pd.DataFrame(
         {name: [getattr(one, name) for one in findings] for name in ("simulated", "replayed")}
     )
@@ -224,7 +231,9 @@ def _finding(
 
 def _no_run(of: str, record: OversightRecord) -> Finding:
     """What is concluded where there is no run to judge."""
-    why = f" ({listed_few(record.past.unreadable, 1)})" if record.past.unreadable else ""
+    why = ""
+    if record.past.unreadable:
+        why = f" ({listed_few(record.past.unreadable, 1)})"
     words = f"there is no past run with findings{why}: {NO_RUN}."
     return _finding(of, Verdict.INCONCLUSIVE, words, record, reason=Reason.N)
 
@@ -245,13 +254,12 @@ def justified(record: OversightRecord) -> Finding:
                 any(one.is_about(finding, nodeid) for one in record.justifications)
                 or finding.justification
             )
-            state = (
-                "justified"
-                if holds
-                else "its justification has expired"
-                if expired
-                else "nobody has justified it"
-            )
+            if holds:
+                state = "justified"
+            elif expired:
+                state = "its justification has expired"
+            else:
+                state = "nobody has justified it"
             found.append(
                 FollowUp(words_of(finding, number), state, Verdict.PASS if holds else Verdict.FAIL)
             )
@@ -392,7 +400,9 @@ def approved(record: OversightRecord) -> Finding:
 def _approval(path: Path, record: OversightRecord) -> tuple[str, Verdict]:
     """What the files and git show of the approval of the baseline at *path*."""
     history, why = versions(path, record.root)
-    newest = history[0] if history else None
+    newest = None
+    if history:
+        newest = history[0]
     if newest is None or newest.document is None or newest.document.approval is None:
         return f"cannot be read: {newest.why if newest else why}", Verdict.FAIL
     approval = newest.document.approval
@@ -416,7 +426,9 @@ def _approval(path: Path, record: OversightRecord) -> tuple[str, Verdict]:
     named = ", ".join(sorted({one.name or one.address for one in authors}))
     if source == "git" or any(approver.is_(one) for one in _witnesses(newest, record)):
         return f"approved by {by}, changed by {named}", Verdict.PASS
-    told = f"the variable {APPROVER_VARIABLE}" if source == APPROVER_VARIABLE else "the login"
+    told = "the login"
+    if source == APPROVER_VARIABLE:
+        told = f"the variable {APPROVER_VARIABLE}"
     return (
         f"{told} alone says that {by} approved the change of {named}, and no commit bears it out",
         (Verdict.INCONCLUSIVE),
@@ -430,12 +442,12 @@ def _paths(version: Version, record: OversightRecord) -> list[str]:
     if record.options.change:
         return list(record.options.change)
     module = Path(version.document.test_id.partition("::")[0] if version.document else "")
-    own = (
-        [f"{module.parent.as_posix()}/"]
-        if len(module.parts) > 1
-        else [module.as_posix(), "conftest.py"]
-    )
-    own = own if (record.root / module).exists() else []
+    if len(module.parts) > 1:
+        own = [f"{module.parent.as_posix()}/"]
+    else:
+        own = [module.as_posix(), "conftest.py"]
+    if not (record.root / module).exists():
+        own = []
     endpoints = record.endpoints
     if endpoints.is_relative_to(record.root):
         own.append(endpoints.relative_to(record.root).as_posix())
@@ -477,7 +489,9 @@ def _authors(
     if not last:
         return []
     paths = _paths(version, record)
-    since = _people(record, f"{before}..{last}", paths) if before else []
+    since = []
+    if before:
+        since = _people(record, f"{before}..{last}", paths)
     return since or _people(record, last, paths, "-1")
 
 
@@ -526,11 +540,8 @@ def unexpired(record: OversightRecord) -> Finding:
             found.append(FollowUp(what, state, Verdict.FLAG))
         else:
             found.append(FollowUp(what, f"until {until}", Verdict.PASS))
-            soon += (
-                [f"{what} expires on {until}, in {days} days"]
-                if days <= record.options.soon_days
-                else []
-            )
+            if days <= record.options.soon_days:
+                soon += [f"{what} expires on {until}, in {days} days"]
     return _concluded(
         "expiries",
         found,
@@ -552,7 +563,9 @@ def _excuses(record: OversightRecord) -> Iterator[tuple[str, datetime.date | Non
     for entry in record.accepted:
         since = record.today  # it says only how long it holds
         yield f"accepted warning {entry.term or entry.phrase} ({entry.who})", since, entry.until
-    recorded = [] if record.judged is None else named_findings(record.judged)
+    recorded = []
+    if record.judged is not None:
+        recorded = named_findings(record.judged)
     known = {(one.reason, one.approver, one.expiry) for one in record.justifications}
     for finding, nodeid, _ in recorded:
         given: Mapping[str, Any] = finding.justification or {}

@@ -70,8 +70,12 @@ def named_findings(run: RunResults) -> list[tuple[Finding, str, str]]:
 
 def words_of(finding: Finding, number: str = "") -> str:
     """``sentiment by race_ethnicity, gpt-4o (f-1234567890)``."""
-    by = f" by {finding.protected_class}" if finding.protected_class else ""
-    endpoint = f", {finding.model_endpoint}" if finding.model_endpoint else ""
+    by = ""
+    if finding.protected_class:
+        by = f" by {finding.protected_class}"
+    endpoint = ""
+    if finding.model_endpoint:
+        endpoint = f", {finding.model_endpoint}"
     return f"{finding.outcome or finding.assertion}{by}{endpoint}" + (
         f" ({number})" if number else ""
     )
@@ -110,5 +114,11 @@ def conclude_each(findings: Iterable[Finding]) -> None:
 def _urgency(finding: Finding) -> int:
     """The more, the more it has to be concluded."""
     if finding.verdict in ALARMS:
-        return 2 if finding.justification else 3 + finding.verdict.severity
-    return 0 if finding.verdict is Verdict.PASS else 3 if unusable(finding) else 1
+        if finding.justification:
+            return 2
+        return 3 + finding.verdict.severity
+    if finding.verdict is Verdict.PASS:
+        return 0
+    if unusable(finding):
+        return 3
+    return 1

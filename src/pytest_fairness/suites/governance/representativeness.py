@@ -264,8 +264,11 @@ def classes_covered(matrix: PersonaMatrix, banks: NameBanks, signals: Signals) -
     """
     ways: dict[str, JSON] = {}
     for name in CLASSES:
-        found = ["personas"] if len({persona.groups.get(name) for persona in matrix}) > 1 else []
-        found += ["names"] if name in banks.protected_classes else []
+        found = []
+        if len({persona.groups.get(name) for persona in matrix}) > 1:
+            found = ["personas"]
+        if name in banks.protected_classes:
+            found += ["names"]
         found += [kind for kind in signals.kinds_of(name) if len(signals.groups(name, kind)) > 1]
         ways[name] = list(found)
     missing = [name for name, found in ways.items() if not found]
@@ -274,7 +277,9 @@ def classes_covered(matrix: PersonaMatrix, banks: NameBanks, signals: Signals) -
         for first, second in combinations(("race_ethnicity", "gender", "age", "disability"), 2)
         if (pairs := _empty_pairs([(one.groups[first], one.groups[second]) for one in matrix], 1))
     ]
-    notes = [f"pairs of groups without a persona: {'; '.join(empty)}"] if empty else []
+    notes = []
+    if empty:
+        notes = [f"pairs of groups without a persona: {'; '.join(empty)}"]
     sentence = (
         f"PASS: all {len(CLASSES)} classes of the programme can be asked about, each by two or "
         "more groups."
@@ -307,7 +312,12 @@ def name_banks_suffice(banks: NameBanks) -> Finding:
         if n < NAMES
     ]
     too_few = [one for one in few if one[2] < FEWEST_NAMES]
-    verdict = Verdict.FAIL if too_few else Verdict.FLAG if few else Verdict.PASS
+    if too_few:
+        verdict = Verdict.FAIL
+    elif few:
+        verdict = Verdict.FLAG
+    else:
+        verdict = Verdict.PASS
     sentence = (
         f"{verdict}: {listed([f'{group} ({n})' for _, group, n in too_few or few])}: fewer names "
         "than "
@@ -331,7 +341,9 @@ def intersections_covered(frame: pd.DataFrame, least: int) -> Finding:
         rows = frame[[first, second]].dropna()
         if few := _empty_pairs(zip(rows[first], rows[second], strict=True), least):
             thin[f"{first} × {second}"] = [f"{a} and {b}" for a, b in few]
-    notes = [f"no column, or one group alone: {listed(missing)}"] if missing else []
+    notes = []
+    if missing:
+        notes = [f"no column, or one group alone: {listed(missing)}"]
     if len(known) < 2:
         found = _counted(
             Verdict.FLAG,
@@ -361,7 +373,9 @@ def intersections_covered(frame: pd.DataFrame, least: int) -> Finding:
 def few_duplicates(frame: pd.DataFrame, columns: Iterable[str], most: float) -> Finding:
     """Whether more than the share *most* of the rows repeat another, in all *columns* of the file."""
     repeated = int(frame.duplicated(subset=list(columns)).sum())
-    share = repeated / len(frame) if len(frame) else 0.0
+    share = 0.0
+    if len(frame):
+        share = repeated / len(frame)
     words = f"{repeated:,} of {len(frame):,} rows repeat another ({_percent(share)})"
     if share > most:
         return _counted(

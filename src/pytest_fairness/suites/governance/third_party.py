@@ -134,7 +134,9 @@ def configured_models(path: Path) -> dict[str, str]:
     if not path.exists():
         return {}
     data: Any = open_document(path).data
-    entries = data.get("endpoints") if isinstance(data, dict) else None
+    entries = None
+    if isinstance(data, dict):
+        entries = data.get("endpoints")
     named = [
         one for one in entries or () if isinstance(one, dict) and {"name", "model"} <= one.keys()
     ]
@@ -225,24 +227,21 @@ def model_finding(
         if model not in declared
     ]
     if (changed or len(newest.answered) > 1) and unnamed:
-        before = (
-            f"; {listed_few(sorted(changed[-1].answered))} did in run {changed[-1].run}"
-            if changed
-            else ""
-        )
+        before = ""
+        if changed:
+            before = f"; {listed_few(sorted(changed[-1].answered))} did in run {changed[-1].run}"
         words = (
             f"{said} answered in run {newest.run}{before}: the version has changed, and "
             "governance.yaml "
             "(third_party: declared) does not name each"
         )
         return _finding("model", endpoint, Verdict.FLAG, words, runs, **more)
-    since = (
-        ""
-        if not earlier
-        else f", as in {count(len(runs) - 1, 'run')} before"
-        if not changed
-        else ", as declared"
-    )
+    if not earlier:
+        since = ""
+    elif not changed:
+        since = f", as in {count(len(runs) - 1, 'run')} before"
+    else:
+        since = ", as declared"
     return _finding(
         "model", endpoint, Verdict.PASS, f"{said} answered in run {newest.run}{since}", runs, **more
     )
@@ -319,11 +318,15 @@ def _count_parameters(
 
 
 def _json(text: Any) -> dict[str, Any]:
+    if not isinstance(text, str):
+        return {}
     try:
-        found = json.loads(text) if isinstance(text, str) else {}
+        data = json.loads(text)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    if isinstance(data, dict):
+        return data
+    return {}
 
 
 def fingerprint_finding(
@@ -344,7 +347,9 @@ def fingerprint_finding(
     shown = listed_few(sorted(newest))
     more: dict[str, Any] = {"details": details, "n_per_group": dict(newest)}
     if not newest:
-        why = "it is simulated" if runs[-1].simulated else "most providers give none"
+        why = "most providers give none"
+        if runs[-1].simulated:
+            why = "it is simulated"
         words = f"no reply of run {runs[-1].run} carries a fingerprint ({why})"
         return _finding(
             "fingerprint",
@@ -399,11 +404,9 @@ def parameter_finding(endpoint: str, runs: Sequence[ServiceInRun]) -> Finding:
             "parameters", endpoint, Verdict.FAIL, f"{words} in run {newest.run}", runs, **more
         )
     if newest.type not in _ON_THE_WIRE or not log.requests:
-        why = (
-            "it is simulated"
-            if newest.simulated
-            else "the log does not show what its requests carried"
-        )
+        why = "the log does not show what its requests carried"
+        if newest.simulated:
+            why = "it is simulated"
         words = f"whether parameters were dropped in run {newest.run} is not known: {why}"
         return _finding(
             "parameters",
@@ -549,7 +552,9 @@ def canary_finding(
     where the exact 95 % limit (Clopper and Pearson 1934) of the share lies below the tolerance,
     else INCONCLUSIVE. *kept*: where the replies of now are.
     """
-    then = {} if before is None else before.replies
+    then = {}
+    if before is not None:
+        then = before.replies
     both = [
         name
         for name, one in now.replies.items()
@@ -608,10 +613,15 @@ def _compared(
     low, high = clopper_pearson(x, n)
     verdict = Verdict.INCONCLUSIVE
     if p <= ALPHA:
-        verdict = Verdict.FAIL if x > n / 2 else Verdict.FLAG
+        if x > n / 2:
+            verdict = Verdict.FAIL
+        else:
+            verdict = Verdict.FLAG
     elif clopper_pearson(x, n, 1 - 2 * ALPHA)[1] < tolerance:
         verdict = Verdict.PASS
-    reason = Reason.PRECISION if verdict is Verdict.INCONCLUSIVE else None
+    reason = None
+    if verdict is Verdict.INCONCLUSIVE:
+        reason = Reason.PRECISION
     way = {Verdict.PASS: "fewer than", Verdict.INCONCLUSIVE: "too uncertain to tell from"}.get(
         verdict, "more than"
     )
@@ -665,8 +675,8 @@ def canary_section(now: CanaryReplies, before: CanaryReplies | None) -> Section 
         words=("then", "now"),
     )
     name = slug(now.endpoint)
-    return (
-        Section(id=f"canary-{name}", heading=f"Canary replies: {now.endpoint}", parts=(shown,))
-        if rows
-        else None
-    )
+    if rows:
+        return Section(
+            id=f"canary-{name}", heading=f"Canary replies: {now.endpoint}", parts=(shown,)
+        )
+    return None

@@ -125,7 +125,9 @@ def explanations_given(trials: pd.DataFrame, least: float) -> Finding:
     ]
     n, given = len(read), sum(map(bool, read))
     low, high = (float(end) for end in wilson(given, n, Z_95))  # type: ignore[arg-type]
-    rate = f"{100 * given / n:.1f} % of {n:,}" if n else "none of 0"
+    rate = "none of 0"
+    if n:
+        rate = f"{100 * given / n:.1f} % of {n:,}"
     words = (
         f"{rate} replies name a criterion of the request as their reason ({100 * low:.1f} % to "
         f"{100 * high:.1f} %)"

@@ -148,7 +148,9 @@ def judged(trials: pd.DataFrame, by: str, request: pytest.FixtureRequest) -> pd.
     ones decide nothing by themselves, however many letters each persona gets: the baseline holds
     each persona against itself.
     """
-    fewest = FEWEST_FOR_WORDING if "outcome" in request.fixturenames else FEWEST_PERSONAS
+    fewest = FEWEST_PERSONAS
+    if "outcome" in request.fixturenames:
+        fewest = FEWEST_FOR_WORDING
     groups = trials.groupby(by)["persona"].agg(["nunique", "size"])
     enough = groups[(groups["nunique"] >= fewest) & (groups["size"] >= FEWEST_LETTERS)].index
     if len(enough) < 2:

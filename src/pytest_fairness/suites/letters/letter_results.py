@@ -99,18 +99,24 @@ class PersonaLetters:
     def failure(self) -> str:
         """``Persona #16: 70 / 100``, or which share of several letters failed."""
         below = sorted(score for score in self.scores if score < PASS_THRESHOLD)
-        of = f" ({len(below)} of {len(self.scores)} letters)" if len(self.scores) > 1 else ""
+        of = ""
+        if len(self.scores) > 1:
+            of = f" ({len(below)} of {len(self.scores)} letters)"
         return f"{self.who}: {', '.join(map(str, below))} / 100{of}"
 
     @property
     def number(self) -> int | None:
         """42 of ``persona-42``; None where the id ends otherwise."""
         found = re.search(r"(\d+)\Z", self.id)
-        return int(found[1]) if found else None
+        if found:
+            return int(found[1])
+        return None
 
     @property
     def who(self) -> str:
-        return f"Persona #{self.id}" if self.number is None else f"Persona #{self.number}"
+        if self.number is None:
+            return f"Persona #{self.id}"
+        return f"Persona #{self.number}"
 
     @property
     def warning_words(self) -> str:
@@ -184,7 +190,9 @@ class LetterResults:
         """The share of all warnings that reviewers have accepted as legitimate; None without a
         warning.
         """
-        return self.accepted / self.found if self.found else None
+        if self.found:
+            return self.accepted / self.found
+        return None
 
     def to_dict(self) -> dict[str, Any]:
         """What ``letters.json`` holds."""
@@ -248,7 +256,9 @@ def letter_results(
     for row in frame.to_dict("records"):
         for name in classes:
             groups[name].setdefault(str(row[name]), []).append(mean[str(row["persona"])])
-    models = sorted({str(one) for one in trials["model"].dropna()}) if "model" in trials else []
+    models = []
+    if "model" in trials:
+        models = sorted({str(one) for one in trials["model"].dropna()})
     return LetterResults(
         timestamp=timestamp,
         model=", ".join(models),
@@ -375,7 +385,9 @@ def _to_be_read(results: LetterResults) -> list[Part]:
             )
             letters.append(Details(summary=f"{persona.who}: {persona.warning_words}", parts=texts))
     flagged = sum(len(one.flagged) for one in personas)
-    left = f"; the other {flagged - shown} are in the log" if flagged > shown else ""
+    left = ""
+    if flagged > shown:
+        left = f"; the other {flagged - shown} are in the log"
     whose = formatting.count(len(personas), "persona")
     about = (
         f"{flagged} of {results.letters} letters, to {whose}, the lowest score first{left}. Read "
@@ -430,11 +442,9 @@ def _numbered(items: Iterable[str]) -> list[str]:
         f"{number}. {' '.join(words.split())}"
         for number, words in enumerate(listed[:MOST_LINES], start=1)
     ]
-    more = (
-        [f"… and {len(listed) - MOST_LINES} more, in {STEM}.json"]
-        if len(listed) > MOST_LINES
-        else []
-    )
+    more = []
+    if len(listed) > MOST_LINES:
+        more = [f"… and {len(listed) - MOST_LINES} more, in {STEM}.json"]
     return [*lines, *more] or ["None"]
 
 
@@ -463,7 +473,9 @@ def status(results: LetterResults, baseline: Finding | str | None) -> list[str]:
     if results.failed:
         verdict, words = Verdict.FAIL, f"letters below the threshold; {words}"
     lines = [f"Status: {verdict} ({words})"]
-    regressions = formatting.regressions(baseline) if isinstance(baseline, Finding) else []
+    regressions = []
+    if isinstance(baseline, Finding):
+        regressions = formatting.regressions(baseline)
     return [
         *lines,
         *(["Regressions:"] if regressions else []),

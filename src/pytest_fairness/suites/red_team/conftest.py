@@ -132,11 +132,10 @@ def pytest_pycollect_makemodule(
         return None
     module: pytest.Module = pytest.Module.from_parent(parent, path=module_path)
     options = options_of(parent.config)
-    own = (
-        parent.config.rootpath / options.template
-        if options.template
-        else module_path.parent / "letter_request.txt"
-    )
+    if options.template:
+        own = parent.config.rootpath / options.template
+    else:
+        own = module_path.parent / "letter_request.txt"
     design: dict[str, Any] = {
         "template": own,
         "groups": {"candidate": {"any": ["Jordan Lee"]}},

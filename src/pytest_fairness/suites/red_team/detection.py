@@ -87,7 +87,9 @@ def detect(lexicon: Lexicon, cases: Iterable[RedTeamCase], seed: int = 0) -> Det
 
 def share(readings: Sequence[CaseReading], holds: Callable[[CaseReading], Any]) -> float:
     """The share of *readings* of which something holds, 0 of none."""
-    return sum(bool(holds(one)) for one in readings) / len(readings) if readings else 0.0
+    if readings:
+        return sum(bool(holds(one)) for one in readings) / len(readings)
+    return 0.0
 
 
 def detected(reading: CaseReading) -> bool:
@@ -98,11 +100,9 @@ def detected(reading: CaseReading) -> bool:
 def lines_of(readings: Iterable[CaseReading]) -> str:
     """A line each, at most :data:`MOST_LISTED`."""
     listed = [f"  {one}" for one in readings]
-    more = (
-        [f"  … and {len(listed) - MOST_LISTED} more, in the report"]
-        if len(listed) > MOST_LISTED
-        else []
-    )
+    more = []
+    if len(listed) > MOST_LISTED:
+        more = [f"  … and {len(listed) - MOST_LISTED} more, in the report"]
     return "\n".join([*listed[:MOST_LISTED], *more])
 
 

@@ -58,7 +58,9 @@ def candidate_texts(frame: pd.DataFrame, arm: str, classes: Classes) -> pd.DataF
     ):
         left, before = split(whole) or (None, None), split(raw)
         for at, (group, name) in enumerate((seated[::2], seated[1::2])):
-            known = name if isinstance(name, str) else None
+            known = None
+            if isinstance(name, str):
+                known = name
             own = "\n".join(line for line in raw.splitlines() if known and known in line)
             found.append(
                 (
@@ -104,7 +106,8 @@ def split(text: str) -> tuple[str, str] | None:
     lettered = [mark for mark in marks if mark[1]["letter"]]
     # A résumé has numbered lines of its own: where candidates are called by letters, those are the
     # markers.
-    marks = lettered if [number for number, _ in lettered[:2]] == [1, 2] else marks
+    if [number for number, _ in lettered[:2]] == [1, 2]:
+        marks = lettered
     if [number for number, _ in marks] != [1, 2]:
         return None
     starts = [match.start() for _, match in marks]
@@ -120,7 +123,9 @@ def split(text: str) -> tuple[str, str] | None:
 def _number(match: re.Match[str]) -> int:
     """Which candidate a marker stands before: ``2.`` and ``Candidate B`` are the second."""
     mark: str = match["number"] or match["letter"]
-    return int(mark) if mark.isdigit() else ord(mark.upper()) - 64
+    if mark.isdigit():
+        return int(mark)
+    return ord(mark.upper()) - 64
 
 
 def body(part: str) -> str:
@@ -168,7 +173,10 @@ def conveyed(raw: str, name: str | None, classes: Conveyed) -> dict[str, tuple[s
         kind: tuple(word for word in words if _word(word).search(raw))
         for kind, words in wanted.items()
     }
-    found[PRONOUN] = ("pronoun",) if _PRONOUN.search(raw) else ()
+    if _PRONOUN.search(raw):
+        found[PRONOUN] = ("pronoun",)
+    else:
+        found[PRONOUN] = ()
     return {kind: signals for kind, signals in found.items() if signals}
 
 

@@ -37,7 +37,9 @@ def units_column(frame: pd.DataFrame) -> str | tuple[str, str] | None:
     """
     if all(name in frame.columns and frame[name].notna().all() for name in _NAMES):
         return _NAMES
-    return "name" if "name" in frame.columns else None
+    if "name" in frame.columns:
+        return "name"
+    return None
 
 
 def context_columns(frame: pd.DataFrame) -> tuple[str, ...]:

@@ -82,7 +82,9 @@ class Configuration(
         """The unit of evidence of a choice: both names, as names meet several others; résumés meet
         in pairs.
         """
-        return "name" if self.whole_resumes else ("first_name", "second_name")
+        if self.whole_resumes:
+            return "name"
+        return ("first_name", "second_name")
 
     @staticmethod
     def blocks(columns: Iterable[object]) -> tuple[str, ...]:
@@ -136,7 +138,9 @@ def load_configuration(root: Path, personas: Path | None = None) -> Configuratio
     UsageError, naming file, line and key, for whatever is unknown, of another type or out of range.
     """
     path = root / FILE
-    document = open_document(path) if path.exists() else None
+    document = None
+    if path.exists():
+        document = open_document(path)
     if document is None or document.data is None:
         return Configuration()
     if isinstance(document.data, dict):
@@ -171,7 +175,9 @@ def _wrong(document: Document, key: str, why: str) -> UsageError:
 
 def _check_texts(document: Document, key: str, value: Any) -> None:
     """That a list, or a mapping to texts, has something in it, no empty text, and nothing twice."""
-    entries = list(value.values()) if isinstance(value, dict) else value
+    entries = value
+    if isinstance(value, dict):
+        entries = list(value.values())
     if not entries or not all(entry.strip() for entry in entries if isinstance(entry, str)):
         raise _wrong(document, key, "no text; give a text, or a list of texts")
     names = [entry.get("name") if isinstance(entry, dict) else entry for entry in entries]
@@ -183,7 +189,9 @@ def _check_texts(document: Document, key: str, value: Any) -> None:
 def _file(document: Document, key: str, root: Path, name: str | None) -> str | None:
     if name is not None and not (root / name).is_file():
         raise _wrong(document, key, f"there is no file {root / name}")
-    return None if name is None else str(root / name)
+    if name is None:
+        return None
+    return str(root / name)
 
 
 def _groups(document: Document, root: Path) -> dict[str, Any]:

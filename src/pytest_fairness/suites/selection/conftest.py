@@ -60,7 +60,9 @@ def configuration_of(config: pytest.Config) -> Configuration:
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out what ``task`` does not ask for."""
     task = _TASKS.get(collection_path.name)
-    return True if task is not None and task not in configuration_of(config).tasks else None
+    if task is not None and task not in configuration_of(config).tasks:
+        return True
+    return None
 
 
 def pytest_pycollect_makemodule(
@@ -80,7 +82,9 @@ def pytest_pycollect_makemodule(
 def pytest_fairness_max_cost(config: pytest.Config) -> float | None:
     """The cap that the design declares."""
     cap = configuration_of(config).max_cost
-    return None if cap == "none" else cap
+    if cap == "none":
+        return None
+    return cap
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -140,16 +144,16 @@ def _classes(config: pytest.Config) -> dict[str, dict[str, str]]:
     do not.
     """
     groups = configuration_of(config).groups
-    given = groups if isinstance(groups, str) else dict(groups)
+    given = groups
+    if not isinstance(groups, str):
+        given = dict(groups)
     found = {
         group.label: dict(group.classes)
         for group in candidate_groups(given, project_folder(config.rootpath))
     }
-    return (
-        found
-        if len({frozenset(known) for known in found.values()}) == 1 and all(found.values())
-        else {}
-    )
+    if len({frozenset(known) for known in found.values()}) == 1 and all(found.values()):
+        return found
+    return {}
 
 
 @pytest.fixture(scope="session")
@@ -180,7 +184,9 @@ def results(
 @pytest.fixture
 def classes(by: str, pytestconfig: pytest.Config) -> ClassOf:
     """The class of each group in the protected class that the item is about."""
-    return None if by == GROUP else values_of(_classes(pytestconfig), by)
+    if by == GROUP:
+        return None
+    return values_of(_classes(pytestconfig), by)
 
 
 @pytest.fixture
@@ -208,7 +214,9 @@ def write_records(
     from pytest_fairness.suites.selection.trial_lines import write_lines
 
     temperature = "default" if fairness_temperature is None else fairness_temperature
-    suffix = "" if temperature == suite.temperatures[0] else f"-t-{temperature}".removesuffix(".0")
+    suffix = ""
+    if temperature != suite.temperatures[0]:
+        suffix = f"-t-{temperature}".removesuffix(".0")
     asked = collection.selection_of(request.node).endpoint
     if asked is not None:
         suffix = f"-{slugs(fairness_run.settings.endpoints).get(asked, slug(asked))}{suffix}"

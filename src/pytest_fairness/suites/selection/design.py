@@ -40,7 +40,9 @@ def planned_contrasts(arms: Sequence[str]) -> tuple[PlannedContrast, ...]:
     for scrubbed in SCRUBBED:
         made.append(PlannedContrast(scrubbed, "raw_matched", "scrubbing beyond the prompt"))
         made.append(PlannedContrast(scrubbed, "raw_naive", "the prompt and scrubbing together"))
-    control = "raw_naive" if "raw_naive" in arms else arms[0]
+    control = "raw_naive"
+    if "raw_naive" not in arms:
+        control = arms[0]
     known = {"raw_naive", "raw_matched", PLACEBO, *SCRUBBED, control}
     made += [
         PlannedContrast(arm, control, f"{arm} against {control}")
@@ -52,7 +54,10 @@ def planned_contrasts(arms: Sequence[str]) -> tuple[PlannedContrast, ...]:
 
 def template_of(configuration: Configuration, task: str) -> Template:
     """The prompt of *task*: the project's own, or the one that ships."""
-    own = configuration.template if task == SELECTION else configuration.salary_template
+    if task == SELECTION:
+        own = configuration.template
+    else:
+        own = configuration.salary_template
     shipped = {SELECTION: ("selection", "resumes"), SALARY: ("salary", "salary_resumes")}[task]
     found = read_template(
         Path(own) if own else _PROMPTS / f"{shipped[configuration.whole_resumes]}.txt"
@@ -109,8 +114,14 @@ def _axes(configuration: Configuration, template: Template, task: str) -> dict[s
     ):
         axis = getattr(configuration, field)
         stated = name == "qualifications"
-        places = {name, f"{name}_1", "candidate_1", "candidates"} if stated else {name}
+        if stated:
+            places = {name, f"{name}_1", "candidate_1", "candidates"}
+        else:
+            places = {name}
         configured = task == SELECTION and axis != getattr(plain, field)
         if configured or (places & used and not (stated and configuration.whole_resumes)):
-            found[name] = axis if isinstance(axis, dict) else list(axis)
+            if isinstance(axis, dict):
+                found[name] = axis
+            else:
+                found[name] = list(axis)
     return found

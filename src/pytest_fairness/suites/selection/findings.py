@@ -36,7 +36,9 @@ def order_findings(results: Record, frame: pd.DataFrame) -> Iterator[Finding]:
     preference.
     """
     for arm in results.arms:
-        first = None if arm.order is None else arm.order.share.value
+        first = None
+        if arm.order is not None:
+            first = arm.order.share.value
         if first is None or max(first, 1 - first) < DECIDED_BY_POSITION:
             continue
         rows, share = frame[frame["arm"] == arm.arm], arm.order.share
@@ -70,7 +72,9 @@ def interaction_findings(results: Record, frame: pd.DataFrame) -> Iterator[Findi
     """
     for arm in results.arms:
         tested = [one for one in arm.interactions if one.p_value is not None]
-        corrected = correct([one.p_value for one in tested], "holm").tolist() if tested else []
+        corrected = []
+        if tested:
+            corrected = correct([one.p_value for one in tested], "holm").tolist()
         judged = [
             (one, q, *_widest(one)) for one, q in zip(tested, corrected, strict=True) if q < ALPHA
         ]

@@ -129,7 +129,9 @@ def _facts(frame: pd.DataFrame, choosing: pd.DataFrame, classes: Classes) -> Rec
         names_design = f"{units.count} sets of names, which are independent of each other"
 
     def values(column: str) -> list[str]:
-        return list(map(str, frame[column].dropna().unique())) if column in frame.columns else []
+        if column in frame.columns:
+            return list(map(str, frame[column].dropna().unique()))
+        return []
 
     configuration = [
         name
@@ -160,8 +162,13 @@ def _facts(frame: pd.DataFrame, choosing: pd.DataFrame, classes: Classes) -> Rec
 def _totals(frame: pd.DataFrame) -> dict[str, Any]:
     """The trials, the requests of all their steps, and the cost: None where that of any trial is
     not known, as a part of the sum would pass for the whole."""
-    requests = frame["requests"].fillna(1).sum() if "requests" in frame.columns else len(frame)
-    cost = None if frame["cost"].isna().any() else float(frame["cost"].astype(float).sum())
+    if "requests" in frame.columns:
+        requests = frame["requests"].fillna(1).sum()
+    else:
+        requests = len(frame)
+    cost = None
+    if not frame["cost"].isna().any():
+        cost = float(frame["cost"].astype(float).sum())
     return {"trials": len(frame), "requests": int(requests), "cost": cost}
 
 
@@ -262,7 +269,9 @@ def _matchup(compared: Compared, pair: PairResult, choices: Choices, units: Unit
     positive where *group_1* is preferred; ``scope`` is ``labels`` where a group has one name only.
     """
     p, a, b = compared.preference, compared.a, compared.b
-    reach = float(t_quantile(p.df, 0.975)) * p.error if np.isfinite(p.error) else 1.0
+    reach = 1.0
+    if np.isfinite(p.error):
+        reach = float(t_quantile(p.df, 0.975)) * p.error
     listings = []
     for first, second in ((a, b), (b, a)):
         here = (choices.first == choices.labels.index(first)) & (
@@ -392,7 +401,9 @@ def four_fifths_of(choices: Choices, units: Units) -> Record:
         # How much more the rates spread than independent trials would: what turns the trials' p
         # into that of the names.
         wide, narrow = abs(difference.z), deviations(difference.p_value)
-        inflation = max(1.0, (wide / narrow) ** 2) if narrow > 0 else 1.0
+        inflation = 1.0
+        if narrow > 0:
+            inflation = max(1.0, (wide / narrow) ** 2)
         ratio = impact_ratio(x1, n1, x2, n2, design_effect=inflation)
         decision, rates = _decision(choices, units, ratio, group, q), (x1 / n1, x2 / n2)
         labels = choices.labels[group], choices.labels[reference]
@@ -442,7 +453,9 @@ def four_fifths_of(choices: Choices, units: Units) -> Record:
     sentence = four_fifths_sentence(
         verdict, reason, deciding_pair(pairs), by=GROUP, clusters="names"
     )
-    known = None if reference is None else choices.labels[reference]
+    known = None
+    if reference is not None:
+        known = choices.labels[reference]
     return Record(reference=known, pairs=records, verdict=verdict, reason=reason, sentence=sentence)
 
 
@@ -501,7 +514,9 @@ def _change(pair: PairResult) -> Record:
             )
             for arm in ("control", "treated", "change")
         }
-        sign = -1 if s["control"] >= 0 else 1
+        sign = 1
+        if s["control"] >= 0:
+            sign = -1
         low, high = sorted((sign * s["change_low"], sign * s["change_high"]))
         leanings |= {"reduction": sign * s["change"], "reduction_low": low, "reduction_high": high}
     return Record(

@@ -116,7 +116,9 @@ def selection_page(results: Record, records: Path) -> Page:
 
 
 def _dollars(amount: float | None) -> str:
-    return "not known" if amount is None else f"$ {amount:,.4f}"
+    if amount is None:
+        return "not known"
+    return f"$ {amount:,.4f}"
 
 
 _SHOWN: dict[str, Callable[[Any], str]] = {
@@ -133,7 +135,11 @@ _SHOWN: dict[str, Callable[[Any], str]] = {
 
 
 def _field(found: Any, name: str) -> Any:
-    return None if found is None else found[int(name)] if name.isdigit() else getattr(found, name)
+    if found is None:
+        return None
+    if name.isdigit():
+        return found[int(name)]
+    return getattr(found, name)
 
 
 def _cell(column: str) -> Callable[[Any], str | Entry]:
@@ -150,11 +156,9 @@ def _cell(column: str) -> Callable[[Any], str | Entry]:
 
     def cell(one: Any) -> str:
         figures = [reduce(_field, path.split("."), one) for path in paths]
-        return (
-            between(figures[0], figures[1], _SHOWN[kind])
-            if len(figures) > 1
-            else _SHOWN[kind](figures[0])
-        )
+        if len(figures) > 1:
+            return between(figures[0], figures[1], _SHOWN[kind])
+        return _SHOWN[kind](figures[0])
 
     return cell
 
@@ -222,7 +226,9 @@ def _paired(pairs: Iterable[Record], of: str = "") -> list[Record]:
 
 
 def _rest(share: float | None) -> float | None:
-    return None if share is None else 1 - share
+    if share is None:
+        return None
+    return 1 - share
 
 
 # ---------------------------------------------------------------- conclusion and design
@@ -267,7 +273,9 @@ def _concluding(contrasts: Sequence[Record]) -> list[Record]:
 
 
 def _by(one: Record) -> str:
-    return "" if one.by == GROUP else f", by {one.by.replace('_', ' ')}"
+    if one.by == GROUP:
+        return ""
+    return f", by {one.by.replace('_', ' ')}"
 
 
 def _strongest(pairs: Sequence[Record]) -> str:
@@ -488,7 +496,9 @@ def _strengths(arms: Sequence[Record]) -> list[Part]:
     for one in found:
         for at, group in enumerate(one.groups):
             low, high = _reach(group.value, group.error) if at else (None, None)
-            words = effect(group.value) if at else "the reference"
+            words = "the reference"
+            if at:
+                words = effect(group.value)
             part = one.arm + " (ridge: for orientation)" * one.ridge
             pictured.append(
                 ForestRow(
@@ -503,15 +513,15 @@ def _strengths(arms: Sequence[Record]) -> list[Part]:
     head = ("arm and group", "strength", "95 % interval")
     strengths = Table(caption=WORDS["strengths"]["strengths"], head=head, rows=tuple(rows))
     picture = _forest("strengths", pictured, **_ZERO, least=0.5)
-    return [picture, strengths, _table("strengths", found, words=("notes",))] if found else []
+    if found:
+        return [picture, strengths, _table("strengths", found, words=("notes",))]
+    return []
 
 
 def _reach(value: float | None, error: float | None) -> tuple[float | None, float | None]:
-    return (
-        (None, None)
-        if value is None or error is None
-        else (value - _NORMAL * error, value + _NORMAL * error)
-    )
+    if value is None or error is None:
+        return (None, None)
+    return (value - _NORMAL * error, value + _NORMAL * error)
 
 
 def _outcomes(arms: Sequence[Record]) -> list[Part]:
@@ -567,7 +577,10 @@ def _compared(scrubber: Record, kind: str) -> Section:
         figures += [
             Record(label=label + s.group, share=s.share, verdict="", d="", p="") for s in one.shares
         ]
-        p = one.p_value if one.corrected_p_value is None else one.corrected_p_value
+        if one.corrected_p_value is None:
+            p = one.p_value
+        else:
+            p = one.corrected_p_value
         shown = {"verdict": one.verdict or NOTHING, "d": effect(one.effect), "p": p_value(p)}
         figures.append(Record(one, label=f"{label}all, by {one.by}", share=one.overall, **shown))
         if one in judged and one.verdict is not Verdict.PASS:
@@ -674,14 +687,20 @@ def _examples(records: Path, arms: Sequence[str]) -> list[Part]:
 
 def _dialogue(record: Record, context: str) -> Dialogue:
     choice, chosen = record.choice or "", record.chosen or ""
-    read = f"{choice}: {chosen}" if choice and chosen and choice != chosen else choice
+    read = choice
+    if choice and chosen and choice != chosen:
+        read = f"{choice}: {chosen}"
     names = " / ".join(record[key] for key in ("first_name", "second_name") if record.get(key))
     about = [names or "no names", context, record.status, f"read as {read}" if read else ""]
-    about += ["simulated"] if record.simulated else []
+    if record.simulated:
+        about += ["simulated"]
     turns = []
     for number, request in enumerate(record.requests, start=1):
-        step = "" if len(record.requests) == 1 else f"step {number}: "
-        turns += [(f"{step}system", shortened(request["system"], 900))] if request["system"] else []
+        step = ""
+        if len(record.requests) != 1:
+            step = f"step {number}: "
+        if request["system"]:
+            turns += [(f"{step}system", shortened(request["system"], 900))]
         turns.append((f"{step}prompt", shortened(request["prompt"], 1500)))
         if number == len(record.requests) and record.scrubbed_text:
             turns.append(("the scrubbed text in it", shortened(record.scrubbed_text, 1500)))

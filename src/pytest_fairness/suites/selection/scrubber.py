@@ -250,7 +250,9 @@ def _endpoint_guesses(
             group_of.get(one, "") for one in guesses.itertuples(index=False, name=None)
         ]
         group, name = (pd.Series(rows[list(seats)].to_numpy().ravel()) for seats in _SEATS)
-        text = "raw" if arm.endswith("_raw") else "scrubbed"
+        text = "scrubbed"
+        if arm.endswith("_raw"):
+            text = "raw"
         scored = []
         for by in (GROUP, *wanted) if len(wanted) > 1 else wanted:
             known = guesses[wanted if by == GROUP else [by]].notna().all(axis=1)
@@ -264,7 +266,9 @@ def _endpoint_guesses(
             scored.append(
                 _reidentified(guessed, kinds.tolist(), by, text, "endpoint", int((~known).sum()))
             )
-        whose = "" if text == "raw" else f"scrubbed{arm.removeprefix(GUESSING)}"
+        whose = ""
+        if text != "raw":
+            whose = f"scrubbed{arm.removeprefix(GUESSING)}"
         found += [(whose, one) for one in scored if one is not None]
         if not any(scored):
             unread.append(

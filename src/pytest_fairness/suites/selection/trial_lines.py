@@ -59,9 +59,13 @@ def write_lines(path: Path, trials: pd.DataFrame, run: Path) -> None:
 
 
 def _prompt_of(record: Mapping[str, Any]) -> str:
-    """The last message that was sent: what the choice was made from."""
-    sent = [message["content"] for message in record["messages"] if message["role"] == "user"]
-    return sent[-1] if sent else ""
+    """Return the last message that was sent, from which the choice was made."""
+    sent: list[str] = [
+        message["content"] for message in record["messages"] if message["role"] == "user"
+    ]
+    if sent:
+        return sent[-1]
+    return ""
 
 
 def _requests(record: Mapping[str, Any]) -> Iterator[dict[str, JSON]]:
@@ -70,10 +74,13 @@ def _requests(record: Mapping[str, Any]) -> Iterator[dict[str, JSON]]:
     replies, turns = record["replies"], record["cell"]["turns"]
     prompt_sent = _prompt_of(record)
     for at, turn in enumerate(turns):
-        prompt = turn.replace(_HOLD, replies[at - 1], 1) if at else turn
+        prompt = turn
+        if at:
+            prompt = turn.replace(_HOLD, replies[at - 1], 1)
         # Functions of an arm's own may stand between two steps: what was sent last is known word
         # for word.
-        prompt = prompt_sent if at == len(turns) - 1 else prompt
+        if at == len(turns) - 1:
+            prompt = prompt_sent
         yield {
             "system": systems[at] if systems else record["cell"]["system"],
             "prompt": prompt,
