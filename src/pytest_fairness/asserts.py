@@ -268,8 +268,8 @@ def _assert_each(arguments: dict[str, Any]) -> Finding:
     from pytest_fairness.analysis.several_outcomes import levels, shared_by
 
     outcomes, findings, failures = arguments["outcome"], list[Finding](), list[FairnessFailure]()
-    for one, level in levels(outcomes, arguments["alpha"], arguments):
-        given = {**arguments, "outcome": one, "alpha": level}
+    for outcome, level in levels(outcomes, arguments["alpha"], arguments):
+        given = {**arguments, "outcome": outcome, "alpha": level}
         try:
             findings.append(
                 _assert("disparity", given, lambda finding: shared_by(finding, outcomes))
@@ -451,8 +451,8 @@ def conclude(finding: Finding, basis: _Basis | None = None) -> Finding:
 
 
 def unusable(finding: Finding) -> bool:
-    """Whether an INCONCLUSIVE *finding* is so because its data cannot be used, or there was nothing
-    to compare.
+    """Return whether an INCONCLUSIVE *finding* is so because its data cannot be used, or there was
+    nothing to compare.
     """
     return finding.reason is None or finding.reason.unusable
 

@@ -71,8 +71,8 @@ class Settings(Policy, ApprovalPolicy):
 
     def paths(self) -> dict[str, Path]:
         """Those settings that are paths, by their names."""
-        found = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return {name: value for name, value in found.items() if isinstance(value, Path)}
+        paths_ = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {name: value for name, value in paths_.items() if isinstance(value, Path)}
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able, for the workers."""
@@ -134,7 +134,7 @@ class RunContext:
 
     @property
     def session(self) -> str:
-        """What tells this session from others that wrote into the same run."""
+        """Return what tells this session from others that wrote into the same run."""
         return hashlib.sha256(self.token.encode()).hexdigest()[:12]
 
     @property

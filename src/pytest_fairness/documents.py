@@ -83,8 +83,8 @@ class Document:
         return UsageError(f"{self.where(*place)}: {why}")
 
     def convert(self, kind: type[T], *place: str | int, strict: bool = True) -> T:
-        """What stands at *place* as a *kind*; not *strict*: numbers may be written as text, as in
-        CSV.
+        """Return what stands at *place* as a *kind*; not *strict*: numbers may be written as text,
+        as in CSV.
 
         Raises UsageError with the line of what does not fit.
         """
@@ -100,7 +100,7 @@ class Document:
         A *kind* with a field ``source`` must say where an entry comes from. Raises UsageError as
         :meth:`convert`.
         """
-        found = {}
+        entries_ = {}
         for name, body in self.convert(dict[str, dict[str, Any]]).items():
             if key in body:
                 raise self.wrong(
@@ -108,8 +108,8 @@ class Document:
                 )
             if "source" in kind.__struct_fields__ and not str(body.get("source") or "").strip():
                 raise self.wrong(f"{name}: source is missing: say where it comes from", name)
-            found[name] = self._as(kind, {**body, key: name}, (name,), f"{name}: ")
-        return found
+            entries_[name] = self._as(kind, {**body, key: name}, (name,), f"{name}: ")
+        return entries_
 
     def _as(
         self, kind: type[T], value: Any, place: Place = (), about: str = "", *, strict: bool = True
@@ -123,7 +123,7 @@ class Document:
                 for name, index, _ in _STEP.findall(path.rstrip("`"))
             )
             inside = tuple(steps)
-            known = (
+            kinds = (
                 *place,
                 *(
                     step
@@ -132,23 +132,30 @@ class Document:
                 ),
             )
             if isinstance(error.__cause__, Misplaced):
-                raise self.wrong(about + why, *known, *error.__cause__.place) from None
+                raise self.wrong(about + why, *kinds, *error.__cause__.place) from None
             types = _types_at(kind, inside)
             if stray := _UNKNOWN.fullmatch(why):
                 fields = [
-                    inner.encode_name for one in types for inner in getattr(one, "fields", ())
+                    inner.encode_name
+                    for expected in types
+                    for inner in getattr(expected, "fields", ())
                 ]
                 raise self.wrong(
-                    about + unknown("key", stray[1], fields), *known, stray[1]
+                    about + unknown("key", stray[1], fields), *kinds, stray[1]
                 ) from None
             if enum := _ENUM.fullmatch(why):
-                values = [value for one in types for value in getattr(one, "values", ()) if value]
+                values = [
+                    value
+                    for expected in types
+                    for value in getattr(expected, "values", ())
+                    if value
+                ]
                 why = (
                     f"unknown value {enum[1]!r} (known: "
                     f"{listed(values)}){did_you_mean(enum[1], values)}"
                 )
-            named = [f"{step}: " for step in known[len(place) :] if isinstance(step, str)]
-            raise self.wrong("".join((about, *named[-1:], _plainly(why))), *known) from None
+            named = [f"{step}: " for step in kinds[len(place) :] if isinstance(step, str)]
+            raise self.wrong("".join((about, *named[-1:], _plainly(why))), *kinds) from None
 
 
 _PLAIN = {"object": "a mapping", "array": "a list", "str": "text", "int": "a whole number", "float": "a number",
@@ -172,24 +179,30 @@ def _plainly(why: str) -> str:
 
 
 def _types_at(kind: Any, place: tuple[Any, ...]) -> list[Any]:
-    """What msgspec knows of the type, or the types of a union, that stand at *place* of *kind*."""
-    types = [msgspec.inspect.type_info(kind)]
-    for step in (*place, ...):
-        types = [member for one in types for member in getattr(one, "types", (one,))]
-        if step is ...:
-            break
-        types = [
-            inner
-            for one in types
-            for inner in (
-                [known.type for known in one.fields if known.encode_name == step]
-                if hasattr(one, "fields")
-                else filter(
-                    None, (getattr(one, "item_type", None), getattr(one, "value_type", None))
-                )
-            )
-        ]
-    return types
+    """Return the types that msgspec expects at *place* of *kind*: several for a union."""
+    expected = _members([msgspec.inspect.type_info(kind)])
+    for step in place:
+        inner: list[Any] = []
+        for parent in expected:
+            inner += _inside(parent, step)
+        expected = _members(inner)
+    return expected
+
+
+def _members(types: Sequence[Any]) -> list[Any]:
+    """Return *types* with the members of each union in its place."""
+    members: list[Any] = []
+    for union in types:
+        members += getattr(union, "types", (union,))
+    return members
+
+
+def _inside(parent: Any, step: Any) -> list[Any]:
+    """Return the types that *parent* holds at *step*: a field, or the items of a collection."""
+    if hasattr(parent, "fields"):
+        return [field.type for field in parent.fields if field.encode_name == step]
+    items = getattr(parent, "item_type", None), getattr(parent, "value_type", None)
+    return [item for item in items if item is not None]
 
 
 def open_document(path: Path, *, max_bytes: int = MAX_BYTES) -> Document:
@@ -333,7 +346,7 @@ def _refusal(
 
 
 def _scalar(text: str) -> Plain:
-    """What an unquoted scalar means."""
+    """Return what an unquoted scalar means."""
     if text in _WORDS:
         return _WORDS[text]
     if _INTEGER.fullmatch(text):
@@ -377,20 +390,20 @@ def project_folder(root: Path) -> Path | None:
 def refuse_foreign(folder: Path) -> None:
     """Raise UsageError where *folder* holds no file by which it extends or replaces what ships."""
     shipped = shipped_folder()
-    known = [
+    names = [
         path.relative_to(shipped)
         for kind in ("yaml", "csv")
         for path in sorted(shipped.rglob(f"*.{kind}"))
     ]
     places = (
         folder / each.with_name(name)
-        for each in known
+        for each in names
         for name in (each.name, f"{each.stem}.only{each.suffix}")
     )
     if folder.is_dir() and not any(map(Path.is_file, places)):
         raise UsageError(
             f"{folder} holds nothing that is read: its files are called as those that ship, "
-            f"{known[0]} …"
+            f"{names[0]} …"
         )
 
 
@@ -409,16 +422,16 @@ def layers(relative: str, folder: Path | None = None) -> tuple[Path, ...]:
             f"{folder} is not a folder; personas are read from a folder laid out like the shipped "
             "one"
         )
-    own = folder / relative
-    only = own.with_name(f"{own.stem}.only{own.suffix}")
-    if own.is_file() and only.is_file():
+    path = folder / relative
+    only = path.with_name(f"{path.stem}.only{path.suffix}")
+    if path.is_file() and only.is_file():
         raise UsageError(
-            f"{own} extends and {only.name} replaces the shipped file; keep one of the two"
+            f"{path} extends and {only.name} replaces the shipped file; keep one of the two"
         )
     if only.is_file():
         return (only,)
-    if own.is_file():
-        return (shipped, own)
+    if path.is_file():
+        return (shipped, path)
     return (shipped,)
 
 
@@ -428,13 +441,13 @@ def entries(
     """The entries of the YAML file *relative* in all its layers, by name. Raises UsageError with
     file and line.
     """
-    found: dict[str, Entry] = {}
+    entries_: dict[str, Entry] = {}
     for path in layers(relative, folder):
-        found |= open_document(path).entries(kind, key)
-    return found
+        entries_ |= open_document(path).entries(kind, key)
+    return entries_
 
 
-def chosen(where: str, given: object, known: dict[str, T], kind: type[T]) -> tuple[Any, ...]:
+def chosen(where: str, given: object, entries: dict[str, T], kind: type[T]) -> tuple[Any, ...]:
     """The entries that *given* names, or holds: one, or a list of names and of *kind*.
 
     Raises UsageError for none, for what is neither, and for two of one name.
@@ -444,35 +457,35 @@ def chosen(where: str, given: object, known: dict[str, T], kind: type[T]) -> tup
         items = [given]
     if not isinstance(items, Sequence) or not items:
         raise UsageError(
-            f"{where}: give a list of names ({listed(known)}) or of {kind.__name__}(...), or leave "
+            f"{where}: give a list of names ({listed(entries)}) or of {kind.__name__}(...), or leave "
             "it out"
         )
-    found: list[Any] = [known.get(item) if isinstance(item, str) else item for item in items]
-    for item, entry in zip(items, found, strict=True):
+    chosen_: list[Any] = [entries.get(item) if isinstance(item, str) else item for item in items]
+    for item, entry in zip(items, chosen_, strict=True):
         if not isinstance(entry, kind):
-            what, hint = kind.__name__.lower(), did_you_mean(str(item), known)
+            what, hint = kind.__name__.lower(), did_you_mean(str(item), entries)
             raise UsageError(
-                f"{where}: there is no {what} {item!r} (there are: {listed(known)}){hint}"
+                f"{where}: there is no {what} {item!r} (there are: {listed(entries)}){hint}"
             )
-    refuse_twice(f"{where}:", (entry.name for entry in found))
-    return tuple(found)
+    refuse_twice(f"{where}:", (entry.name for entry in chosen_))
+    return tuple(chosen_)
 
 
-def rows(path: Path, needed: Set[str], known: Collection[str]) -> Iterator[Document]:
+def rows(path: Path, needed: Set[str], columns: Collection[str]) -> Iterator[Document]:
     """The lines of the CSV file *path* that are not blank, a document each: its cells by column,
     without empty ones.
 
-    Raises UsageError for a file that cannot be read, columns that are not as *needed* and *known*,
-    and ragged rows.
+    Raises UsageError for a file that cannot be read, columns that are not as *needed* and
+    *columns*, and ragged rows.
     """
     reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
     try:
         header = [cell.strip() for cell in next(reader, [])]
         if missing := sorted(needed - set(header)):
             raise UsageError(f"{path}:1: the column {missing[0]!r} is missing")
-        if unknown := [column for column in header if column not in known]:
+        if unknown := [column for column in header if column not in columns]:
             raise UsageError(
-                f"{path}:1: unknown column {unknown[0]!r}{did_you_mean(unknown[0], known)}"
+                f"{path}:1: unknown column {unknown[0]!r}{did_you_mean(unknown[0], columns)}"
             )
         refuse_twice(f"{path}:1: the column", header)
         for cells in reader:

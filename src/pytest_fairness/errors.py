@@ -94,11 +94,11 @@ _ALSO_CALLED = {
 }
 
 
-def did_you_mean(wrong: str, known: Iterable[str]) -> str:
+def did_you_mean(wrong: str, names: Iterable[str]) -> str:
     """``; did you mean 'black'?``, or nothing where no known name is close to *wrong*."""
     import difflib
 
-    by_folded = {_folded(name): name for name in known}
+    by_folded = {_folded(name): name for name in names}
     folded = _folded(wrong)
     close = [folded]
     if folded not in by_folded:
@@ -114,12 +114,12 @@ def _folded(name: str) -> str:
     return name.casefold().replace("-", "_").replace(" ", "_")
 
 
-def unknown(what: str, wrong: str, known: Iterable[str]) -> str:
+def unknown(what: str, wrong: str, candidates: Iterable[str]) -> str:
     """``unknown key 'modle'; did you mean 'model'?``, with all that are known where none is close."""
-    if isinstance(known, (set, frozenset)):
-        names = sorted(known)
+    if isinstance(candidates, (set, frozenset)):
+        names = sorted(candidates)
     else:
-        names = list(known)
+        names = list(candidates)
     near = did_you_mean(wrong, names)
     return f"unknown {what} {wrong!r}" + (
         near or (f" (there are: {listed(names)})" if names else "; it takes none")

@@ -259,8 +259,8 @@ class Reason(StrEnum):
 
     @property
     def unusable(self) -> bool:
-        """Whether the data cannot be used (the test fails), or can and leave it open (the test
-        warns).
+        """Return whether the data cannot be used (the test fails), or can and leave it open (the
+        test warns).
         """
         return self in (Reason.N, Reason.UNSCORED, Reason.RAGGED, Reason.INCOMPLETE)
 
@@ -375,8 +375,8 @@ def _urgency(pair: PairResult) -> tuple[float, ...]:
     if pair.verdict is Verdict.PASS:
         reach = max(abs(pair.effect_low or 0.0), abs(pair.effect_high or 0.0), abs(pair.effect))
         return (0.0, 0.0, -reach, pair.p_value)
-    own = float(pair.alarm_only)
-    return (-pair.verdict.severity, own, pair.corrected_p_value, pair.p_value, -abs(pair.effect))
+    alarm = float(pair.alarm_only)
+    return (-pair.verdict.severity, alarm, pair.corrected_p_value, pair.p_value, -abs(pair.effect))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -479,7 +479,9 @@ class Finding:
         return _presenter().finding_page(self)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: badge, sentence, groups and their picture, in styles of their own."""
+        """Return what a notebook shows: badge, sentence, groups and their picture, in styles of
+        their own.
+        """
         return _presenter().finding_html(self)
 
     def to_dict(self) -> dict[str, JSON]:
@@ -503,8 +505,8 @@ class Finding:
                 spec_verdict=Verdict,
                 reason=Reason,
                 kind=OutcomeKind,
-                group_results=lambda found: tuple(map(GroupResult.from_dict, found)),
-                pairs=lambda found: tuple(map(PairResult.from_dict, found)),
+                group_results=lambda groups: tuple(map(GroupResult.from_dict, groups)),
+                pairs=lambda pairs: tuple(map(PairResult.from_dict, pairs)),
                 notes=tuple,
             )
         )

@@ -48,7 +48,8 @@ class Assertion:
     before: tuple[Finding, ...] = ()
 
     def compares_like(self, analysis: str, arguments: Mapping[str, Any]) -> bool:
-        """Whether *analysis* by *arguments* is the same comparison, perhaps of another table.
+        """Return whether *analysis* by *arguments* is the same comparison, perhaps of another
+        table.
 
         An outcome that is a function may have been made anew, and is not compared.
         """
@@ -73,8 +74,8 @@ class Rehearsal:
         self.table: Any = None
 
     def take(self, analysis: str, arguments: Mapping[str, Any]) -> Finding:
-        """What an assertion before the one wanted has found. Raises RehearsalEnd once that one is
-        reached.
+        """Return what an assertion before the one wanted has found. Raises RehearsalEnd once that
+        one is reached.
         """
         if self._place < len(self._wanted.before):
             self._place += 1

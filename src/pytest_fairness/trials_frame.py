@@ -60,7 +60,7 @@ class AnsweredCell:
 
     @property
     def refused(self) -> bool:
-        """Whether any repetition was refused."""
+        """Return whether any repetition was refused."""
         return any(trial.status is Status.REFUSED for trial in self.trials)
 
     @property
@@ -165,9 +165,9 @@ def trials_frame(
         columns |= {part: [None] * len(cells) for part in NAME_PARTS}
     for attribute in ("attributes", "context", "groups"):
         # Groups last: a protected class wins over a persona attribute of the same name.
-        found: list[Mapping[str, object]] = [getattr(cell, attribute) for cell in cells]
-        for key in dict.fromkeys(key for mapping in found for key in mapping):
-            columns[key] = [mapping.get(key) for mapping in found]
+        values: list[Mapping[str, object]] = [getattr(cell, attribute) for cell in cells]
+        for key in dict.fromkeys(key for mapping in values for key in mapping):
+            columns[key] = [mapping.get(key) for mapping in values]
     columns |= {
         field: [getattr(cell, field) for cell in cells] for field in ("arm", "tier", "signal")
     }

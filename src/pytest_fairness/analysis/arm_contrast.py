@@ -172,12 +172,15 @@ def analyze_arms(
     details: dict[str, JSON] = {"treated": treated, "control": control, "placebo": placebo}
     details["disparity"] = {
         name: {
-            f"{one.pair.group_1} / {one.pair.group_2}": {
-                "difference": one.pair.statistics[key],
-                **{end: one.pair.statistics[f"{key}_{end}"] for end in ("low", "high", "p_value")},
+            f"{compared.pair.group_1} / {compared.pair.group_2}": {
+                "difference": compared.pair.statistics[key],
+                **{
+                    end: compared.pair.statistics[f"{key}_{end}"]
+                    for end in ("low", "high", "p_value")
+                },
             }
-            for one in (*judged, *detail)
-            if key in one.pair.statistics
+            for compared in (*judged, *detail)
+            if key in compared.pair.statistics
         }
         for name, key in zip(names, ("treated", "control"), strict=True)
     }
@@ -201,7 +204,7 @@ def analyze_arms(
             f"Δ/SD = {effect_words(pair.effect)}",
         ),
         notes=notes,
-        pairs=[one.pair for one in (*judged, *detail)],
+        pairs=[compared.pair for compared in (*judged, *detail)],
         outcome=data.reading.name,
         kind=data.reading.values.kind,
         unit=data.reading.unit,
@@ -255,7 +258,7 @@ class ArmTrials:
 
     @property
     def one_cluster(self) -> bool:
-        """Whether the result is about single names."""
+        """Return whether the result is about single names."""
         if not self.clusters:
             return False
         if self.second is None:
@@ -288,7 +291,7 @@ class ArmTrials:
         """The trials of one group in several arms."""
         here = np.isin(self.arm.codes, arms) & self.stood(at)
         refused, undetermined, unscored = (
-            int(np.sum(here & (self.outcome == one))) for one in (REFUSED, NEITHER, UNSCORED)
+            int(np.sum(here & (self.outcome == status))) for status in (REFUSED, NEITHER, UNSCORED)
         )
         return GroupResult(
             group=self.labels[at],
@@ -412,7 +415,7 @@ class JudgedPair(NamedTuple):
 
     @property
     def became(self) -> str:
-        """What became of the disparity; a key of :data:`_BECAME`."""
+        """Return what became of the disparity; a key of :data:`_BECAME`."""
         if self.pair.verdict is Verdict.PASS:
             if IDLE in self.pair.notes:
                 return "idle"
@@ -433,10 +436,10 @@ def _judge(
     """*pairs* of groups as one family; as a *detail* they only raise the alarm."""
     if not pairs:
         return []
-    found = [data.contrast(arms, a, b) for a, b in pairs]
+    contrasts = [data.contrast(arms, a, b) for a, b in pairs]
     cells = np.array([data.cells(arms, a, b) for a, b in pairs])  # pairs × cells × rows
     used, total = (cells & data.used).sum(axis=2), cells.sum(axis=2)
-    table = _table(data, pairs, found, used.min(axis=1))
+    table = _table(data, pairs, contrasts, used.min(axis=1))
 
     def imputed(at: int, raised: bool, _: bool) -> PairTable | None:
         again = data.contrast(arms, *pairs[at], raised)
@@ -446,8 +449,8 @@ def _judge(
 
     shares = ((total - used) / np.maximum(total, 1)).max(axis=1).tolist()
     statistics = [
-        _statistics(*one)
-        for one in zip(found, table.trials[:, 0].astype(int).tolist(), shares, strict=True)
+        _statistics(*contrast)
+        for contrast in zip(contrasts, table.trials[:, 0].astype(int).tolist(), shares, strict=True)
     ]
     member = Member(
         name=data.reading.name,
@@ -465,20 +468,27 @@ def _judge(
     judged = family.judge()
     grown = (table.beside["grows"] == 1) & (table.p_value < rule.alpha) & (table.size >= TRIVIAL)
     return [
-        JudgedPair(pair, one, bool(more) and not (pair.reason is not None and pair.reason.unusable))
-        for pair, one, more in zip(family.results(judged), found, grown, strict=True)
+        JudgedPair(
+            pair, contrast, bool(more) and not (pair.reason is not None and pair.reason.unusable)
+        )
+        for pair, contrast, more in zip(family.results(judged), contrasts, grown, strict=True)
     ]
 
 
 def _table(
-    data: ArmTrials, pairs: Sequence[tuple[int, int]], found: Sequence[ArmContrast | None], n: Ints
+    data: ArmTrials,
+    pairs: Sequence[tuple[int, int]],
+    contrasts: Sequence[ArmContrast | None],
+    n: Ints,
 ) -> PairTable:
     """``beside``: what the policy reads of each contrast; NaN where there is none."""
-    rows = [(np.nan,) * 10 if one is None else _row(one) for one in found]
+    rows = [(np.nan,) * 10 if contrast is None else _row(contrast) for contrast in contrasts]
     effect, low, high, p, difference, lost, shrinks, grows, extent, units = np.array(
         rows, dtype=np.float64
     ).T
-    over = np.array(["" if one is None else one.unit for one in found], dtype=object)
+    over = np.array(
+        ["" if contrast is None else contrast.unit for contrast in contrasts], dtype=object
+    )
     p_value = np.nan_to_num(p, nan=1.0)
     return PairTable(
         labels=data.labels,
@@ -500,18 +510,21 @@ def _table(
     )
 
 
-def _row(one: ArmContrast) -> tuple[float, ...]:
-    change, extent = one.change, max(one.extent(one.control), one.extent(one.treated))
-    effect, low, high = (one.on_sd(value) for value in (change.mean, *change.interval(0.9)))
+def _row(contrast: ArmContrast) -> tuple[float, ...]:
+    change, extent = (
+        contrast.change,
+        max(contrast.extent(contrast.control), contrast.extent(contrast.treated)),
+    )
+    effect, low, high = (contrast.on_sd(value) for value in (change.mean, *change.interval(0.9)))
     return (
         effect,
         low,
         high,
         change.p,
         change.mean,
-        one.lost,
-        one.shrinks,
-        one.grows,
+        contrast.lost,
+        contrast.shrinks,
+        contrast.grows,
         extent,
         change.units,
     )
@@ -575,11 +588,11 @@ def _decide(table: PairTable, rule: Rule) -> list[Decision]:
 
 
 def _statistics(contrast: ArmContrast | None, n: int, share: float) -> dict[str, JSON]:
-    found: dict[str, JSON] = {"n": n, "without_outcome": share}
+    statistics: dict[str, JSON] = {"n": n, "without_outcome": share}
     if contrast is None:
-        return found
+        return statistics
     change = contrast.change
-    found |= {
+    statistics |= {
         "units": change.units,
         "unit": contrast.unit,
         "t": change.t,
@@ -591,9 +604,9 @@ def _statistics(contrast: ArmContrast | None, n: int, share: float) -> dict[str,
         ("control", contrast.control),
         ("treated", contrast.treated),
     ):
-        found[f"{name}_low"], found[f"{name}_high"] = gap.interval(0.95)
-        found |= {} if name == "change" else {name: gap.mean, f"{name}_p_value": gap.p}
-    return found
+        statistics[f"{name}_low"], statistics[f"{name}_high"] = gap.interval(0.95)
+        statistics |= {} if name == "change" else {name: gap.mean, f"{name}_p_value": gap.p}
+    return statistics
 
 
 # ---------------------------------------------------------------- the finding
@@ -603,24 +616,25 @@ def _conclude(
     judged: Sequence[JudgedPair], detail: Sequence[JudgedPair]
 ) -> tuple[Verdict, Reason | None, PairResult | None]:
     """The verdict on the class, and the pair that the sentence is about."""
-    pairs = [one.pair for one in judged]
-    decider = deciding_pair([*pairs, *(one.pair for one in detail)])
+    pairs = [compared.pair for compared in judged]
+    decider = deciding_pair([*pairs, *(compared.pair for compared in detail)])
     if decider is None or decider.verdict in ALARMS:
         return *verdict_by(decider), decider
     unusable = [pair for pair in pairs if pair.reason is not None and pair.reason.unusable]
-    smaller = [one.pair for one in judged if one.became == "smaller"]
+    smaller = [compared.pair for compared in judged if compared.became == "smaller"]
     # Of several the pair with most to reduce: the one that a reader asks about first.
     if unusable or not smaller:
         decider = max(unusable or pairs, key=_in_control)
         return Verdict.INCONCLUSIVE, decider.reason or Reason.PRECISION, decider
     loose = [
-        one.pair
-        for one in judged
-        if one.became == "open" and (one.contrast is None or one.contrast.possible_growth >= MARGIN)
+        compared.pair
+        for compared in judged
+        if compared.became == "open"
+        and (compared.contrast is None or compared.contrast.possible_growth >= MARGIN)
     ]
     # A class may shrink as a whole while one pair of its groups grows; the correction over pairs
     # would hide it.
-    if loose := loose or [one.pair for one in detail if one.grown]:
+    if loose := loose or [compared.pair for compared in detail if compared.grown]:
         return Verdict.INCONCLUSIVE, Reason.PRECISION, max(loose, key=_in_control)
     return (
         Verdict.PASS,
@@ -640,13 +654,13 @@ def _against(
     data: ArmTrials, placebo: int, treated: str, alpha: float
 ) -> tuple[dict[str, JSON], tuple[str, ...]]:
     arms = {at: name for at, name in enumerate(data.arm.labels) if at != placebo}
-    found = [(at, a, b, data.contrast((at, placebo), a, b)) for at in arms for a, b in data.met]
-    corrected = correct([1.0 if c is None else c.change.p for *_, c in found], "holm").tolist()
+    met = [(at, a, b, data.contrast((at, placebo), a, b)) for at in arms for a, b in data.met]
+    corrected = correct([1.0 if c is None else c.change.p for *_, c in met], "holm").tolist()
     tables: dict[str, JSON] = {}
     notes = []
     for at, name in arms.items():
         table: dict[str, dict[str, JSON]] = {}
-        for (which, a, b, contrast), q in zip(found, corrected, strict=True):
+        for (which, a, b, contrast), q in zip(met, corrected, strict=True):
             if which == at and contrast is not None:
                 low, high = contrast.change.interval(0.95)
                 numbers = {
@@ -697,8 +711,9 @@ def _sentence(
             f"({sure})"
         )
     if all(
-        one.contrast is not None and one.contrast.extent(one.contrast.control) < TRIVIAL
-        for one in judged
+        compared.contrast is not None
+        and compared.contrast.extent(compared.contrast.control) < TRIVIAL
+        for compared in judged
     ):
         where = ""
         if len(judged) != 1:
@@ -709,7 +724,7 @@ def _sentence(
     needs = ""
     if pair.needs:
         needs = f"; it would take {pair.needs}"
-    if any(one.became == "smaller" for one in judged):
+    if any(compared.became == "smaller" for compared in judged):
         grown = (
             f"it cannot be told that this {what} has not grown by more than half a standard "
             "deviation"
@@ -728,10 +743,10 @@ def _gap(pair: PairResult, data: ArmTrials, names: tuple[str, str]) -> tuple[str
     before, after, low, high = (
         float(str(s[name])) for name in ("control", "treated", "change_low", "change_high")
     )
-    change, one, other = pair.difference or 0.0, pair.group_1, pair.group_2
+    change, first, other = pair.difference or 0.0, pair.group_1, pair.group_2
     if before < 0:
         before, after, change, low, high = -before, -after, -change, -high, -low
-        one, other = other, one
+        first, other = other, first
 
     def moved(value: float) -> str:
         if kind in RATES:
@@ -740,12 +755,12 @@ def _gap(pair: PairResult, data: ArmTrials, names: tuple[str, str]) -> tuple[str
 
     if data.second is None:
         apart = f"by {moved(before)} in {control} and by {moved(after)} in {treated}"
-        gap = f"{one} is ahead of {other} on {data.reading.name} {apart}"
+        gap = f"{first} is ahead of {other} on {data.reading.name} {apart}"
     else:
         rates = (
             f"{50 + 100 * before:.1f} % in {control} and in {50 + 100 * after:.1f} % in {treated}"
         )
-        gap = f"{one} is chosen over {other} in {rates}, where 50 % would be even"
+        gap = f"{first} is chosen over {other} in {rates}, where 50 % would be even"
     if s["unit"] == "cluster":
         units = data.noun
     elif data.second is None:
@@ -766,10 +781,10 @@ _BECAME = {
 
 
 def _others(judged: Sequence[JudgedPair], detail: Sequence[JudgedPair], by: str) -> str:
-    """What became of all the pairs, where there are several."""
+    """Return what became of all the pairs, where there are several."""
     text = ""
     for some, what in ((judged, "groups" if by == "group" else by), (detail, "groups")):
-        counts = Counter(one.became for one in some)
+        counts = Counter(compared.became for compared in some)
         parts = [
             f"{counts[became]} {words[counts[became] > 1]}"
             for became, words in _BECAME.items()

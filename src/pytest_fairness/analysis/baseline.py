@@ -173,7 +173,7 @@ def first_approval(finding: Finding, summary: ScoreSummary, frame: pd.DataFrame)
     verdict stays: approving has rules of its own.
     """
     approved = _group(NOW, summary)
-    found = replace(
+    approval = replace(
         finding,
         cluster="persona",
         n_per_group={approved.group: approved.n},
@@ -183,7 +183,7 @@ def first_approval(finding: Finding, summary: ScoreSummary, frame: pd.DataFrame)
         else {approved.group: approved.refusal_rate},
     )
     kept = ("verdict", "reason", "sentence", "explanation")
-    return replace(stamp(found, frame), **{name: getattr(finding, name) for name in kept})
+    return replace(stamp(approval, frame), **{name: getattr(finding, name) for name in kept})
 
 
 def scores_of(frame: pd.DataFrame, outcome: Outcome, arguments: Mapping[str, Any]) -> ScoreSummary:
@@ -191,19 +191,24 @@ def scores_of(frame: pd.DataFrame, outcome: Outcome, arguments: Mapping[str, Any
     from pytest_fairness.trials_frame import design_of
 
     design, categories, column = design_of(frame), arguments["categories"], arguments["warnings"]
-    found: dict[str, Any] = {}
+    by_scope: dict[str, Any] = {}
     if (
         isinstance(letter := getattr(outcome.scorer, "score", None), LetterReader)
         and letter.name == LETTER_SCORE
     ):
         warnings = warnings_of_trials(frame, letter.lexicon)
         scores = [category_scores(own) for own in warnings]
-        found["parts"] = {name: [one[name] for one in scores] for name in CATEGORIES}
-        opened = [[one for one in own if not one.accepted] for own in warnings]
-        found["patterns"] = [[f"{one.severity}: {one.term}" for one in own] for own in opened]
+        by_scope["parts"] = {name: [score[name] for score in scores] for name in CATEGORIES}
+        opened = [[warning for warning in own if not warning.accepted] for own in warnings]
+        by_scope["patterns"] = [
+            [f"{warning.severity}: {warning.term}" for warning in warnings] for warnings in opened
+        ]
         if column is None:
             column = "lexicon_warnings"
-            kinds = [[(one.severity, one.category) for one in own] for own in opened]
+            kinds = [
+                [(warning.severity, warning.category) for warning in warnings]
+                for warnings in opened
+            ]
             frame = frame.assign(**{column: pd.Series(kinds, index=frame.index, dtype=object)})
     return summarise_scores(
         frame,
@@ -211,7 +216,7 @@ def scores_of(frame: pd.DataFrame, outcome: Outcome, arguments: Mapping[str, Any
         persona=arguments["persona"] or design.persona_column(frame),
         categories=list(design.protected_classes if categories is None else categories),
         warnings=column,
-        **found,
+        **by_scope,
     )
 
 
@@ -222,7 +227,8 @@ def comparison(
     outcome: Outcome,
     arguments: Mapping[str, Any],
 ) -> Finding:
-    """What the assertion with *arguments* makes of the scores *current* of *frame*, against those
+    """Return what the assertion with *arguments* makes of the scores *current* of *frame*, against
+    those
     *approved*.
     """
     names = ("alpha", "margin_overall", "margin_category", "threshold")
@@ -472,7 +478,7 @@ def _sentence(
         ]
         # The whole, then the worst categories: the table has them all.
         fallen.sort(
-            key=lambda one: (one.label != OVERALL, one.label != PASSES, -abs(one.test.mean))
+            key=lambda scope: (scope.label != OVERALL, scope.label != PASSES, -abs(scope.test.mean))
         )
         worse = [_fall(scope, scale) for scope in fallen[:_MOST_FALLEN]]
         if len(fallen) > _MOST_FALLEN:

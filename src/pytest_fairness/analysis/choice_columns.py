@@ -43,13 +43,18 @@ def choice_columns(frame: pd.DataFrame, size: int, *, ranking: bool = False) -> 
         for reply, no in zip(frame["reply"], refused, strict=True)
     ]
     if ranking:
-        found = [
-            None if one is None else read_ranking(one, names)
-            for names, one in zip(shown, replies, strict=True)
+        shown_places = [
+            None if reply is None else read_ranking(reply, names)
+            for names, reply in zip(shown, replies, strict=True)
         ]
-        status = [ChoiceStatus.UNPARSED if one is None else ChoiceStatus.CHOSEN for one in found]
+        status = [
+            ChoiceStatus.UNPARSED if place is None else ChoiceStatus.CHOSEN
+            for place in shown_places
+        ]
         ranks = [
-            float("nan") if one is None else float(one[at]) for one in found for at in range(size)
+            float("nan") if place is None else float(place[at])
+            for place in shown_places
+            for at in range(size)
         ]
         return _slates(frame, shown, status).assign(
             rank=ranks, chosen=[rank == 1.0 for rank in ranks]
@@ -63,7 +68,7 @@ def choice_columns(frame: pd.DataFrame, size: int, *, ranking: bool = False) -> 
     status = [choice.status for choice in choices]
     if size > 2:
         return _slates(frame, shown, status).assign(
-            chosen=[one.number == at for one in choices for at in places]
+            chosen=[choice.number == at for choice in choices for at in places]
         )
     undecided = {ChoiceStatus.NEITHER: NEITHER, ChoiceStatus.BOTH: NEITHER}
     chosen = [
@@ -79,7 +84,9 @@ def choice_columns(frame: pd.DataFrame, size: int, *, ranking: bool = False) -> 
         "name_2": "second_name",
     }
     table = frame.rename(columns=seats)
-    return table.assign(choice=[one.value for one in status], chosen=_objects(chosen, table.index))
+    return table.assign(
+        choice=[value.value for value in status], chosen=_objects(chosen, table.index)
+    )
 
 
 def _slates(
@@ -101,7 +108,7 @@ def _slates(
         position=np.tile(np.arange(1, size + 1), len(frame)),
         group=groups.ravel().tolist(),
         candidate=_objects([name for names in shown for name in names], table.index),
-        choice=[one.value for one in status for _ in range(size)],
+        choice=[value.value for value in status for _ in range(size)],
     )
 
 

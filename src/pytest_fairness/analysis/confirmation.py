@@ -105,14 +105,14 @@ def unconfirmed(finding: Finding, why: str) -> Finding:
 
 
 def _at_first(first: Finding) -> str:
-    """What the first sample found, in a clause."""
+    """Return what the first sample found, in a clause."""
     worst = [pair for pair in first.pairs if pair.verdict is first.verdict]
     if not worst:
         return first.sentence.rstrip(".")
-    pair = min(worst, key=lambda one: (one.alarm_only, one.corrected_p_value))
-    one, other = (pair.group_1, pair.group_2)[:: -1 if pair.worse_off == pair.group_2 else 1]
+    pair = min(worst, key=lambda pair: (pair.alarm_only, pair.corrected_p_value))
+    worse, other = (pair.group_1, pair.group_2)[:: -1 if pair.worse_off == pair.group_2 else 1]
     sure = f"{interval_words(pair, of=pair.worse_off)}, corrected {p_words(pair.corrected_p_value)}"
-    return f"{first.verdict}, {one} against {other} on {pair.metric} ({sure})"
+    return f"{first.verdict}, {worse} against {other} on {pair.metric} ({sure})"
 
 
 def _summary(finding: Finding) -> dict[str, JSON]:

@@ -95,7 +95,7 @@ def controls_of(finding: Finding, declared: Mapping[str, str]) -> Mapping[str, s
     usual = _OF_A_COMPARISON
     if finding.assertion == "baseline":
         usual = _OF_A_BASELINE
-    found = declared or usual
+    controls = declared or usual
     if finding.simulated:
-        return dict.fromkeys(found, "context")
-    return dict(found)
+        return dict.fromkeys(controls, "context")
+    return dict(controls)

@@ -175,7 +175,7 @@ def analyze_disparity(
         every[0],
     )
     here = [pair for pair in pairs if pair.statistics["by"] == home.rows.by]
-    own = [pair for pair in here if pair.metric == reading.name]
+    of_outcome = [pair for pair in here if pair.metric == reading.name]
     alarms = sorted(
         (pair for pair in here if pair.alarm_only and pair.verdict in ALARMS),
         key=lambda pair: (-pair.verdict.severity, pair.corrected_p_value),
@@ -185,7 +185,7 @@ def analyze_disparity(
         kind=values.kind,
         unit=reading.unit,
         by=home.rows.by,
-        pairs=len(own),
+        pairs=len(of_outcome),
         clusters=rule.cluster_noun,
         cases=rule.case_noun,
         block=rule.block_noun,
@@ -195,14 +195,14 @@ def analyze_disparity(
         },
         answers=values.categories if values.kind is OutcomeKind.BINARY else (),
         missing=reasons_by_group(frame, home.rows.design, home.rows.missing),
-        raised=[pair for pair in own if pair.verdict in ALARMS],
+        raised=[pair for pair in of_outcome if pair.verdict in ALARMS],
         turning=_turning(frame, home.rows, decider),
         in_block=_in_block(blocks, decider, reading, rule.block_noun),
         still=home.still,
     )
     surest = blocks
     if len(blocks) > MOST_BLOCK_EFFECTS:
-        surest = sorted(blocks, key=lambda one: float(one["p_value"]))
+        surest = sorted(blocks, key=lambda block: float(block["p_value"]))
     left_out = {"by_block_left_out": len(blocks) - len(surest[:MOST_BLOCK_EFFECTS])}
     good: JSON = None
     if reading.favourable is not None and values.kind is OutcomeKind.BINARY:
@@ -278,7 +278,7 @@ class _Grouping:
         kind, table = reading.values.kind, metric.pairs
         lost, total = rows.unanswered(table)
         without = missing_answers(rows.by, design, rows.missing)
-        own = Member(
+        outcome_member = Member(
             name=reading.name,
             by=rows.by,
             table=table,
@@ -297,7 +297,7 @@ class _Grouping:
             alarm_only=False,
         )
         members = (
-            own,
+            outcome_member,
             *beside(refusals, REFUSAL if reading.name != REFUSAL else "refused", rows.by),
             *beside(refused_first, FIRST_REFUSAL, rows.by),
             *without,
@@ -339,7 +339,9 @@ def _judge(
         still, live = grouping.still
         if room and 3 * (live - still) < live:
             decisions = judged[place].decisions
-            decisions[:] = [_without_room(one, still, live, family.rule) for one in decisions]
+            decisions[:] = [
+                _without_room(decision, still, live, family.rule) for decision in decisions
+            ]
         place += len(grouping.members)
     return family.results(judged), blocks
 
@@ -376,15 +378,15 @@ def _with_refusals(
 ) -> Judged:
     """Pairs whose refusals differ: the worse of the decision on the answers and that with every
     refusal worse than the worst answer."""
-    own, refused = rows.reading.values, rows.design.refused & ~rows.design.undetermined
-    unknown = own.kind is OutcomeKind.BINARY and rows.reading.favourable is None
+    outcome_values, refused = rows.reading.values, rows.design.refused & ~rows.design.undetermined
+    unknown = outcome_values.kind is OutcomeKind.BINARY and rows.reading.favourable is None
     values, kind, categories = worst_rank(
-        own.values,
-        OutcomeKind.CATEGORICAL if unknown else own.kind,
+        outcome_values.values,
+        OutcomeKind.CATEGORICAL if unknown else outcome_values.kind,
         scored=rows.used,
         refused=refused,
         lower_is_worse=rows.reading.lower_is_worse,
-        categories=len(own.categories),
+        categories=len(outcome_values.categories),
     )
     worst = measure(
         rows.design, values, rows.used | refused, kind, categories=categories, seed=rows.seed
@@ -395,8 +397,10 @@ def _with_refusals(
     changed = replace(judged.member, kind=kind)
     harsher = judge(family.completed(changed, worst, again), family.rule_of(changed))
     final = [
-        worse(unless_refused(one), other) if flag and one.reason is not Reason.UNSCORED else one
-        for one, other, flag in zip(judged.decisions, harsher, unlike.tolist(), strict=True)
+        worse(unless_refused(decision), other)
+        if flag and decision.reason is not Reason.UNSCORED
+        else decision
+        for decision, other, flag in zip(judged.decisions, harsher, unlike.tolist(), strict=True)
     ]
     # The effect that is shown is the one that decided: of the answers, or with the refusals below
     # them.
@@ -435,11 +439,11 @@ def _with_templates(grouping: _Grouping, judged: Judged, rule: Rule) -> list[dic
     over_all = correct(strata.p_value, "holm", int(live.sum()))
     within = np.ones(strata.p_value.size)
     for pair in np.unique(strata.pair).tolist():
-        own = strata.pair == pair
-        within[own] = correct(strata.p_value[own], "holm", int(live[pair]))
+        rows_of_pair = strata.pair == pair
+        within[rows_of_pair] = correct(strata.p_value[rows_of_pair], "holm", int(live[pair]))
     _, effect, low, high = largest(strata.effect, strata.low, strata.high)
-    one, two = strata.means.T
-    large = (np.abs(np.nan_to_num(effect)) > MARGIN) & ~too_small(one - two, one, two, rule)
+    first, two = strata.means.T
+    large = (np.abs(np.nan_to_num(effect)) > MARGIN) & ~too_small(first - two, first, two, rule)
     alarm, doubt = large & (over_all < level), large & (within < level)
     surest = np.argsort(strata.p_value, kind="stable")
     for pair in np.unique(strata.pair[alarm | doubt]).tolist():
@@ -489,40 +493,48 @@ def _with_block(decision: Decision, alarm: str | None, doubt: str | None, noun: 
 def _in_block(
     blocks: Sequence[Mapping[str, Any]], decider: PairResult | None, reading: Reading, noun: str
 ) -> str:
-    """Which block raises the alarm about the decider by itself, and how; empty where none does."""
+    """Return which block raises the alarm about the decider by itself, and how; empty where none
+    does.
+    """
     if decider is None:
         return ""
     key = decider.statistics["by"], decider.group_1, decider.group_2
-    found = [
-        one for one in blocks if one["alarm"] and (one["by"], one["group_1"], one["group_2"]) == key
+    block_rows = [
+        block
+        for block in blocks
+        if block["alarm"] and (block["by"], block["group_1"], block["group_2"]) == key
     ]
-    if not found:
+    if not block_rows:
         return ""
-    one = min(found, key=lambda block: float(block["p_value"]))
-    differ, sign = f"{one['group_1']} and {one['group_2']} differ", 1.0
+    strongest = min(block_rows, key=lambda block: float(block["p_value"]))
+    differ, sign = f"{strongest['group_1']} and {strongest['group_2']} differ", 1.0
     if decider.worse_off is not None:
         sign = -1.0
-        if (one["effect"] < 0) == reading.lower_is_worse:
+        if (strongest["effect"] < 0) == reading.lower_is_worse:
             sign = 1.0
-        worse, better = (one[f"group_{at}"] for at in ((1, 2) if sign > 0 else (2, 1)))
+        worse, better = (strongest[f"group_{at}"] for at in ((1, 2) if sign > 0 else (2, 1)))
         differ = f"{worse} is worse off than {better}"
-    ends = [sign * end for end in (one["effect_low"], one["effect_high"]) if end is not None]
-    sure = effect_with_interval("d", sign * one["effect"], *sorted(ends))
-    return f"in {noun} {one['block']!r} by itself {differ} on {reading.name} ({sure})"
+    ends = [
+        sign * end for end in (strongest["effect_low"], strongest["effect_high"]) if end is not None
+    ]
+    sure = effect_with_interval("d", sign * strongest["effect"], *sorted(ends))
+    return f"in {noun} {strongest['block']!r} by itself {differ} on {reading.name} ({sure})"
 
 
 def _turning(frame: pd.DataFrame, rows: ScoredRows, decider: PairResult | None) -> str:
-    """Which rows turn the mean of a pair round whose ranks say the opposite; empty where none do."""
+    """Return which rows turn the mean of a pair round whose ranks say the opposite; empty where
+    none do.
+    """
     if decider is None or not any("opposite directions" in note for note in decider.notes):
         return ""
     group, values = rows.design.group, rows.reading.values.values
     pair = group.labels.index(decider.group_1), group.labels.index(decider.group_2)
-    found = turning_rows(values, group.codes, pair, rows.used)
-    if not found:
+    turning = turning_rows(values, group.codes, pair, rows.used)
+    if not turning:
         return "no few rows account for it"
-    named = [f"{row_name(frame, row)}: {values[row]:g}" for row in found[:3]]
+    named = [f"{row_name(frame, row)}: {values[row]:g}" for row in turning[:3]]
     return (
-        f"{', '.join(named)}{' …' if len(found) > 3 else ''} turn{'s' if len(found) == 1 else ''} "
+        f"{', '.join(named)}{' …' if len(turning) > 3 else ''} turn{'s' if len(turning) == 1 else ''} "
         "the mean"
     )
 
@@ -595,21 +607,23 @@ def _of_pairs(pairs: Sequence[PairResult], reading: Reading) -> Iterator[str]:
     """Remarks on the pairs of the outcome: rows and names that contradict each other, and spreads
     that are unlike.
     """
-    own = [pair for pair in pairs if not pair.alarm_only]
+    of_outcome = [pair for pair in pairs if not pair.alarm_only]
     contrary = [
         f"{pair.group_1} and {pair.group_2}"
-        for pair in own
+        for pair in of_outcome
         if CONTRARY in pair.notes and min(pair.p_row, pair.p_cluster or 1.0) < ALPHA
     ]
     if contrary:
         yield f"{CONTRARY} ({listed(contrary)})"
-    unlike = [pair for pair in own if pair.verdict is Verdict.PASS and _spread_p(pair) < UNLIKE]
+    unlike = [
+        pair for pair in of_outcome if pair.verdict is Verdict.PASS and _spread_p(pair) < UNLIKE
+    ]
     for pair in sorted(unlike, key=_spread_p)[:3]:
-        one, two = (
+        first, two = (
             (name, float(str(pair.statistics[f"spread_{at}"])))
             for at, name in enumerate((pair.group_1, pair.group_2), start=1)
         )
-        (more, wide), (less, narrow) = (one, two) if one[1] > two[1] else (two, one)
+        (more, wide), (less, narrow) = (first, two) if first[1] > two[1] else (two, first)
         sizes = (
             f"SD {amount(wide, reading.values.kind)} against {amount(narrow, reading.values.kind)}"
         )
@@ -629,7 +643,7 @@ def _spread_p(pair: PairResult) -> float:
 
 def _rates(every: Sequence[_Grouping]) -> dict[str, JSON]:
     """The rates of refusals and of missing answers, where there are any."""
-    found: dict[str, JSON] = {}
+    by_name: dict[str, JSON] = {}
     for name, key in (
         (REFUSAL, "refusals"),
         (FIRST_REFUSAL, "first_refusals"),
@@ -641,5 +655,5 @@ def _rates(every: Sequence[_Grouping]) -> dict[str, JSON]:
             for group in grouping.results.get(name, ())
         }
         if rates:
-            found[key] = rates
-    return found
+            by_name[key] = rates
+    return by_name

@@ -124,7 +124,7 @@ def analyze_equivalence(
     table = compared(metric)
     lost, total = rows.unanswered(table)
     without = missing_answers(rows.by, design, rows.missing)
-    own = Member(
+    outcome_member = Member(
         name=reading.name,
         by=rows.by,
         table=table,
@@ -142,15 +142,15 @@ def analyze_equivalence(
         mde=np.full(table.first.size, np.nan),
     )
     family = Family(
-        [own, *without],
+        [outcome_member, *without],
         Rule(alpha=alarm_share * alpha, correction=correction, **nouns(frame, design)),
     )
     first, *others = family.judge()
     if refusals is not None:
         unlike = unequal_refusals(refusals.pairs).tolist()
         first.decisions[:] = [
-            unless_refused(one) if un else one
-            for one, un in zip(first.decisions, unlike, strict=True)
+            unless_refused(decision) if un else decision
+            for decision, un in zip(first.decisions, unlike, strict=True)
         ]
     pairs = family.results(
         [first._replace(table=_tested(first.table, total - lost, alpha)), *others]
@@ -215,7 +215,7 @@ def _decide(table: PairTable, rule: Rule, alpha: float) -> list[Decision]:
 def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:
     """The pairs by the tests of equivalence, in place of those of a difference."""
     tost, on = table.beside["tost"], np.where(table.single, "rows", "cluster means").astype(object)
-    known, p_value = ~np.isnan(tost), np.nan_to_num(tost, nan=1.0)
+    tested, p_value = ~np.isnan(tost), np.nan_to_num(tost, nan=1.0)
     n_1, n_2 = n.T.astype(np.float64)
     columns = {
         "interval_low": table.difference_low,
@@ -231,14 +231,14 @@ def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:
     }
     return replace(
         table,
-        test=np.where(known, "two one-sided t on " + on, ""),
-        p_row=np.where(known, table.p_row, 1.0),
+        test=np.where(tested, "two one-sided t on " + on, ""),
+        p_row=np.where(tested, table.p_row, 1.0),
         p_value=p_value,
         corrected=p_value,
         beside={
             "n_1": n_1,
             "n_2": n_2,
-            **{name: np.where(known, one, np.nan) for name, one in columns.items()},
+            **{name: np.where(tested, column, np.nan) for name, column in columns.items()},
         },
     )
 
@@ -247,16 +247,16 @@ def _in_words(pair: PairResult) -> tuple[str, str]:
     """The t of the nearer margin, which is that of the larger of the two p-values; and the effect.
     Beside the outcome, of refusals or missing answers, the z of their difference.
     """
-    found: Any = pair.statistics
+    statistics: Any = pair.statistics
     effect = effect_with_interval(pair.effect_name, pair.effect, pair.effect_low, pair.effect_high)
-    if "margin" not in found:
-        return f"z = {found['z']:.4f}" if "z" in found else "", effect
-    room, error = found["margin"] - abs(pair.difference or 0.0), found["standard_error"]
+    if "margin" not in statistics:
+        return f"z = {statistics['z']:.4f}" if "z" in statistics else "", effect
+    room, error = statistics["margin"] - abs(pair.difference or 0.0), statistics["standard_error"]
     if error:
         t = room / error
     else:
         t = math.copysign(math.inf, room)
-    return f"TOST t = {t:.4f}, df = {found['df']:.4g}", effect
+    return f"TOST t = {t:.4f}, df = {statistics['df']:.4g}", effect
 
 
 def _sentence(

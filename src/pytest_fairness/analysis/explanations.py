@@ -52,14 +52,14 @@ def explain(finding: Finding) -> str:
 
 
 def _values(finding: Finding) -> dict[str, object]:
-    """What the words of one assertion name beside the details of the finding."""
+    """Return what the words of one assertion name beside the details of the finding."""
     details, family = finding.details, finding.family
     size, method, alpha = family.get("size"), str(family.get("method", "")), family.get("alpha")
-    known = _words()["corrections"]
-    name = next((name for name in known if method == name or f"; {name} " in method), method)
-    found: dict[str, object] = {
+    corrections = _words()["corrections"]
+    name = next((name for name in corrections if method == name or f"; {name} " in method), method)
+    values: dict[str, object] = {
         "tests": f"{size} test{'' if size == 1 else 's'}",
-        "method": known.get(name, name),
+        "method": corrections.get(name, name),
     }
     if finding.assertion == "baseline":
         margins = details.get("margins")
@@ -69,27 +69,27 @@ def _values(finding: Finding) -> dict[str, object]:
         margin = ""
         if text:
             margin = _words()["baseline"]["margin"].format(**text, unit=finding.unit or "points")
-        found |= {"margin": margin, "level": "" if alpha is None else f" at {alpha} over both"}
+        values |= {"margin": margin, "level": "" if alpha is None else f" at {alpha} over both"}
     if finding.assertion == "equivalent":
         unit = "standard deviations"
         if details.get("margin_unit") != "d":
             unit = finding.unit
-        found["margin"] = f"±{_number(details.get('margin'))} {unit}".strip()
+        values["margin"] = f"±{_number(details.get('margin'))} {unit}".strip()
         if finding.cluster is not None:
-            found["unit"] = f"the {finding.cluster} means"
+            values["unit"] = f"the {finding.cluster} means"
         else:
-            found["unit"] = "the rows"
+            values["unit"] = "the rows"
         if isinstance(alpha, (int, float)):
-            found["level"] = f"{100 * (1 - 2 * float(alpha)):.0f} %"
+            values["level"] = f"{100 * (1 - 2 * float(alpha)):.0f} %"
         else:
-            found["level"] = "1 − 2α"
+            values["level"] = "1 − 2α"
     if finding.assertion == "arm_reduces_disparity":
         over = next(
             (str(pair.statistics["unit"]) for pair in finding.pairs if "unit" in pair.statistics),
             "cluster",
         )
-        found["shared"] = f"{finding.cluster if over == 'cluster' and finding.cluster else over}s"
-    return found
+        values["shared"] = f"{finding.cluster if over == 'cluster' and finding.cluster else over}s"
+    return values
 
 
 def _sections(finding: Finding) -> Iterator[str]:
@@ -174,7 +174,7 @@ def _number(value: object) -> str:
 
 
 def _way_out(finding: Finding) -> str:
-    """What would change the verdict."""
+    """Return what would change the verdict."""
     words = _words()
     if finding.verdict is Verdict.PASS:
         return words["holds"].get(finding.assertion, words["holds"]["default"])

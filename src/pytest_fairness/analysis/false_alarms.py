@@ -78,14 +78,16 @@ def _twice(alpha: float) -> float:
 
 def of_session(chances: Iterable[float]) -> float:
     """That at least one of several assertions raises the alarm about a fair system."""
-    return 1 - prod(1 - one for one in chances)
+    return 1 - prod(1 - chance for chance in chances)
 
 
 def of_finding(finding: Finding) -> float | None:
-    """What holds for the assertion of *finding*; None where nothing is known, as of a bare ratio."""
-    known = finding.family.get("alpha" if finding.assertion == "baseline" else "false_alarm")
-    if isinstance(known, (int, float)) and not isinstance(known, bool):
-        return float(known)
+    """Return what holds for the assertion of *finding*; None where nothing is known, as of a bare
+    ratio.
+    """
+    share = finding.family.get("alpha" if finding.assertion == "baseline" else "false_alarm")
+    if isinstance(share, (int, float)) and not isinstance(share, bool):
+        return float(share)
     return None
 
 
@@ -169,7 +171,9 @@ def session_p_value(finding: Finding) -> float | None:
 
 
 def only_by_itself(finding: Finding) -> bool:
-    """Whether *finding* is a FLAG or FAIL beyond chance by itself and not across its session."""
+    """Return whether *finding* is a FLAG or FAIL beyond chance by itself and not across its
+    session.
+    """
     q = session_p_value(finding)
     if finding.verdict not in ALARMS or q is None:
         return False

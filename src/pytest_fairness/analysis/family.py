@@ -136,7 +136,7 @@ class Family:
         return sum(member.table.first.size + member.unreported.size for member in self.members)
 
     def facts(self, pairs: Sequence[PairResult]) -> dict[str, JSON]:
-        """What a finding says of the family of its *pairs*."""
+        """Return what a finding says of the family of its *pairs*."""
         metrics: list[JSON] = list(dict.fromkeys(pair.metric for pair in pairs))
         return {
             "size": self.size,
@@ -153,7 +153,7 @@ class Family:
             p if at == changed else member.table.p_value for at, member in enumerate(self.members)
         ]
         joined = correct(
-            np.concatenate([*family, *(one.unreported for one in self.members)]),
+            np.concatenate([*family, *(member.unreported for member in self.members)]),
             self.rule.correction,
         )
         return np.split(joined, np.cumsum([p.size for p in family]))[:-1]
@@ -162,18 +162,18 @@ class Family:
         return replace(self.rule, minimum=MINIMUM_N[member.kind], family_size=self.size)
 
     def completed(self, member: Member, table: PairTable, corrected: Floats) -> PairTable:
-        """What the policy reads about the pairs of *member* as compared in *table*: beside the
-        p-values, what is below what the caller declared, and which rates are nearly equal."""
+        """Return what the policy reads about the pairs of *member* as compared in *table*: beside
+        the p-values, what is below what the caller declared, and which rates are nearly equal."""
         trivial, inside = _declared(table, self.rule, member)
         near, close, b, rows = table.near, table.close, table.beside, table.rows
         if member.kind in RATES and member.favourable is not None and "rate_1" in b:
-            one, two = (
+            first, two = (
                 (b["rate_1"], b["rate_2"])
                 if member.favourable == 1
                 else (1 - b["rate_1"], 1 - b["rate_2"])
             )
             near, close = nearly_equal(
-                one, rows[:, 0], two, rows[:, 1], b["design_effect"], table.df
+                first, rows[:, 0], two, rows[:, 1], b["design_effect"], table.df
             )
         return replace(
             table, corrected=corrected, trivial=trivial, inside=inside, near=near, close=close
@@ -191,11 +191,15 @@ class Family:
         return judged
 
     def results(self, judged: Sequence[Judged]) -> list[PairResult]:
-        return [result for one in judged for result in pair_results(one, self.rule_of(one.member))]
+        return [
+            result
+            for judgement in judged
+            for result in pair_results(judgement, self.rule_of(judgement.member))
+        ]
 
     def _settled(self, at: int, place: int, decision: Decision) -> Decision:
-        """What stands where trials of two groups have no outcome: bounds first, UNSCORED where they
-        leave it open.
+        """Return what stands where trials of two groups have no outcome: bounds first, UNSCORED
+        where they leave it open.
 
         A PASS with any lost has to pass with them at both extremes (Horowitz & Manski 2000), or,
         where both groups lost as many and neither over 5 %, at the quartiles. With over 5 % lost an
@@ -211,9 +215,9 @@ class Family:
         if decision.verdict is Verdict.PASS:
             alike = not over and member.p_lost.size > 0 and bool(member.p_lost[place] > LOST_ALIKE)
             again = [self._imputed(at, place, high, at_random=alike) for high in (True, False)]
-            if all(one is not None and one[0].verdict is Verdict.PASS for one in again) or (
-                None in again and not over
-            ):
+            if all(
+                again_ is not None and again_[0].verdict is Verdict.PASS for again_ in again
+            ) or (None in again and not over):
                 return decision
             if not over:
                 could = "at their worst they would"
@@ -288,7 +292,9 @@ def unequal_refusals(table: PairTable, decisions: Sequence[Decision] = ()) -> Bo
 
 
 def _declared(table: PairTable, rule: Rule, member: Member) -> tuple[Bools, Bools]:
-    """Whether the difference, and its whole 90 % interval, is below what the caller declared."""
+    """Return whether the difference, and its whole 90 % interval, is below what the caller
+    declared.
+    """
     if (
         member.alarm_only
         or not table.beside
@@ -298,26 +304,30 @@ def _declared(table: PairTable, rule: Rule, member: Member) -> tuple[Bools, Bool
     means = "rate"
     if "mean_1" in table.beside:
         means = "mean"
-    one, two = table.beside[f"{means}_1"], table.beside[f"{means}_2"]
+    first, two = table.beside[f"{means}_1"], table.beside[f"{means}_2"]
     reach = np.maximum(np.abs(table.difference_low), np.abs(table.difference_high))
     inside = np.zeros(table.first.size, dtype=np.bool_)
     if rule.min_raw_diff is not None:
         inside |= reach < rule.min_raw_diff
     if rule.min_raw_ratio is not None:
-        larger = np.maximum(one, two)
+        larger = np.maximum(first, two)
         inside |= (
-            (larger > 0) & (np.minimum(one, two) >= 0) & (reach < (1 - rule.min_raw_ratio) * larger)
+            (larger > 0)
+            & (np.minimum(first, two) >= 0)
+            & (reach < (1 - rule.min_raw_ratio) * larger)
         )
-    return too_small(table.difference, one, two, rule), inside
+    return too_small(table.difference, first, two, rule), inside
 
 
-def too_small(difference: Floats, one: Floats, two: Floats, rule: Rule) -> Bools:
-    """Whether a *difference*, that of the means *one* and *two*, is below what the caller declared."""
+def too_small(difference: Floats, first: Floats, two: Floats, rule: Rule) -> Bools:
+    """Return whether a *difference*, that of the means *first* and *two*, is below what the caller
+    declared.
+    """
     small = np.zeros(difference.size, dtype=np.bool_)
     if rule.min_raw_diff is not None:
         small |= np.abs(difference) < rule.min_raw_diff
     if rule.min_raw_ratio is not None:
-        larger, smaller = np.maximum(one, two), np.minimum(one, two)
+        larger, smaller = np.maximum(first, two), np.minimum(first, two)
         ratio = np.divide(smaller, larger, out=np.zeros(larger.size), where=larger > 0)
         small |= (larger > 0) & (smaller >= 0) & (ratio >= rule.min_raw_ratio)
     return small
@@ -433,21 +443,30 @@ def _statistics(member: Member, table: PairTable) -> list[dict[str, JSON]]:
         for end, values in (("low", table.low), ("high", table.high)):
             columns[f"{key}_{end}"] = np.where(np.isnan(table.ragged), np.nan, values[:, at])
     unknown = {name: np.isnan(values) for name, values in columns.items()}
-    known = {name: values.tolist() for name, values in columns.items() if not unknown[name].all()}
-    known |= {f"trials_{at + 1}": table.trials[:, at].astype(int).tolist() for at in (0, 1)}
-    known |= {f"clusters_{at + 1}": table.clusters[:, at].astype(int).tolist() for at in (0, 1)}
-    if "largest_gap_category" in known:
-        known["largest_gap_category"] = [
+    columns_known = {
+        name: values.tolist() for name, values in columns.items() if not unknown[name].all()
+    }
+    columns_known |= {f"trials_{at + 1}": table.trials[:, at].astype(int).tolist() for at in (0, 1)}
+    columns_known |= {
+        f"clusters_{at + 1}": table.clusters[:, at].astype(int).tolist() for at in (0, 1)
+    }
+    if "largest_gap_category" in columns_known:
+        columns_known["largest_gap_category"] = [
             at if math.isnan(at) else member.categories[int(at)]
-            for at in known["largest_gap_category"]
+            for at in columns_known["largest_gap_category"]
         ]
-    pairs = zip(*known.values(), strict=True)
-    if not any(unknown[name].any() for name in known if name in unknown):
-        return [{"by": member.by, **dict(zip(known, pair, strict=True))} for pair in pairs]
+    pairs = zip(*columns_known.values(), strict=True)
+    if not any(unknown[name].any() for name in columns_known if name in unknown):
+        return [{"by": member.by, **dict(zip(columns_known, pair, strict=True))} for pair in pairs]
     alike = "by", member.by
     # NaN is not itself.
     return [
-        dict([alike, *(one for one in zip(known, pair, strict=True) if one[1] == one[1])])
+        dict(
+            [
+                alike,
+                *(value for value in zip(columns_known, pair, strict=True) if value[1] == value[1]),
+            ]
+        )
         for pair in pairs
     ]
 
@@ -460,11 +479,11 @@ def _worse_off(member: Member, table: PairTable, rule: Rule) -> Ints:
     Where the means of the rows, which a reader is shown, and those of the clusters point apart,
     neither group is.
     """
-    difference, own = table.difference, member.direction(table)
+    difference, own_direction = table.difference, member.direction(table)
     unknown = member.lower_is_worse is None or (member.kind in RATES and member.favourable is None)
     if member.kind is OutcomeKind.CATEGORICAL or unknown:
         return np.full(difference.size, -1)
-    direction = np.where(significant(table, rule) & (own != 0), own, difference)
+    direction = np.where(significant(table, rule) & (own_direction != 0), own_direction, difference)
     first = (direction < 0) == member.lower_is_worse
     apart = ~np.isnan(difference) & (direction != 0) & ~(difference * _row_gap(table) < 0)
     return np.where(apart, np.where(first, table.first, table.second), -1)

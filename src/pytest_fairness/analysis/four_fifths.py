@@ -152,10 +152,10 @@ def analyze_four_fifths(
     rule = Rule(alpha=alpha, correction=correction, **nouns(frame, design))
     beside = [
         member
-        for one in every
-        for member in missing_answers(one.rows.by, one.design, one.rows.missing)
+        for compared in every
+        for member in missing_answers(compared.rows.by, compared.design, compared.rows.missing)
     ]
-    family = Family([*(one.member for one in every), *beside], rule)
+    family = Family([*(compared.member for compared in every), *beside], rule)
     pairs = family.results(family.judge())
     decider, called = deciding_pair(pairs), ", ".join(columns)
     verdict, reason = verdict_by(decider)
@@ -176,7 +176,7 @@ def analyze_four_fifths(
             missing=missing,
         ),
         by=called,
-        groups=[group for one in every for group in one.groups],
+        groups=[group for compared in every for group in compared.groups],
         decider=decider,
         tested=_in_words,
         notes=tuple(
@@ -186,7 +186,7 @@ def analyze_four_fifths(
         family={**family.facts(pairs), "alpha": None if bare_ratio else alpha},
         **every[0].rows.facts,
         details={
-            "reference": {one.rows.by: one.reference for one in every},
+            "reference": {compared.rows.by: compared.reference for compared in every},
             "reference_declared": declared is not None,
             "practical_ratio": practical_ratio,
             "mode": "bare ratio" if bare_ratio else "ratio with significance and flip-flop",
@@ -210,20 +210,20 @@ def read_decisions(
     """
     from pytest_fairness.scorers import outcome_of
 
-    found = outcome_of(frame, outcome, scorers)
-    series = found.values
+    outcome_read = outcome_of(frame, outcome, scorers)
+    series = outcome_read.values
     present = ~series.isna().to_numpy()
     if callable(favourable):
         chosen = [
             held and bool(favourable(value)) for value, held in zip(series, present, strict=True)
         ]
-        return found.name, np.array(chosen, dtype=np.float64), present
+        return outcome_read.name, np.array(chosen, dtype=np.float64), present
     wanted = [favourable]
     if isinstance(favourable, Collection) and not isinstance(favourable, str):
         wanted = list(favourable)
     yes = series.isin(wanted).to_numpy(dtype=np.bool_, na_value=False) & present
     if favourable is True and not yes.any():
-        refuse_text_numbers(found.name, series)
+        refuse_text_numbers(outcome_read.name, series)
     if favourable is True and yes.any():
         values = series.to_numpy(dtype=object)
         for at in np.flatnonzero(present).tolist():
@@ -231,20 +231,20 @@ def read_decisions(
                 at
             ] not in (0, 1):
                 raise FrameError(
-                    f"column {found.name!r}, {row_name(frame, at)}: {values[at]!r} is neither True "
+                    f"column {outcome_read.name!r}, {row_name(frame, at)}: {values[at]!r} is neither True "
                     "nor False; correct "
                     "it, make it a missing value, or name the favourable decision with favourable=…"
                 )
     if not yes.any() and present.any():
-        known = series[present].drop_duplicates().tolist()
-        if any(value not in (0, 1) for value in known):
-            seen = ", ".join(repr(value) for value in known[:8])
+        labels = series[present].drop_duplicates().tolist()
+        if any(value not in (0, 1) for value in labels):
+            seen = ", ".join(repr(value) for value in labels[:8])
             raise UsageError(
-                f"favourable={favourable!r} never occurs in {found.name!r}, which holds {seen}: "
+                f"favourable={favourable!r} never occurs in {outcome_read.name!r}, which holds {seen}: "
                 "name the value "
                 "that is the favourable decision"
             )
-    return found.name, yes.astype(np.float64), present
+    return outcome_read.name, yes.astype(np.float64), present
 
 
 class _Decided(NamedTuple):
@@ -284,8 +284,8 @@ def _grouping(
     x, n = _counts(design, yes, used)
     if reference is None and (at := reference_group(x, n)) is not None:
         reference = labels[at]
-    ordered = tuple(sorted(labels, key=lambda one: (one == reference, labels.index(one))))
-    places = np.array([ordered.index(one) for one in labels], dtype=np.intp)
+    ordered = tuple(sorted(labels, key=lambda label: (label == reference, labels.index(label))))
+    places = np.array([ordered.index(label) for label in labels], dtype=np.intp)
     reading = Reading(
         name=name,
         values=Values(values=yes, kind=OutcomeKind.BINARY),
@@ -429,7 +429,7 @@ def _ratio(table: PairTable, at: int) -> ImpactRatio | None:
 
 
 def _figures(table: PairTable, at: int) -> dict[str, JSON]:
-    """What is reported of a pair beside its verdict."""
+    """Return what is reported of a pair beside its verdict."""
     ratio = _ratio(table, at)
     if ratio is None:
         return {}
@@ -507,9 +507,9 @@ def decide(
 
 
 def matters(ratio: ImpactRatio, practical: float) -> bool:
-    """Whether the two rates differ by what matters in practice: their ratio is below *practical*,
-    or nearly everybody is favoured in one group, and the odds of being rejected in the other are
-    not nearly the same.
+    """Return whether the two rates differ by what matters in practice: their ratio is below
+    *practical*, or nearly everybody is favoured in one group, and the odds of being rejected in the
+    other are not nearly the same.
 
     Near 1 a ratio of rates is blind: the ratio of those rejected is what an applicant meets.
     """
@@ -532,7 +532,7 @@ def four_fifths_sentence(
     cases: str = "cases",
     missing: Mapping[str, str] | None = None,
 ) -> str:
-    """Who gets the favourable decision how often, the ratio, and how sure that is."""
+    """Return who gets the favourable decision how often, the ratio, and how sure that is."""
     if decider is not None and decider.alarm_only:
         return (
             f"{verdict}: no alarm on {outcome} itself, but "
@@ -627,12 +627,12 @@ def _notes(
         )
     if missing:
         yield lost_words(int(every[0].rows.missing.sum()), cases, "decision", missing)
-    for one in every:
-        least = SMALLEST_SHARE * sum(group.n for group in one.groups)
-        tiny = [group.group for group in one.groups if 0 < group.n < least]
-        if tiny and one.reference is not None:
+    for compared in every:
+        least = SMALLEST_SHARE * sum(group.n for group in compared.groups)
+        tiny = [group.group for group in compared.groups if 0 < group.n < least]
+        if tiny and compared.reference is not None:
             yield f"under 2 % of the data, so never the reference: {', '.join(tiny)}"
-        if one.member.metric is not None and one.member.metric.copies_dropped:
+        if compared.member.metric is not None and compared.member.metric.copies_dropped:
             yield (
                 "repetitions with the same text count once in the tests, for a group has one "
                 "cluster only"
@@ -640,7 +640,7 @@ def _notes(
 
 
 def _trifles(pairs: Sequence[PairResult]) -> Iterator[str]:
-    """Which pairs differ beyond chance, and too little to matter in practice."""
-    found = [f"{pair.group_1} and {pair.group_2}" for pair in pairs if TOO_LITTLE in pair.notes]
-    if found:
-        yield f"{TOO_LITTLE}: {listed(found)}"
+    """Yield which pairs differ beyond chance, and too little to matter in practice."""
+    trifles = [f"{pair.group_1} and {pair.group_2}" for pair in pairs if TOO_LITTLE in pair.notes]
+    if trifles:
+        yield f"{TOO_LITTLE}: {listed(trifles)}"

@@ -138,8 +138,8 @@ def ll144_tables(
     )
     decisions = _decisions(frame, outcome, scorers, values, kind)
 
-    known = np.logical_and.reduce([~column.isna().to_numpy() for column in labels.values()])
-    used = known & present
+    complete = np.logical_and.reduce([~column.isna().to_numpy() for column in labels.values()])
+    used = complete & present
     if not used.any():
         raise FrameError(
             "no row has both an outcome and known categories: there is no rate to calculate"
@@ -168,14 +168,14 @@ def ll144_tables(
         notes.append(_REPEATED)
     endpoints = []
     if "endpoint" in frame.columns:
-        endpoints = sorted({str(one) for one in frame["endpoint"].dropna()})
+        endpoints = sorted({str(value) for value in frame["endpoint"].dropna()})
     return ImpactTables(
         outcome=name,
         rate=kind,
         tables=tables,
         assessed=len(frame),
-        unknown=int((~known).sum()),
-        without_outcome=int((known & ~present).sum()),
+        unknown=int((~complete).sum()),
+        without_outcome=int((complete & ~present).sum()),
         median=median,
         favourable=decisions[0],
         unfavourable=decisions[1],
@@ -196,10 +196,10 @@ def _categories(
     import pandas as pd
 
     nobody = {"", *(label.strip().lower() for label in unknown)}
-    found = require_column(frame, column, what)
+    labels = require_column(frame, column, what)
     texts = [
-        "" if missing else str(one).strip()
-        for one, missing in zip(found, found.isna(), strict=True)
+        "" if missing else str(label).strip()
+        for label, missing in zip(labels, labels.isna(), strict=True)
     ]
     # As objects: pandas' own texts cannot hold half a surrogate pair.
     return pd.Series([None if text.lower() in nobody else text for text in texts], dtype=object)
@@ -258,13 +258,15 @@ def _outcome(
 
     if rate not in ("auto", SELECTION, SCORING):
         raise UsageError(f"rate={rate!r}: it is one of auto, {SELECTION}, {SCORING}")
-    found = outcome_of(frame, outcome, scorers)
-    values = found.values
-    if favourable is None and (found.kind is OutcomeKind.REFUSAL or found.name == "refused"):
+    read_outcome = outcome_of(frame, outcome, scorers)
+    values = read_outcome.values
+    if favourable is None and (
+        read_outcome.kind is OutcomeKind.REFUSAL or read_outcome.name == "refused"
+    ):
         raise UsageError(
             "a refusal is no selection: say with favourable= which value is the favourable one"
         )
-    yes_no = found.kind is OutcomeKind.BINARY or bool(values.dropna().isin([0, 1]).all())
+    yes_no = read_outcome.kind is OutcomeKind.BINARY or bool(values.dropna().isin([0, 1]).all())
     numeric = is_numeric_dtype(values)
     if rate == "auto":
         rate = SCORING
@@ -273,27 +275,27 @@ def _outcome(
     flags = {name: _flag(frame, name) for name in ("refused", "undetermined")}
     if rate == SELECTION:
         _, chosen, present = read_decisions(
-            frame, found, True if favourable is None else favourable, scorers
+            frame, read_outcome, True if favourable is None else favourable, scorers
         )
         refused = flags["refused"] & ~flags["undetermined"]
         return (
-            found.name,
+            read_outcome.name,
             rate,
             np.where(refused, 0.0, chosen),
             (present & ~flags["undetermined"]) | refused,
             False,
         )
     if not numeric:
-        refuse_text_numbers(found.name, values, labels=False)
+        refuse_text_numbers(read_outcome.name, values, labels=False)
         seen = listed(repr(value) for value in values.dropna().drop_duplicates().tolist()[:8])
         raise UsageError(
-            f"{found.name!r} holds {seen}: scores are numbers; of decisions, name the one that "
+            f"{read_outcome.name!r} holds {seen}: scores are numbers; of decisions, name the one that "
             "means selected with "
             "favourable="
         )
     scores = values.to_numpy(dtype=np.float64, na_value=np.nan)
     present = ~(np.isnan(scores) | flags["refused"] | flags["undetermined"])
-    return found.name, rate, scores, present, not found.lower_is_worse
+    return read_outcome.name, rate, scores, present, not read_outcome.lower_is_worse
 
 
 def _decisions(
@@ -330,7 +332,7 @@ def _table(hit: Bools, categories: Sequence[str], justified: Mapping[str, str]) 
     of_row = [places[category] for category in categories]
     applicants, selected = np.bincount(of_row), np.bincount(of_row, weights=hit).astype(np.int64)
     rate, why = selected / applicants, [justified.get(category, "") for category in places]
-    included = np.array([not one for one in why], dtype=np.bool_)
+    included = np.array([not reason for reason in why], dtype=np.bool_)
     highest = float(rate[included].max(initial=0.0))
     return pd.DataFrame(
         {

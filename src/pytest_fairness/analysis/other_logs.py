@@ -83,15 +83,15 @@ def trials_from(
 
 
 def _not_there(frame: pd.DataFrame, what: str, column: str) -> str:
-    known = [str(one) for one in frame.columns]
+    columns = [str(column) for column in frame.columns]
     near = (
-        difflib.get_close_matches(column, known, n=3)
-        or [one for one in known if column.lower() in one.lower()][:3]
+        difflib.get_close_matches(column, columns, n=3)
+        or [title for title in columns if column.lower() in title.lower()][:3]
     )
     missing = f"there is no column {column!r} for the {what}"
     if near:
         return f"{missing}; did you mean {' or '.join(map(repr, near))}?"
-    return f"{missing}. The columns are {', '.join(known[:30])}" + " …" * (len(known) > 30)
+    return f"{missing}. The columns are {', '.join(columns[:30])}" + " …" * (len(columns) > 30)
 
 
 def _complete(frame: pd.DataFrame, column: str, what: str) -> list[str]:
@@ -126,10 +126,10 @@ def _of_replies(replies: list[Any]) -> dict[str, Any]:
     ]
     return {
         "reply": texts,
-        "status": [str(one) for one in status],
+        "status": [str(value) for value in status],
         "error": ["the log has no text" if text is None else None for text in texts],
         "refused": refused,
-        "undetermined": [one in (Status.ERROR, Status.EMPTY) for one in status],
+        "undetermined": [value in (Status.ERROR, Status.EMPTY) for value in status],
     }
 
 
@@ -164,10 +164,10 @@ def _check_names(table: pd.DataFrame, groups: list[str], column: str) -> None:
         held = table.groupby("name")[group].nunique()
         several = held[held > 1]
         if 0 < len(several) < names:
-            one = several.index[0]
-            among = sorted(table.loc[table["name"] == one, group].unique())
+            row = several.index[0]
+            among = sorted(table.loc[table["name"] == row, group].unique())
             raise FrameError(
-                f"{len(several)} of {names} names stand in several groups of {group}, as {one!r} "
+                f"{len(several)} of {names} names stand in several groups of {group}, as {row!r} "
                 "does in "
                 f"{', '.join(among)}: are these different people (put the group into the name), or "
                 "is the group wrong? "

@@ -30,16 +30,16 @@ def first_refusals(frame: pd.DataFrame, design: Membership) -> Metric | None:
 
     if REFUSED_FIRST not in frame.columns:
         return None
-    known = frame[REFUSED_FIRST].notna().to_numpy()
+    answered = frame[REFUSED_FIRST].notna().to_numpy()
     refused = (frame[REFUSED_FIRST] == True).to_numpy(dtype=bool)  # noqa: E712 - None is neither
     if not bool((refused & ~design.refused).any()):
         return None
-    return measure(design, refused.astype(float), known, OutcomeKind.REFUSAL)
+    return measure(design, refused.astype(float), answered, OutcomeKind.REFUSAL)
 
 
 def remarks(frame: pd.DataFrame, columns: Sequence[str]) -> Iterator[str]:
-    """What a finding by *columns* notes: how many were answered only after which strategy, and how
-    many replies carry a disclaimer, by group.
+    """Yield what a finding by *columns* notes: how many were answered only after which strategy,
+    and how many replies carry a disclaimer, by group.
     """
     by = [column for column in columns if column in frame.columns]
     answered = None
@@ -71,18 +71,18 @@ def _by_group(
     groups: pd.Series[Any], which: pd.Series[Any], how: pd.Series[Any] | None = None
 ) -> str:
     """``female 12 of 120 (10 %; authority_framing 12); male 0 of 120``, the most first."""
-    total, found = Counter(groups.dropna().tolist()), Counter(groups[which].dropna().tolist())
+    total, counts = Counter(groups.dropna().tolist()), Counter(groups[which].dropna().tolist())
     parts = []
     for group, number in sorted(
-        total.items(), key=lambda one: (-found[one[0]] / one[1], str(one[0]))
+        total.items(), key=lambda item: (-counts[item[0]] / item[1], str(item[0]))
     ):
-        text = f"{group} {found[group]:,} of {number:,}"
-        if found[group]:
+        text = f"{group} {counts[group]:,} of {number:,}"
+        if counts[group]:
             ways = []
             if how is not None:
                 ways = Counter(how[which & (groups == group)].tolist()).most_common()
             named = ", ".join(f"{way} {count:,}" for way, count in ways)
-            text += f" ({'; '.join(filter(None, [percent(found[group] / number), named]))})"
+            text += f" ({'; '.join(filter(None, [percent(counts[group] / number), named]))})"
         parts.append(text)
     more = ""
     if len(parts) > _MOST_GROUPS:

@@ -82,19 +82,19 @@ class PlannedDesign:
         """The assumptions. Raises UsageError for an argument out of range, or one that the kind has
         not.
         """
-        known = [member.value for member in OutcomeKind]
-        if kind not in known:
-            raise UsageError(f"unknown outcome kind {kind!r}; it is one of {', '.join(known)}")
-        found = OutcomeKind(kind)
-        if rate is not None and found not in RATES:
+        kinds = [member.value for member in OutcomeKind]
+        if kind not in kinds:
+            raise UsageError(f"unknown outcome kind {kind!r}; it is one of {', '.join(kinds)}")
+        chosen = OutcomeKind(kind)
+        if rate is not None and chosen not in RATES:
             raise UsageError(
-                f"rate={rate!r}: only yes/no outcomes have a rate, and {found} is none"
+                f"rate={rate!r}: only yes/no outcomes have a rate, and {chosen} is none"
             )
-        if levels is not None and found not in LEVELS:
+        if levels is not None and chosen not in LEVELS:
             raise UsageError(
                 f"levels={levels!r}: only ratings (ordinal) and labels (categorical) have levels"
             )
-        least, most, usual = LEVELS.get(found, (0, 0, 0))
+        least, most, usual = LEVELS.get(chosen, (0, 0, 0))
         if levels is not None and not least <= levels <= most:
             few = ""
             if levels == 2:
@@ -105,7 +105,7 @@ class PlannedDesign:
         _require_probabilities(alpha=alpha, rate=0.5 if rate is None else rate)
         if not (effect > 0 and math.isfinite(effect)):
             raise UsageError(f"effect={effect!r}: give the d that must not be missed, above 0")
-        if found is OutcomeKind.CATEGORICAL and label_shares(effect, levels or usual).min() < 0:
+        if chosen is OutcomeKind.CATEGORICAL and label_shares(effect, levels or usual).min() < 0:
             raise UsageError(
                 f"effect={effect!r}: {levels or usual} labels cannot differ by so much"
             )
@@ -113,7 +113,7 @@ class PlannedDesign:
             raise UsageError(f"groups={groups!r}: a comparison needs at least 2")
         family = groups * (groups - 1) // 2 * metrics
         return cls(
-            kind=found,
+            kind=chosen,
             rate=rate or 0.5,
             levels=levels or usual,
             icc=icc,
@@ -142,8 +142,8 @@ class PlannedDesign:
 
 
 @lru_cache(maxsize=512)
-def found(design: PlannedDesign, effect: float, draws: int = DRAWS) -> float:
-    """How often a pair that differs by *effect* is FLAG or FAIL."""
+def detected(design: PlannedDesign, effect: float, draws: int = DRAWS) -> float:
+    """Return how often a pair that differs by *effect* is FLAG or FAIL."""
     drawn = _draw(design, effect, draws)
     if drawn is None:
         return 0.0
@@ -152,7 +152,7 @@ def found(design: PlannedDesign, effect: float, draws: int = DRAWS) -> float:
 
 @lru_cache(maxsize=512)
 def passed(design: PlannedDesign, draws: int = DRAWS) -> float:
-    """How often a pair without a difference PASSes."""
+    """Return how often a pair without a difference PASSes."""
     drawn = _draw(design, 0.0, draws)
     if drawn is None or design.trials < MINIMUM_N[design.kind]:
         return 0.0
@@ -278,7 +278,7 @@ def plan_sample(
         )
 
     def enough(number: int, draws: int) -> bool:
-        return found(design(number), effect, draws) >= power
+        return detected(design(number), effect, draws) >= power
 
     def passes(number: int, draws: int) -> bool:
         return passed(design(number), draws) >= power
@@ -308,7 +308,7 @@ def plan_sample(
         _require_one(" a group", names=names)
         fewest = _smallest(enough, math.ceil(minimum / (names * repetitions)))
         if fewest is None:
-            most = percent(found(design(AT_MOST), effect))
+            most = percent(detected(design(AT_MOST), effect))
             raise UsageError(
                 f"names={names!r}: even {AT_MOST} templates find d = {effect:g} in {most} of pairs "
                 "only; it takes more "
@@ -346,7 +346,7 @@ def plan_sample(
         repetitions=repetitions,
         calls_per_group=chosen.trials,
         calls=groups * chosen.trials,
-        power=found(chosen, effect),
+        power=detected(chosen, effect),
         pass_probability=passing,
         notes=tuple(notes),
     )
@@ -358,13 +358,13 @@ def _some(number: int, noun: str) -> str:
 
 def _smallest(enough: Callable[[int, int], bool], start: int) -> int | None:
     """The smallest number that is *enough*: found with few draws, and made sure of with all."""
-    found = smallest(lambda number: enough(number, ROUGH), start)
-    while found is not None and not enough(found, DRAWS):
-        if found < AT_MOST:
-            found = found + math.ceil(found / 100)
+    number_needed = smallest(lambda number: enough(number, ROUGH), start)
+    while number_needed is not None and not enough(number_needed, DRAWS):
+        if number_needed < AT_MOST:
+            number_needed = number_needed + math.ceil(number_needed / 100)
         else:
-            found = None
-    return found
+            number_needed = None
+    return number_needed
 
 
 def smallest(enough: Callable[[int], bool], start: int, most: int = AT_MOST) -> int | None:
@@ -434,8 +434,8 @@ def assess_design(
     levels: int | None = None,
     rough: bool = False,
 ) -> DesignPower:
-    """What *groups* groups of *names* names and *trials* trials each (the fewest of any group) can
-    find out.
+    """Return what *groups* groups of *names* names and *trials* trials each (the fewest of any
+    group) can find out.
 
     *trials* are those of all *templates* and *repetitions*. With one name or none a group is a
     label: its trials are the units, and a FAIL is capped at FLAG. With *repeats* every repetition
@@ -475,7 +475,7 @@ def assess_design(
     return DesignPower(
         family=here.family,
         effect=effect,
-        power=found(here, effect, draws),
+        power=detected(here, effect, draws),
         pass_probability=passing,
         can_pass=enough and passing >= OUT_OF_REACH,
         can_fail=enough and not here.labels,

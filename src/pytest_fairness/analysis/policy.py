@@ -109,10 +109,10 @@ def worst_spec(verdicts: Iterable[Verdict | None]) -> Verdict | None:
     """The most severe of what the literal specification says of each pair; None where it says
     nothing of one.
     """
-    known = list(verdicts)
-    if alarms := [one for one in known if one in ALARMS]:
+    order = list(verdicts)
+    if alarms := [verdict for verdict in order if verdict in ALARMS]:
         return Verdict.worst(alarms)
-    if None in known or not known:
+    if None in order or not order:
         return None
     return Verdict.PASS
 
@@ -151,8 +151,11 @@ def first_match(table: PairTable, rule: Rule, *rows: Row) -> list[Decision]:
     holds of all.
     """
     fits = np.stack([np.broadcast_to(holds, table.first.size) for holds, _ in rows])
-    found = [rows[at][1] for at in np.argmax(fits, axis=0).tolist()]
-    return [one(table, at, rule) if callable(one) else one for at, one in enumerate(found)]
+    decided = [rows[at][1] for at in np.argmax(fits, axis=0).tolist()]
+    return [
+        decision(table, at, rule) if callable(decision) else decision
+        for at, decision in enumerate(decided)
+    ]
 
 
 def judge(table: PairTable, rule: Rule) -> list[Decision]:
@@ -211,9 +214,9 @@ def about_names(table: PairTable, rule: Rule, decisions: list[Decision]) -> list
     """The *decisions*, without a PASS on a group of one name: nothing tells that name from its
     group.
     """
-    named, found = table.named, list(decisions)
+    named, settled = table.named, list(decisions)
     for at in np.flatnonzero(named.any(axis=1)).tolist():
-        if found[at].verdict is Verdict.PASS:
+        if settled[at].verdict is Verdict.PASS:
             groups = np.array([table.first[at], table.second[at]])
             names = sorted(table.only[group] for group in groups[named[at]].tolist())
             about = (
@@ -221,8 +224,8 @@ def about_names(table: PairTable, rule: Rule, decisions: list[Decision]) -> list
                 f"{'their groups' if len(names) > 1 else 'the group'}"
             )
             needs = f"at least 2 {rule.cluster_noun} a group, better 20"
-            found[at] = undecided(Reason.N, needs, *found[at].notes, about)
-    return found
+            settled[at] = undecided(Reason.N, needs, *settled[at].notes, about)
+    return settled
 
 
 def undecided(reason: Reason, needs: str | None, *notes: str) -> Decision:
@@ -283,8 +286,8 @@ def _alike(table: PairTable, at: int, rule: Rule) -> Decision:
 
 
 def saturated(clusters: float, noun: str) -> str:
-    """What equal constants support: a gap of 1 − .05^(1/K) of the names would show in 95 % of
-    audits (Jovanovic & Levy 1997)."""
+    """Return what equal constants support: a gap of 1 − .05^(1/K) of the names would show in 95 %
+    of audits (Jovanovic & Levy 1997)."""
     bound = 100 * (1 - 0.05 ** (1 / max(clusters, 1.0)))
     if bound >= 1:
         points = f"{bound:.0f}"
@@ -316,8 +319,8 @@ def capped(table: PairTable, at: int, rule: Rule) -> Decision:
 
 
 def units(table: PairTable, at: int, rule: Rule) -> tuple[int, str]:
-    """How many clusters, or cases where rows are the unit, the smaller group has, and what they are
-    called.
+    """Return how many clusters, or cases where rows are the unit, the smaller group has, and what
+    they are called.
     """
     rows = bool(table.single[at]) or table.own_rows
     now = int((table.trials if rows else table.clusters)[at].min())
@@ -349,8 +352,8 @@ def until_significant(now: float, p: float, rule: Rule) -> list[float]:
     if not 0 < p < 1:
         return []
     wanted, seen = (
-        NormalDist().inv_cdf(1 - max(one, 1e-15) / 2)
-        for one in (rule.alpha / max(rule.family_size, 1), p)
+        NormalDist().inv_cdf(1 - max(level, 1e-15) / 2)
+        for level in (rule.alpha / max(rule.family_size, 1), p)
     )
     if seen > 0:
         return [now * (wanted / seen) ** 2]

@@ -185,7 +185,7 @@ def analyze_preference(
 
 
 def cluster_noun(cluster: str | None) -> str:
-    """What the unit of evidence is called in a sentence."""
+    """Return what the unit of evidence is called in a sentence."""
     if cluster is None:
         return "rows"
     # Where both candidates have a column, the names on either side are the units.
@@ -268,10 +268,13 @@ def judge(
             return None
         return _table([replace(compared[at], preference=again(won))], table.effect_names, noun)
 
-    within = ("d within order",) if any(one.preference.within for one in compared) else ()
+    within = (
+        ("d within order",) if any(comparison.preference.within for comparison in compared) else ()
+    )
     table = _table(compared, (*within, "d from win rate"), noun)
     df, error = (
-        np.array([getattr(one.preference, name) for one in compared]) for name in ("df", "error")
+        np.array([getattr(comparison.preference, name) for comparison in compared])
+        for name in ("df", "error")
     )
     # Near a rate of one half, d = 4·(rate − ½)·√3/π.
     mde = (
@@ -285,30 +288,35 @@ def judge(
         table=table,
         kind=OutcomeKind.BINARY,
         decide=_decide,
-        lost=np.array([[one.counts["unscored"]] for one in compared]),
-        total=np.array([[one.trials - one.counts["refused"]] for one in compared]),
+        lost=np.array([[comparison.counts["unscored"]] for comparison in compared]),
+        total=np.array(
+            [[comparison.trials - comparison.counts["refused"]] for comparison in compared]
+        ),
         imputed=imputed,
         noun="choice",
         lower_is_worse=True,
         favourable=1.0,
         alarm_only=False,
-        report=lambda _: [_statistics(one) for one in compared],
+        report=lambda _: [_statistics(comparison) for comparison in compared],
         mde=np.where(np.isfinite(mde), mde, np.nan),
     )
     family = Family([member], Rule(alpha=alpha, correction=correction, cluster_noun=noun))
     judged = family.judge()
-    for at, one in enumerate(compared):
+    for at, comparison in enumerate(compared):
         decision = judged[0].decisions[at]
-        if one.preference.first_share in {0.0, 1.0} and decision.reason is not Reason.RAGGED:
+        if comparison.preference.first_share in {0.0, 1.0} and decision.reason is not Reason.RAGGED:
             notes = (*decision.notes, "the position decided every choice")
             judged[0].decisions[at] = replace(decision, notes=notes)
     return tuple(family.results(judged))
 
 
 def _table(compared: Sequence[Compared], effect_names: tuple[str, ...], noun: str) -> PairTable:
-    found = [one.preference for one in compared]
+    preferences = [comparison.preference for comparison in compared]
     # The effect within orders stands first, as the one that counts of two equal ones.
-    effects = [[one.within or one.effect, one.effect][-len(effect_names) :] for one in found]
+    effects = [
+        [preference.within or preference.effect, preference.effect][-len(effect_names) :]
+        for preference in preferences
+    ]
     low, value, high = np.moveaxis(np.array(effects, dtype=np.float64), 2, 0)
     # Two that only rounding tells apart are equal: which one counts must not depend on the order of
     # the groups.
@@ -317,30 +325,33 @@ def _table(compared: Sequence[Compared], effect_names: tuple[str, ...], noun: st
     )
     names = ("p_row", "p_cluster", "p_value", "lost", "rate", "binomial_p")
     columns = {
-        name: np.array([getattr(one, name) for one in found], dtype=np.float64) for name in names
+        name: np.array([getattr(preference, name) for preference in preferences], dtype=np.float64)
+        for name in names
     }
     return PairTable(
         labels=tuple(label for pair in compared for label in (pair.a, pair.b)),
-        first=2 * np.arange(len(found)),
-        second=2 * np.arange(len(found)) + 1,
+        first=2 * np.arange(len(preferences)),
+        second=2 * np.arange(len(preferences)) + 1,
         effect_names=effect_names,
         own_rows=noun == "rows",
         effect=value,
         low=low,
         high=high,
-        test=np.array([one.test for one in compared], dtype=object),
+        test=np.array([comparison.test for comparison in compared], dtype=object),
         p_row=columns["p_row"],
         p_cluster=columns["p_cluster"],
         p_value=columns["p_value"],
         difference=2 * columns["rate"] - 1,
-        trials=np.array([[one.n, one.n] for one in found], dtype=np.float64),
-        clusters=np.array([one.clusters for one in found], dtype=np.float64),
+        trials=np.array(
+            [[preference.n, preference.n] for preference in preferences], dtype=np.float64
+        ),
+        clusters=np.array([preference.clusters for preference in preferences], dtype=np.float64),
         ragged=columns["lost"],
-        alone=np.array([one.one_cluster for one in found], dtype=np.bool_),
+        alone=np.array([preference.one_cluster for preference in preferences], dtype=np.bool_),
         beside={
             "rate": columns["rate"],
             "spec_p_value": columns["binomial_p"],
-            "spec_effect": np.array([one.effect.value for one in found]),
+            "spec_effect": np.array([preference.effect.value for preference in preferences]),
         },
     )
 
@@ -366,7 +377,7 @@ def _decide(table: PairTable, rule: Rule) -> list[Decision]:
 
 def _statistics(pair: Compared) -> dict[str, JSON]:
     p = pair.preference
-    found: dict[str, JSON] = {
+    statistics: dict[str, JSON] = {
         "n": p.n,
         "wins_1": p.wins,
         "wins_2": p.n - p.wins,
@@ -383,8 +394,8 @@ def _statistics(pair: Compared) -> dict[str, JSON]:
     within = p.within or Interval(-math.inf, p.effect.value, math.inf)
     for name, effect in (("d_from_win_rate", p.effect), ("d_within_order", within)):
         low, high = (end if math.isfinite(end) else None for end in (effect.low, effect.high))
-        found |= {name: effect.value, f"{name}_low": low, f"{name}_high": high}
-    return found
+        statistics |= {name: effect.value, f"{name}_low": low, f"{name}_high": high}
+    return statistics
 
 
 # ---------------------------------------------------------------- each group
@@ -499,7 +510,7 @@ def _pairwise_details(choices: Choices, alpha: float) -> tuple[dict[str, JSON], 
             }
             interactions[name] = {
                 **_ratio(ratio),
-                "selection_rate": {key: dict(own) for key, own in by_level.items()},
+                "selection_rate": {key: dict(of_level) for key, of_level in by_level.items()},
             }
             if ratio.p is not None and ratio.p < alpha:
                 notes.append(
@@ -593,7 +604,7 @@ def preference_sentence(
     pairs: int,
     noun: str,
 ) -> str:
-    """Who is chosen over whom, how often, how sure."""
+    """Return who is chosen over whom, how often, how sure."""
     if decider is None:
         return f"{verdict}: there are no two groups of {by} to choose between."
     winner, loser, s = decider.group_1, decider.group_2, decider.statistics
@@ -608,28 +619,28 @@ def preference_sentence(
     )
     if rate == 0.5:
         gap = f"{winner} and {loser} are chosen equally often in {trials:,} trials"
-    one, two = s["clusters_1"], s["clusters_2"]
-    if one != two:
-        units = f"{one} and {two} {noun}"
+    first, two = s["clusters_1"], s["clusters_2"]
+    if first != two:
+        units = f"{first} and {two} {noun}"
     else:
-        units = f"{one} {noun[:-1] if one == 1 else noun}"
+        units = f"{first} {noun[:-1] if first == 1 else noun}"
     sure = f"{interval_words(decider, of=loser)}, corrected {p_words(decider.corrected_p_value)}"
-    known = f"({sure}{'' if noun == 'rows' else f'; {units}'}){_room(s.get('first_listed_share'))}"
+    remark = f"({sure}{'' if noun == 'rows' else f'; {units}'}){_room(s.get('first_listed_share'))}"
     if verdict in ALARMS:
-        return f"{verdict}: {gap}, where 50 % would be even {known}."
+        return f"{verdict}: {gap}, where 50 % would be even {remark}."
     if verdict is Verdict.PASS:
         among = "between the two groups"
         if pairs != 1:
             among = f"among {pairs} pairs of groups"
-        return f"PASS: no preference larger than small {among} of {by}; the widest: {gap} {known}."
+        return f"PASS: no preference larger than small {among} of {by}; the widest: {gap} {remark}."
     needs = ""
     if decider.needs:
         needs = f"; it would take {decider.needs}"
-    return f"INCONCLUSIVE: {gap}, too uncertain to tell {known}{needs}."
+    return f"INCONCLUSIVE: {gap}, too uncertain to tell {remark}{needs}."
 
 
 def _room(first_share: JSON) -> str:
-    """What the position leaves of the choice, where that is little."""
+    """Return what the position leaves of the choice, where that is little."""
     if not isinstance(first_share, (int, float)) or 0.2 < first_share < 0.8:
         return ""
     where, share = ("first", first_share) if first_share > 0.5 else ("second", 1 - first_share)

@@ -66,14 +66,14 @@ def read(
     """
     from pytest_fairness.scorers import outcome_of
 
-    found = outcome_of(require_frame(frame), outcome, scorers)
+    outcome_read = outcome_of(require_frame(frame), outcome, scorers)
     if kind in (None, "auto"):
         refusal = None
-        if found.scorer is None and found.name == "refused":
+        if outcome_read.scorer is None and outcome_read.name == "refused":
             refusal = OutcomeKind.REFUSAL
-        kind = found.kind or refusal
-    values = read_outcome(frame, found.name, found.values, kind, favourable)
-    worse_low = found.lower_is_worse if lower_is_worse is None else lower_is_worse
+        kind = outcome_read.kind or refusal
+    values = read_outcome(frame, outcome_read.name, outcome_read.values, kind, favourable)
+    worse_low = outcome_read.lower_is_worse if lower_is_worse is None else lower_is_worse
     if lower_is_worse is None and values.kind is OutcomeKind.REFUSAL:
         worse_low = False
     good = values.favourable
@@ -84,13 +84,13 @@ def read(
             good = 1.0 if worse_low else 0.0
     yes_no = values.kind in (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
     return Reading(
-        name=found.name,
+        name=outcome_read.name,
         values=values,
-        unit=found.unit,
+        unit=outcome_read.unit,
         lower_is_worse=worse_low,
         favourable=good,
-        low=0.0 if yes_no else found.low,
-        high=1.0 if yes_no else found.high,
+        low=0.0 if yes_no else outcome_read.low,
+        high=1.0 if yes_no else outcome_read.high,
     )
 
 
@@ -147,20 +147,20 @@ class ScoredRows:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a finding says of its outcome and of where that was compared."""
+        """Return what a finding says of its outcome and of where that was compared."""
         reading, design = self.reading, self.design
         of_reading = {"outcome": reading.name, "kind": reading.values.kind, "unit": reading.unit}
         return {**of_reading, "cluster": design.cluster_name, "block": design.block_name}
 
     def measure(self) -> Metric:
         """The outcome compared between all pairs of groups."""
-        own = self.reading.values
+        values = self.reading.values
         return measure(
             self.design,
-            own.values,
+            values.values,
             self.used,
-            own.kind,
-            categories=len(own.categories),
+            values.kind,
+            categories=len(values.categories),
             seed=self.seed,
         )
 
@@ -169,11 +169,11 @@ class ScoredRows:
     ) -> ScoredRows:
         """The two groups of the pair at a place alone, with what is missing of the first at the
         high end and of the second at the low one, or turned; see :func:`impute`."""
-        own, codes = self.reading.values, self.design.group.codes
+        outcome_values, codes = self.reading.values, self.design.group.codes
         pair = int(table.first[at]), int(table.second[at])
         values = impute(
-            own.values,
-            own.kind,
+            outcome_values.values,
+            outcome_values.kind,
             codes,
             pair,
             used=self.used,
@@ -185,11 +185,12 @@ class ScoredRows:
             else None,
         )
         two = Coded(
-            (codes == pair[1]).astype(np.intp), tuple(self.design.group.labels[one] for one in pair)
+            (codes == pair[1]).astype(np.intp),
+            tuple(self.design.group.labels[side] for side in pair),
         )
         return replace(
             self,
-            reading=replace(self.reading, values=replace(own, values=values)),
+            reading=replace(self.reading, values=replace(outcome_values, values=values)),
             design=replace(self.design, group=two),
             used=np.isin(codes, pair) & (self.used | self.missing),
         )
@@ -210,8 +211,8 @@ class ScoredRows:
 
 
 def nouns(frame: pd.DataFrame, design: Membership) -> dict[str, Any]:
-    """What a sentence calls the units of evidence, the rows (trials were asked for, other tables
-    hold cases), and the blocks."""
+    """Return what a sentence calls the units of evidence, the rows (trials were asked for, other
+    tables hold cases), and the blocks."""
     of_trials = {"cell", "repetition"} & set(map(str, frame.columns))
     return {
         "cluster_noun": "rows" if design.cluster_name is None else several(design.cluster_name),
@@ -242,7 +243,7 @@ def groupings(
 
 
 def several(column: str) -> str:
-    """What a column is called where there are several of it."""
+    """Return what a column is called where there are several of it."""
     noun = column.replace("_", " ")
     if noun.endswith("y"):
         return f"{noun[:-1]}ies"
@@ -275,13 +276,13 @@ def reasons_by_group(frame: pd.DataFrame, design: Membership, missing: Bools) ->
         frame[name].iloc[rows].tolist() if name in frame.columns else [""] * rows.size
         for name in ("status", "error")
     )
-    found: dict[str, str] = {}
-    for label in (one for one in design.group.labels if one in groups):
-        own = [at for at, group in enumerate(groups) if group == label]
-        ended = Counter(_ENDED.get(str(statuses[at]), str(statuses[at])) for at in own)
+    reasons: dict[str, str] = {}
+    for label in (label for label in design.group.labels if label in groups):
+        places = [at for at, group in enumerate(groups) if group == label]
+        ended = Counter(_ENDED.get(str(statuses[at]), str(statuses[at])) for at in places)
         why = " ".join(
             next(
-                (errors[at] for at in own if isinstance(errors[at], str) and errors[at]), ""
+                (errors[at] for at in places if isinstance(errors[at], str) and errors[at]), ""
             ).split()
         )
         if len(why) <= LONGEST:
@@ -289,5 +290,5 @@ def reasons_by_group(frame: pd.DataFrame, design: Membership, missing: Bools) ->
         else:
             short = why[: LONGEST - 1] + "…"
         text = ", ".join(f"{count} {words}" for words, count in ended.most_common())
-        found[label] = text + (f", first: {short}" if why else "")
-    return found
+        reasons[label] = text + (f", first: {short}" if why else "")
+    return reasons

@@ -53,7 +53,7 @@ class Sensitivity:
 
     @property
     def sentence(self) -> str:
-        """What a reader should know beside a PASS."""
+        """Return what a reader should know beside a PASS."""
         shares = ", ".join(
             f"d = {d:g} in {percent(share)} of copies" for d, share in self.caught.items()
         )
@@ -73,7 +73,7 @@ def _tally(caught: Sequence[tuple[float, str, bool]], alarms: Sequence[bool] = (
         effect: {label for d, label, hit in caught if d == effect and not hit} for effect in effects
     }
     return Sensitivity(
-        caught={effect: float(np.mean(found)) for effect, found in hits.items()},
+        caught={effect: float(np.mean(count)) for effect, count in hits.items()},
         missed={effect: tuple(sorted(labels)) for effect, labels in missed.items()},
         copies=len(hits[effects[0]]),
         false_alarms=float(np.mean(alarms)) if alarms else None,
@@ -146,11 +146,11 @@ def sensitivity(
                     own.values, own.kind, rows, sd=sd, d=d, lower_is_worse=worse_low, rng=rng
                 )
                 caught.append((d, label, alarms(table(planted), by)))
-            one = table(own.values)[rows]
+            relabelled = table(own.values)[rows]
             for _ in range(splits):
                 first = halves(design.cluster[rows], rng)
                 if first is not None:
-                    split = one.assign(**{column: np.where(first, "half 1", "half 2")})
+                    split = relabelled.assign(**{column: np.where(first, "half 1", "half 2")})
                     placebo.append(alarms(split, column))
     return _tally(caught, placebo)
 
@@ -198,9 +198,9 @@ def _of_four_fifths(
             key: value for key, value in settings.items() if key not in ("kind", "lower_is_worse")
         }
         # Halves of one group have other labels than the declared reference.
-        known = isinstance(by, str) and reference in set(table[by])
+        is_group = isinstance(by, str) and reference in set(table[by])
         return analyze_four_fifths(
-            table, column, by, reference=reference if known else None, **given
+            table, column, by, reference=reference if is_group else None, **given
         )
 
     decided = frame.assign(**{name: np.where(present, yes, np.nan)})
@@ -222,13 +222,13 @@ def _of_choices(
     """Each group loses some of the choices that it won. No placebo: two candidates of one group
     never meet.
     """
-    one, two = (frame[column].map(str).to_numpy(dtype=object) for column in (first, second))
+    first_side, two = (frame[column].map(str).to_numpy(dtype=object) for column in (first, second))
     was = frame[chosen].map(str, na_action="ignore").to_numpy(dtype=object)
     rng = np.random.default_rng(0)
     caught = []
-    for label in sorted({*one, *two}):
-        stood = (one == label) | (two == label)
-        other = np.where(one == label, two, one)
+    for label in sorted({*first_side, *two}):
+        stood = (first_side == label) | (two == label)
+        other = np.where(first_side == label, two, first_side)
         decided = stood & ((was == label) | (was == other))
         won = np.where(decided, (was == label).astype(np.float64), np.nan)
         for d in np.repeat(EFFECTS, copies).tolist():
@@ -236,41 +236,41 @@ def _of_choices(
             table = frame.assign(
                 **{chosen: np.where(decided, np.where(wins == 1, label, other), was)}
             )
-            found = analyze_preference(
+            finding = analyze_preference(
                 table, by, first=first, second=second, chosen=chosen, **options
             )
-            caught.append((d, label, found.verdict in ALARMS))
+            caught.append((d, label, finding.verdict in ALARMS))
     return _tally(caught)
 
 
-def with_sensitivity(finding: Finding, found: Sensitivity | None) -> Finding:
-    """*finding* with what was *found* in ``details["sensitivity"]`` and as notes; the verdict stays
-    as it is.
+def with_sensitivity(finding: Finding, measured: Sensitivity | None) -> Finding:
+    """*finding* with what was *measured* in ``details["sensitivity"]`` and as notes; the verdict
+    stays as it is.
     """
-    if found is None:
+    if measured is None:
         return replace(
             finding,
             notes=(*finding.notes, "sensitivity not tried: no disparity can be planted here"),
         )
-    largest = max(found.caught)
-    could_fail = found.caught[largest] >= LEAST_CAUGHT
-    notes = [*finding.notes, found.sentence]
+    largest = max(measured.caught)
+    could_fail = measured.caught[largest] >= LEAST_CAUGHT
+    notes = [*finding.notes, measured.sentence]
     if not could_fail:
         notes.append(
             f"this test could not have failed: a planted disparity of d = {largest:g} was caught "
             "in "
-            f"{percent(found.caught[largest])} of copies of its data; it needs more names, or an "
+            f"{percent(measured.caught[largest])} of copies of its data; it needs more names, or an "
             "outcome that moves"
         )
-    if found.false_alarms is not None and found.false_alarms > MOST_FALSE_ALARMS:
+    if measured.false_alarms is not None and measured.false_alarms > MOST_FALSE_ALARMS:
         notes.append(
             "the placebo raises the alarm: random halves of one and the same group differ in "
-            f"{percent(found.false_alarms)} of splits, so an alarm of this test says little"
+            f"{percent(measured.false_alarms)} of splits, so an alarm of this test says little"
         )
     tried = {
-        **asdict(found),
-        "caught": {f"{d:g}": share for d, share in found.caught.items()},
-        "missed": {f"{d:g}": list(groups) for d, groups in found.missed.items()},
+        **asdict(measured),
+        "caught": {f"{d:g}": share for d, share in measured.caught.items()},
+        "missed": {f"{d:g}": list(groups) for d, groups in measured.missed.items()},
         "could_fail": could_fail,
     }
     changed = replace(
@@ -337,14 +337,14 @@ def _turn(y: Floats, d: float, *, down: bool, rng: np.random.Generator) -> Float
 def _relabel(values: Floats, here: Bools, d: float, rng: np.random.Generator) -> Floats:
     """Move rows of the most frequent label to the other labels, in their proportions."""
     labels, counts = np.unique(values[~np.isnan(values)], return_counts=True)
-    own = values[here]
+    members = values[here]
     if labels.size < 2:
-        return own
+        return members
     mode = labels[int(np.argmax(counts))]
-    kept = _turn((own == mode).astype(np.float64), d, down=True, rng=rng) == 1
+    kept = _turn((members == mode).astype(np.float64), d, down=True, rng=rng) == 1
     others = labels != mode
-    drawn = rng.choice(labels[others], size=own.size, p=counts[others] / counts[others].sum())
-    return np.where(kept, mode, np.where(own == mode, drawn, own))
+    drawn = rng.choice(labels[others], size=members.size, p=counts[others] / counts[others].sum())
+    return np.where(kept, mode, np.where(members == mode, drawn, members))
 
 
 def within_sd(values: Floats, group: Ints, block: Ints) -> float:
@@ -354,8 +354,8 @@ def within_sd(values: Floats, group: Ints, block: Ints) -> float:
     Values far from all others of their cell are clipped: one of them would make every planted d so
     large that any test catches it, and a PASS that hangs on that reply would look sound.
     """
-    known = ~np.isnan(values)
-    y, group, block = values[known], group[known], block[known]
+    present = ~np.isnan(values)
+    y, group, block = values[present], group[present], block[present]
     for key in (group * (int(block.max(initial=0)) + 1) + block, group):
         _, at = np.unique(key, return_inverse=True)
         counts = np.bincount(at)
@@ -371,8 +371,8 @@ def within_sd(values: Floats, group: Ints, block: Ints) -> float:
 
 
 def halves(cluster: Ints, rng: np.random.Generator) -> Bools | None:
-    """Which rows fall into the first half of a random split of the clusters; None with fewer than
-    four of them.
+    """Return which rows fall into the first half of a random split of the clusters; None with fewer
+    than four of them.
     """
     labels, at = np.unique(cluster, return_inverse=True)
     if labels.size < 4:

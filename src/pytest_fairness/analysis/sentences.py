@@ -105,13 +105,13 @@ def effect_with_interval(
 
 
 def lost_words(lost: int, cases: str, noun: str, missing: Mapping[str, str]) -> str:
-    """How many have no outcome, and why."""
+    """Return how many have no outcome, and why."""
     why = "; ".join(f"{group}: {words}" for group, words in list(missing.items())[:4])
     return f"{lost} {cases} have no {noun}{f' ({why})' if why else ''}"
 
 
 def left_without(pair: PairResult, what: str, cases: str, missing: Mapping[str, str]) -> str:
-    """Which group of *pair* has no outcome more often, how often, why, and how sure."""
+    """Return which group of *pair* has no outcome more often, how often, why, and how sure."""
     worse = pair.worse_off or pair.group_1
     share = pair.statistics.get("rate_1" if worse == pair.group_1 else "rate_2")
     rate = "many"
@@ -173,8 +173,8 @@ class Subject:
         decider: PairResult | None,
         alarms: Sequence[PairResult],
     ) -> str:
-        """Who is worse off, on what, by how much, how sure; for PASS and INCONCLUSIVE what was and
-        was not seen.
+        """Return who is worse off, on what, by how much, how sure; for PASS and INCONCLUSIVE what
+        was and was not seen.
 
         *alarms* are the pairs of refusals and missing answers that raise the alarm, worst first;
         they stand after the outcome asked for.
@@ -182,9 +182,9 @@ class Subject:
         if decider is None:
             return f"{verdict}: there are no two groups of {self.by} to compare."
         also = "; ".join(self._alarm(pairs) for pairs in _by_worse(alarms)[:2])
-        own = self.groups[self.outcome]
+        groups = self.groups[self.outcome]
         named = dict.fromkeys(group for pair in alarms for group in (pair.group_1, pair.group_2))
-        empty = [group for group in named if group in own and own[group].n == 0]
+        empty = [group for group in named if group in groups and groups[group].n == 0]
         if empty:
             return f"{verdict}: {listed(empty)} cannot be compared on {self.outcome}: {also}."
         if decider.alarm_only:
@@ -225,7 +225,7 @@ class Subject:
         return f"{self._gap(pair)} ({self._sure(pair)}){self._likewise(pair)}"
 
     def _likewise(self, decider: PairResult) -> str:
-        """Who else is worse off than whom: ``; also a against b, and c against d and e``."""
+        """Return who else is worse off than whom: ``; also a against b, and c against d and e``."""
         others = _by_worse(
             [pair for pair in self.raised if pair is not decider and pair.worse_off is not None]
         )
@@ -263,8 +263,8 @@ class Subject:
             size = "larger than declared"
         widest = self._gap(pair)
         if self.kind is not OutcomeKind.CATEGORICAL:
-            worse, better, one, two = self._ordered(pair)
-            widest = f"{worse} {self._value(one)}, {better} {self._amount(two)}"
+            worse, better, first, two = self._ordered(pair)
+            widest = f"{worse} {self._value(first)}, {better} {self._amount(two)}"
         none = f"no difference {size} on {self.outcome} {among} of {self.by}"
         return f"{none}; the widest: {widest} ({sure}; {self._basis(pair)})"
 
@@ -322,26 +322,26 @@ class Subject:
     # ------------------------------------------------------------ parts
 
     def _mostly_refused(self, pair: PairResult) -> str:
-        own = [self.groups[pair.metric].get(group) for group in (pair.group_1, pair.group_2)]
-        found = [
-            f"{one.refused:,} of {one.group}"
-            for one in own
-            if one is not None and one.refused > one.n
+        sides = [self.groups[pair.metric].get(group) for group in (pair.group_1, pair.group_2)]
+        refused = [
+            f"{side.refused:,} of {side.group}"
+            for side in sides
+            if side is not None and side.refused > side.n
         ]
-        if found:
-            return f", as most were refused ({listed(found)})"
+        if refused:
+            return f", as most were refused ({listed(refused)})"
         return ""
 
     def _alarm(self, pairs: Sequence[PairResult]) -> str:
-        """Who is refused, or left without an answer, more often than whom: *pairs* have the same
-        worse-off group.
+        """Return who is refused, or left without an answer, more often than whom: *pairs* have the
+        same worse-off group.
         """
-        worse, _, one, other = self._ordered(pairs[0])
+        worse, _, rate, other = self._ordered(pairs[0])
         group, rates = self.groups[pairs[0].metric].get(worse), ""
         if group is not None and other is not None:
-            of = f"({round((one or 0.0) * group.n)} of {group.n})"
+            of = f"({round((rate or 0.0) * group.n)} of {group.n})"
             rates = (
-                f"{amount(one, OutcomeKind.BINARY)} {of} against "
+                f"{amount(rate, OutcomeKind.BINARY)} {of} against "
                 f"{amount(other, OutcomeKind.BINARY)}"
             )
         what, why = (
@@ -363,8 +363,8 @@ class Subject:
     def _ordered(self, pair: PairResult) -> tuple[str, str, float | None, float | None]:
         """The worse-off group and the other, and what each has."""
         worse, better = pair.worse_off or pair.group_1, _other(pair)
-        one, two = (self.groups[pair.metric].get(group) for group in (worse, better))
-        return worse, better, one.value if one else None, two.value if two else None
+        first, two = (self.groups[pair.metric].get(group) for group in (worse, better))
+        return worse, better, first.value if first else None, two.value if two else None
 
     def _amount(self, value: float | None) -> str:
         return amount(value, self.kind, self.unit)
@@ -400,8 +400,12 @@ class Subject:
                 first.shares,
                 key=lambda name: abs(first.shares[name] - second.shares.get(name, 0.0)),
             )
-            one, two = (f"{100 * group.shares.get(label, 0.0):.1f} %" for group in (first, second))
-            often = f"how often {pair.metric} is {label!r}: {one} of {self.cases} against {two}"
+            first_rate, two = (
+                f"{100 * group.shares.get(label, 0.0):.1f} %" for group in (first, second)
+            )
+            often = (
+                f"how often {pair.metric} is {label!r}: {first_rate} of {self.cases} against {two}"
+            )
             return f"{pair.group_1} and {pair.group_2} differ most in {often}"
         worse, better, low, high = self._ordered(pair)
         if low is None or high is None:
@@ -431,19 +435,19 @@ class Subject:
 
     def _basis(self, pair: PairResult) -> str:
         """``200 trials from 20 names a group``; where the two differ, the worse-off one first."""
-        worse, own = pair.worse_off or pair.group_1, self.groups[pair.metric]
-        found = [own[group] for group in (worse, _other(pair)) if group in own]
-        counts = list(dict.fromkeys(f"{group.n:,}" for group in found))
+        worse, groups = pair.worse_off or pair.group_1, self.groups[pair.metric]
+        sides = [groups[group] for group in (worse, _other(pair)) if group in groups]
+        counts = list(dict.fromkeys(f"{group.n:,}" for group in sides))
         if self.clusters == "rows":
             return f"{' and '.join(counts)} {self.cases}" + (" a group" if len(counts) == 1 else "")
         units = [
             f"{g.clusters} {self.clusters if g.clusters != 1 else self.clusters.removesuffix('s')}"
-            for g in found
+            for g in sides
         ]
         if len(set(units)) == 1:
             return f"{' and '.join(counts)} {self.cases} from {units[0]} a group"
         return " and ".join(
-            f"{g.n:,} {self.cases} from {unit}" for g, unit in zip(found, units, strict=True)
+            f"{g.n:,} {self.cases} from {unit}" for g, unit in zip(sides, units, strict=True)
         )
 
 
@@ -461,10 +465,10 @@ _OPEN = {
 
 def _by_worse(pairs: Sequence[PairResult]) -> list[list[PairResult]]:
     """*pairs* in their order, those with the same worse-off group together."""
-    found: dict[tuple[str, str], list[PairResult]] = {}
+    by_worse: dict[tuple[str, str], list[PairResult]] = {}
     for pair in pairs:
-        found.setdefault((pair.metric, pair.worse_off or pair.group_1), []).append(pair)
-    return list(found.values())
+        by_worse.setdefault((pair.metric, pair.worse_off or pair.group_1), []).append(pair)
+    return list(by_worse.values())
 
 
 def _other(pair: PairResult) -> str:

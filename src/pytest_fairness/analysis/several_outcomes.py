@@ -36,8 +36,8 @@ def analyze_outcomes(
     of them.
     """
     return tuple(
-        shared_by(analyze_disparity(frame, one, by, alpha=level, **arguments), outcomes)
-        for one, level in levels(outcomes, alpha, arguments)
+        shared_by(analyze_disparity(frame, outcome, by, alpha=level, **arguments), outcomes)
+        for outcome, level in levels(outcomes, alpha, arguments)
     )
 
 
@@ -47,8 +47,8 @@ def fairness_verdict(
     by: str | Sequence[str],
     **arguments: Any,
 ) -> tuple[bool, list[str]]:
-    """Whether every one of *outcomes* passes, and a sentence for each that does not: ``passed,
-    issues``.
+    """Return whether every one of *outcomes* passes, and a sentence for each that does not:
+    ``passed, issues``.
 
     For a pipeline of one's own, where nothing is to be raised. INCONCLUSIVE is no pass: it is among
     the issues, as the first word of its sentence. The arguments are those of
@@ -67,7 +67,7 @@ def levels(
         raise UsageError(
             f"outcome={outcomes!r}: give a list of one or more outcomes, or one outcome by itself"
         )
-    refuse_twice("outcome: the same outcome", [str(one) for one in outcomes])
+    refuse_twice("outcome: the same outcome", [str(outcome) for outcome in outcomes])
     given = [name for name in _OF_ONE if arguments.get(name) not in (None, "auto")]
     if given and len(outcomes) > 1:
         raise UsageError(
@@ -75,7 +75,7 @@ def levels(
             "one by itself, at its "
             f"share of the level (alpha={alpha / len(outcomes):g})"
         )
-    return [(one, alpha / len(outcomes)) for one in outcomes]
+    return [(outcome, alpha / len(outcomes)) for outcome in outcomes]
 
 
 def shared_by(finding: Finding, outcomes: Sequence[str | Callable[..., Any]]) -> Finding:

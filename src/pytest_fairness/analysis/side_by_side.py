@@ -144,7 +144,7 @@ class SideChange:
 
     @property
     def sentence(self) -> str:
-        """Who is fairer on what, by how much, how sure."""
+        """Return who is fairer on what, by how much, how sure."""
         on = f"on {self.outcome} by {self.by}"
         two = f"{self.group_1} and {self.group_2}"
         if self.change is None:
@@ -228,8 +228,8 @@ def changes_of(
     ±.5 SD. Else it is ``open``, also with fewer trials a group than a verdict takes (30, of yes/no
     50), and where trials without an outcome, set to either extreme, would turn the answer.
     """
-    family = _Family([_p_value(one.found) for one in contrasts], alpha, correction)
-    return [_change(one, at, family) for at, one in enumerate(contrasts)]
+    family = _Family([_p_value(contrast.found) for contrast in contrasts], alpha, correction)
+    return [_change(contrast, at, family) for at, contrast in enumerate(contrasts)]
 
 
 # ---------------------------------------------------------------- what is compared
@@ -259,8 +259,8 @@ def contrasts_of(cells: SharedCells) -> list[SideContrast]:
     )  # as of an experiment: treated, control
     # Both sides repeat each other's cells: an arm of its own keeps them from looking like
     # duplicates.
-    own = frame["arm"].map(str) if "arm" in frame else ""
-    frame = frame.assign(arm=np.repeat(["first ", "second "], half) + own)
+    own_arms = frame["arm"].map(str) if "arm" in frame else ""
+    frame = frame.assign(arm=np.repeat(["first ", "second "], half) + own_arms)
     cluster, blocks = (
         arguments.get("cluster", "name"),
         block_columns(frame, arguments.get("block", "template")),
@@ -272,7 +272,7 @@ def contrasts_of(cells: SharedCells) -> list[SideContrast]:
             two = tuple(cluster)
         trials = choice_trials(frame, arms, columns=columns, cluster=two, blocks=blocks)
         return _pairs(cells, trials, arguments["by"])
-    found: list[SideContrast] = []
+    contrasts: list[SideContrast] = []
     for table, reading in _read(cells, frame):
         classes = as_columns(arguments["by"])
         for chosen in (
@@ -281,8 +281,8 @@ def contrasts_of(cells: SharedCells) -> list[SideContrast]:
             trials = score_trials(
                 table, arms, reading=reading, by=chosen, cluster=cluster, blocks=blocks
             )
-            found += _pairs(cells, trials, " × ".join(chosen))
-    return found
+            contrasts += _pairs(cells, trials, " × ".join(chosen))
+    return contrasts
 
 
 def _read(cells: SharedCells, frame: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, Reading]]:
@@ -333,48 +333,48 @@ class _Family:
 
     def corrected(self, at: int, p: float) -> float:
         """*p* in the place of the p-value *at*."""
-        changed = [p if place == at else one for place, one in enumerate(self.p_values)]
+        changed = [p if place == at else p_value for place, p_value in enumerate(self.p_values)]
         return float(correct(changed, self.correction)[at])
 
 
-def _p_value(found: ArmContrast | None) -> float:
+def _p_value(contrast: ArmContrast | None) -> float:
     """That neither disparity is the larger. |a| < |b| where b − a and a + b have the same sign:
     both have to be shown, each at the level (an intersection-union test; Berger 1982).
     """
-    if found is None:
+    if contrast is None:
         return 1.0
-    return max(found.change.p, found.total.p)
+    return max(contrast.change.p, contrast.total.p)
 
 
-def _became(found: ArmContrast, family: _Family, at: int) -> str:
-    change, low, high = map(found.on_sd, (found.change.mean, *found.change.interval(0.9)))
-    if abs(change) >= TRIVIAL and family.corrected(at, _p_value(found)) < family.alpha:
-        if change * found.total.mean < 0:
+def _became(contrast: ArmContrast, family: _Family, at: int) -> str:
+    change, low, high = map(contrast.on_sd, (contrast.change.mean, *contrast.change.interval(0.9)))
+    if abs(change) >= TRIVIAL and family.corrected(at, _p_value(contrast)) < family.alpha:
+        if change * contrast.total.mean < 0:
             return SMALLER
         return LARGER
     apart = all(
         arm.interval(0.9, side)[0] > 0
-        for arm, side in ((found.control, -change), (found.treated, change))
+        for arm, side in ((contrast.control, -change), (contrast.treated, change))
     )
-    if apart and family.corrected(at, found.change.p) < family.alpha:
+    if apart and family.corrected(at, contrast.change.p) < family.alpha:
         return TURNED
     if low > -MARGIN and high < MARGIN:
         return ALIKE
     return OPEN
 
 
-def _change(one: SideContrast, at: int, family: _Family) -> SideChange:
-    data, (a, b), found = one.data, one.pair, one.found
+def _change(contrast: SideContrast, at: int, family: _Family) -> SideChange:
+    data, (a, b), measured = contrast.data, contrast.pair, contrast.found
     kind = data.reading.values.kind
     cells = np.array(data.cells((0, 1), a, b))  # side and group × rows
     used, total = (cells & data.used).sum(axis=1), cells.sum(axis=1)
     facts: dict[str, Any] = {
-        "sides": one.cells.sides,
-        "test": one.cells.test,
+        "sides": contrast.cells.sides,
+        "test": contrast.cells.test,
         "outcome": data.reading.name,
         "kind": kind,
         "unit": data.reading.unit,
-        "by": one.by,
+        "by": contrast.by,
         "group_1": data.labels[a],
         "group_2": data.labels[b],
         "n": int(used.min()),
@@ -382,11 +382,11 @@ def _change(one: SideContrast, at: int, family: _Family) -> SideChange:
     }
     reason: Reason | None = Reason.N
     needs: str | None = "at least two names or blocks that stand on both sides, with both groups"
-    if found is None:
+    if measured is None:
         return SideChange(became=OPEN, reason=reason, needs=needs, **facts)
-    change, lost = found.change, float(np.max((total - used) / np.maximum(total, 1)))
-    became = _became(found, family, at)
-    of_names = found.unit == "cluster"
+    change, lost = measured.change, float(np.max((total - used) / np.maximum(total, 1)))
+    became = _became(measured, family, at)
+    of_names = measured.unit == "cluster"
     if of_names:
         units = min(data.group(group, (0, 1)).clusters for group in (a, b))
     else:
@@ -397,10 +397,10 @@ def _change(one: SideContrast, at: int, family: _Family) -> SideChange:
         noun = data.noun
     else:
         noun = "blocks"
-    if found.lost > MAX_RAGGED:
+    if measured.lost > MAX_RAGGED:
         became, reason = OPEN, Reason.RAGGED
         needs = (
-            f"every group in every block: {percent(found.lost)} of the rows are in blocks that "
+            f"every group in every block: {percent(measured.lost)} of the rows are in blocks that "
             "lack one"
         )
     elif used.min() < MINIMUM_N[kind]:
@@ -408,7 +408,7 @@ def _change(one: SideContrast, at: int, family: _Family) -> SideChange:
     elif (
         lost
         and became != OPEN
-        and any(_imputed(one, at, family, raised) != became for raised in (True, False))
+        and any(_imputed(contrast, at, family, raised) != became for raised in (True, False))
     ):
         became, reason = OPEN, Reason.UNSCORED if lost > MAX_UNSCORED else Reason.PRECISION
         needs = (
@@ -416,37 +416,37 @@ def _change(one: SideContrast, at: int, family: _Family) -> SideChange:
             "the answer"
         )
     elif became == OPEN:
-        reason, needs = Reason.PRECISION, _needs(found, family, units, noun)
+        reason, needs = Reason.PRECISION, _needs(measured, family, units, noun)
     else:
         reason, needs = None, None
     if became == TURNED:
         p_value = change.p
     else:
-        p_value = _p_value(found)
+        p_value = _p_value(measured)
     turn = 1.0
-    if max(found.control.mean, found.treated.mean, key=abs) < 0:
+    if max(measured.control.mean, measured.treated.mean, key=abs) < 0:
         turn = -1.0
     if turn < 0:
         facts |= {"group_1": data.labels[b], "group_2": data.labels[a]}
     (low, high), (low_95, high_95) = (change.interval(level, turn) for level in (0.9, 0.95))
-    size_low, size_high = _size_interval(found)
+    size_low, size_high = _size_interval(measured)
     return SideChange(
         became=became,
         reason=reason,
         needs=needs,
-        before=turn * found.control.mean,
-        after=turn * found.treated.mean,
+        before=turn * measured.control.mean,
+        after=turn * measured.treated.mean,
         change=turn * change.mean,
         low=low,
         high=high,
         low_95=low_95,
-        size_change=abs(found.treated.mean) - abs(found.control.mean),
+        size_change=abs(measured.treated.mean) - abs(measured.control.mean),
         size_low=size_low,
         size_high=size_high,
         high_95=high_95,
-        effect=turn * found.on_sd(change.mean),
-        effect_low=found.on_sd(low),
-        effect_high=found.on_sd(high),
+        effect=turn * measured.on_sd(change.mean),
+        effect_low=measured.on_sd(low),
+        effect_high=measured.on_sd(high),
         p_value=p_value,
         corrected_p_value=family.corrected(at, p_value),
         units=units,
@@ -470,26 +470,26 @@ def _size_interval(contrast: ArmContrast) -> tuple[float, float]:
     return min(sizes), max(sizes)
 
 
-def _imputed(one: SideContrast, at: int, family: _Family, raised: bool) -> str:
-    """What became of the disparity with the outcomes that are missing at the extremes that raise
-    the change, or lower it.
+def _imputed(contrast: SideContrast, at: int, family: _Family, raised: bool) -> str:
+    """Return what became of the disparity with the outcomes that are missing at the extremes that
+    raise the change, or lower it.
     """
-    found = one.data.contrast((0, 1), *one.pair, raised)
-    if found is None:
+    measured = contrast.data.contrast((0, 1), *contrast.pair, raised)
+    if measured is None:
         return OPEN
-    return _became(found, family, at)
+    return _became(measured, family, at)
 
 
-def _needs(found: ArmContrast, family: _Family, units: int, noun: str) -> str | None:
+def _needs(contrast: ArmContrast, family: _Family, units: int, noun: str) -> str | None:
     """The units that would settle it, if the change stays as it is: beyond chance, or inside the
     margin.
     """
-    change, effect = found.change, abs(found.on_sd(found.change.mean))
+    change, effect = contrast.change, abs(contrast.on_sd(contrast.change.mean))
     rule, ways = Rule(alpha=family.alpha, family_size=len(family.p_values)), []
     if effect >= TRIVIAL:
-        ways += until_significant(units, _p_value(found), rule)
+        ways += until_significant(units, _p_value(contrast), rule)
     if effect < MARGIN:
-        half = found.on_sd((change.interval(0.9)[1] - change.interval(0.9)[0]) / 2)
+        half = contrast.on_sd((change.interval(0.9)[1] - change.interval(0.9)[0]) / 2)
         ways.append(units * (half / (MARGIN - effect)) ** 2)
     enough = [math.ceil(way) for way in ways if way < 1e6]
     if enough:

@@ -109,7 +109,7 @@ def lint_text(
     folder: Path | None = None,
     first_line: int = 1,
 ) -> list[LintProblem]:
-    """What *text*, a template or a prompt, gets wrong, in its order.
+    """Return what *text*, a template or a prompt, gets wrong, in its order.
 
     *letter*: it is a whole letter, which has to say how to have the decision explained, and may not
     be long. *ignore* are rules, or categories of the lexicon, that do not count; a line that holds
@@ -124,31 +124,31 @@ def lint_text(
             )
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
     kept = [IGNORE not in line for line in text.split("\n")]
-    found = []
+    problems = []
     for rule, severity, start, end, suggestion in _found(text, letter=letter, folder=folder):
         at = bisect_right(starts, start) - 1
         if rule not in ignore and kept[at]:
             shown, column = text[start:end], start - starts[at] + 1
-            found.append(
+            problems.append(
                 LintProblem(source, at + first_line, column, rule, severity, shown, suggestion)
             )
-    return sorted(found)
+    return sorted(problems)
 
 
 def lint_file(
     path: Path, *, letter: bool = False, ignore: Collection[str] = (), folder: Path | None = None
 ) -> list[LintProblem]:
-    """What the file *path* gets wrong: the whole text, or of YAML each text in it that is a prompt,
-    which is one of several words. Raises UsageError for a file that cannot be read.
+    """Return what the file *path* gets wrong: the whole text, or of YAML each text in it that is a
+    prompt, which is one of several words. Raises UsageError for a file that cannot be read.
     """
     if path.suffix not in (".yaml", ".yml"):
         return lint_text(
             read_text(path), source=str(path), letter=letter, ignore=ignore, folder=folder
         )
-    document, found = open_document(path), list[LintProblem]()
+    document, problems = open_document(path), list[LintProblem]()
     for place, text in _prompts(document.data):
         line = document.lines.get(place, 1)
-        found += lint_text(
+        problems += lint_text(
             text,
             source=str(path),
             letter=letter,
@@ -156,15 +156,15 @@ def lint_file(
             folder=folder,
             first_line=line,
         )
-    return sorted(found)
+    return sorted(problems)
 
 
 def rules_of(folder: Path | None = None) -> dict[str, str]:
     """Every rule, with what it looks for."""
-    own = {
+    rules = {
         name: f"as {term.match[0]!r}" for name, term in _practice(folder).terms["practice"].items()
     }
-    return {**RULES, **own, **dict.fromkeys(CATEGORIES, "terms of the lexicon")}
+    return {**RULES, **rules, **dict.fromkeys(CATEGORIES, "terms of the lexicon")}
 
 
 _Found: TypeAlias = "Iterator[tuple[str, str, int, int, str]]"
@@ -253,7 +253,7 @@ def _known_slots() -> frozenset[str]:
         "s",
         "es",
     )
-    known = {
+    slots = {
         *Persona.__struct_fields__,
         *pronouns,
         *map(str.capitalize, pronouns),
@@ -262,7 +262,7 @@ def _known_slots() -> frozenset[str]:
         "label",
         "criteria",
     }
-    return frozenset(known | {f"{article}_{slot}" for article in "aA" for slot in known})
+    return frozenset(slots | {f"{article}_{slot}" for article in "aA" for slot in slots})
 
 
 def _names(text: str, folder: Path | None) -> Iterator[tuple[int, int]]:
@@ -280,7 +280,7 @@ def _names(text: str, folder: Path | None) -> Iterator[tuple[int, int]]:
 def _bank_names(folder: Path | None) -> tuple[frozenset[str], frozenset[str]]:
     banks = NameBanks.load(folder)
     firsts, lasts = banks.first_names.values(), banks.surnames.values()
-    return frozenset(one.name for one in firsts), frozenset(one.name for one in lasts)
+    return frozenset(first.name for first in firsts), frozenset(last.name for last in lasts)
 
 
 @cache

@@ -68,8 +68,8 @@ def analyze_words(
         table.insert(0, "group_1", first)
         table.insert(1, "group_2", second)
         tables.append(table)
-    found: pd.DataFrame = pd.concat(tables, ignore_index=True)
-    kept: pd.DataFrame = found[found.word != STAND_IN.lower()]
+    words: pd.DataFrame = pd.concat(tables, ignore_index=True)
+    kept: pd.DataFrame = words[words.word != STAND_IN.lower()]
     return kept.reset_index(drop=True)
 
 

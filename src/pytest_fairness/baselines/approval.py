@@ -130,8 +130,8 @@ def approver(environ: Mapping[str, str], rootdir: Path) -> tuple[str, str]:
 
 
 def person(rootdir: Path) -> tuple[str, str]:
-    """Who works in *rootdir*, and how that was learned: from git's identity, or the login; empty
-    where nobody knows.
+    """Return who works in *rootdir*, and how that was learned: from git's identity, or the login;
+    empty where nobody knows.
     """
     name, email = (_one_line(git(rootdir, "config", f"user.{what}")) for what in ("name", "email"))
     if name or email:
@@ -167,7 +167,7 @@ def git_commit(rootdir: Path) -> str | None:
 
 
 def git(rootdir: Path, *arguments: str) -> str | None:
-    """What git prints of *rootdir*, or ``None`` if it is absent, fails or hangs."""
+    """Return what git prints of *rootdir*, or ``None`` if it is absent, fails or hangs."""
     program = shutil.which("git")
     if program is None:
         return None

@@ -66,11 +66,14 @@ def _changes(new: BaselineDocument, old: BaselineDocument | None) -> Iterator[st
     for part, score in now.part_scores.items():
         if part in then and abs(score - then[part]) >= _LEAST:
             yield f"{part}: {then[part]:.1f} → {score:.1f}"
-    lost, found = set(before.personas) - set(now.personas), set(now.personas) - set(before.personas)
-    for words, personas in (("no longer scored", lost), ("scored anew", found)):
+    lost, gained = (
+        set(before.personas) - set(now.personas),
+        set(now.personas) - set(before.personas),
+    )
+    for words, personas in (("no longer scored", lost), ("scored anew", gained)):
         if personas:
             yield f"{len(personas)} persona{'s' * (len(personas) != 1)} {words}"
-    own, its = now.patterns, before.patterns
-    for words, ours, theirs in (("New warnings", own, its), ("Gone", its, own)):
+    patterns, its = now.patterns, before.patterns
+    for words, ours, theirs in (("New warnings", patterns, its), ("Gone", its, patterns)):
         if several := [pattern for pattern in ours if pattern not in theirs]:
             yield f"{words}: {', '.join(several[:_MOST])}{', …' if len(several) > _MOST else ''}"

@@ -55,7 +55,9 @@ class Fingerprints:
     design: str = ""
 
     def changes_since(self, approved: Fingerprints) -> tuple[str, ...]:
-        """What differs from *approved*, a clause each; what either side does not know is left out."""
+        """Return what differs from *approved*, a clause each; what either side does not know is
+        left out.
+        """
         old, new = ", ".join(approved.models), ", ".join(self.models)
         clauses = {
             "endpoint": f"the endpoint changed from {approved.endpoint!r} to {self.endpoint!r}",
@@ -101,7 +103,9 @@ class BaselineDocument:
         return digest(self._body())
 
     def same_content(self, other: BaselineDocument) -> bool:
-        """Whether nothing but the approval differs, so that there is nothing to approve anew."""
+        """Return whether nothing but the approval differs, so that there is nothing to approve
+        anew.
+        """
         approved = dict.fromkeys(("approval", "timestamp", "version"))
         return {**self._body(), **approved} == {**other._body(), **approved}
 
@@ -158,18 +162,18 @@ class BaselineDocument:
             raise _damaged(where, what) from error
 
     def counts(self) -> dict[str, int | None]:
-        """How many personas ``pass`` without a warning, pass with a ``warning``, and are a
+        """Return how many personas ``pass`` without a warning, pass with a ``warning``, and are a
         ``failure``; None where there is no threshold.
         """
         if self.threshold is None:
             return dict.fromkeys(("pass", "warning", "failure"))
         sign, least = 1 if self.lower_is_worse else -1, self.threshold
         passed = [
-            one
-            for one in self.summary.personas.values()
-            if sign * (_rounded(one.mean) - least) >= 0
+            persona
+            for persona in self.summary.personas.values()
+            if sign * (_rounded(persona.mean) - least) >= 0
         ]
-        warned = sum(bool(one.warnings) for one in passed)
+        warned = sum(bool(letter.warnings) for letter in passed)
         return {
             "pass": len(passed) - warned,
             "warning": warned,
@@ -198,11 +202,11 @@ class BaselineDocument:
             "overall_score": float(overall),
             "category_scores": self.summary.part_scores,
             "group_scores": {
-                label: math.fsum(found) / len(found) for label, found in scored.items() if found
+                label: math.fsum(scores) / len(scores) for label, scores in scored.items() if scores
             },
             **{f"{name}_count": number for name, number in self.counts().items()},
             "personas": {
-                key: {name: one for name, one in row.items() if one not in ({}, [])}
+                key: {name: value for name, value in row.items() if value not in ({}, [])}
                 for key, row in rows
             },
             "run": run,

@@ -47,13 +47,13 @@ class Gate:
     def recalled(self, content: bytes) -> None:
         """Take the approved text; BaselineError if it cannot be trusted or is another test's."""
         self.approved = BaselineDocument.from_bytes(content, where=self.file)
-        (test, score), (own, mine) = (
-            (one.test_id, one.score) for one in (self.approved, self.proposed)
+        (test, score), (document, mine) = (
+            (side.test_id, side.score) for side in (self.approved, self.proposed)
         )
-        if (test, score) != (own, mine):
+        if (test, score) != (document, mine):
             raise BaselineError(
                 f"{self.file}: this is the baseline of the score {score!r} of {test}, and not of "
-                f"{mine!r} of {own}. A "
+                f"{mine!r} of {document}. A "
                 "baseline cannot be copied from test to test: remove the file and approve anew "
                 f"with {APPROVE}."
             )
@@ -146,7 +146,7 @@ class Gate:
                 f"{len(lost)} of the {len(old.personas)} approved personas have no score here "
                 f"({named})"
             )
-        if fresh := [one for one in new.patterns if one not in old.patterns]:
+        if fresh := [pattern for pattern in new.patterns if pattern not in old.patterns]:
             named = ", ".join(fresh[:5]) + (", …" if len(fresh) > 5 else "")
             return (
                 f"there are {len(fresh)} warnings of kinds that the baseline has none of ({named})"
@@ -182,7 +182,7 @@ class Gate:
         return self._found(finding, self.approved)
 
     def written(self) -> Finding:
-        """What was approved just now: the first baseline, one that held, or a regression by
+        """Return what was approved just now: the first baseline, one that held, or a regression by
         permission.
         """
         document, approval, finding = self.proposed, self.proposed.approval, self.finding

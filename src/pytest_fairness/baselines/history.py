@@ -44,17 +44,17 @@ class Version:
         summary = self.document.summary
         means = {name: score.mean for name, score in summary.personas.items()}
         of = {
-            label: [means[one] for one in ids if one in means]
+            label: [means[identifier] for identifier in ids if identifier in means]
             for label, ids in summary.categories.items()
         }
         return {
             "overall": summary.overall,
             **summary.part_scores,
-            **{label: sum(found) / len(found) for label, found in of.items() if found},
+            **{label: sum(figures) / len(figures) for label, figures in of.items() if figures},
         }
 
     def facts(self) -> dict[str, Any]:
-        """Who approved it, when, why, and of which models; empty where that is not known."""
+        """Return who approved it, when, why, and of which models; empty where that is not known."""
         if self.document is None or self.document.approval is None:
             return {}
         given, models = self.document.approval, ", ".join(self.document.fingerprints.models)
@@ -66,10 +66,10 @@ class Version:
             "run_id",
             "regression",
         )
-        known: Mapping[str, Any] = {
+        facts_: Mapping[str, Any] = {
             name: getattr(given, name) for name in (*names, "simulated", "replayed")
         }
-        return {**known, "endpoint": self.document.fingerprints.endpoint, "models": models}
+        return {**facts_, "endpoint": self.document.fingerprints.endpoint, "models": models}
 
 
 def versions(path: Path, root: Path) -> tuple[list[Version], str]:
@@ -81,7 +81,7 @@ def versions(path: Path, root: Path) -> tuple[list[Version], str]:
     now = None
     if content is not None:
         now = content.decode("utf-8", "replace")
-    found: list[Version] = []
+    versions_: list[Version] = []
     log = None
     if path.parent.exists():
         log = git(path.parent, "log", f"-{_MOST}", "--format=%H%x1f%aI%x1f%an", "--", path.name)
@@ -90,13 +90,15 @@ def versions(path: Path, root: Path) -> tuple[list[Version], str]:
         text = git(path.parent, "show", f"{commit}:./{path.name}")
         if text is not None:  # a commit that removes it has none
             where = f"{path.name} at {commit[:10]}"
-            found.append(Version.of(text, where, commit=commit, committed=committed, author=author))
-    if now is not None and (not found or found[0].text != now):
-        found.insert(0, Version.of(now, path.name))
+            versions_.append(
+                Version.of(text, where, commit=commit, committed=committed, author=author)
+            )
+    if now is not None and (not versions_ or versions_[0].text != now):
+        versions_.insert(0, Version.of(now, path.name))
     if log:
         why = ""
     elif log is not None:
         why = "git knows no commit of it"
     else:
         why = "its folder is in no repository of git"
-    return found, why
+    return versions_, why

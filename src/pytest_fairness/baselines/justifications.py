@@ -59,12 +59,12 @@ class Justification(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             raise Misplaced(f"expiry is {self.expiry}, {why}, {mend}", "expiry")
 
     def is_about(self, finding: Finding, nodeid: str) -> bool:
-        """Whether this is about *finding* of the test *nodeid*."""
+        """Return whether this is about *finding* of the test *nodeid*."""
         test = self.test in (None, nodeid, nodeid.split("[", maxsplit=1)[0], finding.test_id)
         return test and self.outcome in (None, finding.outcome)
 
     def covers(self, finding: Finding, nodeid: str, today: datetime.date) -> bool:
-        """Whether this is about *finding* of the test *nodeid* and has not expired."""
+        """Return whether this is about *finding* of the test *nodeid* and has not expired."""
         return self.is_about(finding, nodeid) and today <= self.expiry
 
     def to_dict(self) -> dict[str, JSON]:
@@ -118,7 +118,7 @@ def find(
 def expired_notes(
     justifications: Iterable[Justification], finding: Finding, nodeid: str
 ) -> list[str]:
-    """What is to be noted on a FLAG that nothing covers, and that something did cover."""
+    """Return what is to be noted on a FLAG that nothing covers, and that something did cover."""
     if finding.verdict is not Verdict.FLAG or finding.justification is not None:
         return []
     last = max(

@@ -73,7 +73,7 @@ class Mitigation(
                 raise Misplaced(f"{name} is {day}, before the entry itself ({self.date})", name)
 
     def covers(self, finding: Finding, nodeid: str, number: str) -> bool:
-        """Whether this is about *finding* of the test *nodeid*, whose id is *number*."""
+        """Return whether this is about *finding* of the test *nodeid*, whose id is *number*."""
         if self.finding is not None:
             return self.finding == number
         about = self.test in (nodeid, nodeid.split("[", maxsplit=1)[0], finding.test_id)
@@ -81,12 +81,12 @@ class Mitigation(
         return about and same_class and self.outcome in (None, finding.outcome)
 
     def is_done(self, day: datetime.date) -> bool:
-        """Whether the action was done by *day*, so that a run of that day is a re-test."""
+        """Return whether the action was done by *day*, so that a run of that day is a re-test."""
         return self.done is not None and self.done <= day
 
     def status(self, verdict: Verdict | None, day: datetime.date) -> str:
-        """What became of it, by the worst *verdict* that a run of *day* has on what it is about, if
-        it has any.
+        """Return what became of it, by the worst *verdict* that a run of *day* has on what it is
+        about, if it has any.
         """
         if verdict is None:
             return NOT_TESTED
@@ -121,7 +121,7 @@ def followed_up(
     which they were ``retested`` after the action was done, which is *day* or None. *findings*: each
     with its test and its id.
     """
-    found = []
+    followed = []
     for entry in entries:
         covered = [
             (finding, number)
@@ -136,8 +136,8 @@ def followed_up(
         fields |= {"findings": [number for _, number in covered]}
         fields |= {"retested": day.isoformat() if covered and entry.is_done(day) else None}
         fields |= {"simulated": any(finding.simulated for finding, _ in covered)}
-        found.append(fields)
-    return found
+        followed.append(fields)
+    return followed
 
 
 def unanswered(
@@ -146,7 +146,7 @@ def unanswered(
     """The ids of those *findings* that failed, or were flagged without a justification, and that no
     entry is about.
     """
-    answered = {number for one in mitigations for number in one.get("findings", ())}
+    answered = {number for mitigation in mitigations for number in mitigation.get("findings", ())}
     return [
         number
         for finding, _, number in findings
@@ -156,5 +156,5 @@ def unanswered(
 
 def counted(mitigations: Sequence[Mapping[str, Any]]) -> str:
     """``1 overdue, 2 open``: what became of *mitigations*, the worst first."""
-    statuses = Counter(str(one.get("status")) for one in mitigations)
+    statuses = Counter(str(mitigation.get("status")) for mitigation in mitigations)
     return ", ".join(f"{statuses[status]} {status}" for status in STATUSES if statuses[status])

@@ -127,9 +127,9 @@ class BaselineFolder:
             return []
         entries = os.scandir(self.root)
         return sorted(
-            one.name
-            for one in entries
-            if one.name.endswith(_SUFFIX) and one.is_file(follow_symlinks=False)
+            entry.name
+            for entry in entries
+            if entry.name.endswith(_SUFFIX) and entry.is_file(follow_symlinks=False)
         )
 
     def _replace(self, path: Path, content: bytes) -> None:
@@ -201,24 +201,24 @@ def find_orphans(
     the file names that were looked for. A test that did not run keeps what it has: call this for a
     run that collected everything.
     """
-    found, functions = {}, {test.partition("[")[0] for test in collected}
+    orphans, functions = {}, {test.partition("[")[0] for test in collected}
     for name in (name for name in folder.names() if name not in used):
         try:
             document = BaselineDocument.from_bytes(folder.read(name) or b"", where=name)
         except BaselineError as error:
-            found[name] = str(error)
+            orphans[name] = str(error)
             continue
         test_id, score = document.test_id, document.score
         if name != baseline_name(test_id, score):
-            found[name] = (
+            orphans[name] = (
                 "the file was renamed: it is not where its own test and score would be looked for"
             )
         elif test_id not in collected:
             other = "its test ran with other parameters, or asked another endpoint"
             if test_id.partition("[")[0] in functions:
-                found[name] = other
+                orphans[name] = other
             else:
-                found[name] = "its test is gone or renamed"
+                orphans[name] = "its test is gone or renamed"
         elif test_id in finished:
-            found[name] = f"its test no longer asks for the score {score!r}"
-    return found
+            orphans[name] = f"its test no longer asks for the score {score!r}"
+    return orphans

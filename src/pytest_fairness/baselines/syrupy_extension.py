@@ -101,9 +101,9 @@ class BaselineExtension(AbstractSyrupyExtension):
 def _extension(folder: BaselineFolder, name: str, gate: Gate) -> type[BaselineExtension]:
     """The extension class for one baseline. Raises BaselineError where syrupy would own the folder."""
     # In a folder of syrupy's own, --snapshot-update deletes the files that no snapshot test claims.
-    own = Path(SnapshotCollectionStorage.snapshot_dirname).parts
+    folder_parts = Path(SnapshotCollectionStorage.snapshot_dirname).parts
     parts = folder.root.resolve().parts
-    if any(parts[start : start + len(own)] == own for start in range(len(parts))):
+    if any(parts[start : start + len(folder_parts)] == folder_parts for start in range(len(parts))):
         raise BaselineError(
             f"The baselines' folder {folder.root} lies in a folder of syrupy's snapshots "
             "(--snapshot-dirname "

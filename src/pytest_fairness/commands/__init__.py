@@ -57,7 +57,7 @@ def chosen_runs(name: str, *, judged: bool = True) -> list[Path]:
     if not re.search(r"[*?\[]", name) or Path(name).exists():
         return [chosen_run(name, judged=judged)]
     root = runs_root()
-    found = [path for path in folder.run_folders(root) if fnmatchcase(path.name, name)]
-    if not found:
+    folders = [path for path in folder.run_folders(root) if fnmatchcase(path.name, name)]
+    if not folders:
         raise UsageError(f"{root} holds no run that fits {name!r}")
-    return found
+    return folders

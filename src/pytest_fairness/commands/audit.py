@@ -85,20 +85,22 @@ def verify(arguments: argparse.Namespace) -> tuple[str, int]:
     path = Path(arguments.path)
     if not is_bundle(path):
         path = chosen_run(arguments.path)
-    found = verify(path, Progress(sys.stderr).each, records_only=arguments.records_only)
-    derived = [one for one in found.derived if one.same is not None]
-    lines = [f"holds: {line}" for line in found.checked]
-    if found.derived:
-        same = sum(one.same is True for one in derived)
+    verification = verify(path, Progress(sys.stderr).each, records_only=arguments.records_only)
+    derived = [figure for figure in verification.derived if figure.same is not None]
+    lines = [f"holds: {line}" for line in verification.checked]
+    if verification.derived:
+        same = sum(figure.same is True for figure in derived)
         lines.append(
-            f"verdicts: {same} of {len(found.derived)} derived again from the logs, the same"
+            f"verdicts: {same} of {len(verification.derived)} derived again from the logs, the same"
         )
-    for one in found.derived:
-        word = {True: "same", False: "DIFFERS", None: "not derivable"}[one.same]
-        lines.append(f"  {word}: {one.verdict} {one.number} {one.test} {one.outcome}: {one.about}")
-    lines += [f"PROBLEM: {line}" for line in found.problems]
-    if found.left_out:
-        lines.append(f"NOT compared, as --records-only asks: {', '.join(found.left_out)}")
+    for judgement in verification.derived:
+        word = {True: "same", False: "DIFFERS", None: "not derivable"}[judgement.same]
+        lines.append(
+            f"  {word}: {judgement.verdict} {judgement.number} {judgement.test} {judgement.outcome}: {judgement.about}"
+        )
+    lines += [f"PROBLEM: {line}" for line in verification.problems]
+    if verification.left_out:
+        lines.append(f"NOT compared, as --records-only asks: {', '.join(verification.left_out)}")
     if path.is_file():
         lines.append(
             f"SHA-256 {sha256_of(path)}: compare it with the one that was kept when the bundle was "
@@ -106,12 +108,12 @@ def verify(arguments: argparse.Namespace) -> tuple[str, int]:
         )
         lines.append("  for whoever can replace this file could have made all of it anew")
     held = "verified"
-    if found.left_out:
+    if verification.left_out:
         held = "records verified, pages NOT compared"
-    if found.problems:
-        held = f"NOT verified, {count(len(found.problems), 'problem')}"
+    if verification.problems:
+        held = f"NOT verified, {count(len(verification.problems), 'problem')}"
     lines.append(f"{path}: {held}")
     return "".join(
         f"{terminal(' '.join(line.split()) if not line.startswith('  ') else line)}\n"
         for line in lines
-    ), bool(found.problems)
+    ), bool(verification.problems)

@@ -55,16 +55,16 @@ def add(subparsers: Any) -> None:
 def show(arguments: argparse.Namespace) -> tuple[str, int]:
     """The current scores of each baseline."""
 
-    def lines(found: list[Version], _why: str) -> Iterator[str]:
-        yield f"  {_approved(found[0])}"
-        for scope, score in found[0].scores().items():
+    def lines(versions: list[Version], _why: str) -> Iterator[str]:
+        yield f"  {_approved(versions[0])}"
+        for scope, score in versions[0].scores().items():
             yield f"  {_score(score):>12}  {scope}"
-        if found[0].document is not None and found[0].document.threshold is not None:
+        if versions[0].document is not None and versions[0].document.threshold is not None:
             counts = ", ".join(
-                f"{number} {name}" for name, number in found[0].document.counts().items()
+                f"{number} {name}" for name, number in versions[0].document.counts().items()
             )
-            yield f"  {found[0].document.version}: {counts}"
-        personas = len(_personas(found[0]))
+            yield f"  {versions[0].document.version}: {counts}"
+        personas = len(_personas(versions[0]))
         yield f"  {personas:>12}  persona{'s' * (personas != 1)}"
 
     return _each(arguments, lines)
@@ -73,24 +73,24 @@ def show(arguments: argparse.Namespace) -> tuple[str, int]:
 def diff(arguments: argparse.Namespace) -> tuple[str, int]:
     """Old → new of each scope, between a baseline and the version before it."""
 
-    def lines(found: list[Version], why: str) -> Iterator[str]:
-        if len(found) < 2:
+    def lines(versions: list[Version], why: str) -> Iterator[str]:
+        if len(versions) < 2:
             yield f"  there is no version before this one{f': {why}' if why else ''}"
             return
-        new, old = found[0].scores(), found[1].scores()
-        yield f"  new: {_approved(found[0])}"
-        yield f"  old: {_approved(found[1])}"
+        new, old = versions[0].scores(), versions[1].scores()
+        yield f"  new: {_approved(versions[0])}"
+        yield f"  old: {_approved(versions[1])}"
         for scope in dict.fromkeys([*new, *old]):
             pair = old.get(scope), new.get(scope)
             change = ""
             if None not in pair:
                 change = f"{new[scope] - old[scope]:+.4g}"
             yield f"  {_score(pair[0]):>12} → {_score(pair[1]):<12} {change:<10} {scope}"
-        now, then = map(_personas, found[:2])
+        now, then = map(_personas, versions[:2])
         for word, several in (("no longer scored", then - now), ("scored anew", now - then)):
             if several:
                 yield f"  {word}: {', '.join(sorted(several)[:5])}{', …' if len(several) > 5 else ''}"
-        after, since = (one.document for one in found[:2])
+        after, since = (version.document for version in versions[:2])
         if after is not None and since is not None:
             yield from (
                 f"  {change}" for change in after.fingerprints.changes_since(since.fingerprints)
@@ -103,10 +103,15 @@ def changelog(arguments: argparse.Namespace) -> tuple[str, int]:
     """The entry of each approved version of each baseline, the newest first."""
     from pytest_fairness.baselines.changelog import changelog_entry
 
-    def lines(found: list[Version], why: str) -> Iterator[str]:
-        for at, version in enumerate(found):
+    def lines(versions: list[Version], why: str) -> Iterator[str]:
+        for at, version in enumerate(versions):
             before = next(
-                (one.document for one in found[at + 1 :] if one.document is not None), None
+                (
+                    version.document
+                    for version in versions[at + 1 :]
+                    if version.document is not None
+                ),
+                None,
             )
             if version.document is not None:
                 yield f"\n{changelog_entry(version.document, before)}".rstrip()
@@ -119,11 +124,11 @@ def changelog(arguments: argparse.Namespace) -> tuple[str, int]:
 def history(arguments: argparse.Namespace) -> tuple[str, int]:
     """Every version of each baseline, the newest first."""
 
-    def lines(found: list[Version], why: str) -> Iterator[str]:
-        for at, version in enumerate(found):
+    def lines(versions: list[Version], why: str) -> Iterator[str]:
+        for at, version in enumerate(versions):
             before = None
-            if at + 1 < len(found):
-                before = found[at + 1].scores().get("overall")
+            if at + 1 < len(versions):
+                before = versions[at + 1].scores().get("overall")
             now = version.scores().get("overall")
             if before is None:
                 score = _score(now)
@@ -137,7 +142,7 @@ def history(arguments: argparse.Namespace) -> tuple[str, int]:
 
 
 def _folder() -> Path:
-    """Where the project around the working directory keeps its baselines."""
+    """Return where the project around the working directory keeps its baselines."""
     from pytest_fairness.runs.project import configuration
 
     root, settings = configuration(Path.cwd()) or (Path(), {})
@@ -156,21 +161,21 @@ def _each(
     which, folder = arguments.which, arguments.folder or _folder()
     if which and Path(which).is_file():
         folder, which = Path(which).parent, Path(which).name
-    shown, known = [], []
+    shown, others = [], []
     for name in BaselineFolder(folder, anchor=Path.cwd()).names():
-        found, why = versions(folder / name, Path.cwd())
-        document = found[0].document
+        versions_, why = versions(folder / name, Path.cwd())
+        document = versions_[0].document
         about = name
         if document is not None:
             about = f"{document.test_id} · {document.score}"
-        known.append(about)
+        others.append(about)
         if not which or which == name or which in about:
-            shown.append("\n".join([about, *lines(found, why)]))
-    if not known:
+            shown.append("\n".join([about, *lines(versions_, why)]))
+    if not others:
         raise UsageError(f"{folder} holds no baseline: name the folder with --folder")
     if not shown:
         raise UsageError(
-            f"no baseline in {folder} is called {which!r}; there are: {listed(known[:10])}"
+            f"no baseline in {folder} is called {which!r}; there are: {listed(others[:10])}"
         )
     return terminal("\n\n".join(shown)) + "\n", 0
 

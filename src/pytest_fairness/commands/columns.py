@@ -47,9 +47,9 @@ def add_options(
     """Declare the options. *shown* are the columns shown if not told otherwise, *groups* those that
     rows are grouped by, of which the first is the default.
     """
-    known = ", ".join(columns)
+    titles = ", ".join(columns)
     parser.add_argument(
-        "--columns", metavar="A,B", default=",".join(shown), help=f"the columns shown, of {known}"
+        "--columns", metavar="A,B", default=",".join(shown), help=f"the columns shown, of {titles}"
     )
     sort = parser.add_argument(
         "--sort",
@@ -73,11 +73,11 @@ def add_options(
 
 def chosen_columns(arguments: argparse.Namespace) -> list[str]:
     """The columns of ``--columns``. Raises UsageError for one that there is not."""
-    known: Mapping[str, Column] = arguments.of_columns
+    columns: Mapping[str, Column] = arguments.of_columns
     chosen = [name.strip() for name in arguments.columns.split(",") if name.strip()]
     for name in [*chosen, *([arguments.sort.removeprefix("-")] if arguments.sort else [])]:
-        if name not in known:
-            raise UsageError(unknown("column", name, known))
+        if name not in columns:
+            raise UsageError(unknown("column", name, columns))
     return chosen
 
 
@@ -86,9 +86,9 @@ def sorted_rows(arguments: argparse.Namespace, rows: Sequence[Any]) -> list[Any]
     if not arguments.sort:
         return list(rows)
     column: Column = arguments.of_columns[arguments.sort.removeprefix("-")]
-    known = [row for row in rows if column.value(row) is not None]
-    known.sort(key=lambda row: _order(column.value(row)), reverse=arguments.sort.startswith("-"))
-    return [*known, *(row for row in rows if column.value(row) is None)]
+    present = [row for row in rows if column.value(row) is not None]
+    present.sort(key=lambda row: _order(column.value(row)), reverse=arguments.sort.startswith("-"))
+    return [*present, *(row for row in rows if column.value(row) is None)]
 
 
 def tables(arguments: argparse.Namespace, rows: Sequence[Any]) -> str:

@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 def _field(name: str, *, figure: bool = True) -> Column:
     def value(change: SideChange) -> Value:
-        found: Value = getattr(change, name)
-        return found
+        figure: Value = getattr(change, name)
+        return figure
 
     return Column(value=value, figure=figure)
 
 
 def _amount(name: str, *, change: bool = False) -> Column:
-    def words(one: SideChange) -> str:
-        return one.amount(getattr(one, name), signed=change)
+    def words(side_change: SideChange) -> str:
+        return side_change.amount(getattr(side_change, name), signed=change)
 
     return Column(value=_field(name).value, words=words)
 
@@ -155,25 +155,25 @@ def compare(arguments: argparse.Namespace) -> tuple[str, int]:
             runs = [chosen_run("last")]
         else:
             runs = [chosen_run("last~1"), chosen_run("last")]
-    found = compare_runs(*runs, endpoints=endpoints)
-    code = int(found.worse)
-    if len(found.sides) > 2 and arguments.columns == ",".join(_SHOWN):
+    comparison = compare_runs(*runs, endpoints=endpoints)
+    code = int(comparison.worse)
+    if len(comparison.sides) > 2 and arguments.columns == ",".join(_SHOWN):
         arguments.columns = f"side,{arguments.columns}"
-    table = tables(arguments, found.changes)
+    table = tables(arguments, comparison.changes)
     if arguments.json:
-        return as_json(found.to_dict()), code
+        return as_json(comparison.to_dict()), code
     lines: list[str] = []
-    for at, (side, about) in enumerate(found.sides.items()):
+    for at, (side, about) in enumerate(comparison.sides.items()):
         lines += wrapped(f"{'after: ' if at else 'before: '}{side} ({about})", 100, "", "        ")
-    marks = ", ".join(["simulated"] * found.simulated + ["replayed"] * found.replayed)
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in found.counts.items())
-    gaps = f"{len(found.changes)} gap{'s' * (len(found.changes) != 1)} compared"
+    marks = ", ".join(["simulated"] * comparison.simulated + ["replayed"] * comparison.replayed)
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in comparison.counts.items())
+    gaps = f"{len(comparison.changes)} gap{'s' * (len(comparison.changes) != 1)} compared"
     lines += [f"{gaps}{f' ({marks})' if marks else ''}: {counts}", ""]
-    for change in found.changes:
+    for change in comparison.changes:
         if change.became not in ("alike", "open") or arguments.all:
             lines += wrapped(change.sentence, 100, "  ", "    ")
     lines += ["", table] if lines[-1] else [table]
-    if found.left_out:
+    if comparison.left_out:
         lines += ["", "not compared:"]
-        lines += [text for why in found.left_out for text in wrapped(why, 100, "  ", "    ")]
+        lines += [text for why in comparison.left_out for text in wrapped(why, 100, "  ", "    ")]
     return terminal("\n".join([*lines, ""])), code

@@ -135,8 +135,8 @@ def init(arguments: argparse.Namespace) -> tuple[str, int]:
     command = ["pytest", TEST.as_posix(), *options]
     asks = bool(arguments.endpoint or arguments.function)
     if arguments.ask or (arguments.ask is None and not asks):
-        code, found = _run(folder, command)
-        lines += ["", f"$ {' '.join(command)}", found]
+        code, report_lines = _run(folder, command)
+        lines += ["", f"$ {' '.join(command)}", report_lines]
     else:
         code = 0
         lines += ["", f"run it with: {' '.join(command)}"]
@@ -150,7 +150,9 @@ def init(arguments: argparse.Namespace) -> tuple[str, int]:
 
 
 def _checked(folder: Path, endpoint: str | None, function: str | None) -> tuple[Path, list[str]]:
-    """Where endpoints.yaml lies, and pytest's options for the system under test. Raises UsageError."""
+    """Return where endpoints.yaml lies, and pytest's options for the system under test. Raises
+    UsageError.
+    """
     from pytest_fairness.endpoints.function import is_import_path
     from pytest_fairness.endpoints.registry import load_endpoints
     from pytest_fairness.errors import unknown
@@ -175,8 +177,8 @@ def _checked(folder: Path, endpoint: str | None, function: str | None) -> tuple[
             f"--endpoint={endpoint}: there is no {endpoints}; pytest-fairness init writes one to "
             "begin with"
         )
-    if endpoint not in (known := load_endpoints(endpoints)):
-        raise UsageError(f"{endpoints}: {unknown('endpoint', endpoint, known)}")
+    if endpoint not in (listed_endpoints := load_endpoints(endpoints)):
+        raise UsageError(f"{endpoints}: {unknown('endpoint', endpoint, listed_endpoints)}")
     return endpoints, ["--fairness-endpoint", endpoint, "--fairness-max-cost", "1"]
 
 
@@ -240,7 +242,7 @@ def _ignored(path: Path) -> bool:
 
 
 def _run(folder: Path, command: list[str]) -> tuple[int, str]:
-    """How the test ended (1 where it did not pass), and what the session said at its end."""
+    """Return how the test ended (1 where it did not pass), and what the session said at its end."""
     done = subprocess.run(  # noqa: S603 - the command is our own
         [sys.executable, "-m", *command],
         cwd=folder,

@@ -50,7 +50,7 @@ def lint(arguments: argparse.Namespace) -> tuple[str, int]:
     if not arguments.paths:
         raise UsageError("name a file or a folder to read; --rules lists the rules")
     files = list(_files(arguments.paths))
-    found = [
+    problems = [
         problem
         for path in files
         for problem in lint_file(
@@ -58,14 +58,16 @@ def lint(arguments: argparse.Namespace) -> tuple[str, int]:
         )
     ]
     if arguments.json:
-        return json.dumps([dataclasses.asdict(one) for one in found], indent=1) + "\n", int(
-            bool(found)
-        )
+        return json.dumps(
+            [dataclasses.asdict(problem) for problem in problems], indent=1
+        ) + "\n", int(bool(problems))
     read = f"{len(files)} file{'s' * (len(files) != 1)}"
     count = "no problems"
-    if found:
-        count = f"{len(found)} problem{'s' * (len(found) != 1)}"
-    return "\n".join([*(line(str(one)) for one in found), f"{read}: {count}", ""]), int(bool(found))
+    if problems:
+        count = f"{len(problems)} problem{'s' * (len(problems) != 1)}"
+    return "\n".join([*(line(str(problem)) for problem in problems), f"{read}: {count}", ""]), int(
+        bool(problems)
+    )
 
 
 def _files(paths: Sequence[Path]) -> Iterator[Path]:
@@ -75,11 +77,13 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
         if not path.exists():
             raise UsageError(f"{path}: there is no such file or folder")
         inside = (
-            one for one in sorted(path.rglob("*")) if one.suffix in _READ and one.stem != "README"
+            file
+            for file in sorted(path.rglob("*"))
+            if file.suffix in _READ and file.stem != "README"
         )
-        found = [path]
+        files = [path]
         if path.is_dir():
-            found = [one for one in inside if one.is_file()]
-        if not found:
+            files = [file for file in inside if file.is_file()]
+        if not files:
             raise UsageError(f"{path} holds none of what is read: {', '.join(_READ)}")
-        yield from found
+        yield from files

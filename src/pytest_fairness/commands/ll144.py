@@ -101,7 +101,7 @@ def ll144(arguments: argparse.Namespace) -> tuple[str, int]:
     if sex is None and race is None:
         raise _without_category(frame)
     stated: dict[str, Any] = {name: getattr(arguments, name) for name in _STATED}
-    found = ll144_tables(
+    tables = ll144_tables(
         frame,
         outcome,
         sex=sex,
@@ -112,11 +112,11 @@ def ll144(arguments: argparse.Namespace) -> tuple[str, int]:
         exclude=dict(map(_exclusion, arguments.exclude or ())),
         **stated,
     )
-    text = impact_page.plain_text(found)
+    text = impact_page.plain_text(tables)
     made = {
-        "html": partial(impact_page.page_text, found, run),
-        "markdown": partial(impact_page.markdown_text, found),
-        "csv": partial(impact_page.csv_text, found),
+        "html": partial(impact_page.page_text, tables, run),
+        "markdown": partial(impact_page.markdown_text, tables),
+        "csv": partial(impact_page.csv_text, tables),
     }
     for name, make in made.items():
         if (path := getattr(arguments, name)) is not None:
@@ -189,7 +189,7 @@ def _of_run(arguments: argparse.Namespace) -> tuple[pd.DataFrame, Outcome, objec
     with reading(folder) as reader:
         judged = judgements(reader)
     columns = {name for name in (arguments.sex, arguments.race) if name} or {*_SEX, *_RACE}
-    found: dict[tuple[str, str], tuple[str, pd.DataFrame, Outcome, object]] = {}
+    decisions: dict[tuple[str, str], tuple[str, pd.DataFrame, Outcome, object]] = {}
     for at, identity in enumerate(results.ids):
         judgement = judged.get(results.place_of(at))
         if (
@@ -201,21 +201,21 @@ def _of_run(arguments: argparse.Namespace) -> tuple[pd.DataFrame, Outcome, objec
             outcome = judgement.outcome_in(frame)
             if outcome is not None and columns & set(frame.columns):
                 favourable = judgement.arguments.get("favourable")
-                found.setdefault((judgement.test, name), (identity, frame, outcome, favourable))
-    if len(found) > 1:
+                decisions.setdefault((judgement.test, name), (identity, frame, outcome, favourable))
+    if len(decisions) > 1:
         lines = [
-            f"  {identity}  {name} in {test}" for (test, name), (identity, *_) in found.items()
+            f"  {identity}  {name} in {test}" for (test, name), (identity, *_) in decisions.items()
         ]
         raise UsageError(
             "\n".join(["the trials of which finding? Name one of these with --finding:", *lines])
         )
-    if not found:
+    if not decisions:
         raise UsageError(
             f"run {folder.name}: no {'such ' * bool(arguments.finding)}finding was judged on "
             "trials that have a column "
             f"{' or '.join(sorted(columns))}"
         )
-    (_, frame, outcome, favourable) = next(iter(found.values()))
+    (_, frame, outcome, favourable) = next(iter(decisions.values()))
     if arguments.favourable is not None:
         favourable = _value(outcome.values, arguments.favourable)
     return frame, outcome, favourable, dict(results.run)

@@ -246,8 +246,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def _priced_suite(
     fairness: FairnessSession, items: list[pytest.Item], assumed: dict[str, Any]
 ) -> dict[str, Any]:
-    """What the suite asks, costs and can find out. An endpoint that is *assumed*, one alone, is
-    named for all tests, so that its price also holds for tests that bring a system of their own.
+    """Return what the suite asks, costs and can find out. An endpoint that is *assumed*, one alone,
+    is named for all tests, so that its price also holds for tests that bring a system of their own.
     """
     from pytest_fairness.pytest_layer.estimate import chance_of_red, estimates
 
@@ -278,22 +278,26 @@ def _priced_suite(
     assumed["concurrency"] = assumed["concurrency"] or settings.concurrency
     functions = {row.test.partition("[")[0] for row in rows}
     assumed["folded"] = len(functions) < len(rows) and not (assumed["verbose"] or assumed["json"])
-    known = [
+    priced = [
         None if silent and row.own[0].requests else endpoints.get(row.endpoint) for row in rows
     ]
-    tests = [_priced(row, endpoint, assumed) for row, endpoint in zip(rows, known, strict=True)]
+    tests = [_priced(row, endpoint, assumed) for row, endpoint in zip(rows, priced, strict=True)]
     for test in tests:
         # Which of its protected classes a test judges, only it knows.
         classes = test["classes"]
-        if classes and not any(one["can_pass"] and one["can_fail"] for one in classes.values()):
-            reasons = ", ".join(f"{name}: {one['why']}" for name, one in classes.items())
+        if classes and not any(
+            protected["can_pass"] and protected["can_fail"] for protected in classes.values()
+        ):
+            reasons = ", ".join(
+                f"{name}: {protected['why']}" for name, protected in classes.items()
+            )
             problems.append(
                 f"{test['test']}: no protected class can ever both PASS and FAIL ({reasons})"
             )
     return {
         "endpoint": settings.endpoint,
         "simulated": len(endpoints) == len(settings.endpoints)
-        and all(one.simulated for one in endpoints.values()),
+        and all(endpoint.simulated for endpoint in endpoints.values()),
         "false_alarm": chance_of_red(settings, items, fairness.grids),
         "max_cost": settings.max_cost,
         "tests": tests,
@@ -312,7 +316,7 @@ def _priced(
     """
     from pytest_fairness.pytest_layer.estimate import shapes
 
-    few, most = row.requests(own=True)
+    few, most = row.requests(replaced=True)
     price, grid, reply = (
         None if endpoint is None else endpoint.price,
         row.planned.grid,
@@ -343,8 +347,8 @@ def _priced(
 
 
 def _assessed(row: TestEstimate, shape: Shape, assumed: dict[str, Any]) -> dict[str, Any]:
-    """What the class of that *shape* can find out: of several kinds of outcome, by the one that it
-    does worst with.
+    """Return what the class of that *shape* can find out: of several kinds of outcome, by the one
+    that it does worst with.
     """
     from pytest_fairness.pytest_layer.estimate import power_of
 
@@ -363,7 +367,9 @@ def _assessed(row: TestEstimate, shape: Shape, assumed: dict[str, Any]) -> dict[
         designs[kind] = power_of(
             row.planned.grid, shape, row.temperature, rough=assumed["folded"], **given
         )
-    kind, worst = min(designs.items(), key=lambda one: min(one[1].power, one[1].pass_probability))
+    kind, worst = min(
+        designs.items(), key=lambda design: min(design[1].power, design[1].pass_probability)
+    )
     return {"kind": kind, "groups": shape.groups, "names": shape.names, **asdict(worst)}
 
 
@@ -437,15 +443,15 @@ def _named(tests: Sequence[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any
 
 def _folded(tests: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """*tests* by their function: its classes, temperatures, tiers and endpoints together."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    folded: dict[str, list[dict[str, Any]]] = {}
     for test in tests:
-        found.setdefault(test["test"].partition("[")[0], []).append(test)
-    return found
+        folded.setdefault(test["test"].partition("[")[0], []).append(test)
+    return folded
 
 
 def _bill(suite: dict[str, Any]) -> list[str]:
-    """What all tests come to: how much is asked, for how much and how long; of several endpoints,
-    each.
+    """Return what all tests come to: how much is asked, for how much and how long; of several
+    endpoints, each.
     """
     from pytest_fairness.pytest_layer.estimate import dollars, duration
     from pytest_fairness.reports.escaping import line
@@ -456,29 +462,29 @@ def _bill(suite: dict[str, Any]) -> list[str]:
     more = ""
     if again:
         more = f", up to {again:,} more where an alarm is asked about again"
-    found = [
+    lines = [
         f"  {total['items']:,} test{'s' * (total['items'] != 1)}, {total['trials']:,} trials{more}",
         f"  {cells['requests']} requests, {cells['tokens in']} tokens in, {cells['tokens out']} "
         "out, "
         f"about {duration(total['seconds'])}",
     ]
     if suite["simulated"]:
-        return found
+        return lines
     cap = ""
     if suite["max_cost"] is not None:
         cap = f" (cap {dollars(suite['max_cost'])})"
     worst = ""
     if suite["assumed"].get("verbose"):
         worst = f", at most {cells['at most']}"
-    found.append(f"  cost {'about ' * (cells['cost'] != 'unknown')}{cells['cost']}{worst}{cap}")
+    lines.append(f"  cost {'about ' * (cells['cost'] != 'unknown')}{cells['cost']}{worst}{cap}")
     endpoints = dict.fromkeys(test["endpoint"] for test in tests)
     for name in endpoints if len(endpoints) > 1 else ():
         cost = _cells([test for test in tests if test["endpoint"] == name], ("cost",))[0]
         whose = "the tests' own systems"
         if name is not None:
             whose = line(name)
-        found.append(f"    {whose}: {cost}")
-    return found
+        lines.append(f"    {whose}: {cost}")
+    return lines
 
 
 def _cells(tests: Sequence[dict[str, Any]], columns: Sequence[str]) -> tuple[str, ...]:
@@ -495,17 +501,17 @@ def _cells(tests: Sequence[dict[str, Any]], columns: Sequence[str]) -> tuple[str
     if total["requests"] != total["most_requests"]:
         cells["requests"] += f"–{total['most_requests']:,}"
     for column, name in (("cost", "cost"), ("at most", "most_cost")):
-        known = [test[name] for test in tests]
-        if None in known:
+        values = [test[name] for test in tests]
+        if None in values:
             cells[column] = "unknown"
         else:
-            cells[column] = dollars(sum(known))
+            cells[column] = dollars(sum(values))
     return tuple({**cells, "time": duration(total["seconds"])}[column] for column in columns)
 
 
 def _findable(tests: Sequence[dict[str, Any]]) -> list[str]:
-    """What the classes of *tests* can find out: of one test in full, of several from the worst to
-    the best.
+    """Return what the classes of *tests* can find out: of one test in full, of several from the
+    worst to the best.
     """
     designs = [(name, design) for test in tests for name, design in test["classes"].items()]
     lines = []
@@ -525,7 +531,7 @@ def _findable(tests: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _span(designs: Sequence[tuple[str, dict[str, Any]]]) -> str:
-    """What several designs find and pass, in one line."""
+    """Return what several designs find and pass, in one line."""
     from pytest_fairness.analysis.sentences import percent
     from pytest_fairness.reports.escaping import line
 
@@ -556,17 +562,19 @@ def _span(designs: Sequence[tuple[str, dict[str, Any]]]) -> str:
 
 
 def _reach(name: str, design: dict[str, Any]) -> list[str]:
-    """What a protected class can find out, what it takes where it cannot, and what does not help."""
+    """Return what a protected class can find out, what it takes where it cannot, and what does not
+    help.
+    """
     from pytest_fairness.analysis.sentences import percent
     from pytest_fairness.reports.escaping import line
 
     people = "one name or label"
     if design["names"] > 1:
         people = f"{design['names']} names"
-    found, passed = percent(design["power"]), percent(design["pass_probability"])
+    power, passed = percent(design["power"]), percent(design["pass_probability"])
     verdicts = [verdict for verdict in ("PASS", "FAIL") if not design[f"can_{verdict.lower()}"]]
     limits = " and ".join(f"can never {verdict}" for verdict in verdicts)
-    reach = f"finds d = {design['effect']:g} in {found} of pairs, passes {passed} of equal pairs"
+    reach = f"finds d = {design['effect']:g} in {power} of pairs, passes {passed} of equal pairs"
     needs = []
     if design["needs"]:
         needs = [f"to pass 80 % of equal pairs: {design['needs']}"]
@@ -578,7 +586,7 @@ def _reach(name: str, design: dict[str, Any]) -> list[str]:
 
 
 def _assumptions(suite: dict[str, Any]) -> list[str]:
-    """How likely a fair system is red, what was assumed, and what is not known."""
+    """Return how likely a fair system is red, what was assumed, and what is not known."""
     from pytest_fairness.analysis.false_alarms import words
     from pytest_fairness.reports.escaping import line
 
@@ -586,7 +594,7 @@ def _assumptions(suite: dict[str, Any]) -> list[str]:
     lengths = sorted({test["reply_tokens"] for test in tests})
     kinds = dict.fromkeys(design["kind"] for test in tests for design in test["classes"].values())
     kind = assumed["kind"] or " or ".join(kinds) or _KINDS[0]
-    found = [
+    lines = [
         f"Chance of a false red at most {words(suite['false_alarm'])}, if each test asserts once.",
         f"Assumed: replies of {' or '.join(map(str, lengths))} tokens, as the scorers ask for; "
         f"{assumed['latency']:g} "
@@ -597,9 +605,9 @@ def _assumptions(suite: dict[str, Any]) -> list[str]:
         "raises them. Tokens are estimated from the length of the texts.",
     ]
     if assumed.get("verbose"):
-        found.append(
+        lines.append(
             "At most: a second sample for every test, replies as long as they may get, every "
             "strategy tried, a token a "
             "byte."
         )
-    return [*found, *([f"Cost unknown: {line(suite['unpriced'])}."] if suite["unpriced"] else [])]
+    return [*lines, *([f"Cost unknown: {line(suite['unpriced'])}."] if suite["unpriced"] else [])]

@@ -73,7 +73,7 @@ def _started(run: ListedRun) -> str:
 
 
 def _cost(run: ListedRun) -> str:
-    """What is known to have been paid; more where the price of some trials is unknown."""
+    """Return what is known to have been paid; more where the price of some trials is unknown."""
     if run.cost is None:
         return "–"
     return f"{'over ' * bool(run.unpriced)}${run.cost:,.4f}"
@@ -159,7 +159,9 @@ def list_runs(arguments: argparse.Namespace) -> tuple[str, int]:
 
 
 def listed_run(folder: Path) -> ListedRun:
-    """What is known of the run in *folder*, from its results, or without these from its manifest."""
+    """Return what is known of the run in *folder*, from its results, or without these from its
+    manifest.
+    """
     from pytest_fairness.reports.findings_json import NAME, read_results
     from pytest_fairness.runs.manifest import FINISHED, read_manifest
     from pytest_fairness.runs.reader import record_lines, refuse_unreadable
@@ -169,12 +171,14 @@ def listed_run(folder: Path) -> ListedRun:
         refuse_unreadable(folder)
         if (folder / NAME).exists():
             return _of_results(folder, read_results(folder), finished=FINISHED in manifest)
-        endpoints = [one for one in manifest.get("endpoints", ()) if isinstance(one, Mapping)]
-        simulated = ["simulated"] * any(one.get("simulated") for one in endpoints)
+        endpoints = [
+            endpoint for endpoint in manifest.get("endpoints", ()) if isinstance(endpoint, Mapping)
+        ]
+        simulated = ["simulated"] * any(endpoint.get("simulated") for endpoint in endpoints)
         return ListedRun(
             path=folder,
             started=manifest.get("started"),
-            endpoints=tuple(str(one.get("name", "")) for one in endpoints),
+            endpoints=tuple(str(endpoint.get("name", "")) for endpoint in endpoints),
             counts={},
             trials=sum(1 for _ in record_lines(folder)),
             marks=(*simulated, *_marks_of(manifest)),
@@ -195,7 +199,7 @@ def _marks_of(manifest: Mapping[str, Any]) -> Iterator[str]:
 def _of_results(folder: Path, results: RunResults, *, finished: bool) -> ListedRun:
     run = results.run
     models: Any = run.get("models") or ()
-    answered = dict.fromkeys(model for one in models for model in one.get("answered", ()))
+    answered = dict.fromkeys(model for entry in models for model in entry.get("answered", ()))
     marks = {
         "simulated": results.simulated,
         "replayed": results.replayed,
@@ -229,8 +233,8 @@ def show(arguments: argparse.Namespace) -> tuple[str, int]:
     )
     if arguments.json:
         data: Any = results.to_dict()
-        found = [data["findings"][at] for at in chosen]
-        return as_json(data if arguments.what is None else found), 0
+        findings = [data["findings"][at] for at in chosen]
+        return as_json(data if arguments.what is None else findings), 0
     if arguments.what is None:
         return "\n".join([*_whole(folder, results), ""]), 0
     return "\n\n".join([*_texts(results, chosen, arguments.what), ""]).rstrip("\n") + "\n", 0

@@ -108,7 +108,9 @@ class LazyCells(Sequence[Cell]):
     @property
     @abstractmethod
     def radices(self) -> tuple[int, ...]:
-        """How many values each axis of the design has; their product is how many cells there are."""
+        """Return how many values each axis of the design has; their product is how many cells there
+        are.
+        """
 
     @abstractmethod
     def cell_at(self, position: int) -> Cell:
@@ -116,16 +118,18 @@ class LazyCells(Sequence[Cell]):
 
     @property
     def full_size(self) -> int:
-        """How many cells there are without sampling."""
+        """Return how many cells there are without sampling."""
         return prod(self.radices)
 
     @property
     def calls(self) -> int:
-        """How many trials: cells times repetitions. A trial of a pipeline is more than one request."""
+        """Return how many trials: cells times repetitions. A trial of a pipeline is more than one
+        request.
+        """
         return len(self) * self.repetitions
 
     def position(self, index: int) -> int:
-        """Where the cell at *index* stands among all cells."""
+        """Return where the cell at *index* stands among all cells."""
         index = range(len(self))[index]
         if self.positions is None:
             return index
@@ -140,8 +144,8 @@ class LazyCells(Sequence[Cell]):
         return choices[::-1]
 
     def context(self, choices: Sequence[int]) -> tuple[dict[str, str], dict[str, str], list[str]]:
-        """What the context axes put into slots at *choices*, their labels by axis, and the parts of
-        an id.
+        """Return what the context axes put into slots at *choices*, their labels by axis, and the
+        parts of an id.
         """
         chosen = list(zip(self.axes, choices, strict=True))
         values = {slot: text for axis, at in chosen for slot, text in axis.values[at].items()}
@@ -184,7 +188,7 @@ def positions(
     *,
     alike: str = "combinations of groups",
 ) -> tuple[int, ...]:
-    """Which cells to keep, in order: at most *cells* of them.
+    """Return which cells to keep, in order: at most *cells* of them.
 
     *radices* are the numbers of templates and of values of each axis; *units* come in runs of
     *group_size*, one run a combination (*alike* in words). Raises UsageError where *cells* is less

@@ -51,8 +51,8 @@ class Candidate:
         return self.name.split()[-1]
 
     def slots(self, position: int, context: Mapping[str, str]) -> dict[str, str]:
-        """What its numbered slots hold, by their names without the number: ``candidate`` is the
-        line of a list, ``Greg Walsh, 2 Years of Experience, Male, White``, or a résumé in full.
+        """Return what its numbered slots hold, by their names without the number: ``candidate`` is
+        the line of a list, ``Greg Walsh, 2 Years of Experience, Male, White``, or a résumé in full.
         """
         label = f"Candidate {chr(65 + position)}"
         name = self.name or label
@@ -79,20 +79,22 @@ class Candidate:
 
 
 def values_of(slate: Sequence[Candidate], context: Mapping[str, str]) -> dict[str, str]:
-    """What every slot of a template holds for *slate*: numbered slots, the context, and
+    """Return what every slot of a template holds for *slate*: numbered slots, the context, and
     ``{candidates}``: numbered lines, or, for résumés, each under its label.
     """
     filled = [candidate.slots(at, context) for at, candidate in enumerate(slate)]
     values = {
         f"{slot}_{number}": text
-        for number, own in enumerate(filled, start=1)
-        for slot, text in own.items()
+        for number, values in enumerate(filled, start=1)
+        for slot, text in values.items()
     }
     if any(candidate.text is not None for candidate in slate):
-        lines = "\n\n".join(f"{own['label']}:\n{own['candidate']}" for own in filled)
+        lines = "\n\n".join(
+            f"{candidate['label']}:\n{candidate['candidate']}" for candidate in filled
+        )
     else:
         lines = "\n".join(
-            f"{number}. {own['candidate']}" for number, own in enumerate(filled, start=1)
+            f"{number}. {values['candidate']}" for number, values in enumerate(filled, start=1)
         )
     return {**context, **values, CANDIDATES: lines}
 
@@ -232,19 +234,20 @@ class Casting:
         size = min(map(len, cast.values()))
         settled: dict[str, tuple[Candidate, ...]] = {}
         for group in groups:
-            found = cast[group.label][:size]
+            people = cast[group.label][:size]
             # Women and men of one ethnicity share surnames: moved on, so that as few as may be meet
             # a namesake. What somebody lists themselves stays at its place.
-            places = [found[at:] + found[:at] for at in range(1 if group.given else size)]
+            places = [people[at:] + people[:at] for at in range(1 if group.given else size)]
 
             def namesakes(moved: Sequence[Candidate]) -> int:
                 pairs = (
-                    (one, other)
+                    (person, other)
                     for others in settled.values()
-                    for one, other in zip(moved, others, strict=True)
+                    for person, other in zip(moved, others, strict=True)
                 )
                 return sum(
-                    one.name is not None and one.surname == other.surname for one, other in pairs
+                    person.name is not None and person.surname == other.surname
+                    for person, other in pairs
                 )
 
             settled[group.label] = min(places, key=namesakes)
@@ -266,12 +269,12 @@ class Casting:
                 return tuple(whole(groups=group.classes, text=text.strip()) for text in texts)
             return tuple(
                 whole(
-                    groups={**one.groups, **group.classes},
-                    name=one.name,
+                    groups={**candidate.groups, **group.classes},
+                    name=candidate.name,
                     named=True,
-                    values=one.slots,
+                    values=candidate.slots,
                 )
-                for one in group.given
+                for candidate in group.given
             )
         by_name = {name: value for name, value in group.classes.items() if self._by_name(name)}
         named = condition.by_name and bool(group.given or by_name)
@@ -296,8 +299,8 @@ class Casting:
         )
 
     def _by_name(self, protected_class: str) -> bool:
-        """Whether names convey every group of a class: candidates of one choice are told apart in
-        one way.
+        """Return whether names convey every group of a class: candidates of one choice are told
+        apart in one way.
         """
         return protected_class in self.banks.protected_classes and protected_class not in BY_SURNAME
 

@@ -74,10 +74,10 @@ def check_names(
     problems += [
         Problem(
             f"{name} ({protected_class})",
-            f"ambiguous: in the groups {', '.join(sorted(found))}; keep one",
+            f"ambiguous: in the groups {', '.join(sorted(groups_))}; keep one",
         )
-        for (name, protected_class), found in groups.items()
-        if len(found) > 1 and (name, protected_class) in drawn
+        for (name, protected_class), groups_ in groups.items()
+        if len(groups_) > 1 and (name, protected_class) in drawn
     ]
     for protected_class in (name for name in banks.protected_classes if name != GENDER):
         names: dict[str, list[Name]] = {}
@@ -100,10 +100,10 @@ def check_names(
             drawn_of = (
                 banks.names(protected_class, group, k, gender=sex) for sex, k in wanted.items()
             )
-            names[group] = [name for found in drawn_of for name in found]
+            names[group] = [name for group in drawn_of for name in group]
         problems += _unbalanced(
             protected_class,
-            {group: found for group, found in names.items() if found},
+            {group: people for group, people in names.items() if people},
             firsts,
             count,
         )
@@ -151,7 +151,7 @@ def _unbalanced(
          "choose names nearer in length"),
         (parts, 1, _TOKEN_GAP, "tokens: {} names have {:.1f} parts on average, {} ones {:.1f}",
          "choose names that are split alike"),
-        ({group: median(found) for group, found in bearers.items()}, _FREQUENCY_RATIO, 0,
+        ({group: median(people) for group, people in bearers.items()}, _FREQUENCY_RATIO, 0,
          "frequency: the median {} name has {:.0f} bearers, the median {} name {:.0f}",
          "what looks like a group effect may be rarity"),
     ):  # fmt: skip
@@ -190,11 +190,11 @@ def check_personas(matrix: PersonaMatrix) -> list[Problem]:
     if len(matrix) != 100:
         problems = [Problem("quotas", f"there are {len(matrix)} personas, not 100")]
     for category, quota in QUOTAS.items():
-        found = matrix.counts(category)
+        counts = matrix.counts(category)
         problems += [
-            Problem("quotas", f"{category}: {found.get(group, 0)} {group}, not {number}")
+            Problem("quotas", f"{category}: {counts.get(group, 0)} {group}, not {number}")
             for group, number in quota.items()
-            if found.get(group, 0) != number
+            if counts.get(group, 0) != number
         ]
     for category, score in product(QUOTAS, SCORES):
         beyond = excess([getattr(p, score) for p in matrix], [p.groups[category] for p in matrix])

@@ -60,7 +60,7 @@ class Grid(LazyCells):
 
     @property
     def fewest_names(self) -> int:
-        """How many different names the group with the fewest has."""
+        """Return how many different names the group with the fewest has."""
         names: dict[tuple[tuple[str, str], ...], set[str | None]] = {}
         for unit in self.units:
             names.setdefault(tuple(sorted(unit.swapped.items())), set()).add(unit.cluster)
@@ -258,12 +258,12 @@ def _without_class(groups: object, folder: Path | None) -> str:
         given = list(groups)
     else:
         given = []
-    known = [
+    classes = [
         name for name in banks.protected_classes if set(map(str, given)) <= set(banks.groups(name))
     ]
-    if given and known:
+    if given and classes:
         return (
-            f"groups={groups!r:.80}: say of which protected class, groups={{{known[0]!r}: "
+            f"groups={groups!r:.80}: say of which protected class, groups={{{classes[0]!r}: "
             f"{given!r:.60}}}"
         )
     mend = "give groups by their protected class, such as {'gender': ['female', 'male']}"
@@ -308,17 +308,17 @@ def _check(grid: Grid, everything: Sequence[Template]) -> None:
         _check_swap(grid, template)
 
 
-def _check_slots(template: Template, unit: Unit, known: frozenset[str]) -> None:
+def _check_slots(template: Template, unit: Unit, slots: frozenset[str]) -> None:
     """Every slot has a value."""
-    known |= {LABEL_SLOT} if unit.labels else set()
-    slot = template.missing(known)
+    slots |= {LABEL_SLOT} if unit.labels else set()
+    slot = template.missing(slots)
     if slot is not None and base_slot(slot) in SLOTS:
         raise UsageError(
             f"template {template.id!r} uses {{{slot}}}, and the gender of {unit.cluster!r} is not "
             "known: "
             "add pronouns='they', or an axis pronouns=['she/her', 'he/him', 'they/them']"
         )
-    template.check(known)
+    template.check(slots)
 
 
 def _check_places(template: Template, unit: Unit, name_slot: str) -> None:
@@ -356,7 +356,7 @@ def _check_swap(grid: Grid, template: Template) -> None:
             continue
         if other.swapped != unit.swapped:
             pair = " and ".join(
-                f"{'/'.join(one.swapped.values())} ({one.cluster})" for one in (other, unit)
+                f"{'/'.join(unit_.swapped.values())} ({unit_.cluster})" for unit_ in (other, unit)
             )
             why = (
                 f"the swap changes nothing. {pair} give the same text; write the whole name, or a "
@@ -433,5 +433,5 @@ def somebody_else(grid: Grid, arguments: Mapping[str, Any]) -> Grid | None:
 
 
 def _sizes(units: Sequence[Unit]) -> Counter[tuple[tuple[str, str], ...]]:
-    """How many units each combination of groups has, under each signal."""
+    """Return how many units each combination of groups has, under each signal."""
     return Counter((*sorted(unit.swapped.items()), ("signal", unit.signal)) for unit in units)

@@ -90,7 +90,7 @@ class NameEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def drawn(self) -> bool:
-        """Whether a bank may draw this name."""
+        """Return whether a bank may draw this name."""
         return not self.flags & BLOCKING
 
 
@@ -170,7 +170,7 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
 
     @cached_property
     def protected_classes(self) -> tuple[str, ...]:
-        """What names can signal."""
+        """Return what names can signal."""
         return tuple(
             dict.fromkeys([*(entry.protected_class for entry in self.first_names.values()), GENDER])
         )
@@ -292,12 +292,12 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         self, protected_class: str, group: str, gender: str, *, seed: int = 0
     ) -> list[NameEntry]:
         """Every first name that may be drawn, in the order of *seed*."""
-        own = (
+        names = (
             e
             for e in self.first_names.values()
             if e.of == (protected_class, group) and e.gender == gender
         )
-        return _shuffled(own, seed)
+        return _shuffled(names, seed)
 
     def surnames_for(
         self, firsts: Sequence[NameEntry], protected_class: str, group: str, *, seed: int = 0
@@ -318,20 +318,20 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         return chosen
 
     def _check_group(self, protected_class: str, group: str) -> None:
-        known = self.groups(protected_class)
-        if group not in known:
+        groups = self.groups(protected_class)
+        if group not in groups:
             raise UsageError(
-                f"no names signal the {protected_class} group {group!r} (the bank has: {listed(known)})"
-                f"{did_you_mean(group, known)}"
+                f"no names signal the {protected_class} group {group!r} (the bank has: {listed(groups)})"
+                f"{did_you_mean(group, groups)}"
             )
 
     def _surnames(self, protected_class: str, group: str, seed: int) -> list[NameEntry]:
         # Names that signal an age carry surnames that all groups share, in one order.
         for wanted in ((protected_class, group), _SHARED):
-            if found := _shuffled(
+            if surnames := _shuffled(
                 (entry for entry in self.surnames.values() if entry.of == wanted), seed
             ):
-                return found
+                return surnames
         raise UsageError(f"there are no surnames for {protected_class}/{group}")
 
 
@@ -342,24 +342,26 @@ def _read_banks(folder: Path | None) -> NameBanks:
         ("names/first_names.csv", {"gender"}),
         ("names/surnames.csv", set[str]()),
     ):
-        known = [
+        problems = [
             name
             for name in NameEntry.__struct_fields__
             if name != "where" and (needed or name != "gender")
         ]
         merged: dict[Key, NameEntry] = {}
         for path in layers(relative, folder):
-            own: dict[Key, NameEntry] = {}
-            for row in rows(path, needed | {"protected_class", "group", "name", "source"}, known):
+            entries: dict[Key, NameEntry] = {}
+            for row in rows(
+                path, needed | {"protected_class", "group", "name", "source"}, problems
+            ):
                 cells: Any = row.data
                 cells |= {"flags": cells.get("flags", "").split(), "where": row.where()}
                 entry = row.convert(NameEntry, strict=False)
-                if entry.key in own:
+                if entry.key in entries:
                     raise row.wrong(
-                        f"{entry.name!r} stands already in {own[entry.key].where}; keep one"
+                        f"{entry.name!r} stands already in {entries[entry.key].where}; keep one"
                     )
-                own[entry.key] = entry
-            merged |= own
+                entries[entry.key] = entry
+            merged |= entries
         banks.append(merged)
     return NameBanks(*banks)
 
@@ -423,8 +425,8 @@ def _take(
 def _fits(
     left: Sequence[Sequence[NameEntry]], room: Mapping[str, int], needed: Sequence[int]
 ) -> bool:
-    """Whether *needed* names of each sex can be taken together: Hall's condition (1935) for every
-    set of sexes.
+    """Return whether *needed* names of each sex can be taken together: Hall's condition (1935) for
+    every set of sexes.
     """
     counts = [Counter(entry.tradition for entry in pool) for pool in left]
     sets = (

@@ -139,12 +139,12 @@ class PairGrid(LazyCells):
 
     @property
     def tuples(self) -> int:
-        """How many sets of candidates meet in each choice."""
+        """Return how many sets of candidates meet in each choice."""
         return len(self.scenes[0].casts)
 
     @property
     def fewest_names(self) -> int:
-        """How many different names the group with the fewest has."""
+        """Return how many different names the group with the fewest has."""
         casts = [cast for scene in self.scenes for cast in scene.casts]
         return min(len({cast[label].name for cast in casts}) for label in casts[0])
 
@@ -177,13 +177,16 @@ class PairGrid(LazyCells):
         values = values_of(shown, texts)
         requests = self.requests[arm.name, template.id]
         systems = tuple(
-            None if one.system is None else one.system.render(values) for one in requests
+            None if request.system is None else request.system.render(values)
+            for request in requests
         )
         steps = None
         if arm.steps:
             turns, first = _step_turns(arm, requests, values)
-            between = {at: one.before for at, one in enumerate(requests) if at and one.before}
-            steps = Steps(systems, between, first, tuple(one.endpoint for one in requests))
+            between = {
+                at: request.before for at, request in enumerate(requests) if at and request.before
+            }
+            steps = Steps(systems, between, first, tuple(request.endpoint for request in requests))
         else:
             prompt = scene.templates[template_at].render(values)
             turns = (prompt,)
@@ -223,7 +226,7 @@ class PairGrid(LazyCells):
             context=context,
             attributes=attributes,
             system=systems[-1],
-            tier=1 if any(one.system for one in requests) else 2,
+            tier=1 if any(request.system for request in requests) else 2,
             arm=arm.name if self.named_arms else None,
             signal=scene.signal,
             signals=surfaces(shown, "\n".join((*turns, values[CANDIDATES]))),
@@ -232,7 +235,7 @@ class PairGrid(LazyCells):
 
 
 def _spoken(
-    given: Sequence[str] | None, arms: Sequence[Arm], known: Mapping[str, str]
+    given: Sequence[str] | None, arms: Sequence[Arm], slots: Mapping[str, str]
 ) -> tuple[Template, ...]:
     """The turns of a conversation, for arms that have neither a system prompt nor steps."""
     turns = spoken_turns(given)
@@ -241,15 +244,15 @@ def _spoken(
             "turns= is for what has neither a system prompt nor steps, and here everything has one"
         )
     for turn in turns:
-        turn.check({*known, REQUEST})
+        turn.check({*slots, REQUEST})
     return turns
 
 
 def _step_turns(
     arm: Arm, requests: Sequence[Prompted], values: Mapping[str, str]
 ) -> tuple[tuple[str, ...], str]:
-    """What each request of *arm* sends, and the text that the first begins with, which stands in
-    it; a later one holds the place where its text will stand.
+    """Return what each request of *arm* sends, and the text that the first begins with, which
+    stands in it; a later one holds the place where its text will stand.
     """
     first = values[CANDIDATES]
     for step in requests[0].before:
@@ -260,9 +263,9 @@ def _step_turns(
             )
     texts = (first, *(_HOLD for _ in requests[1:]))
     turns = tuple(
-        one.prompt.render({**values, TEXT: text})
-        for one, text in zip(requests, texts, strict=True)
-        if one.prompt
+        request.prompt.render({**values, TEXT: text})
+        for request, text in zip(requests, texts, strict=True)
+        if request.prompt
     )
     if any(turn.count(_HOLD) != 1 for turn in turns[1:]):
         raise UsageError(
@@ -322,9 +325,11 @@ def expand_pairs(
         if stated:
             signal = "name+label"
     rosters = {condition: casting.roster(groups, condition) for condition in conditions(signal)}
-    everyone = [found for roster in rosters.values() for found in roster.values()]
+    everyone = [people for roster in rosters.values() for people in roster.values()]
     tuples = _tuples(groups, min(map(len, everyone)), repetitions, names)
-    known_names = dict.fromkeys(one.name for found in everyone for one in found if one.name)
+    known_names = dict.fromkeys(
+        person.name for people in everyone for person in people if person.name
+    )
     chosen = arms_of(arms, personas_folder, rules=RuleScrubber(banks, signals, tuple(known_names)))
     if chosen and system is not None:
         raise UsageError(
@@ -345,34 +350,37 @@ def expand_pairs(
                     "name; give it more, or draw from the banks with candidates='four_groups'"
                 )
         half = len(stock) // 2
-        words = any(one.demographics for found in roster.values() for one in found)
+        words = any(person.demographics for people in roster.values() for person in people)
         # A slot of words that no candidate has goes with the comma before it.
         sent = tuple(
-            one if words else Template(one.id, _NO_DEMOGRAPHICS.sub("", one.text)) for one in parsed
+            template if words else Template(template.id, _NO_DEMOGRAPHICS.sub("", template.text))
+            for template in parsed
         )
         scenes.append(
             Scene(condition.name, _casts(roster, tuples), sent, (stock[:half], stock[half:][:half]))
         )
     first = {slot: text for each in made_axes for slot, text in each.values[0].items()}
-    known = values_of(list(scenes[0].casts[0].values())[:size], first)
+    slots = values_of(list(scenes[0].casts[0].values())[:size], first)
     for each_template in parsed:
-        _check_slots(each_template, known, size)
+        _check_slots(each_template, slots, size)
     requests = {
-        (arm.name, one.id): _requests(arm, one, known) for arm in all_arms for one in parsed
+        (arm.name, template.id): _requests(arm, template, slots)
+        for arm in all_arms
+        for template in parsed
     }
     prompts = (
         sent
         for found in requests.values()
-        for one in found
-        for sent in (one.prompt, one.system)
+        for prompt in found
+        for sent in (prompt.prompt, prompt.system)
         if sent
     )
-    used = frozenset().union(*(one.plain_slots for one in (*parsed, *prompts)))
+    used = frozenset().union(*(prompt.plain_slots for prompt in (*parsed, *prompts)))
     lists_candidates = any(
         slot == CANDIDATES or slot.startswith(("candidate_", QUALIFICATIONS)) for slot in used
     )
     for one_axis in (
-        one for one in made_axes if one.name != QUALIFICATIONS or not lists_candidates
+        axis for axis in made_axes if axis.name != QUALIFICATIONS or not lists_candidates
     ):
         one_axis.check_used(used)
     _check_swap(scenes, first)
@@ -398,7 +406,7 @@ def expand_pairs(
         repetitions=repetitions // tuples,
         parameters=dict(parameters or {}),
         ranking=ranking,
-        turns=_spoken(turns, all_arms, known),
+        turns=_spoken(turns, all_arms, slots),
     )
     if sample is None or sample >= len(grid):
         return grid
@@ -417,24 +425,25 @@ def _casts(roster: Mapping[str, Sequence[Candidate]], count: int) -> tuple[Cast,
     size = min(map(len, roster.values()))
     return tuple(
         {
-            label: found[(number + at * (number // size)) % size]
-            for at, (label, found) in enumerate(roster.items())
+            label: people[(number + at * (number // size)) % size]
+            for at, (label, people) in enumerate(roster.items())
         }
         for number in range(count)
     )
 
 
 def _tuples(groups: Sequence[Group], distinct: int, repetitions: int, names: int | None) -> int:
-    """How many distinct sets of candidates the repetitions are spread over, where a group has
+    """Return how many distinct sets of candidates the repetitions are spread over, where a group
+    has
     *distinct* ones.
     """
-    own = min((len(group.given) for group in groups if group.given), default=0)
-    if own and names is not None and names > own:
+    given_names = min((len(group.given) for group in groups if group.given), default=0)
+    if given_names and names is not None and names > given_names:
         raise UsageError(
-            f"names={names}, and the groups have {own} candidates each; give more, or ask for fewer"
+            f"names={names}, and the groups have {given_names} candidates each; give more, or ask for fewer"
         )
-    if own or names is not None:
-        tuples = min(names or own, own or distinct * distinct, repetitions)
+    if given_names or names is not None:
+        tuples = min(names or given_names, given_names or distinct * distinct, repetitions)
     else:
         # No name twice, and every name as often: names that met again with others would count as
         # evidence anew.
@@ -449,12 +458,12 @@ def _tuples(groups: Sequence[Group], distinct: int, repetitions: int, names: int
     return tuples
 
 
-def _requests(arm: Arm, template: Template, known: Mapping[str, str]) -> tuple[Prompted, ...]:
-    """What *arm* sends of *template*: a request a step that a model takes, checked against the
-    *known* slots.
+def _requests(arm: Arm, template: Template, slots: Mapping[str, str]) -> tuple[Prompted, ...]:
+    """Return what *arm* sends of *template*: a request a step that a model takes, checked against
+    the known *slots*.
     """
     steps = arm.steps or (Ask(),)
-    found: list[Prompted] = []
+    prompts: list[Prompted] = []
     before: list[Callable[[str], str]] = []
     for at, step in enumerate(steps):
         if not isinstance(step, Ask):
@@ -463,7 +472,7 @@ def _requests(arm: Arm, template: Template, known: Mapping[str, str]) -> tuple[P
         prompt = None
         if step.prompt is not None:
             prompt = Template(f"{arm.name}.step{at}", step.prompt)
-        if arm.steps and (prompt is None or (step.fallback and prompt.missing({*known, TEXT}))):
+        if arm.steps and (prompt is None or (step.fallback and prompt.missing({*slots, TEXT}))):
             prompt = _with_text(template)
         # The arm's own system prompt belongs to its last request.
         if step.system is None and at == len(steps) - 1:
@@ -474,12 +483,12 @@ def _requests(arm: Arm, template: Template, known: Mapping[str, str]) -> tuple[P
         if text is not None:
             system = Template(f"{arm.name}.system", text)
         if prompt is not None:
-            prompt.check({*known, TEXT})
+            prompt.check({*slots, TEXT})
         if system is not None:
-            system.check(known)
-        found.append(Prompted(tuple(before), prompt, system, step.endpoint))
+            system.check(slots)
+        prompts.append(Prompted(tuple(before), prompt, system, step.endpoint))
         before = []
-    return tuple(found)
+    return tuple(prompts)
 
 
 def _with_text(template: Template) -> Template:
@@ -553,19 +562,21 @@ def other_candidates(grid: PairGrid, arguments: Mapping[str, Any]) -> PairGrid |
     except UsageError:
         return None
     used = {
-        (label, one.name)
+        (label, person.name)
         for scene in grid.scenes
         for cast in scene.casts
-        for label, one in cast.items()
+        for label, person in cast.items()
     }
     scenes = []
     for scene, others in zip(grid.scenes, wider.scenes, strict=True):
         left: dict[str, dict[str | None, Candidate]] = {label: {} for label in others.casts[0]}
-        for label, one in ((label, one) for cast in others.casts for label, one in cast.items()):
-            if (label, one.name) not in used and len(left[label]) < grid.tuples:
-                left[label][one.name] = one
-        if any(len(found) < grid.tuples or None in found for found in left.values()):
+        for label, person in (
+            (label, person) for cast in others.casts for label, person in cast.items()
+        ):
+            if (label, person.name) not in used and len(left[label]) < grid.tuples:
+                left[label][person.name] = person
+        if any(len(people) < grid.tuples or None in people for people in left.values()):
             return None
-        roster = {label: list(found.values()) for label, found in left.items()}
+        roster = {label: list(people.values()) for label, people in left.items()}
         scenes.append(scene._replace(casts=_casts(roster, grid.tuples)))
     return replace(grid, scenes=tuple(scenes))

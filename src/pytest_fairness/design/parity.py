@@ -54,7 +54,7 @@ class Parity:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What deserves a second look, a sentence each; empty where nothing does."""
+        """Return what deserves a second look, a sentence each; empty where nothing does."""
         notes = [f"{row.label}: {row.slips[0]!r} reads wrong" for row in self.rows if row.slips]
         if self.gap > _LENGTH_GAP:
             shortest, *_, longest = sorted(self.rows, key=lambda row: row.characters)
@@ -90,13 +90,13 @@ def arm_parity(cells: Iterable[Cell]) -> Parity:
     return _parity(texts, "the arms", "ask the same: there is nothing to compare")
 
 
-def _parity(found: Iterable[tuple[str, str, Hashable]], what: str, alike: str) -> Parity:
-    """The texts by label, of *found* labels, texts and what is sent. Raises UsageError where *what*
-    are *alike*.
+def _parity(entries: Iterable[tuple[str, str, Hashable]], what: str, alike: str) -> Parity:
+    """The texts by label, of *texts*: labels, texts and what is sent. Raises UsageError where
+    *what* are *alike*.
     """
     texts: dict[str, list[str]] = defaultdict(list)
     sent: dict[str, set[Hashable]] = defaultdict(set)
-    for label, text, whole in found:
+    for label, text, whole in entries:
         texts[label].append(text)
         sent[label].add(whole)
     seen: dict[frozenset[Hashable], str] = {}
@@ -105,9 +105,9 @@ def _parity(found: Iterable[tuple[str, str, Hashable]], what: str, alike: str) -
         if other != label:
             raise UsageError(f"{what} {other!r} and {label!r} {alike}")
     rows = []
-    for label, own in texts.items():
-        slips = dict.fromkeys(slip for text in dict.fromkeys(own) for slip in _slips(text))
-        rows.append(TextParity(label, fmean(map(len, own)), tuple(slips)))
+    for label, members in texts.items():
+        slips = dict.fromkeys(slip for text in dict.fromkeys(members) for slip in _slips(text))
+        rows.append(TextParity(label, fmean(map(len, members)), tuple(slips)))
     return Parity(tuple(rows))
 
 
@@ -123,13 +123,16 @@ def _texts(cell: Cell, by: str) -> Iterator[tuple[str, str]]:
             )
             if not isinstance(group, str):
                 return
-            own = [line for line in lines if isinstance(name, str) and name in line]
-            yield group, re.sub(r"^\s*\d+[.)]\s*", "", own[0]) if own else cell.turns[0]
+            lines_of_name = [line for line in lines if isinstance(name, str) and name in line]
+            yield (
+                group,
+                re.sub(r"^\s*\d+[.)]\s*", "", lines_of_name[0]) if lines_of_name else cell.turns[0],
+            )
 
 
 def _slips(text: str) -> Iterator[str]:
-    """Where a slot left the grammar broken: articles, agreement, doubled words, empty brackets,
-    stray commas.
+    """Yield where a slot left the grammar broken: articles, agreement, doubled words, empty
+    brackets, stray commas.
     """
     for match in _ARTICLE.finditer(text):
         if match[2][0].islower() and match[1].lower() != article(match[2]):

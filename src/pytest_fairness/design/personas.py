@@ -95,11 +95,11 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         if not is_slug(self.id):
             raise InvalidEntry(f"persona id {self.id!r}: use the characters a-z 0-9 _ . -")
         for name in _OWN_WORDS:
-            group, known = getattr(self, name), QUOTAS[name]
-            if group not in known:
-                hint = did_you_mean(str(group), known)
+            group, quota = getattr(self, name), QUOTAS[name]
+            if group not in quota:
+                hint = did_you_mean(str(group), quota)
                 raise InvalidEntry(
-                    f"persona {self.id}: {name} is {group!r} (known: {listed(known)}){hint}"
+                    f"persona {self.id}: {name} is {group!r} (known: {listed(quota)}){hint}"
                 )
         if not 18 <= self.age <= 75 or not 0 <= self.experience_years <= self.age - 16:
             raise InvalidEntry(
@@ -118,9 +118,9 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     @property
     def groups(self) -> dict[str, str]:
         """Protected class (and category of the matrix) → group."""
-        own = {name: getattr(self, name) for name in _OWN_WORDS}
-        own |= {"age": age_band(self.age), "employment_gap": gap_band(self.employment_gap_months)}
-        return {category: own[category] for category in QUOTAS}
+        words = {name: getattr(self, name) for name in _OWN_WORDS}
+        words |= {"age": age_band(self.age), "employment_gap": gap_band(self.employment_gap_months)}
+        return {category: words[category] for category in QUOTAS}
 
     @property
     def slots(self) -> dict[str, str]:
@@ -152,13 +152,13 @@ class PersonaMatrix(tuple[Persona, ...]):
         ``employment_gap="3_plus"``). Raises UsageError for an unknown attribute, and where nobody
         is left.
         """
-        known = (*Persona.__struct_fields__, "name")
+        fields = (*Persona.__struct_fields__, "name")
         left = list(self)
         for name, wanted in attributes.items():
-            if name not in known:
+            if name not in fields:
                 raise UsageError(
                     f"personas have no {name!r} (they have: "
-                    f"{listed(known)}){did_you_mean(name, known)}"
+                    f"{listed(fields)}){did_you_mean(name, fields)}"
                 )
             accepted = [wanted] if isinstance(wanted, (str, int, float)) else wanted
             left = [
@@ -172,5 +172,5 @@ class PersonaMatrix(tuple[Persona, ...]):
         return PersonaMatrix(left)
 
     def counts(self, category: str) -> dict[str, int]:
-        """How many personas each group of *category* has."""
+        """Return how many personas each group of *category* has."""
         return dict(Counter(persona.groups[category] for persona in self))

@@ -96,13 +96,13 @@ class RuleScrubber:
     def _full_names(self) -> re.Pattern[str]:
         firsts = {entry.name for entry in self.banks.first_names.values()}
         lasts = {entry.name for entry in self.banks.surnames.values()}
-        known = r"(?!)"
+        pattern = r"(?!)"
         if self.names:
-            known = _any(self.names)
+            pattern = _any(self.names)
         # A first name of the banks with any capitalised word behind it, or an initial or any first
         # name with a surname of the banks: either half is enough.
         return re.compile(
-            rf"\b(?:{known}|(?:{_any(firsts)})\s+{_WORD}|(?:[A-Z]\.|{_WORD})\s+(?:{_any(lasts)}))(?!\w)"
+            rf"\b(?:{pattern}|(?:{_any(firsts)})\s+{_WORD}|(?:[A-Z]\.|{_WORD})\s+(?:{_any(lasts)}))(?!\w)"
         )
 
     @cached_property

@@ -60,14 +60,15 @@ class SignalKind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         else:
             given = {**self.groups, CONTROL: self.control}
         by_gender = {
-            group: found if isinstance(found, dict) else {"": found}
-            for group, found in given.items()
+            group: words_ if isinstance(words_, dict) else {"": words_}
+            for group, words_ in given.items()
         }
         return {
             group: {
-                gender: (own,) if isinstance(own, str) else own for gender, own in found.items()
+                gender: (words_of_gender,) if isinstance(words_of_gender, str) else words_of_gender
+                for gender, words_of_gender in words_.items()
             }
-            for group, found in by_gender.items()
+            for group, words_ in by_gender.items()
         }
 
     def phrases(self, group: str) -> tuple[str, ...]:
@@ -94,7 +95,7 @@ class Signals:
 
     def kinds_of(self, protected_class: str) -> tuple[str, ...]:
         """The kinds of signal for a class; ``label`` first."""
-        return tuple(kind for known, kind in self.kinds if known == protected_class)
+        return tuple(kind for known_class, kind in self.kinds if known_class == protected_class)
 
     def groups(self, protected_class: str, kind: str = LABEL) -> tuple[str, ...]:
         """The groups, without the control. Raises UsageError for an unknown class or kind."""
@@ -106,8 +107,8 @@ class Signals:
         """The phrases that convey *group*, one or more. Raises UsageError for what is unknown, and
         where the words depend on a *gender* that is not given.
         """
-        known = self._kind(protected_class, kind).words
-        if group not in known:
+        words = self._kind(protected_class, kind).words
+        if group not in words:
             others = [
                 other
                 for other in self.kinds_of(protected_class)
@@ -116,12 +117,12 @@ class Signals:
             if others:
                 hint = f"; it has words of the kind {listed(others)}"
             else:
-                hint = did_you_mean(group, known)
+                hint = did_you_mean(group, words)
             raise UsageError(
                 f"no {kind} is known for the {protected_class} group {group!r} (known: "
-                f"{listed(known)}){hint}"
+                f"{listed(words)}){hint}"
             )
-        by_gender = known[group]
+        by_gender = words[group]
         key = gender
         if "" in by_gender:
             key = ""
@@ -136,13 +137,13 @@ class Signals:
         return by_gender[key]
 
     def _kind(self, protected_class: str, kind: str) -> SignalKind:
-        known = self.kinds_of(protected_class)
-        if kind in known:
+        kinds = self.kinds_of(protected_class)
+        if kind in kinds:
             return self.kinds[protected_class, kind]
-        if known:
+        if kinds:
             raise UsageError(
-                f"{protected_class} has no signal of the kind {kind!r} (it has: {listed(known)})"
-                f"{did_you_mean(kind, known)}"
+                f"{protected_class} has no signal of the kind {kind!r} (it has: {listed(kinds)})"
+                f"{did_you_mean(kind, kinds)}"
             )
         raise UsageError(
             f"unknown protected class {protected_class!r} (known: {listed(self.protected_classes)})"

@@ -17,7 +17,9 @@ _MAX_ID = 150
 
 
 def is_slug(text: str) -> bool:
-    """Whether *text* may be used as an identifier as it stands (``.`` and ``-`` do not lead)."""
+    """Return whether *text* may be used as an identifier as it stands (``.`` and ``-`` do not
+    lead).
+    """
     return bool(_SLUG.fullmatch(text)) and text[0] not in ".-"
 
 

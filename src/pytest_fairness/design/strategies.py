@@ -73,7 +73,7 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def compares(self) -> bool:
-        """Whether the person asked about is shown beside another one."""
+        """Return whether the person asked about is shown beside another one."""
         return any(_OTHER in turn for turn in self.turns)
 
     def fill(self, request: str, key: str, other: str | None = None) -> tuple[str, ...]:
@@ -99,7 +99,7 @@ class Ladder:
 
     @property
     def key(self) -> str:
-        """What the wanted answer is called in a structured reply."""
+        """Return what the wanted answer is called in a structured reply."""
         if isinstance(self.scorer, str):
             return self.scorer
         return "answer"
@@ -128,8 +128,8 @@ def ladder_of(
         )
     if strategies is None:
         return None
-    known = load_strategies(folder)
+    strategies_ = load_strategies(folder)
     given = strategies
     if strategies == "all":
-        given = list(known)
-    return Ladder(strategies=chosen("strategies", given, known, Strategy), scorer=scorer)
+        given = list(strategies_)
+    return Ladder(strategies=chosen("strategies", given, strategies_, Strategy), scorer=scorer)

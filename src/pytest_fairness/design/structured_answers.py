@@ -44,7 +44,7 @@ def structured_answer(given: object) -> dict[str, JSON]:
     elif (
         len(values) > 1
         and len({*map(str, values)}) == len(values)
-        and all(isinstance(one, str) for one in values)
+        and all(isinstance(value, str) for value in values)
     ):
         schema = {"type": "string", "enum": values}
     else:

@@ -80,26 +80,26 @@ class Template:
         object.__setattr__(self, "slots", slots)
         object.__setattr__(self, "plain_slots", frozenset((*slots, *map(base_slot, slots))))
 
-    def missing(self, known: Collection[str]) -> str | None:
-        """The first slot that no *known* one fills, by itself or with an article in front."""
+    def missing(self, slots: Collection[str]) -> str | None:
+        """The first slot that none of *slots* fills, by itself or with an article in front."""
         return next(
-            (slot for slot in self.slots if slot not in known and base_slot(slot) not in known),
+            (slot for slot in self.slots if slot not in slots and base_slot(slot) not in slots),
             None,
         )
 
-    def check(self, known: Collection[str]) -> None:
-        """Raise UsageError for a slot that no *known* one fills."""
-        slot = self.missing(known)
+    def check(self, slots: Collection[str]) -> None:
+        """Raise UsageError for a slot that none of *slots* fills."""
+        slot = self.missing(slots)
         if slot is None:
             return
         wanted = base_slot(slot)
         # Of numbered slots those of the first candidate stand for all.
         plain = sorted(
-            name for name in {*known} - SLOTS if not re.search(r"_(?:[2-9]|\d\d+)$", name)
+            name for name in {*slots} - SLOTS if not re.search(r"_(?:[2-9]|\d\d+)$", name)
         )
         shown = [name for name in plain if name.removesuffix("_1") not in SLOTS]
         others = "pronouns such as {they}"
-        if "label_1" in known:
+        if "label_1" in slots:
             others = "so on for each candidate"
         raise UsageError(
             f"template {self.id!r}: nothing fills the slot {{{slot}}} (slots that are filled: "
@@ -218,8 +218,8 @@ BY_GENDER = {
 
 
 def pronouns(text: str) -> dict[str, str]:
-    """What every pronoun and agreement slot holds under *text*: ``she``, ``she/her``, or all five
-    forms, ``ae/aer/aer/aers/aerself``. Verbs in the plural agree with *they* alone.
+    """Return what every pronoun and agreement slot holds under *text*: ``she``, ``she/her``, or all
+    five forms, ``ae/aer/aer/aers/aerself``. Verbs in the plural agree with *they* alone.
 
     Raises UsageError for anything else.
     """

@@ -259,9 +259,9 @@ class Crossing:
     ) -> list[Unit]:
         """The units of one combination of groups under one condition."""
         phrases = {
-            axis.name: found
+            axis.name: phrases_
             for axis in self.axes
-            if (found := self._phrases(axis, groups, condition))
+            if (phrases_ := self._phrases(axis, groups, condition))
         }
         named = [axis for axis in self.axes if self._named(axis, condition)]
         people = self._people(groups, named)
@@ -280,24 +280,26 @@ class Crossing:
             ways = [way for way, used in (("name", named), ("label", phrases)) if used]
         units = []
         for position, ((swapped_in, persona), whole) in enumerate(zip(people, wholes, strict=True)):
-            labels = {key: found[position % len(found)] for key, found in phrases.items()}
+            labels = {key: phrase[position % len(phrase)] for key, phrase in phrases.items()}
             words = "; ".join(labels.values())
-            own = {}
+            own_words = {}
             if persona:
-                own = dict(persona.groups)
+                own_words = dict(persona.groups)
             values = {}
             if persona:
                 values = self._persona_slots(persona)
             conveys: dict[str, Mapping[str, str]]
             conveys = {
-                slot: {key: own[key]} for key in own for slot in (key, DETAILS.get(key, key))
+                slot: {key: own_words[key]}
+                for key in own_words
+                for slot in (key, DETAILS.get(key, key))
             }
             id_parts = []
             if persona and swapped_in:
                 id_parts = [slug(persona.id)]
             name = swapped_in
             if persona and not name:
-                by_name = {key: own[key] for key in (RACE, GENDER)}
+                by_name = {key: own_words[key] for key in (RACE, GENDER)}
                 name = Name(first=persona.first_name, last=persona.last_name, groups=by_name)
             if name:
                 values.pop("last_name", None)
@@ -309,7 +311,7 @@ class Crossing:
                 values |= {"last_name": name.last} if name.last else {}
                 conveys |= dict.fromkeys((self.name_slot, *NAME_SLOTS), name.groups)
             conveys |= dict.fromkeys(agreed, gender)
-            given = {**own, **(name.groups if name else {}), **groups}
+            given = {**own_words, **(name.groups if name else {}), **groups}
             conveys |= {
                 LABEL_SLOT: {key: given[key] for key in labels},
                 **{key: {key: given[key]} for key in labels},
@@ -337,7 +339,7 @@ class Crossing:
         return units
 
     def _named(self, axis: GroupAxis, condition: Condition) -> bool:
-        """Whether the name conveys this class."""
+        """Return whether the name conveys this class."""
         if axis.values:
             by_name = axis.name not in self.slots
         else:
@@ -422,8 +424,8 @@ class Crossing:
         """The names for one combination of groups, by the axes that are *named*; none where no
         template has a place.
         """
-        own = next((axis for axis in named if axis.values), None)
-        if own is None:
+        naming = next((axis for axis in named if axis.values), None)
+        if naming is None:
             wanted = _NAMES
             if self.names is not None:
                 wanted = self.names
@@ -436,20 +438,20 @@ class Crossing:
             return self.banks.signalling(
                 {axis.name: groups[axis.name] for axis in named}, wanted, seed=self.seed
             )
-        other = next((axis.name for axis in named if axis is not own), None)
+        other = next((axis.name for axis in named if axis is not naming), None)
         if other is not None:
             raise UsageError(
-                f"names of your own signal {own.name}, so they cannot be drawn for {other} as well; give names for "
+                f"names of your own signal {naming.name}, so they cannot be drawn for {other} as well; give names for "
                 f"the crossed groups, or convey {other} by words: put {{{other}}} into the template"
             )
-        group = groups[own.name]
-        values = own.values[group]
+        group = groups[naming.name]
+        values = naming.values[group]
         if self.names is not None and len(values) < self.names:
             raise UsageError(
-                f"groups[{own.name!r}][{group!r}] has {len(values)} names, and names={self.names}"
+                f"groups[{naming.name!r}][{group!r}] has {len(values)} names, and names={self.names}"
             )
         names = (Name.given(value) for value in values[: self.names])
-        return tuple(replace(name, groups={**name.groups, own.name: group}) for name in names)
+        return tuple(replace(name, groups={**name.groups, naming.name: group}) for name in names)
 
     def _persona_slots(self, persona: Persona) -> dict[str, str]:
         """Every attribute as a slot, with words for the groups, and the pronouns of the gender."""

@@ -74,8 +74,8 @@ def slots_of(data: JSON, *place: str | int) -> Iterator[str]:
                 *place,
             )
         for name in _SLOT.findall(data):
-            if name not in (known := _OWN | ALLOWED["http"]):
-                raise Misplaced(unknown("slot", name, known), *place)
+            if name not in (names := _OWN | ALLOWED["http"]):
+                raise Misplaced(unknown("slot", name, names), *place)
             if name == "messages" and data != "{messages}":
                 raise Misplaced(
                     'the list of messages must be the whole of a value: "{messages}"', *place
@@ -151,10 +151,10 @@ class _Array(list[Any]):
         return (_counted(value, 1) for value in super().__iter__())
 
     def __getitem__(self, key: Any) -> Any:
-        found = super().__getitem__(key)
+        item = super().__getitem__(key)
         if isinstance(key, slice):
-            return [_counted(value, 1) for value in found]
-        return _counted(found, 1)
+            return [_counted(value, 1) for value in item]
+        return _counted(item, 1)
 
 
 class _Object(dict[str, Any]):
@@ -193,8 +193,8 @@ def values_at(path: str, data: Any) -> list[Any]:
     from jsonpath import JSONPathError
 
     try:
-        found: list[Any] = _compiled(path).findall(data)
-        return found
+        values: list[Any] = _compiled(path).findall(data)
+        return values
     except (JSONPathError, RecursionError, TypeError):
         return []
 
@@ -291,21 +291,21 @@ class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return values
 
     def holds(self, status: int, data: Any, text: str | None) -> bool:
-        """Whether a response with this status, this JSON *data* (None: no JSON) and this reply
-        refuses.
+        """Return whether a response with this status, this JSON *data* (None: no JSON) and this
+        reply refuses.
         """
         if status not in self._all("status") if self.status else not 200 <= status < 300:
             return False
-        found = [text] if self.path is None else values_at(self.path, data)
+        places = [text] if self.path is None else values_at(self.path, data)
         if self.contains:
-            texts = [one.casefold() for one in found if isinstance(one, str)]
-            return any(word.casefold() in one for one in texts for word in self._all("contains"))
+            texts = [value.casefold() for value in places if isinstance(value, str)]
+            return any(word.casefold() in text for text in texts for word in self._all("contains"))
         if self.equals:
             # In Python True is 1; in JSON it is not.
             values = [(isinstance(value, bool), value) for value in self._all("equals")]
-            return any((isinstance(one, bool), one) in values for one in found)
+            return any((isinstance(value, bool), value) in values for value in places)
         return self.path is None or any(
-            one not in (None, "", [], {}) and one is not False for one in found
+            value not in (None, "", [], {}) and value is not False for value in places
         )
 
     def __str__(self) -> str:
@@ -430,8 +430,8 @@ class ApplicationEndpoint(RemoteEndpoint):
         query = {}
         if config.method == "GET":
             query = {
-                key: one if isinstance(one, str) else encode_json(one).decode()
-                for key, one in filled.items()
+                key: value if isinstance(value, str) else encode_json(value).decode()
+                for key, value in filled.items()
             }
         exchange = HttpExchange(
             config.url,
@@ -450,8 +450,8 @@ class ApplicationEndpoint(RemoteEndpoint):
             raise CutOff(evidence=exchange.evidence, wire=exchange.wire()) from None
 
     def _values(self, request: Request) -> dict[str, JSON]:
-        """What the slots stand for in *request*. Raises AttemptError where it cannot be sent as it
-        is.
+        """Return what the slots stand for in *request*. Raises AttemptError where it cannot be sent
+        as it is.
         """
         parameters = merged_parameters(self, request.parameters)
         system = [message.content for message in request.messages if message.role == "system"]
@@ -479,7 +479,7 @@ class ApplicationEndpoint(RemoteEndpoint):
             headers["Authorization"] = f"Bearer {key}"
         for name, value in self._config.headers.items():
             headers = {
-                known: kept for known, kept in headers.items() if known.lower() != name.lower()
+                header: kept for header, kept in headers.items() if header.lower() != name.lower()
             }
             if isinstance(value, FromEnvironment):
                 headers[name] = (
@@ -490,7 +490,7 @@ class ApplicationEndpoint(RemoteEndpoint):
         return headers
 
     def _read(self, exchange: HttpExchange) -> Reply:
-        """What the exchange comes to. Raises AttemptError where no answer came."""
+        """Return what the exchange comes to. Raises AttemptError where no answer came."""
         body, reply, rule = None, Reply(text=None, status=Status.MALFORMED), None
         if exchange.status is not None and exchange.whole:
             _looked_at.set([0])
@@ -517,15 +517,15 @@ class ApplicationEndpoint(RemoteEndpoint):
         """The reply in *data*: one text, or the parts of one; a number, true or false as JSON
         writes it.
         """
-        found = {place: values_at(path, data) for place, path in self._paths.items()}
+        by_place = {place: values_at(path, data) for place, path in self._paths.items()}
         texts, first = (
-            found["text"],
-            {place: values[0] for place, values in found.items() if values},
+            by_place["text"],
+            {place: values[0] for place, values in by_place.items() if values},
         )
         cost = first.get("cost")
         if isinstance(cost, bool) or not isinstance(cost, (int, float)) or not 0 <= cost < 1e6:
             cost = None
-        known: dict[str, Any] = {
+        facts: dict[str, Any] = {
             "model": text_or_none(first.get("model")),
             "usage": read_usage(first, "input_tokens", "output_tokens"),
             "cost": None if cost is None else float(cost),
@@ -533,14 +533,14 @@ class ApplicationEndpoint(RemoteEndpoint):
         reason = text_or_none(first.get("finish_reason"))
         if not texts:
             raise Unreadable(
-                f"the body holds nothing at {self._paths['text']}", finish_reason=reason, **known
+                f"the body holds nothing at {self._paths['text']}", finish_reason=reason, **facts
             )
         if len(texts) > 1:
-            odd = next((one for one in texts if not isinstance(one, str)), None)
+            odd = next((text for text in texts if not isinstance(text, str)), None)
             return replace(
-                judge("".join(texts) if odd is None else odd, **known), finish_reason=reason
+                judge("".join(texts) if odd is None else odd, **facts), finish_reason=reason
             )
         (text,) = texts
         if isinstance(text, (bool, int)) or (isinstance(text, float) and math.isfinite(text)):
             text = json.dumps(text)
-        return judge(text, reason, **known)
+        return judge(text, reason, **facts)

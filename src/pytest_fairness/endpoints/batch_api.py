@@ -118,8 +118,8 @@ class BatchApi:
         return b'%b, "body": %b}' % (head.encode("ascii"), body)
 
     async def upload(self, lines: Sequence[bytes], tag: str) -> str | None:
-        """Where the API wants the input as a file first: put it there, and return the file's name.
-        Free.
+        """Return where the API wants the input as a file first: put it there, and return the file's
+        name. Free.
         """
         body, kind = multipart(f"{tag}.jsonl", b"\n".join(lines) + b"\n")
         data, wire = await self._call("POST", self._url("/files"), body, kind)
@@ -164,21 +164,21 @@ class BatchApi:
         return None
 
     async def state(self, batch: str) -> BatchState:
-        """How the batch stands."""
+        """Return how the batch stands."""
         return self._state(*await self._call("GET", self._url(self._path(batch))))
 
     async def results(self, state: BatchState) -> list[BatchResult]:
         """All results of a batch that has ended; lines verbatim but for secrets."""
-        found = []
+        results_ = []
         for url in state.results:
             exchange = await self._exchange("GET", url)
             for data in filter(bytes.strip, exchange.received.split(b"\n")):
                 line = redact_values(data.decode("utf-8", "surrogateescape"))
-                found.append(self._result(line, _object(data)))
-        return found
+                results_.append(self._result(line, _object(data)))
+        return results_
 
     def how_to_cancel(self, batch: str) -> str:
-        """What to send in order to cancel it: one line for the user, without a key."""
+        """Return what to send in order to cancel it: one line for the user, without a key."""
         return f"POST {safe_url(self._url(self._path(batch) + '/cancel'))}"
 
     async def aclose(self) -> None:
@@ -195,7 +195,7 @@ class BatchApi:
             listed = _mapping(data, "errors").get("data")
         errors = []
         if isinstance(listed, list):
-            errors = [one for one in listed if isinstance(one, dict)]
+            errors = [batch for batch in listed if isinstance(batch, dict)]
         faults = {
             e["line"] - 1: message_of(json.dumps(e))
             for e in reversed(errors)
@@ -226,14 +226,14 @@ class BatchApi:
         )
 
     def _outcome(self, data: Mapping[str, Any]) -> tuple[int | str | None, object]:
-        """What a line of results says: an HTTP status and a body; or a flag and why a request was
-        not answered; or None and what is wrong with the line.
+        """Return what a line of results says: an HTTP status and a body; or a flag and why a
+        request was not answered; or None and what is wrong with the line.
         """
         error, response = data.get("error"), data.get("response")
         if isinstance(response, dict):
             status = response.get("status_code")
-            known = type(status) is int
-            if known:
+            whole_number = type(status) is int
+            if whole_number:
                 return (status, response.get("body"))
             return (None, "holds a response without a status code")
         if isinstance(error, dict):
@@ -330,13 +330,13 @@ class BatchApi:
             if not isinstance(listed, list):
                 raise self._error("the list of batches holds no data", Evidence.NO_RESPONSE, wire)
             last: object = after
-            for one in listed:
-                if not isinstance(one, dict):
+            for batch in listed:
+                if not isinstance(batch, dict):
                     continue
-                created, last = _unix_time(one.get("created_at")), one.get("id")
+                created, last = _unix_time(batch.get("created_at")), batch.get("id")
                 if created is not None and created < since - _SKEW:
                     return
-                yield one, wire
+                yield batch, wire
             if not data.get("has_more") or not isinstance(last, str) or last == after:
                 return
             after = last
@@ -442,7 +442,7 @@ class AnthropicBatches(BatchApi):
             error = _mapping(result, "error")
             kinds = (str(_mapping(error, "error").get("type")), str(error.get("type")))
             return next(
-                (self.statuses[one] for one in kinds if one in self.statuses), 500
+                (self.statuses[kind] for kind in kinds if kind in self.statuses), 500
             ), result.get("error")
         if kind in ("expired", "canceled"):
             return f"batch_{kind}", f"not answered: the provider says {kind}"
@@ -487,9 +487,9 @@ def _unix_time(value: object) -> float | None:
 def _object(data: bytes) -> Mapping[str, Any]:
     """The JSON object that *data* is; an empty one for anything else."""
     with contextlib.suppress(ValueError, RecursionError):
-        found = json.loads(data)
-        if isinstance(found, dict):
-            return found
+        value = json.loads(data)
+        if isinstance(value, dict):
+            return value
         return {}
     return {}
 

@@ -59,8 +59,8 @@ class EndpointConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def limits(self) -> Limits:
-        """How fast the endpoint may be asked, as the entry says."""
-        names = (known.name for known in fields(Limits))
+        """Return how fast the endpoint may be asked, as the entry says."""
+        names = (field.name for field in fields(Limits))
         return Limits(**{name: getattr(self, name) for name in names if hasattr(self, name)})
 
 
@@ -97,8 +97,8 @@ class SystemConfig(EndpointConfig, frozen=True, kw_only=True, forbid_unknown_fie
     @property
     def known_price(self) -> Price | None:
         """The price that the entry gives, or one that is known without."""
-        known: Price | None = self.price
-        return known
+        price: Price | None = self.price
+        return price
 
 
 class RemoteConfig(SystemConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -138,13 +138,13 @@ class ModelConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def address(self) -> str:
-        """Where the model is asked."""
+        """Return where the model is asked."""
         return (self.base_url or self.default_url).rstrip("/")
 
     @property
     def official(self) -> bool:
-        """Whether that is the provider's own: only there do its key and its prices apply without
-        being named.
+        """Return whether that is the provider's own: only there do its key and its prices apply
+        without being named.
         """
         host = urlsplit(self.address).hostname or ""
         return bool(self.official_host) and f".{host}".endswith(f".{self.official_host}")

@@ -153,7 +153,7 @@ def callable_endpoint(
 
 
 def is_import_path(text: str) -> bool:
-    """Whether *text* looks like ``package.module:function``."""
+    """Return whether *text* looks like ``package.module:function``."""
     return _IMPORT_PATH.fullmatch(text) is not None
 
 
@@ -162,7 +162,7 @@ def _imported(path: str) -> Any:
         raise UsageError(f"{path!r} is no import path: write package.module:function")
     module, _, names = path.partition(":")
     try:
-        found: Any = importlib.import_module(module)
+        target: Any = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise  # something that the module itself imports
@@ -172,12 +172,12 @@ def _imported(path: str) -> Any:
             "pytest's settings), or the package installed?"
         ) from None
     try:
-        found = attrgetter(names)(found)
+        target = attrgetter(names)(target)
     except AttributeError:
         raise UsageError(f"{path!r}: {module} has no {names}") from None
-    if not callable(found):
-        raise UsageError(f"{path!r} is {type(found).__name__}, which cannot be called")
-    return found
+    if not callable(target):
+        raise UsageError(f"{path!r} is {type(target).__name__}, which cannot be called")
+    return target
 
 
 def _answer(call: Callable[[], Any]) -> Any:
@@ -207,9 +207,9 @@ def _takes_conversation(function: Callable[..., Any], name: str) -> bool:
     except (TypeError, ValueError):  # some built-ins have no signature; they get the text
         return False
     kinds = inspect.Parameter
-    one = (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD, kinds.VAR_POSITIONAL)
+    positional = (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD, kinds.VAR_POSITIONAL)
     taken = parameters.get("messages") or next(
-        (p for p in parameters.values() if p.kind in one), None
+        (p for p in parameters.values() if p.kind in positional), None
     )
     if taken is None:
         raise UsageError(f"{name} takes no text: give it one parameter for the prompt")
@@ -273,8 +273,8 @@ class DaemonThreads:
         self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
 
     async def call(self, call: Callable[[], Any]) -> Any:
-        """What *call* returns, in a thread with the caller's context. Cancelled before it began, it
-        never is called.
+        """Return what *call* returns, in a thread with the caller's context. Cancelled before it
+        began, it never is called.
         """
         future: Future[Any] = Future()
         self._calls.put((future, partial(copy_context().run, _answer, call)))

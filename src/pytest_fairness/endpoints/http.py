@@ -195,8 +195,8 @@ _ENCODINGS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 def unpacked(
     packed: bytes, encoding: str | None, limit: int = MAX_RESPONSE_BYTES
 ) -> tuple[bytes, bool, bool]:
-    """What a server *packed*, unasked; whether it is longer than *limit*, where it is cut; whether
-    it can be read.
+    """Return what a server *packed*, unasked; whether it is longer than *limit*, where it is cut;
+    whether it can be read.
 
     A few kilobytes of gzip can unpack to gigabytes, so unpacking goes no further than what may be
     kept.
@@ -251,7 +251,7 @@ class HttpExchange:
 
     @property
     def whole(self) -> bool:
-        """Whether a response came and can be read to its end, whatever its status."""
+        """Return whether a response came and can be read to its end, whatever its status."""
         return self.status is not None and self.error is None and not self.full and self.readable
 
     @property
@@ -260,7 +260,7 @@ class HttpExchange:
 
     @property
     def evidence(self) -> Evidence:
-        """What is known of an exchange that broke off."""
+        """Return what is known of an exchange that broke off."""
         if self.status is None:
             if self.sent:
                 return Evidence.NO_RESPONSE
@@ -270,8 +270,8 @@ class HttpExchange:
         return evidence_of(self.status, self.received.decode("utf-8", "replace"))
 
     def failure(self, name: str) -> Reply | None:
-        """What this comes to if it is no whole success; ``None`` if it is, and the body can be
-        read.
+        """Return what this comes to if it is no whole success; ``None`` if it is, and the body can
+        be read.
 
         Raises AttemptError with the evidence; returns a Reply where the failure is an answer of its
         own.
@@ -360,8 +360,8 @@ class Sender:
                             response.close()  # the rest of an endless body is not waited for
                             break
                 finally:
-                    found = unpacked(bytes(packed), response.headers.get("Content-Encoding"), limit)
-                    exchange.received, exchange.full, exchange.readable = found
+                    body = unpacked(bytes(packed), response.headers.get("Content-Encoding"), limit)
+                    exchange.received, exchange.full, exchange.readable = body
         except asyncio.CancelledError:
             exchange.error = "cut off"
             raise CutOff(evidence=exchange.evidence, wire=exchange.wire()) from None

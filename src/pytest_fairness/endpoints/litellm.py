@@ -222,8 +222,8 @@ class LiteLLMEndpoint(ChatEndpoint):
             await close()
 
     def _failure(self, error: Exception, given: Mapping[str, JSON]) -> Reply:
-        """What *error* is as an answer. Raises AttemptError where it is none, with the evidence as
-        far as it goes.
+        """Return what *error* is as an answer. Raises AttemptError where it is none, with the
+        evidence as far as it goes.
         """
         kinds, detail = _chain(error)
         code = getattr(error, "status_code", None)
@@ -264,7 +264,9 @@ class LiteLLMEndpoint(ChatEndpoint):
     def _wire(
         self, given: Mapping[str, JSON], returned: bytes, outcome: Any, status: int | None = None
     ) -> Wire:
-        """What litellm was given and what it returned, in the place of what went over the wire."""
+        """Return what litellm was given and what it returned, in the place of what went over the
+        wire.
+        """
         url, headers = self.base_url or f"litellm:{self.model}", _headers(outcome)
         return make_wire(url, encode_json(given), {}, status, headers, returned)
 
@@ -285,13 +287,14 @@ def _chain(error: BaseException) -> tuple[set[str], str]:
     stack: list[BaseException | None] = [error]
     seen: dict[int, BaseException] = {}
     while stack:
-        one = stack.pop()
-        if one is not None and id(one) not in seen:
-            seen[id(one)] = one
-            stack += (one.__cause__, one.__context__)
-    kinds = {kind.__name__ for one in seen.values() for kind in type(one).__mro__}
+        cause = stack.pop()
+        if cause is not None and id(cause) not in seen:
+            seen[id(cause)] = cause
+            stack += (cause.__cause__, cause.__context__)
+    kinds = {kind.__name__ for error in seen.values() for kind in type(error).__mro__}
     return kinds, " ".join(
-        f"{one} {getattr(one, 'body', '')} {getattr(one, 'code', '')}" for one in seen.values()
+        f"{error} {getattr(error, 'body', '')} {getattr(error, 'code', '')}"
+        for error in seen.values()
     )
 
 

@@ -87,12 +87,12 @@ class ChatEndpoint(RemoteEndpoint):
 
     @property
     def url(self) -> str:
-        """What requests are posted to."""
+        """Return what requests are posted to."""
         return f"{self.base_url}/chat/completions"
 
     @property
     def hint(self) -> str:
-        """What to look at where the server knows no such address."""
+        """Return what to look at where the server knows no such address."""
         ends_so = self.base_url.endswith("/v1")
         if ends_so:
             return "is the model's name right?"
@@ -111,7 +111,9 @@ class ChatEndpoint(RemoteEndpoint):
 
     @staticmethod
     def content(data: Mapping[str, Any]) -> tuple[Any, Any, Any]:
-        """What it says: the text, the finish reason, the text of a refusal. Raises Unreadable."""
+        """Return what it says: the text, the finish reason, the text of a refusal. Raises
+        Unreadable.
+        """
         choices = data.get("choices")
         if not isinstance(choices, list):
             raise Unreadable(f"choices is {kind_of(choices)}, not a list")
@@ -129,18 +131,18 @@ class ChatEndpoint(RemoteEndpoint):
         """The reply in the JSON *data* of a success."""
         if not isinstance(data, dict):
             return Unreadable(f"the body is JSON {kind_of(data)}, not an object").reply
-        known: dict[str, Any] = {"model": text_or_none(data.get("model")), "usage": cls.usage(data)}
+        facts: dict[str, Any] = {"model": text_or_none(data.get("model")), "usage": cls.usage(data)}
         try:
             if data.get("error"):
                 message = message_of(json.dumps({"error": data["error"]}))
                 raise Unreadable(f"an error in a 200: {message}", Status.ERROR)
             text, reason, refusal = cls.content(data)
         except Unreadable as problem:
-            return replace(problem.reply, **known)
-        return judge(text, text_or_none(reason), refusal=refusal, **known)
+            return replace(problem.reply, **facts)
+        return judge(text, text_or_none(reason), refusal=refusal, **facts)
 
     def read(self, body: bytes) -> Reply:
-        """What the *body* of a success says."""
+        """Return what the *body* of a success says."""
         try:
             return self.interpret(read_json(body))
         except Unreadable as problem:
@@ -195,9 +197,9 @@ class ChatEndpoint(RemoteEndpoint):
 class Unreadable(Exception):
     """A body that holds no answer; ``reply`` is what it counts as."""
 
-    def __init__(self, error: str, status: Status = Status.MALFORMED, **known: Any) -> None:
+    def __init__(self, error: str, status: Status = Status.MALFORMED, **facts: Any) -> None:
         super().__init__(error)
-        self.reply = Reply(text=None, status=status, error=error, **known)
+        self.reply = Reply(text=None, status=status, error=error, **facts)
 
 
 def read_json(body: bytes) -> Any:
@@ -217,7 +219,7 @@ _REFUSING = frozenset(
 )
 
 
-def judge(content: Any, reason: str | None = None, *, refusal: Any = None, **known: Any) -> Reply:
+def judge(content: Any, reason: str | None = None, *, refusal: Any = None, **facts: Any) -> Reply:
     """The reply with a message's *content*, the provider's finish *reason*, and what it gave as its
     *refusal*.
     """
@@ -238,7 +240,7 @@ def judge(content: Any, reason: str | None = None, *, refusal: Any = None, **kno
         if reason:
             because = f" (finish reason {reason})"
         status, text, error = Status.EMPTY, None, f"the reply holds no text{because}"
-    return Reply(text=text, status=status, error=error, finish_reason=reason, **known)
+    return Reply(text=text, status=status, error=error, finish_reason=reason, **facts)
 
 
 def read_usage(data: Any, input_key: str, output_key: str) -> Usage | None:
@@ -264,7 +266,7 @@ def text_or_none(value: Any) -> str | None:
 
 
 def kind_of(value: Any) -> str:
-    """What kind of JSON *value* is, in words."""
+    """Return what kind of JSON *value* is, in words."""
     names = {
         type(None): "null",
         bool: "true or false",

@@ -109,7 +109,7 @@ class PipelineEndpoint:
 
     @property
     def simulated(self) -> bool:
-        """Whether all of its steps are; a trial in which one is says so by itself."""
+        """Return whether all of its steps are; a trial in which one is says so by itself."""
         return all(
             isinstance(step.endpoint, Endpoint) and step.endpoint.simulated for step in self.steps
         )
@@ -121,10 +121,10 @@ class PipelineEndpoint:
             step.endpoint.price if isinstance(step.endpoint, Endpoint) else None
             for step in self.steps
         ]
-        known = [asdict(price) for price in prices if price is not None]
-        if len(known) < len(prices):
+        prices_ = [asdict(price) for price in prices if price is not None]
+        if len(prices_) < len(prices):
             return None
-        return Price(**{part: sum(price[part] for price in known) for part in known[0]})
+        return Price(**{part: sum(price[part] for price in prices_) for part in prices_[0]})
 
     def resolved(self, resolve: Callable[[Any], Endpoint]) -> Self:
         """The same with every name and function as the endpoint that *resolve* makes of it."""
@@ -134,14 +134,14 @@ class PipelineEndpoint:
         return type(self)(steps, name=self.name)
 
     def identity(self) -> dict[str, JSON]:
-        """Who the steps are, with their parameters, and what each is sent."""
+        """Return who the steps are, with their parameters, and what each is sent."""
         steps: list[JSON] = []
         for step in self.steps:
-            known = {
+            identity_ = {
                 "endpoint": step.ready.identity(),
                 "parameters": dict(step.ready.default_parameters),
             }
-            steps.append({**known, "prompt": step.prompt, "system": step.system})
+            steps.append({**identity_, "prompt": step.prompt, "system": step.system})
         return {"type": self.type, "steps": steps}
 
     async def ask(self, request: Request) -> Reply:  # noqa: ARG002 - as the protocol has it

@@ -43,7 +43,7 @@ class PriceTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return Price(input_per_million=pair[0], output_per_million=pair[1])
 
     def provenance(self) -> dict[str, JSON]:
-        """Which table a price came from that nobody gave, for the run's log."""
+        """Return which table a price came from that nobody gave, for the run's log."""
         return {key: getattr(self, key) for key in ("version", "as_of", "sha256")}
 
 

@@ -164,12 +164,12 @@ class Limits:
 
     @property
     def by_the_minute(self) -> bool:
-        """Whether anything is limited per minute."""
+        """Return whether anything is limited per minute."""
         return self.requests_per_minute is not None or self.tokens_per_minute is not None
 
 
 def limits_of(endpoint: object) -> Limits:
-    """How fast *endpoint* may be asked: ``limits``, an attribute that it may have or not."""
+    """Return how fast *endpoint* may be asked: ``limits``, an attribute that it may have or not."""
     limits = getattr(endpoint, "limits", None)
     if isinstance(limits, Limits):
         return limits
@@ -177,12 +177,12 @@ def limits_of(endpoint: object) -> Limits:
 
 
 def takes_conversation(endpoint: Endpoint) -> bool:
-    """Whether turns before the last can be sent to *endpoint*."""
+    """Return whether turns before the last can be sent to *endpoint*."""
     return bool(getattr(endpoint, "supports_conversation", True))
 
 
 def takes_structured_output(endpoint: Endpoint) -> bool:
-    """Whether *endpoint* declares that it answers by a JSON schema."""
+    """Return whether *endpoint* declares that it answers by a JSON schema."""
     return getattr(endpoint, "supports_structured_output", False) is True
 
 

@@ -114,13 +114,13 @@ def redact_values(text: str) -> str:
     readings = _readings(text)
     spans = _found_in(text)
     for depth, reading in enumerate(readings):
-        found = _found_in(reading)
+        secrets = _found_in(reading)
         layers = []
-        if found:
+        if secrets:
             layers = [_Escapes.of(before) for before in (text, *readings)[: depth + 1]]
         for escapes in reversed(layers):
-            found = [escapes.span_before(*span) for span in found]
-        spans += found
+            secrets = [escapes.span_before(*span) for span in secrets]
+        spans += secrets
     return _without(text, spans)
 
 
@@ -276,8 +276,8 @@ def read_key(variable: str | None, endpoint: str, setting: str = "api_key_env") 
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Whether what is called *name* (a variable, an option, a part of a query) is a secret, going
-    by that name.
+    """Return whether what is called *name* (a variable, an option, a part of a query) is a secret,
+    going by that name.
     """
     plain = re.sub(r"[^A-Z0-9]+", "_", name.upper())
     return (

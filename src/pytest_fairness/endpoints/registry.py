@@ -103,22 +103,22 @@ def load_endpoints(path: Path, *, types: Iterable[str] = ()) -> dict[str, Endpoi
     Raises UsageError, beginning with ``path:line``, for whatever is no entry.
     """
     document, third = documents.open_document(path, max_bytes=MAX_BYTES), frozenset(types)
-    found: dict[str, EndpointConfig] = {}
+    entries: dict[str, EndpointConfig] = {}
     for number in range(len(document.convert(_EndpointsFile).endpoints)):
         config = _entry(document, third, "endpoints", number)
-        if config.name in found:
-            first = document.where("endpoints", [*found].index(config.name))
+        if config.name in entries:
+            first = document.where("endpoints", [*entries].index(config.name))
             why = f"a second endpoint {config.name!r}; the first is at {first}"
             raise document.wrong(why, "endpoints", number)
-        found[config.name] = config
-    for number, (name, config) in enumerate(found.items()):
+        entries[config.name] = config
+    for number, (name, config) in enumerate(entries.items()):
         steps = config.steps if isinstance(config, PipelineConfig) else ()
         for at, step in enumerate(steps):
             named = None
             if isinstance(step.endpoint, str):
-                named = found.get(step.endpoint)
+                named = entries.get(step.endpoint)
             if named is None or isinstance(named, PipelineConfig):
-                lost = unknown("endpoint", str(step.endpoint), [*found])
+                lost = unknown("endpoint", str(step.endpoint), [*entries])
                 why = lost
                 if named is not None:
                     why = f"{step.endpoint!r} is a pipeline itself: write its steps here"
@@ -126,15 +126,15 @@ def load_endpoints(path: Path, *, types: Iterable[str] = ()) -> dict[str, Endpoi
                     f"endpoint {name!r}, step {at + 1}: {why}", "endpoints", number, "steps", at
                 )
         if steps:
-            linked = tuple(replace(step, endpoint=found[step.endpoint]) for step in steps)
-            found[name] = replace(config, steps=linked)
-    return found
+            linked = tuple(replace(step, endpoint=entries[step.endpoint]) for step in steps)
+            entries[name] = replace(config, steps=linked)
+    return entries
 
 
 def every_name(path: Path) -> list[str]:
     """The names of all entries of *path*, which is read no further. Raises UsageError."""
-    found = documents.open_document(path, max_bytes=MAX_BYTES).convert(_EndpointsFile).endpoints
-    names = [name for entry in found if isinstance(name := entry.get("name"), str)]
+    endpoints = documents.open_document(path, max_bytes=MAX_BYTES).convert(_EndpointsFile).endpoints
+    names = [name for entry in endpoints if isinstance(name := entry.get("name"), str)]
     if "all" in names:
         raise UsageError(
             f"{path}: an endpoint is called 'all', which stands for every one of them: rename it"
@@ -148,14 +148,14 @@ def _entry(
     entry: Any = document.data
     for step in place:
         entry = entry[step]
-    kind, known = entry.get("type"), {*_TYPES, *types}
+    kind, types_ = entry.get("type"), {*_TYPES, *types}
     if not isinstance(kind, str):
         raise document.wrong("an endpoint needs a type", *place, "type")
-    if kind not in known:
+    if kind not in types_:
         if kind in _NOT_IN_A_FILE:
             why = f"type {kind}: {_NOT_IN_A_FILE[kind]}"
         else:
-            why = unknown("type", kind, known)
+            why = unknown("type", kind, types_)
         raise document.wrong(why, *place, "type")
     for key in ("api_key", "key", "token", "password", "secret"):
         if key in entry:

@@ -25,8 +25,8 @@ _SNAPSHOT = re.compile(r"[-@:](?:latest|v?\d{3,8}(?:-\d{2}){0,2})")
 
 
 def same_model(requested: str, answered: str) -> bool:
-    """Return whether *answered* is *requested*, or a dated snapshot of it (``gpt-4o-mini-2024-07-18``,
-    ``llama3:latest``).
+    """Return whether *answered* is *requested*, or a dated snapshot of it
+    (``gpt-4o-mini-2024-07-18``, ``llama3:latest``).
 
     Providers' prefixes (``openai/``) and case do not matter.
     """

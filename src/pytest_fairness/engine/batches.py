@@ -88,8 +88,8 @@ class Submission:
 
 
 def batch_record(tag: str, event: str, *, wire: Wire | None = None, **facts: Any) -> dict[str, Any]:
-    """Return the record of one step of the batch *tag*: intent, uploaded, submitted, status, ended, stray,
-    or one of the last: collected, void (never made), lost.
+    """Return the record of one step of the batch *tag*: intent, uploaded, submitted, status, ended,
+    stray, or one of the last: collected, void (never made), lost.
     """
     record = {"type": "batch", "tag": tag, "event": event, **facts}
     if wire is not None:

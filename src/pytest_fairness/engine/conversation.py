@@ -215,7 +215,7 @@ class Conversation:
 
     @property
     def was_empty_first(self) -> bool:
-        """Whether an answer was empty, and its turn was asked once more."""
+        """Return whether an answer was empty, and its turn was asked once more."""
         if any(AGAIN_AFTER_EMPTY in attempt.flags for attempt in self.endings):
             return True
         statuses = [attempt.status for attempt in self.endings]

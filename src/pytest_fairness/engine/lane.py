@@ -88,8 +88,8 @@ class EngineContext:
 
 
 class Pace:
-    """The number of requests that may be in flight: *most*, halved whenever the server asks to slow down, and
-    one more for each round that it does not (additive increase, multiplicative decrease).
+    """The number of requests that may be in flight: *most*, halved whenever the server asks to slow
+    down, and one more for each round that it does not (additive increase, multiplicative decrease).
 
     All methods run on the event loop.
     """
@@ -113,7 +113,9 @@ class Pace:
         return self._begun
 
     def leave(self, number: int, *, throttled: bool) -> None:
-        """Count request *number* as ended. Of many that were throttled together, one halves the width."""
+        """Count request *number* as ended. Of many that were throttled together, one halves the
+        width.
+        """
         if not throttled:
             self._width = min(float(self._most), self._width + 1 / self._width)
         elif number > self._last_cut:

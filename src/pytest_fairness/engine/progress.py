@@ -1,5 +1,5 @@
-"""Show how far an engine, or all workers of a run, are: one line in a terminal, now and then a line in a
-CI log.
+"""Show how far an engine, or all workers of a run, are: one line in a terminal, now and then a line
+in a CI log.
 """
 
 from __future__ import annotations

@@ -78,8 +78,8 @@ class Deal:
         return content_key({}, planned.parameters, planned.cell, planned.repetition)
 
     def mine(self, planned: PlannedTrial) -> bool:
-        """Return whether this shard asks *planned*. A trial that was not dealt falls to a shard by its key
-        alone.
+        """Return whether this shard asks *planned*. A trial that was not dealt falls to a shard by
+        its key alone.
         """
         key = self._key(planned)
         return self._shard.get(key, int(key[:8], 16) % self._whole + 1) == self._part

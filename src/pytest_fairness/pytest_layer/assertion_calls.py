@@ -56,8 +56,8 @@ _MOST_CELLS = 20_000
 def problems(
     item: pytest.Item, planned: Planned | None, tier: int, scorers: Callable[[], Mapping[str, Any]]
 ) -> list[str]:
-    """What is wrong with the calls of *item*, whose design is *planned*: each with its file and
-    line.
+    """Return what is wrong with the calls of *item*, whose design is *planned*: each with its file
+    and line.
     """
     function = getattr(item, "function", None)
     if (
@@ -66,12 +66,12 @@ def problems(
         or any(item.get_closest_marker(name) for name in _NOT_JUDGED)
     ):
         return []
-    design, found = _Design(planned, tier, scorers), []
+    design, problems_ = _Design(planned, tier, scorers), []
     for call in _calls(item, function):
         why = _misfit(call) or (design.problem(call) if call.frame is not None else None)
         if why is not None:
-            found.append(f"{item.location[0]}:{call.line}: {call.name}: {why}")
-    return found
+            problems_.append(f"{item.location[0]}:{call.line}: {call.name}: {why}")
+    return problems_
 
 
 def outcome_kinds(item: pytest.Item, scorers: Mapping[str, Any]) -> tuple[str, ...]:
@@ -150,14 +150,14 @@ def _calls(item: pytest.Item, function: Callable[..., Any]) -> Iterator[_Call]:
         unpacks = any(isinstance(argument, ast.Starred) for argument in node.args)
         if called is None or unpacks or any(keyword.arg is None for keyword in node.keywords):
             continue
-        known = {name: value for name, value in given.items() if name not in local}
+        constants = {name: value for name, value in given.items() if name not in local}
         for values in _rounds(loops):
             yield _Call(
                 function=called,
                 line=start + node.lineno - 1,
-                positional=[_value(argument, {**known, **values}) for argument in node.args],
+                positional=[_value(argument, {**constants, **values}) for argument in node.args],
                 keywords={
-                    str(keyword.arg): _value(keyword.value, {**known, **values})
+                    str(keyword.arg): _value(keyword.value, {**constants, **values})
                     for keyword in node.keywords
                 },
                 frame=_frame(node) if untouched else None,
@@ -194,12 +194,12 @@ def _parameters(item: pytest.Item) -> Iterator[tuple[str, Any]]:
 
 
 def _is_ours(item: pytest.Item) -> bool:
-    """Whether *item* gets the table as our own fixture makes it, and no other fixture has it in its
-    hands.
+    """Return whether *item* gets the table as our own fixture makes it, and no other fixture has it
+    in its hands.
     """
     ours = marks.fixtures_of(item, FRAME)
     fixtures = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
-    others = (one for known in fixtures.values() for one in known if FRAME in one.argnames)
+    others = (mark for known in fixtures.values() for mark in known if FRAME in mark.argnames)
     return bool(ours) and ours[-1].func.__module__ == marks.FIXTURES and not any(others)
 
 
@@ -225,12 +225,12 @@ def _unconditional(
 
 def _is_constant(node: ast.expr) -> bool:
     return isinstance(node, (ast.Tuple, ast.List)) and all(
-        isinstance(one, ast.Constant) for one in node.elts
+        isinstance(element, ast.Constant) for element in node.elts
     )
 
 
 def _rounds(loops: Sequence[ast.For]) -> Iterator[dict[str, Any]]:
-    """What the variables of *loops* are, round by round; one round without any."""
+    """Yield what the variables of *loops* are, round by round; one round without any."""
     if not loops:
         yield {}
         return
@@ -244,9 +244,9 @@ def _ours(
     node: ast.expr, names: Mapping[str, Any], local: Collection[str]
 ) -> Callable[..., Any] | None:
     """The assertion or analysis of ours that *node* names among the globals *names*."""
-    found = None
+    function = None
     if isinstance(node, ast.Name) and node.id not in local:
-        found = names.get(node.id)
+        function = names.get(node.id)
     elif (
         isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
@@ -254,19 +254,19 @@ def _ours(
     ):
         module = names.get(node.value.id)
         is_ours = getattr(module, "__name__", "") == "pytest_fairness"
-        found = None
+        function = None
         if is_ours:
-            found = getattr(module, node.attr, None)
-    module = getattr(found, "__module__", None) or ""
-    named = inspect.isfunction(found) and found.__name__.startswith(("assert_", "analyze_"))
+            function = getattr(module, node.attr, None)
+    module = getattr(function, "__module__", None) or ""
+    named = inspect.isfunction(function) and function.__name__.startswith(("assert_", "analyze_"))
     if named and module.startswith(("pytest_fairness.asserts", "pytest_fairness.analysis.")):
-        return found
+        return function
     return None
 
 
-def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
-    if isinstance(node, ast.Name) and node.id in known:
-        return known[node.id]
+def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
+    if isinstance(node, ast.Name) and node.id in names:
+        return names[node.id]
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
@@ -274,7 +274,7 @@ def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
 
 
 def _frame(call: ast.Call) -> str | None:
-    """How much of the trials *call* is given: all, or those that a comparison chooses."""
+    """Return how much of the trials *call* is given: all, or those that a comparison chooses."""
     named = (keyword.value for keyword in call.keywords if keyword.arg == "frame")
     node = call.args[0] if call.args else next(named, None)
     if isinstance(node, ast.Name) and node.id == FRAME:
@@ -287,8 +287,8 @@ def _frame(call: ast.Call) -> str | None:
 
 
 def _is_touched(definition: ast.AST, names: Mapping[str, Any]) -> bool:
-    """Whether anything but our own functions could change the table: it is handed on, or something
-    is put into it.
+    """Return whether anything but our own functions could change the table: it is handed on, or
+    something is put into it.
     """
     nodes = list(ast.walk(definition))
     calls = [node for node in nodes if isinstance(node, ast.Call)]
@@ -312,12 +312,12 @@ def _is_touched(definition: ast.AST, names: Mapping[str, Any]) -> bool:
 
 def _misfit(call: _Call) -> str | None:
     """Why *call* does not fit the signature of what it calls."""
-    known = inspect.signature(call.function).parameters
+    parameters = inspect.signature(call.function).parameters
     for name in call.keywords:
-        if name not in known:
+        if name not in parameters:
             return (
                 "there is no argument "
-                f"{name!r}{did_you_mean(name, known) or f' (there are: {listed(known)})'}"
+                f"{name!r}{did_you_mean(name, parameters) or f' (there are: {listed(parameters)})'}"
             )
     try:
         _ = call.arguments
@@ -337,10 +337,10 @@ class _Design:
     def problem(self, call: _Call) -> str | None:
         """Why *call* cannot be right on such a table."""
         arguments = call.arguments
-        own = arguments.get("scorers")
+        scorers = arguments.get("scorers")
         for name, value in arguments.items():
             why = None
-            if name in _OUTCOMES and own is None:
+            if name in _OUTCOMES and scorers is None:
                 why = self._of_outcome(name, value, several=call.name in _OF_SEVERAL)
             elif name in _COLUMNS and call.name not in _OF_CHOICES:
                 why = self._of_columns(name, value, whole=call.frame == "whole")
@@ -360,8 +360,8 @@ class _Design:
                 f"{argument}={value!r}: give one column, the name of a scorer, or a function of "
                 "the reply"
             )
-        known = not isinstance(value, str) or value in self._scorers() or self.has(value)
-        if known:
+        readable = not isinstance(value, str) or value in self._scorers() or self.has(value)
+        if readable:
             return None
         return unknown_outcome(value, self.columns, self._scorers(), argument)
 
@@ -408,7 +408,7 @@ class _Design:
         return f"reference={value!r} is no group of {by!r}{near}"
 
     def has(self, column: str) -> bool:
-        """Whether the table has *column*, as far as anybody can know before it is there."""
+        """Return whether the table has *column*, as far as anybody can know before it is there."""
         return (
             column in self._first or len(self._planned.grid) > _MOST_CELLS or column in self.columns
         )
@@ -429,9 +429,9 @@ class _Design:
             cells = len(planned.grid)
         entries = planned.entries(self._tier, range(cells))
         frame = trials_frame(
-            [(one.cell, trial) for one in entries], EndpointFacts(name="", simulated=False)
+            [(entry.cell, trial) for entry in entries], EndpointFacts(name="", simulated=False)
         )
-        scripts = [(one.cell, one.script) for one in entries if one.script is not None]
+        scripts = [(entry.cell, entry.script) for entry in entries if entry.script is not None]
         of_scripts = (name for cell, script in scripts for name in script.columns(cell, trial))
         by_axes = ("temperature",) if planned.temperatures else ()
         of_system = (REFUSED_FIRST, DISCLAIMS, ONE_MESSAGE, EMPTY_FIRST)

@@ -71,15 +71,15 @@ def grid_key(item: Any) -> Key:
 
 
 def _key(item: Any, protected_class: str | None) -> Key:
-    own = ""
+    parameter = ""
     if protected_class is not None:
-        own = f"[{protected_class}]"
-    return item.parent.nodeid, f"{name_of(item)}{own}"
+        parameter = f"[{protected_class}]"
+    return item.parent.nodeid, f"{name_of(item)}{parameter}"
 
 
 def _designs(item: pytest.Item) -> Mapping[str, Mapping[str, Any]] | None:
-    """What ``each=`` of the item's marker says of each protected class; None where it has one
-    design for all.
+    """Return what ``each=`` of the item's marker says of each protected class; None where it has
+    one design for all.
     """
     marker = item.get_closest_marker(GRID)
     if marker is None:
@@ -146,11 +146,11 @@ def expand(
         problem = "asks for both 'trials' and 'cell'; write two tests: they share their replies"
     else:
         try:
-            found = {
-                own: _planned(one, metafunc, scorers, resolve)
-                for own, one in _marks(marker, wanted).items()
+            designs = {
+                design_class: _planned(design, metafunc, scorers, resolve)
+                for design_class, design in _marks(marker, wanted).items()
             }
-            planned = _alike(found)
+            planned = _alike(designs)
         except UsageError as error:
             problem = str(error)
     if problem is None and "cell" in wanted and len(planned.grid) > _MOST_ITEMS:
@@ -161,9 +161,9 @@ def expand(
         )
     if problem is not None:  # outside the except block: one error is shown, not two
         pytest.fail(f"{metafunc.definition.nodeid}: {problem}", pytrace=False)
-    if classes := [own for own in found if own is not None]:
+    if classes := [design_class for design_class in designs if design_class is not None]:
         metafunc.parametrize(CLASS, classes, ids=classes, indirect=True)
-    tiers, ids = _tiers(planned, tier, known=gets_named_endpoint(metafunc.definition))
+    tiers, ids = _tiers(planned, tier, declared=gets_named_endpoint(metafunc.definition))
     metafunc.parametrize("tier", tiers, ids=ids, indirect=True)
     if planned.temperatures:
         named = ["t-default" if value is None else f"t-{value:g}" for value in planned.temperatures]
@@ -171,7 +171,10 @@ def expand(
     if "cell" in wanted:
         cells = [cell.id for cell in planned.grid]
         metafunc.parametrize("cell", range(len(cells)), ids=cells, indirect=True)
-    return {_key(metafunc.definition, own): one for own, one in found.items()}
+    return {
+        _key(metafunc.definition, design_class): planned
+        for design_class, planned in designs.items()
+    }
 
 
 def _marks(marker: pytest.Mark, wanted: Container[str]) -> dict[str | None, pytest.Mark]:
@@ -187,7 +190,7 @@ def _marks(marker: pytest.Mark, wanted: Container[str]) -> dict[str | None, pyte
     if (
         not isinstance(each, Mapping)
         or not each
-        or not all(isinstance(own, Mapping) for own in each.values())
+        or not all(isinstance(label, Mapping) for label in each.values())
     ):
         raise UsageError(
             "each= is a mapping: {'gender': {'groups': {...}, ...}, ...}, a protected class an "
@@ -195,8 +198,8 @@ def _marks(marker: pytest.Mark, wanted: Container[str]) -> dict[str | None, pyte
         )
     common = {key: value for key, value in marker.kwargs.items() if key != "each"}
     designs = {
-        label: {**common, **{key: value for key, value in own.items() if key != "id"}}
-        for label, own in each.items()
+        label: {**common, **{key: value for key, value in labels.items() if key != "id"}}
+        for label, labels in each.items()
     }
     for label, design in designs.items():
         if (of := class_in(label)) not in (design.get("groups") or ()):
@@ -209,11 +212,13 @@ def _marks(marker: pytest.Mark, wanted: Container[str]) -> dict[str | None, pyte
     }
 
 
-def _alike(found: Mapping[str | None, Planned]) -> Planned:
-    """One of *found*, which have to share their tiers and temperatures: those are axes of the test."""
-    first, *others = found.values()
+def _alike(designs: Mapping[str | None, Planned]) -> Planned:
+    """One of *designs*, which have to share their tiers and temperatures: those are axes of the
+    test.
+    """
+    first, *others = designs.values()
     axes = first.has_system_prompt, first.temperatures
-    if any((one.has_system_prompt, one.temperatures) != axes for one in others):
+    if any((other.has_system_prompt, other.temperatures) != axes for other in others):
         raise UsageError(
             "each=: all designs of a test have a system prompt or none, and the same temperatures"
         )
@@ -258,9 +263,9 @@ def _meant(expand: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
     """The argument that is missing, where one of *arguments*, taken for an axis, is close to it."""
     parameters = inspect.signature(expand).parameters
     required = [
-        one
-        for one in parameters.values()
-        if one.default is one.empty and one.kind is one.KEYWORD_ONLY
+        parameter
+        for parameter in parameters.values()
+        if parameter.default is parameter.empty and parameter.kind is parameter.KEYWORD_ONLY
     ]
     missing = [parameter.name for parameter in required if parameter.name not in arguments]
     strays = [name for name in arguments if name not in parameters and did_you_mean(name, missing)]
@@ -270,8 +275,8 @@ def _meant(expand: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
 
 
 def usable(scorer: Any, scorers: Mapping[str, Any]) -> Usable:
-    """What tells a reply that can be used: it does not decline, and *scorer*, if there is one,
-    reads it.
+    """Return what tells a reply that can be used: it does not decline, and *scorer*, if there is
+    one, reads it.
     """
     if scorer is None:
         return (lambda text: bool(text.strip()) and not is_refusal(text)), "not refused"
@@ -279,12 +284,14 @@ def usable(scorer: Any, scorers: Mapping[str, Any]) -> Usable:
         raise UsageError(
             f"scorer={scorer!r}: there is no such scorer (there are: {', '.join(scorers)})"
         )
-    known = scorer
+    scorer_ = scorer
     if isinstance(scorer, str):
-        known = scorers[scorer]
-    if not isinstance(known, Scorer):
-        known = Scorer(name="own", score=known)
-    return (lambda text: not is_refusal(text) and known.score(text) is not None), known.fingerprint
+        scorer_ = scorers[scorer]
+    if not isinstance(scorer_, Scorer):
+        scorer_ = Scorer(name="own", score=scorer_)
+    return (
+        lambda text: not is_refusal(text) and scorer_.score(text) is not None
+    ), scorer_.fingerprint
 
 
 def _temperatures(arguments: dict[str, Any]) -> tuple[float | None, ...]:
@@ -298,19 +305,19 @@ def _temperatures(arguments: dict[str, Any]) -> tuple[float | None, ...]:
         raise UsageError(
             "temperatures and parameters={'temperature': ...} both set the temperature; keep one"
         )
-    found: list[float | None] = []
+    temperatures: list[float | None] = []
     for value in given:
         if value == "default":
-            found.append(None)
+            temperatures.append(None)
         elif isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 2:
-            found.append(float(value))
+            temperatures.append(float(value))
         else:
             raise UsageError(
                 f"temperatures: {value!r} is neither 'default' nor a number from 0 to 2"
             )
-    if len(set(found)) != len(found):
+    if len(set(temperatures)) != len(temperatures):
         raise UsageError("temperatures: one stands twice; keep one")
-    return tuple(found)
+    return tuple(temperatures)
 
 
 def _located(value: Any, folder: Path, root: Path) -> Any:
@@ -326,15 +333,15 @@ def _located(value: Any, folder: Path, root: Path) -> Any:
     )
 
 
-def _tiers(grid: Planned, tier: str, *, known: bool) -> tuple[list[Any], list[Any]]:
+def _tiers(grid: Planned, tier: str, *, declared: bool) -> tuple[list[Any], list[Any]]:
     """Parameters and ids of the ``tier`` axis; a single tier leaves the test's id as it is.
-    *known*: the system under test is one of the settings; of a test's own nobody knows yet whether
-    it takes a system prompt.
+    *declared*: the system under test is one of the settings; of a test's own nobody knows yet
+    whether it takes a system prompt.
     """
     prompted, why = grid.has_system_prompt, None
     if tier == "all" and prompted and not grid.tiers_by_arm:
         return [1, 2], ["tier1", "tier2"]
-    if tier == "2" and prompted and grid.tiers_by_arm and known:
+    if tier == "2" and prompted and grid.tiers_by_arm and declared:
         why = TIER_OF_ARMS
     elif tier == "1" and not prompted:
         why = NO_TIER_1
@@ -359,8 +366,8 @@ def _parameters(item: pytest.Item) -> Mapping[str, Any]:
 
 
 def selected_cells(items: Sequence[pytest.Item]) -> dict[Selection, tuple[int, ...]]:
-    """Which cells of which grid (tier, temperature, endpoint) the selected per-cell items will ask
-    for.
+    """Return which cells of which grid (tier, temperature, endpoint) the selected per-cell items
+    will ask for.
     """
     chosen: dict[Selection, set[int]] = {}
     for item in items:
@@ -374,12 +381,12 @@ def active_items(
     items: Iterable[pytest.Item], grids: Container[Key]
 ) -> dict[Selection, list[pytest.Item]]:
     """The items of each selection that is going to ask."""
-    found: dict[Selection, list[pytest.Item]] = {}
+    active: dict[Selection, list[pytest.Item]] = {}
     for item in items:
         key = selection_of(item)
         if key.key in grids and not item.get_closest_marker("skip"):
-            found.setdefault(key, []).append(item)
-    return found
+            active.setdefault(key, []).append(item)
+    return active
 
 
 class Labels(NamedTuple):
@@ -409,8 +416,8 @@ def labels_of(item: pytest.Item) -> Labels:
         raise UsageError(
             f"{item.nodeid}: @pytest.mark.fairness has no {key!r}; it takes {', '.join(_LABELS)}"
         )
-    if own := (_designs(item) or {}).get(_parameters(item).get(CLASS, ""), {}).get("id"):
-        keywords["id"] = own
+    if label := (_designs(item) or {}).get(_parameters(item).get(CLASS, ""), {}).get("id"):
+        keywords["id"] = label
     if not isinstance(keywords.get("finding", True), bool):
         raise UsageError(
             f"{item.nodeid}: finding={keywords['finding']!r}; say False where it judges by its own "
@@ -461,24 +468,26 @@ def selected(items: Sequence[pytest.Item], tests: str, classes: str) -> list[pyt
     or patterns with ``*``, with commas between them; empty for any. Raises UsageError for a name
     that no item has.
     """
-    found = [item for item in items if is_fairness_item(item)]
+    fairness_items = [item for item in items if is_fairness_item(item)]
     for option, names, of in (
         ("--fairness-test", tests, lambda item: (labels_of(item).id,)),
         ("--fairness-protected-class", classes, class_of),
     ):
         wanted = [name.strip() for name in names.split(",") if name.strip()]
-        known = {item: of(item) for item in found}
+        selections = {item: of(item) for item in fairness_items}
         for name in wanted:
-            if not any(fnmatchcase(one, name) for own in known.values() for one in own):
-                ids = dict.fromkeys(one for own in known.values() for one in own)
+            if not any(
+                fnmatchcase(item, name) for selection in selections.values() for item in selection
+            ):
+                ids = dict.fromkeys(item for selection in selections.values() for item in selection)
                 raise UsageError(
                     f"{option}: no test collected here has {name!r}; there are: "
                     f"{listed(list(ids)[:20])}"
                 )
         if wanted:
-            found = [
+            fairness_items = [
                 item
-                for item in found
-                if any(fnmatchcase(one, name) for one in known[item] for name in wanted)
+                for item in fairness_items
+                if any(fnmatchcase(item_, name) for item_ in selections[item] for name in wanted)
             ]
-    return found
+    return fairness_items

@@ -53,12 +53,12 @@ def recorded_command(config: pytest.Config) -> list[str]:
     command = ["pytest"]
     for name, between, value in parsed(given["all"]):
         test = between == " " and value in given["tests"]
-        known = not value or name in _WITH_VALUE or name in _INI or test
+        recorded = not value or name in _WITH_VALUE or name in _INI or test
         here = name in _PATHS or (
             (test or name == "--fairness-replay") and (folder / value.partition("::")[0]).exists()
         )
         shown = MARK
-        if known:
+        if recorded:
             shown = _value(name, str(folder / value) if here else value, root)
         command += filter(None, (name, shown) if between == " " else (name + between + shown,))
     return command
@@ -89,16 +89,18 @@ def secrets_of(arguments: Sequence[str]) -> list[str]:
     """Those values in *arguments* that are secrets by the name of their option, or by their place
     in an address.
     """
-    found = [value for name, _, value in parsed(arguments) if name and is_secret(name, value)]
+    secrets = [value for name, _, value in parsed(arguments) if name and is_secret(name, value)]
     for argument in arguments:
         for address in _ADDRESS.findall(argument):
             with contextlib.suppress(ValueError):
                 parts = urlsplit(address)
                 # Each as it stands there, and as it is meant.
                 if parts.password:
-                    found += [parts.password, unquote(parts.password)]
-                found += (value for name, value in parse_qsl(parts.query) if is_secret(name, value))
-    return list(dict.fromkeys(found))
+                    secrets += [parts.password, unquote(parts.password)]
+                secrets += (
+                    value for name, value in parse_qsl(parts.query) if is_secret(name, value)
+                )
+    return list(dict.fromkeys(secrets))
 
 
 def recorded_path(path: Path, root: Path) -> str:

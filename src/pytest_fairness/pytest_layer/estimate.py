@@ -146,17 +146,17 @@ def shapes(grid: Grid | PairGrid, *, swapped: bool) -> dict[str, Shape]:
     """The classes of a grid; *swapped*: those alone that it swaps, while everything else stays.
     None of pairs.
     """
-    found: dict[str, dict[str, list[str | None]]] = {}
+    shapes_: dict[str, dict[str, list[str | None]]] = {}
     for unit in grid.units if isinstance(grid, Grid) else ():
         for by, group in (unit.swapped if swapped else unit.groups).items():
-            found.setdefault(by, {}).setdefault(group, []).append(unit.cluster)
+            shapes_.setdefault(by, {}).setdefault(group, []).append(unit.cluster)
     return {
         by: Shape(
             groups=len(groups),
             names=min(len(set(clusters) - {None}) for clusters in groups.values()),
             trials=max(1, int(min(map(len, groups.values())) * grid.calls / len(grid.units))),
         )
-        for by, groups in found.items()
+        for by, groups in shapes_.items()
         if isinstance(grid, Grid)
     }
 
@@ -164,7 +164,7 @@ def shapes(grid: Grid | PairGrid, *, swapped: bool) -> dict[str, Shape]:
 def power_of(
     grid: Grid | PairGrid, shape: Shape, temperature: object, **assumed: Any
 ) -> DesignPower:
-    """What *grid* can find out about the class of that *shape*; *assumed* of its outcome."""
+    """Return what *grid* can find out about the class of that *shape*; *assumed* of its outcome."""
     from pytest_fairness.analysis.planning import assess_design
 
     templates, repeats = len(grid.templates), temperature == 0
@@ -208,12 +208,12 @@ def _measured(
             tier: [_MeasuredCell.of(entry) for entry in planned.entries(tier, indices)]
             for tier in tiers
         }
-    found: dict[int, list[_MeasuredCell]] = {tier: [] for tier in tiers}
+    measured: dict[int, list[_MeasuredCell]] = {tier: [] for tier in tiers}
     for index in indices:
         cell = planned.grid[index]
-        for tier, cells in found.items():
+        for tier, cells in measured.items():
             cells.append(_MeasuredCell.of(planned.entry(tier, index, cell)))
-    return found
+    return measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,12 +253,13 @@ class TestEstimate:
         """Trials that no test before it asks."""
         return self.trials - self.shared
 
-    def requests(self, *, own: bool) -> tuple[Requests, Requests]:
+    def requests(self, *, replaced: bool) -> tuple[Requests, Requests]:
         """Requests to be expected, the second sample as often as a fair system raises an alarm, and
         the most.
         """
         few, most = (
-            one.plus(other, own) for one, other in zip(self.configured, self.own, strict=True)
+            configured.plus(other, replaced)
+            for configured, other in zip(self.configured, self.own, strict=True)
         )
         return few.plus(few, self.again * chance(self.alpha)), most.plus(most, self.again)
 
@@ -272,8 +273,8 @@ def estimates(
     sample: int | None = None,
     reply_tokens: int | None = None,
 ) -> Iterator[TestEstimate]:
-    """What each fairness test among *items* is going to ask; *endpoints* are those of the settings
-    that are known.
+    """Yield what each fairness test among *items* is going to ask; *endpoints* are those of the
+    settings that are known.
 
     Requests are counted on about *sample* cells of each design, if given, so that a grid of a
     million cells is not expanded to be announced. *reply_tokens* are those of a usual reply, where
@@ -293,22 +294,22 @@ def estimates(
         if (key, tier, cells) not in measured:
             step = 1 if sample is None else max(1, len(chosen) // sample)
             tiers = {tier, *(other.tier for other in selections if other.key == key)}
-            for each, found in _measured(planned, tiers, chosen[::step]).items():
-                measured[key, each, cells] = found
+            for each, measured_cells in _measured(planned, tiers, chosen[::step]).items():
+                measured[key, each, cells] = measured_cells
         entries = measured[key, tier, cells]
         repetitions, share = planned.grid.repetitions, len(chosen) / max(1, len(entries))
-        counts = {own: (Requests(), Requests()) for own in (False, True)}
+        counts = {replaced: (Requests(), Requests()) for replaced in (False, True)}
         before, bringing = 0, brings_its_own(item)
         system, settings = _system_of(item), repr(sorted(parameters.items()))
         for entry in entries:
             place = system, entry.is_of_the_test and named, settings, entry.sent
-            known = min(counted.get(place, 0), repetitions)
+            done = min(counted.get(place, 0), repetitions)
             counted[place] = max(counted.get(place, 0), repetitions)
-            before += known
-            own, factor = bringing or entry.asks_others, share * (repetitions - known)
+            before += done
+            asks_others, factor = bringing or entry.asks_others, share * (repetitions - done)
             if factor:
-                few, most = counts[own]
-                counts[own] = few.plus(entry.few, factor), most.plus(entry.most, factor)
+                few, most = counts[asks_others]
+                counts[asks_others] = few.plus(entry.few, factor), most.plus(entry.most, factor)
         limit = output_limit(
             {**({} if endpoint is None else endpoint.default_parameters), **parameters}
         )
@@ -334,8 +335,8 @@ def estimates(
 
 
 def brings_its_own(item: pytest.Item) -> bool:
-    """Whether the project overrides the ``endpoint`` fixture: then only the test knows what is
-    asked.
+    """Return whether the project overrides the ``endpoint`` fixture: then only the test knows what
+    is asked.
     """
     return any(
         fixture.func.__module__ != marks.FIXTURES
@@ -344,17 +345,18 @@ def brings_its_own(item: pytest.Item) -> bool:
 
 
 def _system_of(item: pytest.Item) -> str:
-    """What tells the system under test of one test from that of another: the ``endpoint`` fixture
-    that it gets.
+    """Return what tells the system under test of one test from that of another: the ``endpoint``
+    fixture that it gets.
     """
     return " ".join(
-        f"{one.baseid} {one.func.__module__}" for one in marks.fixtures_of(item, "endpoint")
+        f"{fixture.baseid} {fixture.func.__module__}"
+        for fixture in marks.fixtures_of(item, "endpoint")
     )
 
 
 def looks_again(settings: Settings, planned: Planned) -> bool:
-    """Whether a test of *planned* asks for a second sample before an alarm stands: there are names
-    left to ask about, and nothing stands in the way of asking."""
+    """Return whether a test of *planned* asks for a second sample before an alarm stands: there are
+    names left to ask about, and nothing stands in the way of asking."""
     asks = settings.confirm and settings.replay is None and not settings.shard
     return asks and planned.on_other_names is not None
 

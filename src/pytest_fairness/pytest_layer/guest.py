@@ -97,11 +97,12 @@ class HtmlBridge:
             from pytest_fairness.reports.escaping import html
             from pytest_fairness.reports.plain_text import finding_text
 
-            found = sorted(
-                session.ledger.items[report.nodeid].findings, key=lambda one: -one.verdict.severity
+            findings = sorted(
+                session.ledger.items[report.nodeid].findings,
+                key=lambda finding: -finding.verdict.severity,
             )
             data[:0] = [
-                f'<pre class="fairness">{html(finding_text(finding))}</pre>' for finding in found
+                f'<pre class="fairness">{html(finding_text(finding))}</pre>' for finding in findings
             ]
 
     @pytest.hookimpl

@@ -73,8 +73,8 @@ def note_properties(item: pytest.Item, findings: Iterable[Finding]) -> None:
     """
     others = [entry for entry in item.user_properties if not str(entry[0]).startswith(_PROPERTY)]
     ours = (
-        (f"{one.assertion}: {one.outcome} by {one.protected_class}", one.sentence)
-        for one in findings
+        (f"{finding.assertion}: {finding.outcome} by {finding.protected_class}", finding.sentence)
+        for finding in findings
     )
     item.user_properties[:] = [
         *others,
@@ -145,8 +145,8 @@ class Ledger:
 
     @property
     def skipped_here(self) -> bool:
-        """Whether every fairness test was skipped by the plugin or a suite of ours, before it
-        judged anything, and no other test ran.
+        """Return whether every fairness test was skipped by the plugin or a suite of ours, before
+        it judged anything, and no other test ran.
         """
         tests = [self.items.get(nodeid) for nodeid in self.collected]
         return (
@@ -161,7 +161,7 @@ class Ledger:
 
     @property
     def outcomes(self) -> list[str]:
-        """How the test of each of :attr:`findings` ended."""
+        """Return how the test of each of :attr:`findings` ended."""
         return [item.outcome for item in self.items.values() for _ in item.encoded]
 
     def __bool__(self) -> bool:
@@ -180,8 +180,8 @@ class Ledger:
 
 
 def _error(text: str) -> str:
-    """What *text*, a traceback as pytest shows it, says of the error; the whole of it where nothing
-    is marked so.
+    """Return what *text*, a traceback as pytest shows it, says of the error; the whole of it where
+    nothing is marked so.
     """
     lines = [line[1:].strip() for line in text.splitlines() if line.startswith("E ")]
     return "\n".join(lines) or text

@@ -35,7 +35,7 @@ def is_fairness_item(item: pytest.Item) -> bool:
 
 
 def has_design(node: pytest.Item) -> bool:
-    """Whether a test, or its definition, is marked with a grid."""
+    """Return whether a test, or its definition, is marked with a grid."""
     return any(node.get_closest_marker(name) is not None for name in DESIGNS)
 
 
@@ -52,8 +52,8 @@ def concerns(item: pytest.Item) -> bool:
 
 
 def gets_named_endpoint(node: pytest.Item) -> bool:
-    """Whether a test, or its definition, gets our own fixture ``endpoint``, as it is or wrapped by
-    the project's.
+    """Return whether a test, or its definition, gets our own fixture ``endpoint``, as it is or
+    wrapped by the project's.
     """
     for fixture in reversed(fixtures_of(node, "endpoint")):
         if fixture.func.__module__ == FIXTURES:

@@ -27,7 +27,9 @@ def notify(config: pytest.Config, facts: Mapping[str, Any]) -> list[str]:
     Whatever one raises, it changes neither a verdict nor the exit status, nor keeps another from
     being called.
     """
-    plugins = [found.plugin for found in getattr(config.hook, HOOK).get_hookimpls()]
+    plugins = [
+        implementation.plugin for implementation in getattr(config.hook, HOOK).get_hookimpls()
+    ]
     return [trouble for plugin in plugins if (trouble := _call(config, plugin, plugins, facts))]
 
 

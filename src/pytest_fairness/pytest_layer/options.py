@@ -43,8 +43,8 @@ def _one_of(*choices: str) -> Callable[[str], str]:
 
 
 def _is_share(text: str) -> bool:
-    found = re.fullmatch("([1-9][0-9]*)/([1-9][0-9]*)", text)
-    return found is not None and int(found[1]) <= int(found[2])
+    match = re.fullmatch("([1-9][0-9]*)/([1-9][0-9]*)", text)
+    return match is not None and int(match[1]) <= int(match[2])
 
 
 def _names(text: str) -> str:
@@ -99,7 +99,7 @@ class Option(NamedTuple):
         return None
 
     def given(self, config: pytest.Config) -> tuple[Any, Any]:
-        """What the command line says, and what the ini file does."""
+        """Return what the command line says, and what the ini file does."""
         typed = None
         if self.flag is not None:
             typed = config.getoption(self.flag)
@@ -387,11 +387,11 @@ def _resolved(config: pytest.Config) -> Settings:
         if resume not in (None, AUTO):
             values["resume"] = past_runs.resumable(values["run_dir"], resume).name
         if against is not None:
-            own = None
+            default = None
             if resume not in (None, AUTO):
-                own = values["run_dir"] / values["resume"]
+                default = values["run_dir"] / values["resume"]
             values["against"] = earlier_results(
-                values["run_dir"], config.invocation_params.dir, against, but=own
+                values["run_dir"], config.invocation_params.dir, against, but=default
             )
         if replay is not None:
             values["replay"] = past_runs.replayable(

@@ -58,7 +58,7 @@ def _has_replies(run: Path) -> bool:
 
 
 def _only(run: Path, *others: str) -> bool:
-    """Whether *run* is one, and none that *others* mark."""
+    """Return whether *run* is one, and none that *others* mark."""
     manifest = read_manifest(run)
     return "settings" in manifest and not manifest.keys() & set(others)
 
@@ -71,8 +71,8 @@ def recorded_settings(run: Path) -> dict[str, Any]:
 
 
 def changes_since(run: Path, settings: Settings, root: Path) -> list[str]:
-    """What differs between the command that made *run* and this one, if it would mix; each in a few
-    words.
+    """Return what differs between the command that made *run* and this one, if it would mix; each
+    in a few words.
 
     What tests ask is compared test by test, when it is asked.
     """
@@ -94,9 +94,9 @@ def changes_since(run: Path, settings: Settings, root: Path) -> list[str]:
     identities = [entry.get("identity", {}) for entry in manifest.get("endpoints", ())]
     identities += [
         step["endpoint"]
-        for one in identities
-        if one.get("type") == "pipeline"
-        for step in one["steps"]
+        for identity in identities
+        if identity.get("type") == "pipeline"
+        for step in identity["steps"]
     ]
     asks_code = any(identity.get("type") == "callable" for identity in identities)
     if asks_code and manifest.get("git_commit") != (commit := git_commit(root)):

@@ -61,13 +61,13 @@ def _hint(error: TypeError) -> str:
 
     from pytest_fairness import asserts
 
-    found = _STRAY.search(str(error))
+    match = _STRAY.search(str(error))
     function = None
-    if found is not None:
-        function = getattr(asserts, found[1], None)
-    if found is None or function is None:
+    if match is not None:
+        function = getattr(asserts, match[1], None)
+    if match is None or function is None:
         return ""
-    return did_you_mean(found[2], inspect.signature(function).parameters).removeprefix("; ")
+    return did_you_mean(match[2], inspect.signature(function).parameters).removeprefix("; ")
 
 
 def _of_the_test(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:

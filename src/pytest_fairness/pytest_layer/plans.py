@@ -58,7 +58,9 @@ class PlannedCell:
 
     @property
     def asks_others(self) -> bool:
-        """Whether a trial asks, in one of its requests at least, another system than the test's."""
+        """Return whether a trial asks, in one of its requests at least, another system than the
+        test's.
+        """
         return self.system is not None or bool(self.step_systems)
 
 
@@ -70,7 +72,9 @@ def one_text(role: str | None, request: str) -> str:
 
 
 def takes_one_text(endpoint: Endpoint) -> bool:
-    """Whether *endpoint* is sent one text a request: neither turns before it nor a system prompt."""
+    """Return whether *endpoint* is sent one text a request: neither turns before it nor a system
+    prompt.
+    """
     return not takes_conversation(endpoint) and not endpoint.supports_system_prompt
 
 
@@ -90,8 +94,8 @@ def _refuse_turns_after_the_request(turns: Sequence[Template], endpoint: Endpoin
 
 
 def needs_one_message(entry: PlannedCell, endpoint: Endpoint) -> bool:
-    """Whether *entry* holds what can be said in one message alone to *endpoint*, or to the system
-    of a step: a role beside the request, or strategies of several turns.
+    """Return whether *entry* holds what can be said in one message alone to *endpoint*, or to the
+    system of a step: a role beside the request, or strategies of several turns.
     """
     cell, script = entry.cell, entry.script
     if isinstance(script, Pipeline):
@@ -111,10 +115,10 @@ def step_systems(script: Pipeline, endpoint: Endpoint) -> list[tuple[str | None,
     """The system prompt of each step of *script*, and whom it asks: *endpoint*, where it brings no
     other.
     """
-    own = [*script.endpoints, *(None for _ in script.systems[len(script.endpoints) :])]
+    systems = [*script.endpoints, *(None for _ in script.systems[len(script.endpoints) :])]
     return [
         (prompt, endpoint if system is None else system)
-        for prompt, system in zip(script.systems, own, strict=True)
+        for prompt, system in zip(script.systems, systems, strict=True)
     ]
 
 
@@ -217,8 +221,8 @@ class PlannedGrid:
 
     @cached_property
     def _somebody_else(self) -> Grid | None:
-        """Whom strategies that compare two people show beside each person: one and the same for
-        all.
+        """Return whom strategies that compare two people show beside each person: one and the same
+        for all.
         """
         compares = self.ladder is not None and any(
             strategy.compares for strategy in self.ladder.strategies
@@ -240,12 +244,16 @@ class PlannedGrid:
         """*turns* first; each strategy begins with what they establish before the request."""
         established = turns[: self.grid.asked_at]
         rungs = [Rung(DIRECT, turns)]
-        for one in ladder.strategies:
+        for strategy in ladder.strategies:
             before = established
-            if one.own_role:
+            if strategy.own_role:
                 before = ()
             rungs.append(
-                Rung(one.name, (*before, *one.fill(prompt, ladder.key, other)), one.objections)
+                Rung(
+                    strategy.name,
+                    (*before, *strategy.fill(prompt, ladder.key, other)),
+                    strategy.objections,
+                )
             )
         return Escalation(rungs=tuple(rungs), usable=self.usable[0], version=self.usable[1])
 
@@ -310,7 +318,8 @@ class PlannedPairs:
                     first=steps.first,
                     refused=is_refusal,
                     endpoints=tuple(
-                        None if one is None else self._endpoint(one) for one in steps.endpoints
+                        None if endpoint is None else self._endpoint(endpoint)
+                        for endpoint in steps.endpoints
                     ),
                 )
             # Stand-ins of one group come to the same texts for different groups.
@@ -343,7 +352,7 @@ class PlannedPairs:
         )
 
     def _endpoint(self, system: Any) -> Endpoint:
-        """What an arm's step names; made once, so that all cells ask the same."""
+        """Return what an arm's step names; made once, so that all cells ask the same."""
         if self.resolve is None:
             raise UsageError(
                 f"a step names the endpoint {system!r}, which a fairness test alone can ask"
@@ -361,7 +370,9 @@ Planned: TypeAlias = PlannedGrid | PlannedPairs
 
 
 def parameters_of(planned: Planned, temperature: float | None) -> dict[str, JSON]:
-    """What is laid over the endpoint's defaults, at *temperature* if that is one of the marker's."""
+    """Return what is laid over the endpoint's defaults, at *temperature* if that is one of the
+    marker's.
+    """
     return {
         **planned.grid.parameters,
         **({} if temperature is None else {"temperature": temperature}),

@@ -115,10 +115,10 @@ def _steps_of(endpoint: Endpoint) -> list[Endpoint]:
 
 
 def _size(settings: Settings, tests: int, rows: Sequence[TestEstimate], run: str) -> str:
-    own = any(row.own[0].requests for row in rows)
+    replaced = any(row.own[0].requests for row in rows)
     endpoint = ", ".join(settings.endpoints)
-    endpoint += " (no model is asked)" * (settings.endpoint == "simulated" and not own)
-    if own:
+    endpoint += " (no model is asked)" * (settings.endpoint == "simulated" and not replaced)
+    if replaced:
         configured = any(row.configured[0].requests for row in rows)
         if configured:
             endpoint = f"{endpoint} and the tests' own"
@@ -156,7 +156,7 @@ def _prices(
         for name, endpoint in endpoints.items()
     }
     lines = [f"fairness: {name}: {cost}{rest}" for name, (cost, rest, _) in each.items()]
-    sums = [found for _, _, found in each.values() if found is not None]
+    sums = [price for _, _, price in each.values() if price is not None]
     if len(sums) > 1 or (sums and cap):
         rest = " and what those of unknown price cost"
         if len(sums) == len(each):
@@ -181,7 +181,7 @@ def _price(
     shards = 1
     if settings.shard:
         shards = int(settings.shard.partition("/")[2])
-    usual = [(row.requests(own=False)[0], row.reply_tokens) for row in rows]
+    usual = [(row.requests(replaced=False)[0], row.reply_tokens) for row in rows]
     total = sum(few.requests for few, _ in usual)
     reply = round(sum(few.requests * tokens for few, tokens in usual) / total)
     # The price of a pipeline is that of its steps together; what it is asked once are as many
@@ -196,7 +196,7 @@ def _price(
     if price is not None:
         expected = sum(few.usual_cost(price, tokens) for few, tokens in usual) / shards
         most = (
-            sum(row.requests(own=False)[1].most_cost(price, row.longest_reply) for row in rows)
+            sum(row.requests(replaced=False)[1].most_cost(price, row.longest_reply) for row in rows)
             / shards
         )
         cost, amounts = _cost(expected, most), (expected, most)
@@ -209,10 +209,12 @@ def _price(
     return f"about {requests:,.0f} requests, {cost}", rest, amounts
 
 
-def _lines(found: Iterable[tuple[str, str]]) -> list[str]:
-    """A line for each remark, after the tests that it is true of; *found* are tests with a remark."""
+def _lines(remarks: Iterable[tuple[str, str]]) -> list[str]:
+    """A line for each remark, after the tests that it is true of; *remarks* are tests with a
+    remark.
+    """
     tests: dict[str, dict[str, None]] = {}
-    for test, remark in found:
+    for test, remark in remarks:
         tests.setdefault(remark, {})[test] = None
     lines = []
     for remark, names in tests.items():
@@ -229,7 +231,7 @@ def _lines(found: Iterable[tuple[str, str]]) -> list[str]:
 def asks_the_settings_endpoint(
     items: Sequence[pytest.Item], grids: Mapping[collection.Key, Planned]
 ) -> bool:
-    """Whether any of *items* asks the endpoint that the settings name; also where none asks
+    """Return whether any of *items* asks the endpoint that the settings name; also where none asks
     anything.
     """
     designed = [item for item in items if collection.grid_key(item) in grids]
@@ -241,9 +243,9 @@ def _replacements(context: RunContext, items: Sequence[pytest.Item]) -> list[str
     replaces.
     """
     named, several = _named_endpoint(context), len(context.settings.endpoints) > 1
-    own = [item for item in items if named is not None and brings_its_own(item)]
+    replaced = [item for item in items if named is not None and brings_its_own(item)]
     fixtures = []
-    for item in own:
+    for item in replaced:
         does = "replaces"
         if marks.gets_named_endpoint(item):
             does = "wraps"
@@ -261,13 +263,13 @@ def _replacements(context: RunContext, items: Sequence[pytest.Item]) -> list[str
 def notes_on(
     context: RunContext, item: pytest.Item, finding: Finding, scored_by: set[str]
 ) -> list[str]:
-    """What of *finding*, made in the test *item* with the scorers *scored_by*, rests on a
+    """Return what of *finding*, made in the test *item* with the scorers *scored_by*, rests on a
     replacement.
     """
-    own = _own_scorers(context)
+    scorers = _own_scorers(context)
     notes = []
-    if finding.outcome in own.keys() & scored_by:
-        notes = [own[finding.outcome]]
+    if finding.outcome in scorers.keys() & scored_by:
+        notes = [scorers[finding.outcome]]
     named = _named_endpoint(context)
     if named is not None and finding.model_endpoint is not None and brings_its_own(item):
         notes.append(
@@ -277,21 +279,21 @@ def notes_on(
 
 
 def _own_scorers(context: RunContext) -> dict[str, str]:
-    """What to say of those scorers that have the name of a built-in one and are another, by that
-    name.
+    """Return what to say of those scorers that have the name of a built-in one and are another, by
+    that name.
     """
     return {
         name: "letters are read by the project's own terms and acceptances (personas/lexicon, accepted.yaml)"
-        if isinstance(own.score, LetterReader)
-        else f"the scorer {name!r} is the project's own ({_place(own.score, context.root)}), not the built-in one"
-        for name, own in context.scorers.items()
-        if own is not BUILT_IN.get(name, own)
+        if isinstance(scorer.score, LetterReader)
+        else f"the scorer {name!r} is the project's own ({_place(scorer.score, context.root)}), not the built-in one"
+        for name, scorer in context.scorers.items()
+        if scorer is not BUILT_IN.get(name, scorer)
     }
 
 
 def _named_endpoint(context: RunContext) -> str | None:
-    """What the command line names as the endpoint, on replay the recorded one; a name in the ini
-    file is a default, and meant to be replaced.
+    """Return what the command line names as the endpoint, on replay the recorded one; a name in the
+    ini file is a default, and meant to be replaced.
     """
     replayed = context.settings.replay
     if replayed is None:
@@ -330,22 +332,22 @@ def _remarks(grids: Mapping[collection.Key, Planned], items: Sequence[pytest.Ite
     """
     active = [item for item in items if not item.get_closest_marker("skip")]
     cellwise = {selection.key for selection in collection.selected_cells(active)}
-    found: list[tuple[str, str]] = []
+    remarks: list[tuple[str, str]] = []
     for key in dict.fromkeys(map(collection.grid_key, active)):
         if key in grids:
             grid = grids[key].grid
             if grid.positions is not None:
                 remark = f"a balanced sample is asked, {len(grid):,} of {grid.full_size:,} cells"
-                found.append((key[1], remark))
+                remarks.append((key[1], remark))
             undecided = () if key in cellwise else _undecidable(grid)
-            found += ((key[1], remark) for remark in (*_unequal_texts(grid), *undecided))
-    return _lines(found)
+            remarks += ((key[1], remark) for remark in (*_unequal_texts(grid), *undecided))
+    return _lines(remarks)
 
 
 def _unequal_texts(grid: Grid | PairGrid) -> Iterator[str]:
-    """How the texts of the groups differ beside the group: of pairs, in one signal condition and
-    one arm; of a grid, for every group and name in the first context of each template; of a sample,
-    in its beginning.
+    """Yield how the texts of the groups differ beside the group: of pairs, in one signal condition
+    and one arm; of a grid, for every group and name in the first context of each template; of a
+    sample, in its beginning.
     """
     chosen: Iterable[int] = range(len(grid))
     if isinstance(grid, Grid) and grid.positions is None:
@@ -371,8 +373,9 @@ def _unequal_texts(grid: Grid | PairGrid) -> Iterator[str]:
 
 
 def _undecidable(grid: Grid | PairGrid) -> Iterator[str]:
-    """What a comparison of the groups of *grid* can never conclude, with what it takes: of scores,
-    for which outcome a test asks is not known before it runs, and other outcomes need more."""
+    """Yield what a comparison of the groups of *grid* can never conclude, with what it takes: of
+    scores, for which outcome a test asks is not known before it runs, and other outcomes need
+    more."""
     for by, shape in shapes(grid, swapped=True).items():
         if shape.groups < 2 or (shape.names >= _ENOUGH_NAMES and shape.trials >= _ENOUGH_TRIALS):
             continue  # a PASS and a FAIL are in reach: statistics are not imported to say so

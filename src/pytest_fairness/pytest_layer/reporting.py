@@ -76,7 +76,9 @@ class Aside:
 
 
 def progress(config: pytest.Config, mode: str) -> Progress | None:
-    """Where the engine shows how far it is; nowhere under ``-q``, in a worker, or when it is off."""
+    """Return where the engine shows how far it is; nowhere under ``-q``, in a worker, or when it is
+    off.
+    """
     if mode == "off" or config.option.verbose < 0 or hasattr(config, "workerinput"):
         return None
     return Progress(cast("TextIO", Aside(config)))
@@ -162,9 +164,9 @@ def note_unasked(store: RunStore, why: str) -> None:
     """
 
     def add(manifest: dict[str, Any]) -> None:
-        known = manifest.setdefault("unasked", [])
-        if why not in known:
-            known.append(why)
+        unasked = manifest.setdefault("unasked", [])
+        if why not in unasked:
+            unasked.append(why)
 
     store.amend_manifest(add)
 
@@ -181,9 +183,9 @@ def note_endpoint(store: RunStore, endpoint: Endpoint) -> None:
     store.append({"type": ENDPOINT, "endpoint": entry})
 
     def add(manifest: dict[str, Any]) -> None:
-        known = manifest.setdefault("endpoints", [])
-        if entry not in known:
-            known.append(entry)
+        endpoints = manifest.setdefault("endpoints", [])
+        if entry not in endpoints:
+            endpoints.append(entry)
 
     store.amend_manifest(add)
 
@@ -295,8 +297,8 @@ def log_conclusions(
 
 
 def compared_with(context: RunContext, run: Path) -> Path | None:
-    """Where the findings lie that those of *run* are compared with; None where that is the run
-    itself, resumed.
+    """Return where the findings lie that those of *run* are compared with; None where that is the
+    run itself, resumed.
     """
     against = context.settings.against
     if against == run:
@@ -305,8 +307,8 @@ def compared_with(context: RunContext, run: Path) -> Path | None:
 
 
 def summary(outputs: Mapping[str, Path], context: RunContext) -> list[str]:
-    """What the terminal shows at the end: counts, each finding's sentence, what has changed, where
-    the reports lie.
+    """Return what the terminal shows at the end: counts, each finding's sentence, what has changed,
+    where the reports lie.
     """
     from pytest_fairness.reports.changes import counted
     from pytest_fairness.reports.findings_json import read_results
@@ -377,12 +379,12 @@ def orphans(folder: Path, root: Path, book: Ledger) -> list[str]:
     }
     # A test that failed may have done so before it asked for its baseline: it keeps what it has.
     finished = [item.nodeid for item in book.items.values() if item.outcome == "passed"]
-    found = find_orphans(
+    orphans_ = find_orphans(
         BaselineFolder(folder, anchor=root), collected=book.collected, finished=finished, used=used
     )
     return [
         f"  unclaimed baseline {name}: {why}; if it is of no use, git rm it"
-        for name, why in found.items()
+        for name, why in orphans_.items()
     ]
 
 
@@ -417,7 +419,7 @@ def run_notes(run: Path, manifest: Mapping[str, Any]) -> list[str]:
             "red more often than on one machine"
         )
     if salvaged := manifest.get("salvaged_from"):
-        lost = [str(one) for one in salvaged.get("lost") or ()]
+        lost = [str(loss) for loss in salvaged.get("lost") or ()]
         losses = "nothing was lost"
         if lost:
             losses = f"lost: {'; '.join(lost[:3])}"
@@ -432,14 +434,14 @@ def run_notes(run: Path, manifest: Mapping[str, Any]) -> list[str]:
             times = f"{len(resumed)} times"
         notes.append(f"resumed, {times}: not all of it was asked in one session")
     settings = [session.get("settings", {}) for session in resumed]
-    if any(one.get("retry_unknown") or one.get("retry_errors") for one in settings):
+    if any(setting.get("retry_unknown") or setting.get("retry_errors") for setting in settings):
         notes += _repeated_requests(run)
     return notes
 
 
 def _repeated_requests(run: Path) -> list[str]:
-    """How many trials were asked again, in each group: to replace failures alone shifts the sample
-    that is left.
+    """Return how many trials were asked again, in each group: to replace failures alone shifts the
+    sample that is left.
     """
     trials, again = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     total = 0

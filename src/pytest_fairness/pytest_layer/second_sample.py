@@ -149,11 +149,11 @@ class Repeatable:
         places = pd.MultiIndex.from_frame(handed_out[row]).get_indexer(
             pd.MultiIndex.from_frame(part[row].astype(object))
         )
-        known, theirs = part[places >= 0], handed_out.iloc[places[places >= 0]]
+        rows, theirs = part[places >= 0], handed_out.iloc[places[places >= 0]]
         return tuple(
             column
             for column in shared
-            if column not in row and _differ(known[column], theirs[column])
+            if column not in row and _differ(rows[column], theirs[column])
         )
 
     def _fresh(self) -> FreshSample:
@@ -249,7 +249,7 @@ class Repeatable:
 
 
 def _is_named(column: object, assertion: Assertion) -> bool:
-    """Whether an argument of *assertion* names *column*."""
+    """Return whether an argument of *assertion* names *column*."""
     given = (value for name, value in assertion.arguments.items() if name != "frame")
     return any(
         column in (value if isinstance(value, (list, tuple)) else [value]) for value in given
@@ -257,7 +257,7 @@ def _is_named(column: object, assertion: Assertion) -> bool:
 
 
 def _differ(mine: pd.Series[Any], theirs: pd.Series[Any]) -> bool:
-    """Whether two columns of equal length differ in any row; nothing is like nothing."""
+    """Return whether two columns of equal length differ in any row; nothing is like nothing."""
     absent, also = mine.isna().to_numpy(), theirs.isna().to_numpy()
     if (absent != also).any():
         return True
@@ -266,8 +266,8 @@ def _differ(mine: pd.Series[Any], theirs: pd.Series[Any]) -> bool:
 
 
 def _remake_in(item: pytest.Item) -> Remake | None:
-    """What runs the function of *item* again on another table of trials; None where it cannot be:
-    the table comes from a fixture of the project's, or the function waits.
+    """Return what runs the function of *item* again on another table of trials; None where it
+    cannot be: the table comes from a fixture of the project's, or the function waits.
     """
     function: Any = getattr(item, "obj", None)
     names = getattr(getattr(item, "_fixtureinfo", None), "argnames", ())

@@ -158,7 +158,9 @@ class FairnessSession:
                 size, *more = preflight.announcement(
                     context, items, self.grids, self.systems.configured, tests=len(planned)
                 )
-                expired = [one_line(f"fairness: {one}") for one in self._expired]
+                expired = [
+                    one_line(f"fairness: {justification}") for justification in self._expired
+                ]
                 self._announced = [size, *filter(None, choice), *more, *expired]
                 facts = {"planned": sorted(planned), "asked": unfinished.asked(planned, self.grids)}
                 if all(choice):  # else who has chosen the run says so
@@ -180,14 +182,16 @@ class FairnessSession:
         be read, and calls of assertions on what the trials will not have.
         """
         _ = self._justifications
-        found: list[str] = []
+        problems: list[str] = []
         for item in filter(marks.is_fairness_item, items):
             collection.labels_of(item)
             selection = collection.selection_of(item)
             planned = self.grids.get(selection.key)
-            found += assertion_calls.problems(item, planned, selection.tier, lambda: self.scorers)
-        if found:
-            raise UsageError("\n".join(dict.fromkeys(found)))
+            problems += assertion_calls.problems(
+                item, planned, selection.tier, lambda: self.scorers
+            )
+        if problems:
+            raise UsageError("\n".join(dict.fromkeys(problems)))
 
     def _choose_run(self, planned: Sequence[str]) -> list[str]:
         self.context, why = unfinished.chosen(self.context, planned, self.grids)
@@ -207,11 +211,13 @@ class FairnessSession:
         """By name; those of the project win over the built-in ones, and so does its lexicon over
         ours.
         """
-        found = self.config.hook.pytest_fairness_scorers()
-        scorers = {scorer.name: scorer for several in reversed(found) for scorer in several}
+        scorers_ = self.config.hook.pytest_fairness_scorers()
+        scorers = {scorer.name: scorer for several in reversed(scorers_) for scorer in several}
         by_own = self._letter_scorers()
         return scorers | {
-            one.name: one for one in by_own if scorers[one.name] is BUILT_IN[one.name]
+            scorer.name: scorer
+            for scorer in by_own
+            if scorers[scorer.name] is BUILT_IN[scorer.name]
         }
 
     def _letter_scorers(self) -> Sequence[Scorer]:
@@ -291,13 +297,13 @@ class FairnessSession:
         )
 
     def _firsts(self) -> list[pytest.Item]:
-        """Where several endpoints are asked, the first item of each that asks just it."""
-        found: dict[str, pytest.Item] = {}
+        """Return where several endpoints are asked, the first item of each that asks just it."""
+        firsts: dict[str, pytest.Item] = {}
         for selection, items in collection.active_items(self._items, self.grids).items():
             if selection.endpoint is not None and not brings_its_own(items[0]):
-                found.setdefault(selection.endpoint, items[0])
-        if len(found) > 1:
-            return list(found.values())
+                firsts.setdefault(selection.endpoint, items[0])
+        if len(firsts) > 1:
+            return list(firsts.values())
         return []
 
     # ------------------------------------------------------------ the running test
@@ -422,8 +428,8 @@ class FairnessSession:
         return {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
 
     def _mitigations(self) -> tuple[mitigations.Mitigation, ...] | None:
-        """What is done about findings; None where the file cannot be read, which fails the session
-        and costs no other report.
+        """Return what is done about findings; None where the file cannot be read, which fails the
+        session and costs no other report.
         """
         try:
             return mitigations.read_file(self.config.rootpath / mitigations.NAME)
@@ -462,8 +468,8 @@ class FairnessSession:
             ledger.make_safe(report)
 
     def _unjudged(self, item: pytest.Item, findings: Sequence[Finding]) -> dict[str, Any] | None:
-        """What *item*, which drew these *findings*, asked for and concluded nothing from; None
-        where it judged, or does so by asserts of its own.
+        """Return what *item*, which drew these *findings*, asked for and concluded nothing from;
+        None where it judged, or does so by asserts of its own.
         """
         asked = item.stash.get(ASKED, None)
         if asked is None or findings or not collection.labels_of(item).finding:
@@ -474,8 +480,8 @@ class FairnessSession:
 
     @property
     def has_run(self) -> bool:
-        """Whether this pytest session has anything to do with fairness, as far as this process can
-        see.
+        """Return whether this pytest session has anything to do with fairness, as far as this
+        process can see.
         """
         opened = "context" in self.__dict__ and "store" in self.context.__dict__
         return (
@@ -663,8 +669,8 @@ class Systems:
             name = names[0]
         if name not in self._configured:
             made = self._listed(name)
-            for other, known in self._configured.items():
-                if identity_hash(known.identity()) == identity_hash(made.identity()):
+            for other, endpoint in self._configured.items():
+                if identity_hash(endpoint.identity()) == identity_hash(made.identity()):
                     raise UsageError(
                         f"endpoints {other!r} and {name!r} are the same system: name one of them"
                     )
@@ -688,19 +694,19 @@ class Systems:
             [record["endpoint"] for record in recording.engines.values()],
             recording.directory.name,
         )
-        found = [system for system in systems if system["name"] == name]
-        if not found:
-            known = listed(sorted({system["name"] for system in systems}))
-            raise UsageError(f"run {run} did not ask endpoint {name!r}; it asked: {known}")
-        if len(found) > 1:
+        systems_ = [system for system in systems if system["name"] == name]
+        if not systems_:
+            names = listed(sorted({system["name"] for system in systems}))
+            raise UsageError(f"run {run} did not ask endpoint {name!r}; it asked: {names}")
+        if len(systems_) > 1:
             raise UsageError(
-                f"run {run} asked {len(found)} systems called {name!r}: replay them from the "
+                f"run {run} asked {len(systems_)} systems called {name!r}: replay them from the "
                 "fixture that made them"
             )
-        return RecordedEndpoint(found[0])
+        return RecordedEndpoint(systems_[0])
 
     @cached_property
     def _types(self) -> dict[str, Any]:
         """Type → factory: the built-in ones and those of the project, which win."""
-        found = self._config.hook.pytest_fairness_endpoint_types()
-        return {kind: factory for mapping in reversed(found) for kind, factory in mapping.items()}
+        types = self._config.hook.pytest_fairness_endpoint_types()
+        return {kind: factory for mapping in reversed(types) for kind, factory in mapping.items()}

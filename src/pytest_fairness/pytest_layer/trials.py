@@ -192,11 +192,13 @@ class TrialSource:
         for entry in planned.entries(tier, indices):
             by_system.setdefault(id(entry.system), []).append(entry)
         for entries in by_system.values():
-            own = entries[0].system
-            endpoint, engine = self._engine(system if own is None else own)
+            own_system = entries[0].system
+            endpoint, engine = self._engine(system if own_system is None else own_system)
             sent = [_as_sent(planned, entry, endpoint, tier) for entry in entries]
             prompted = _prompted(endpoint, sent)
-            deaf = next((one for one in prompted if not one.supports_system_prompt), None)
+            deaf = next(
+                (endpoint for endpoint in prompted if not endpoint.supports_system_prompt), None
+            )
             if tier == 1 and deaf is not None:
                 why = (
                     f"endpoint {deaf.name!r} takes no system prompt, so there is no tier 1 to test"
@@ -204,10 +206,12 @@ class TrialSource:
                 pytest.skip(SkipReason(why))
             if tier == 2 and planned.tiers_by_arm and prompted:
                 pytest.skip(collection.TIER_OF_ARMS)
-            for step in {id(one): one for entry in sent for one in entry.step_systems}.values():
+            for step in {
+                id(system): system for entry in sent for system in entry.step_systems
+            }.values():
                 reporting.note_endpoint(self._context.store, step)
             plan = planned_trials(planned, sent, temperature)
-            part = [one for one in selection[2:] if one is not None]
+            part = [part for part in selection[2:] if part is not None]
             trials = self._pull(endpoint, engine, planned, plan, " ".join(map(str, part)))
             repeated = (entry for entry in sent for _ in range(planned.grid.repetitions))
             yield endpoint, sent, list(zip(repeated, trials, strict=True))
@@ -230,9 +234,9 @@ class TrialSource:
         context, store, design = self._context, self._context.store, None
         mine = plan
         if self._deal is not None:
-            mine = [one for one in plan if self._deal.mine(one)]
+            mine = [trial for trial in plan if self._deal.mine(trial)]
         # A second sample belongs to no collected test, and is asked as it comes.
-        test = next((key for key, known in self._grids.items() if known is planned), None)
+        test = next((key for key, grids in self._grids.items() if grids is planned), None)
         if test is not None and plan:
             design = design_of(
                 plan,
@@ -248,8 +252,8 @@ class TrialSource:
                 whole=len(plan) == planned.grid.calls,
                 trials=len(mine),
             )
-            known, resumed = store.designs(), context.settings.run_to_resume is not None
-            previous = [one for one in known if resumed and one.session != design.session]
+            designs, resumed = store.designs(), context.settings.run_to_resume is not None
+            previous = [grid for grid in designs if resumed and grid.session != design.session]
             if changed := closest_changes(previous, design):
                 raise UsageError(
                     f"run {store.directory.name} cannot be resumed for this test: "
@@ -258,7 +262,7 @@ class TrialSource:
                     "without "
                     "--fairness-resume"
                 )
-            if not any(one.session == design.session and one.same(design) for one in known):
+            if not any(grid.session == design.session and grid.same(design) for grid in designs):
                 store.append(design.to_record())
         if isinstance(engine, Engine):
             self._try_endpoints()
@@ -267,11 +271,11 @@ class TrialSource:
         else:
             trials = self._asked(engine, mine)
         refuse_if_nothing_answered(trials, endpoint.name)
-        found = dict(zip(map(id, mine), trials, strict=True))
+        by_place = dict(zip(map(id, mine), trials, strict=True))
         absent = partial(Trial, status=Status.NOT_RUN, error="asked by another shard")
         return [
-            found.get(id(one)) or absent(key=engine.key_of(one), repetition=one.repetition)
-            for one in plan
+            by_place.get(id(trial)) or absent(key=engine.key_of(trial), repetition=trial.repetition)
+            for trial in plan
         ]
 
     def _asked(self, engine: Engine, plan: Sequence[PlannedTrial]) -> list[Trial]:
@@ -428,7 +432,7 @@ def _prompted(endpoint: Endpoint, entries: Sequence[PlannedCell]) -> list[Endpoi
     """The systems that *entries*, asked of *endpoint*, send a system prompt; of a grid's first
     tier, *endpoint*.
     """
-    found: dict[int, Endpoint] = {}
+    endpoints: dict[int, Endpoint] = {}
     for entry in entries:
         if isinstance(entry.script, Pipeline):
             systems = [
@@ -441,12 +445,14 @@ def _prompted(endpoint: Endpoint, entries: Sequence[PlannedCell]) -> list[Endpoi
             systems = []
             if entry.cell.system is not None or first_tier:
                 systems = [endpoint]
-        found |= {id(system): system for system in systems}
-    return list(found.values())
+        endpoints |= {id(system): system for system in systems}
+    return list(endpoints.values())
 
 
 def _asked_of(table: pd.DataFrame) -> dict[str, JSON]:
-    """How many trials *table* holds, and what they cost; a choice has a row for each candidate."""
+    """Return how many trials *table* holds, and what they cost; a choice has a row for each
+    candidate.
+    """
     costs = table.drop_duplicates("key")["cost"].astype(float)
     return {"trials": len(costs), "cost": float(costs.sum()), "unpriced": int(costs.isna().sum())}
 
@@ -462,7 +468,7 @@ def _add_columns(
     Those in *always* are there whether a script fills them or not: they depend on the test, not on
     its tier.
     """
-    found: list[dict[str, JSON]] = []
+    script_rows: list[dict[str, JSON]] = []
     for entry, trial in rows:
         cell, script = entry.cell, entry.script
         row: dict[str, JSON] = {
@@ -486,11 +492,13 @@ def _add_columns(
                 row["prompt"] = cell.turns[0]
         if DISCLAIMS in always:
             row[DISCLAIMS] = trial.status is Status.ANSWERED and has_disclaimer(trial.reply or "")
-        found.append(row)
-    for column in dict.fromkeys([*always, *(key for row in found for key in row)]):
+        script_rows.append(row)
+    for column in dict.fromkeys([*always, *(key for row in script_rows for key in row)]):
         if column in frame:
             before = frame[column].tolist()
         else:
             before = [None] * len(frame)
         with any_text():
-            frame[column] = [row.get(column, old) for row, old in zip(found, before, strict=True)]
+            frame[column] = [
+                row.get(column, old) for row, old in zip(script_rows, before, strict=True)
+            ]

@@ -44,11 +44,11 @@ def chosen(
     the folder for all. Raises FairnessError where what may be resumed is damaged.
     """
     settings, what = context.settings, asked(tests, grids)
-    found: list[str] = []
+    chosen_tests: list[str] = []
 
     def choose() -> str | None:
         run, why = _last(context, what)
-        found.append(why)
+        chosen_tests.append(why)
         if run is None:
             return None
         return run.name
@@ -61,7 +61,7 @@ def chosen(
         does = f"resumes run {folder.name}"
     settings = replace(settings, resume=folder.name if resumed else None)
     return replace(context, settings=settings), "".join(
-        f"fairness: --fairness-resume=auto {does}: {why}" for why in found
+        f"fairness: --fairness-resume=auto {does}: {why}" for why in chosen_tests
     )
 
 
@@ -130,7 +130,7 @@ def _last(context: RunContext, what: Mapping[str, str]) -> tuple[Path | None, st
 
 
 def _left(run: Path, manifest: Mapping[str, Any], context: RunContext) -> str:
-    """What the *run* left to be asked, in a few words; empty if nothing."""
+    """Return what the *run* left to be asked, in a few words; empty if nothing."""
     from pytest_fairness.reports.findings_json import read_results
 
     if FINISHED not in manifest:
@@ -157,5 +157,5 @@ def _left(run: Path, manifest: Mapping[str, Any], context: RunContext) -> str:
 
 
 def _essence(command: Sequence[str]) -> list[tuple[str, str]]:
-    """What of *command* decides which tests it runs and how they are judged."""
+    """Return what of *command* decides which tests it runs and how they are judged."""
     return [(name, value) for name, _, value in parsed(command[1:]) if not _FREE.fullmatch(name)]

@@ -66,8 +66,8 @@ class Controller:
 
     @property
     def begun(self) -> bool:
-        """Whether a worker has begun a run, though not one report of a fairness test may have come
-        from it.
+        """Return whether a worker has begun a run, though not one report of a fairness test may
+        have come from it.
         """
         from pytest_fairness.runs.folder import find_run
 
@@ -172,7 +172,7 @@ class Controller:
 
 
 def shares_our_disk(spec: Any) -> bool:
-    """Whether the worker of the execnet *spec* is sure to have the disk of this process."""
+    """Return whether the worker of the execnet *spec* is sure to have the disk of this process."""
     return bool(spec.popen and not (spec.chdir or spec.python or spec.via))
 
 
@@ -214,11 +214,11 @@ def bearings(channel: Any, settings: Settings, started: float, here: Path) -> di
     except FairnessError as error:
         return {"settings": settings, "started": started, "barred": str(error)}
     # Its clock may not be ours: what is left of the session's time must be the same for all.
-    found = {"settings": settings, "started": time.monotonic() - hello["elapsed"]}
+    bearings_ = {"settings": settings, "started": time.monotonic() - hello["elapsed"]}
     if (settings.run_dir / hello["sign"]).is_file():
-        return found
+        return bearings_
     if hello["barred"] is not None:
-        return {**found, "barred": str(hello["barred"])}
+        return {**bearings_, "barred": str(hello["barred"])}
     paths = {field: getattr(settings, field) for field in _COPIED}
     root = hello["root"]
     moved = {
@@ -226,4 +226,4 @@ def bearings(channel: Any, settings: Settings, started: float, here: Path) -> di
         for field, path in paths.items()
         if path.is_relative_to(root)
     }
-    return {**found, "settings": dataclasses.replace(settings, **moved), "line": line}
+    return {**bearings_, "settings": dataclasses.replace(settings, **moved), "line": line}

@@ -30,28 +30,28 @@ from pytest_fairness.reports.sections import (
 
 
 def mitigations_section(results: RunResults, _run_dir: Path, *, report: str = "") -> Section | None:
-    """What ``mitigations.yaml`` says of the findings, and what this run says of that; None where
-    there is no such entry. *report*: the file that has the findings, if that is another than this
-    page.
+    """Return what ``mitigations.yaml`` says of the findings, and what this run says of that; None
+    where there is no such entry. *report*: the file that has the findings, if that is another than
+    this page.
     """
     entries = results.mitigations
     if not entries:
         return None
     columns: Columns = {
-        "Status": lambda one: one["status"] + (" (simulated)" if one["simulated"] else ""),
-        "Finding": lambda one: Entry(
-            words=one.get("finding") or one["test"],
-            link=one["findings"][0] if one["findings"] and not report else "",
-            file=f"{report}#{one['findings'][0]}" if one["findings"] and report else "",
-            small=tuple(str(one[key]) for key in ("outcome", "class") if key in one),
+        "Status": lambda entry: entry["status"] + (" (simulated)" if entry["simulated"] else ""),
+        "Finding": lambda entry: Entry(
+            words=entry.get("finding") or entry["test"],
+            link=entry["findings"][0] if entry["findings"] and not report else "",
+            file=f"{report}#{entry['findings'][0]}" if entry["findings"] and report else "",
+            small=tuple(str(entry[key]) for key in ("outcome", "class") if key in entry),
         ),
-        "Now": lambda one: one["verdict"] or formatting.NOTHING,
-        "Action": lambda one: one["action"],
-        "Owner": lambda one: one["owner"],
-        "Entered": lambda one: one["date"],
-        "Due": lambda one: one.get("due", formatting.NOTHING),
-        "Done": lambda one: one.get("done", formatting.NOTHING),
-        "Re-tested": lambda one: one.get("retested") or formatting.NOTHING,
+        "Now": lambda entry: entry["verdict"] or formatting.NOTHING,
+        "Action": lambda entry: entry["action"],
+        "Owner": lambda entry: entry["owner"],
+        "Entered": lambda entry: entry["date"],
+        "Due": lambda entry: entry.get("due", formatting.NOTHING),
+        "Done": lambda entry: entry.get("done", formatting.NOTHING),
+        "Re-tested": lambda entry: entry.get("retested") or formatting.NOTHING,
     }
     parts: list[Part] = [
         table(
@@ -88,8 +88,8 @@ _BY = {
 
 
 def counts_section(results: RunResults, _run_dir: Path) -> Section | None:
-    """How many findings of each verdict there are by module, protected class, tier and endpoint;
-    None for fewer than two findings.
+    """Return how many findings of each verdict there are by module, protected class, tier and
+    endpoint; None for fewer than two findings.
     """
     if len(results.findings) < 2:
         return None
@@ -125,7 +125,7 @@ def bundle_page(results: RunResults, folder: Path, contents: Mapping[str, str]) 
         for name, what in contents.items()
         if any(folder.glob(name.rstrip("/"))) or name == "SHA256SUMS"
     }
-    known = facts(
+    run_facts = facts(
         {
             "Run": run.get("id"),
             "Finished": run.get("finished"),
@@ -142,15 +142,15 @@ def bundle_page(results: RunResults, folder: Path, contents: Mapping[str, str]) 
     )
     links = {name: "" if set(name) & set("*/") else name for name in there}
     listed: Columns = {
-        "File": lambda one: Entry(words=one[0], file=links[one[0]]),
-        "What it holds": lambda one: one[1],
+        "File": lambda row: Entry(words=row[0], file=links[row[0]]),
+        "What it holds": lambda row: row[1],
     }
     holds = table("What this bundle holds", there.items(), listed, kind="findings")
     sections = [
         Section(
             heading="What was concluded",
             id="concluded",
-            parts=(Counts(rows=tuple(results.counts.items())), _conclusions(results), known),
+            parts=(Counts(rows=tuple(results.counts.items())), _conclusions(results), run_facts),
         ),
         Section(heading="What is in this bundle", id="contents", parts=(holds, *_HOW_TO_VERIFY)),
         Section(
@@ -180,11 +180,11 @@ def bundle_page(results: RunResults, folder: Path, contents: Mapping[str, str]) 
 
 def _conclusions(results: RunResults) -> Table:
     columns: Columns = {
-        "Finding": lambda one: Entry(words=one[2], file=f"report.html#{one[2]}"),
-        "Verdict": lambda one: Entry(verdict=one[0].verdict, reason=one[0].reason),
-        "What was found": lambda one: Entry(words=one[0].sentence, small=(one[1],)),
+        "Finding": lambda row: Entry(words=row[2], file=f"report.html#{row[2]}"),
+        "Verdict": lambda row: Entry(verdict=row[0].verdict, reason=row[0].reason),
+        "What was found": lambda row: Entry(words=row[0].sentence, small=(row[1],)),
     }
-    rows = sorted(results.named, key=lambda one: -one[0].verdict.severity)
+    rows = sorted(results.named, key=lambda row: -row[0].verdict.severity)
     return table("Every finding, the worst first", rows, columns, kind="findings")
 
 
@@ -192,8 +192,8 @@ def justifications_section(results: RunResults) -> Section | None:
     """Why each FLAG that did not fail its test was accepted, by whom, and until when; None where
     there is none.
     """
-    rows = [one for one in results.named if one[0].justification is not None]
-    columns: Columns = {"Finding": lambda one: Entry(words=one[2], small=(one[1],))}
+    rows = [row for row in results.named if row[0].justification is not None]
+    columns: Columns = {"Finding": lambda row: Entry(words=row[2], small=(row[1],))}
     columns |= {
         name.title(): partial(_justified, name) for name in ("reason", "approver", "date", "expiry")
     }
@@ -258,14 +258,14 @@ _OF_A_BUNDLE = (
 
 
 def controls_section() -> Section:
-    """Which control each part of a bundle is evidence of: the programme's labels beside the
+    """Return which control each part of a bundle is evidence of: the programme's labels beside the
     standard's numbers.
     """
     columns: Columns = {
-        "ISO/IEC 42001:2023, Annex A": lambda one: f"{one[0]} {CONTROLS[one[0]].title}",
-        "The programme's label": lambda one: CONTROLS[one[0]].label or "–",
-        "Evidence": lambda one: one[1],
-        "In this bundle": lambda one: one[2],
+        "ISO/IEC 42001:2023, Annex A": lambda row: f"{row[0]} {CONTROLS[row[0]].title}",
+        "The programme's label": lambda row: CONTROLS[row[0]].label or "–",
+        "Evidence": lambda row: row[1],
+        "In this bundle": lambda row: row[2],
     }
     listed = table(
         "What of this bundle is evidence of which control",

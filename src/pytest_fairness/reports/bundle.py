@@ -122,9 +122,9 @@ def _record(run_dir: Path, root: Path, folder: Path) -> None:
                 shutil.copyfileobj(source, copy)
     results = read_results(run_dir)
     rows: list[Sequence[Any]] = []
-    for file in sorted({known["file"]: None for _, known in _baselines_of(results)}):
-        found, why = versions(root / file, root)
-        for number, version in enumerate(reversed(found), 1):
+    for file in sorted({baseline["file"]: None for _, baseline in _baselines_of(results)}):
+        history, why = versions(root / file, root)
+        for number, version in enumerate(reversed(history), 1):
             digest = "unread"
             if version.document:
                 digest = version.document.digest.partition(":")[2][:12]
@@ -133,7 +133,10 @@ def _record(run_dir: Path, root: Path, folder: Path) -> None:
             (folder / name).write_bytes(version.text.encode("utf-8"))
             rows.append(
                 _version_row(
-                    file, name, version, found[len(found) - number + 1 : len(found) - number + 2]
+                    file,
+                    name,
+                    version,
+                    history[len(history) - number + 1 : len(history) - number + 2],
                 )
             )
         if why:
@@ -167,7 +170,7 @@ def _version_row(
     file: str, name: str, version: BaselineVersion, before: Sequence[BaselineVersion]
 ) -> Sequence[Any]:
     facts = version.facts()
-    known = [facts.get(key) for key in _HISTORY[5:15]]
+    values = [facts.get(key) for key in _HISTORY[5:15]]
     old = None
     if before:
         old = before[0].scores().get("overall")
@@ -176,14 +179,16 @@ def _version_row(
     else:
         digest = version.why
     commit = [version.commit or "not committed", version.committed, version.author]
-    return [file, name, *commit, *known, old, version.scores().get("overall"), digest]
+    return [file, name, *commit, *values, old, version.scores().get("overall"), digest]
 
 
 def _retests(run_dir: Path, results: RunResults) -> Iterator[Sequence[Any]]:
-    """What every other run beside this one says of the findings that did not pass in it, or that an
-    entry answers.
+    """Yield what every other run beside this one says of the findings that did not pass in it, or
+    that an entry answers.
     """
-    answered = {number for one in results.mitigations for number in one.get("findings", ())}
+    answered = {
+        number for mitigation in results.mitigations for number in mitigation.get("findings", ())
+    }
     wanted = {
         number
         for finding, _, number in results.named
@@ -193,8 +198,8 @@ def _retests(run_dir: Path, results: RunResults) -> Iterator[Sequence[Any]]:
         if other.name == run_dir.name or not wanted:
             continue
         with contextlib.suppress(FairnessError):  # a run that did not come to its end says nothing
-            found = read_results(other)
-            for finding, nodeid, number in found.named:
+            again = read_results(other)
+            for finding, nodeid, number in again.named:
                 if number in wanted:
                     of = (
                         finding.outcome,
@@ -202,23 +207,25 @@ def _retests(run_dir: Path, results: RunResults) -> Iterator[Sequence[Any]]:
                         finding.model_endpoint or "",
                         finding.simulated,
                     )
-                    finished = found.run.get("finished")
+                    finished = again.run.get("finished")
                     action = _action_on(number, str(finished or "")[:10], results)
                     yield number, other.name, finished, finding.verdict.value, nodeid, *of, *action
 
 
 def _action_on(number: str, day: str, results: RunResults) -> tuple[str, str, str]:
-    """What was done about the finding *number*, when, and whether a run of *day* came before that
-    or is a re-test; of several actions the last that was done by then. Empty where nothing was
+    """Return what was done about the finding *number*, when, and whether a run of *day* came before
+    that or is a re-test; of several actions the last that was done by then. Empty where nothing was
     done.
     """
     entries = [
-        one for one in results.mitigations if number in one.get("findings", ()) and one.get("done")
+        mitigation
+        for mitigation in results.mitigations
+        if number in mitigation.get("findings", ()) and mitigation.get("done")
     ]
     if not entries:
         return "", "", ""
-    in_time = [one for one in entries if str(one["done"]) <= day]
-    entry = max(in_time or entries, key=lambda one: str(one["done"]))
+    in_time = [entry for entry in entries if str(entry["done"]) <= day]
+    entry = max(in_time or entries, key=lambda entry: str(entry["done"]))
     return str(entry["action"]), str(entry["done"]), "re-test" if in_time else "before"
 
 
@@ -249,8 +256,8 @@ def derive(folder: Path) -> None:
     (folder / "methodology" / "of_each_finding.txt").write_bytes(
         text.encode("utf-8", "backslashreplace")
     )
-    known = json.loads((folder / ABOUT).read_bytes())
-    if known.get("pdf"):
+    about = json.loads((folder / ABOUT).read_bytes())
+    if about.get("pdf"):
         write_summary(folder)
     pages = sorted(
         path.name.removesuffix(".html")
@@ -316,7 +323,7 @@ def _parts_table(
     results: RunResults, kind: type[Any], parts: Callable[[Any], Iterable[Any]]
 ) -> Rows:
     """A row a group, or a pair, of each finding: its fields, what is nested as JSON."""
-    names = [one.name for one in dataclasses.fields(kind)]
+    names = [field.name for field in dataclasses.fields(kind)]
     rows = (
         [number, nodeid, finding.outcome, *(getattr(part, name) for name in names)]
         for finding, nodeid, number in results.named
@@ -344,7 +351,7 @@ def _justifications(results: RunResults) -> Rows:
 def _mitigations(results: RunResults) -> Rows:
     about = ("finding", "test", "outcome", "class", "action", "owner", "date", "due", "done")
     names = ("status", "verdict", "findings", *about, "retested", "simulated")
-    return names, ([one.get(name) for name in names] for one in results.mitigations)
+    return names, ([mitigation.get(name) for name in names] for mitigation in results.mitigations)
 
 
 def _write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -375,14 +382,14 @@ def _files(folder: Path) -> list[str]:
     """The files under *folder*, by their path from it. Raises StoreError for a link, and for what
     is no file.
     """
-    found = []
+    files = []
     for path in sorted(folder.rglob("*")):
         status = path.lstat()
         if stat.S_ISREG(status.st_mode):
-            found.append(path.relative_to(folder).as_posix())
+            files.append(path.relative_to(folder).as_posix())
         elif not stat.S_ISDIR(status.st_mode):
             raise StoreError(f"{path} is a link, or no plain file: a bundle holds files alone")
-    return sorted(found)
+    return sorted(files)
 
 
 def sha256_of(path: Path) -> str:
@@ -475,7 +482,7 @@ def _refuse_hostile(bundle: Path, entries: Sequence[zipfile.ZipInfo]) -> None:
 
 
 def is_bundle(path: Path) -> bool:
-    """Whether *path* is a file, or a folder that a bundle was unpacked to."""
+    """Return whether *path* is a file, or a folder that a bundle was unpacked to."""
     return path.is_file() or any((path / name).exists() for name in (SUMS, ABOUT, "index.html"))
 
 
@@ -502,28 +509,30 @@ def _verify_bundle(folder: Path, again: Path, watch: Watch, records_only: bool) 
     *again* unless
     *records_only*.
     """
-    found = Verification()
+    verification = Verification()
     try:
-        found.problems += _check_sums(folder, found)
+        verification.problems += _check_sums(folder, verification)
         about = _about(folder)
         run = verify_run(folder, _bundled(folder), watch)
-        found.checked += run.checked
-        found.problems += run.problems
-        found.derived += run.derived
+        verification.checked += run.checked
+        verification.problems += run.problems
+        verification.derived += run.derived
         if not about:
-            found.problems.append(f"{ABOUT} is missing: nothing shows which version made the pages")
+            verification.problems.append(
+                f"{ABOUT} is missing: nothing shows which version made the pages"
+            )
         elif about.get("run") != read_manifest(folder).get("id"):
-            found.problems.append(
+            verification.problems.append(
                 f"{ABOUT} is of run {about.get('run')!r:.80}, and manifest.json of another"
             )
         if not run.problems and about:
-            _check_derived(folder, again, about, found, watch, records_only=records_only)
+            _check_derived(folder, again, about, verification, watch, records_only=records_only)
     except (FairnessError, OSError, ValueError, KeyError) as error:
-        found.problems.append(str(error))
-    return found
+        verification.problems.append(str(error))
+    return verification
 
 
-def _check_sums(folder: Path, found: Verification) -> list[str]:
+def _check_sums(folder: Path, verification: Verification) -> list[str]:
     there = set(_files(folder)) - {SUMS}
     if not (folder / SUMS).exists():
         return [f"{SUMS} is missing: nothing shows which files the bundle had"]
@@ -543,7 +552,7 @@ def _check_sums(folder: Path, found: Verification) -> list[str]:
         if sha256_of(folder / name) != listed[name]
     ]
     if not wrong:
-        found.checked.append(f"{len(there)} files, each as {SUMS} lists it")
+        verification.checked.append(f"{len(there)} files, each as {SUMS} lists it")
     return wrong
 
 
@@ -576,7 +585,7 @@ def _check_derived(
     folder: Path,
     again: Path,
     about: Mapping[str, Any],
-    found: Verification,
+    verification: Verification,
     watch: Watch,
     *,
     records_only: bool,
@@ -585,10 +594,10 @@ def _check_derived(
     recorded = [name for pattern in _TAKEN for name in _matching(folder, pattern)]
     recorded = list(dict.fromkeys(recorded))
     if records_only:
-        found.left_out += [name for name in _files(folder) if name not in (*recorded, SUMS)]
+        verification.left_out += [name for name in _files(folder) if name not in (*recorded, SUMS)]
         return
     if Version(str(about["made_by"])) != Version(str(installed()["pytest-fairness"])):
-        found.problems.append(
+        verification.problems.append(
             f"pages were not compared: version {about['made_by']} made index, reports and tables "
             "(this is "
             f"{installed()['pytest-fairness']}): install that version, or verify --records-only"
@@ -601,7 +610,7 @@ def _check_derived(
     without_pdf = about.get("pdf") is not None and about["pdf"] != surroundings()
     if without_pdf:  # another version of the library writes other bytes
         (again / ABOUT).write_text(json.dumps({**about, "pdf": None}))
-        found.problems.append(
+        verification.problems.append(
             f"summary.pdf was not compared: it was made with {shortened(str(about['pdf']), 200)}; "
             "verify where these "
             "are, or verify --records-only"
@@ -617,10 +626,10 @@ def _check_derived(
     more = set(_files(folder)) - set(_files(again)) - {SUMS}
     if without_pdf:
         more -= {"summary.pdf"}
-    found.problems += [f"{name} is not what the recorded files make of it" for name in wrong]
-    found.problems += [f"{name} is no part of a bundle" for name in sorted(more)]
+    verification.problems += [f"{name} is not what the recorded files make of it" for name in wrong]
+    verification.problems += [f"{name} is no part of a bundle" for name in sorted(more)]
     if not wrong and not more:
-        found.checked.append(
+        verification.checked.append(
             f"{len(made)} files of index, reports and tables follow from what was recorded"
         )
 
@@ -651,21 +660,21 @@ def project_of(run_dir: Path) -> Path:
 def _baselines_of(results: RunResults) -> Iterator[tuple[Any, Mapping[str, Any]]]:
     """The findings about a baseline, each with what it says of it."""
     for finding in results.findings:
-        known = finding.details.get("baseline")
-        if isinstance(known, Mapping) and isinstance(known.get("file"), str):
-            yield finding, known
+        baseline = finding.details.get("baseline")
+        if isinstance(baseline, Mapping) and isinstance(baseline.get("file"), str):
+            yield finding, baseline
 
 
 def project_baselines(root: Path) -> Callable[[Mapping[str, Any], str], BaselineDocument | None]:
     """Approved documents from the files of the project in *root*, and from its history in git."""
 
-    def find(known: Mapping[str, Any], digest: str) -> BaselineDocument | None:
+    def find(baseline: Mapping[str, Any], digest: str) -> BaselineDocument | None:
         try:
-            found, _ = versions(root / str(known.get("file")), root)
+            history, _ = versions(root / str(baseline.get("file")), root)
         except FairnessError:
             return None
-        documents = (version.document for version in found if version.document is not None)
-        return next((one for one in documents if one.digest == digest), None)
+        documents = (version.document for version in history if version.document is not None)
+        return next((document for document in documents if document.digest == digest), None)
 
     return find
 
@@ -675,6 +684,6 @@ def _bundled(folder: Path) -> Callable[[Mapping[str, Any], str], BaselineDocumen
     documents: dict[str, BaselineDocument] = {}
     for name in _matching(folder, "baselines/*/*.json"):
         with contextlib.suppress(BaselineError, OSError):
-            one = BaselineDocument.from_bytes((folder / name).read_bytes(), where=name)
-            documents[one.digest] = one
+            document = BaselineDocument.from_bytes((folder / name).read_bytes(), where=name)
+            documents[document.digest] = document
     return lambda _known, digest: documents.get(digest)

@@ -50,11 +50,11 @@ class FindingChange:
     def finding(self) -> Finding:
         """The finding as it stands now, or as it stood last."""
         if self.after is None:
-            found = self.before
+            finding_ = self.before
         else:
-            found = self.after
-        assert found is not None  # noqa: S101 - for the type checker
-        return found
+            finding_ = self.after
+        assert finding_ is not None  # noqa: S101 - for the type checker
+        return finding_
 
     @property
     def verdicts(self) -> str:
@@ -68,7 +68,7 @@ class FindingChange:
 def changes_between(before: RunResults, after: RunResults) -> tuple[FindingChange, ...]:
     """Every finding of the two runs, matched by their ids, the worst change first."""
     earlier = {id_: at for at, id_ in enumerate(before.ids)}
-    found = []
+    changes = []
     for at, id_ in enumerate(after.ids):
         now, then = after.findings[at], earlier.pop(id_, None)
         old = None
@@ -76,25 +76,28 @@ def changes_between(before: RunResults, after: RunResults) -> tuple[FindingChang
             old = before.findings[then]
         change, why = _change(old, now)
         nodeid = after.maker_of(at).nodeid or now.test_id
-        found.append(
+        changes.append(
             FindingChange(
                 change=change, id=id_, nodeid=nodeid, before=old, after=now, at=at, why=why
             )
         )
     for id_, then in earlier.items():
         old, nodeid = before.findings[then], before.maker_of(then).nodeid
-        found.append(
+        changes.append(
             FindingChange(change=Change.GONE, id=id_, nodeid=nodeid or old.test_id, before=old)
         )
     order = list(Change)
     return tuple(
-        sorted(found, key=lambda one: (order.index(one.change), -one.finding.verdict.severity))
+        sorted(
+            changes,
+            key=lambda change: (order.index(change.change), -change.finding.verdict.severity),
+        )
     )
 
 
 def counted(changes: Iterable[FindingChange]) -> str:
     """``1 new, 2 fixed, 5 unchanged``; ``nothing to compare`` where there is no finding."""
-    counts = Counter(one.change for one in changes)
+    counts = Counter(change.change for change in changes)
     return (
         ", ".join(f"{counts[change]} {change}" for change in Change if counts[change])
         or "nothing to compare"
@@ -126,8 +129,8 @@ def _change(before: Finding | None, after: Finding) -> tuple[Change, str]:
 
 
 def _has_grown(before: PairResult, after: PairResult) -> bool:
-    """Whether the effect on a pair that is no PASS has moved away from zero, so far that the two 90
-    % intervals have no value in common.
+    """Return whether the effect on a pair that is no PASS has moved away from zero, so far that the
+    two 90 % intervals have no value in common.
     """
     if after.verdict is Verdict.PASS or before.metric != after.metric:
         return False

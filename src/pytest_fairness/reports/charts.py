@@ -127,10 +127,10 @@ def draw(chart: Chart, identity: str) -> Markup | None:
     """The *chart* as SVG as wide as what it stands in; *identity* tells it from others on the page.
     None where it has nothing to show.
     """
-    found = _drawn(chart)
-    if found is None:
+    drawn = _drawn(chart)
+    if drawn is None:
         return None
-    body, height, description = found
+    body, height, description = drawn
     return Markup(  # noqa: S704 - every text in it is escaped here and below
         f'<svg class="picture" width="100%" height="{height:g}" role="img" '
         f'aria-labelledby="{identity}-title {identity}-desc" xmlns="http://www.w3.org/2000/svg">'
@@ -143,12 +143,12 @@ def standalone(chart: Chart) -> str | None:
     """The *chart* as an SVG file with its title and its style, light or dark as the reader prefers;
     None where it has nothing to show.
     """
-    found = _drawn(chart)
-    if found is None:
+    drawn = _drawn(chart)
+    if drawn is None:
         return None
-    body, height, description = found
+    body, height, description = drawn
     top, title = MARGIN, in_lines(chart.title, 72, 3)
-    head = [_text(one, "0", 14 + 20 * at, "heading") for at, one in enumerate(title)]
+    head = [_text(line, "0", 14 + 20 * at, "heading") for at, line in enumerate(title)]
     shift = 20 * len(title) + 6
     width, whole = WIDTH + 2 * MARGIN, height + shift + 2 * MARGIN
     return (
@@ -201,7 +201,9 @@ class AxisScale(NamedTuple):
     right: float = RIGHT
 
     def at(self, value: float) -> float:
-        """Where *value* lies, held inside the picture; two decimals are more than a screen shows."""
+        """Return where *value* lies, held inside the picture; two decimals are more than a screen
+        shows.
+        """
         share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
         return round(self.left + share * (self.right - self.left), 2)
 
@@ -263,7 +265,7 @@ def _axis(
     """
     ticks = places.ticks()
     room = (
-        len(ticks) * (1.5 + max(columns_of(tick_label(one, rate=rate)) for one in ticks)) * LETTER
+        len(ticks) * (1.5 + max(columns_of(tick_label(tick, rate=rate)) for tick in ticks)) * LETTER
     )
     every = math.ceil(room / NARROW)
     drawn = []
@@ -275,7 +277,7 @@ def _axis(
     drawn.append(_line(places.left, bottom, places.right, bottom, "axis"))
     lines = in_lines(title, COLUMNS + 4, 3)
     drawn += [
-        _text(one, "50%", bottom + 40 + 16 * at, "axis-label") for at, one in enumerate(lines)
+        _text(line, "50%", bottom + 40 + 16 * at, "axis-label") for at, line in enumerate(lines)
     ]
     return drawn, bottom + 34 + 16 * len(lines)
 
@@ -323,7 +325,7 @@ def _label(label: str, words: str, kind: str, y: float) -> tuple[str, float]:
     down they reach.
     """
     lines = in_lines(label, COLUMNS)
-    texts = [_text(one, "0", y + 14 + 16 * at, "label") for at, one in enumerate(lines)]
+    texts = [_text(line, "0", y + 14 + 16 * at, "label") for at, line in enumerate(lines)]
     y += 16 * len(lines)
     if words and columns_of(visible(words)) + columns_of(lines[-1]) + 2 <= COLUMNS:
         behind = f'<tspan class="side {kind}" dx="10">{html(words)}</tspan></text>'
@@ -344,7 +346,7 @@ def in_lines(words: str, width: int = 34, most: int = 2) -> list[str]:
             lines[-1] += part
         else:
             lines.append(part)
-    kept = [clipped(one.strip(), width) for one in lines[:most]] or [""]
+    kept = [clipped(line.strip(), width) for line in lines[:most]] or [""]
     if len(lines) > most:
         if columns_of(kept[-1]) >= width:
             kept[-1] = clipped(kept[-1] + "……", width)
@@ -354,8 +356,8 @@ def in_lines(words: str, width: int = 34, most: int = 2) -> list[str]:
 
 
 def _legend(names: Sequence[str]) -> tuple[list[tuple[int, float, float]], float]:
-    """Where each of *names* stands (number, x in per cent, y), in columns; and how far down they
-    reach.
+    """Return where each of *names* stands (number, x in per cent, y), in columns; and how far down
+    they reach.
     """
     if not names:
         return [], 0.0
@@ -460,7 +462,8 @@ def _forest(chart: Forest) -> _Drawn:
             titles = in_lines(heading, COLUMNS, 2)
             marks.append(_rect(0, y - 4, 100, _HEADING * len(titles) + 10, "behind"))
             marks += [
-                _text(one, "0", y + 17 + _HEADING * at, "heading") for at, one in enumerate(titles)
+                _text(line, "0", y + 17 + _HEADING * at, "heading")
+                for at, line in enumerate(titles)
             ]
             y += _HEADING * len(titles) + 8
         for some in lines.values():
@@ -582,9 +585,9 @@ def _over_time(chart: OverTime) -> _Drawn:
     ]
     steps, room = max(len(rows) - 1, 1), RIGHT - left - 10
     across = [left + 5 + room * (at / steps if len(rows) > 1 else 0.5) for at in range(len(rows))]
-    known = [(x, row) for x, row in zip(across, rows, strict=True) if row.value is not None]
-    for (x1, one), (x2, two) in pairwise(known):
-        body.append(_line(x1, up.at(one.value or 0.0), x2, up.at(two.value or 0.0), "course"))
+    points = [(x, row) for x, row in zip(across, rows, strict=True) if row.value is not None]
+    for (x1, first), (x2, two) in pairwise(points):
+        body.append(_line(x1, up.at(first.value or 0.0), x2, up.at(two.value or 0.0), "course"))
     before = None
     for x, row in zip(across, rows, strict=True):
         if row.part != before and before is not None:
@@ -611,7 +614,9 @@ def _over_time(chart: OverTime) -> _Drawn:
     if len(rows) > 1:
         body.append(_text(rows[-1].label, f"{RIGHT:g}%", bottom + 18, "tick end", 18))
     lines = in_lines(chart.axis, COLUMNS + 4, 3)
-    body += [_text(one, "50%", bottom + 40 + 16 * at, "axis-label") for at, one in enumerate(lines)]
+    body += [
+        _text(line, "50%", bottom + 40 + 16 * at, "axis-label") for at, line in enumerate(lines)
+    ]
     described = "; ".join(f"{row.label}: {row.words or 'nothing to show'}" for row in rows)
     return body, bottom + 34 + 16 * len(lines), f"{count(len(rows), 'run')}: {described}"
 

@@ -49,13 +49,14 @@ class Remark:
 
 
 def remarks(results: RunResults, folder: str = "") -> list[Remark]:
-    """What there is to remark on, the worst first. *folder*: where the project's root lies in the
-    repository.
+    """Return what there is to remark on, the worst first. *folder*: where the project's root lies
+    in the repository.
     """
-    found = [*_of_findings(results, folder), *_of_tests(results, folder)]
+    remarks_ = [*_of_findings(results, folder), *_of_tests(results, folder)]
     order = {"error": 0, "warning": 1, "note": 2}
     return sorted(
-        found, key=lambda one: (order[one.level], -(one.verdict or Verdict.FAIL).severity)
+        remarks_,
+        key=lambda remark: (order[remark.level], -(remark.verdict or Verdict.FAIL).severity),
     )
 
 
@@ -138,15 +139,15 @@ def workflow_commands(results: RunResults, folder: str = "") -> list[str]:
     """
     lines = []
     counts = dict.fromkeys(_ANNOTATION, 0)
-    for one in remarks(results, folder):
-        counts[one.level] += 1
-        if counts[one.level] <= MOST_ANNOTATIONS:
-            place = {"file": one.file, "line": str(one.line), "title": one.title}
+    for remark in remarks(results, folder):
+        counts[remark.level] += 1
+        if counts[remark.level] <= MOST_ANNOTATIONS:
+            place = {"file": remark.file, "line": str(remark.line), "title": remark.title}
             given = ",".join(
                 f"{name}={workflow_data(value, of_property=True)}" for name, value in place.items()
             )
             lines.append(
-                f"::{_ANNOTATION[one.level]} {given}::{workflow_data(f'{one.text} ({one.nodeid})')}"
+                f"::{_ANNOTATION[remark.level]} {given}::{workflow_data(f'{remark.text} ({remark.nodeid})')}"
             )
     return lines
 
@@ -158,21 +159,24 @@ def sarif(results: RunResults, folder: str = "") -> str:
     """SARIF 2.1.0 (OASIS, 2020): a result for each remark, found again by its
     ``partialFingerprints``.
     """
-    found = remarks(results, folder)
-    rules = sorted({one.rule for one in found})
+    remarks_ = remarks(results, folder)
+    rules = sorted({remark.rule for remark in remarks_})
     made: list[JSON] = []
-    for one in found:
-        region: JSON = {"startLine": one.line}
-        place: JSON = {"artifactLocation": {"uri": quote(one.file)}, "region": region}
+    for remark in remarks_:
+        region: JSON = {"startLine": remark.line}
+        place: JSON = {"artifactLocation": {"uri": quote(remark.file)}, "region": region}
         made.append(
             {
-                "ruleId": one.rule,
-                "ruleIndex": rules.index(one.rule),
-                "level": one.level,
-                "message": {"text": _sarif_text(f"{one.text} ({one.nodeid})")},
+                "ruleId": remark.rule,
+                "ruleIndex": rules.index(remark.rule),
+                "level": remark.level,
+                "message": {"text": _sarif_text(f"{remark.text} ({remark.nodeid})")},
                 "locations": [{"physicalLocation": place}],
-                "partialFingerprints": {"pytestFairnessFinding/v1": one.id},
-                "properties": {"verdict": one.verdict and str(one.verdict), "title": one.title},
+                "partialFingerprints": {"pytestFairnessFinding/v1": remark.id},
+                "properties": {
+                    "verdict": remark.verdict and str(remark.verdict),
+                    "title": remark.title,
+                },
             }
         )
     rule_texts = {rule: "Fairness test" if rule == "test" else f"assert_{rule}" for rule in rules}
@@ -211,15 +215,15 @@ def code_quality(results: RunResults, folder: str = "") -> str:
     return _json(
         [
             {
-                "description": f"{one.title}: {one.text}",
-                "check_name": f"fairness/{one.rule}",
-                "fingerprint": one.id,
+                "description": f"{remark.title}: {remark.text}",
+                "check_name": f"fairness/{remark.rule}",
+                "fingerprint": remark.id,
                 "severity": "info"
-                if one.level == "note"
-                else _SEVERITY.get(str(one.verdict), "major"),
-                "location": {"path": one.file, "lines": {"begin": one.line}},
+                if remark.level == "note"
+                else _SEVERITY.get(str(remark.verdict), "major"),
+                "location": {"path": remark.file, "lines": {"begin": remark.line}},
             }
-            for one in remarks(results, folder)
+            for remark in remarks(results, folder)
         ]
     )
 

@@ -160,8 +160,8 @@ def shortened(text: str, characters: int) -> str:
 
 
 def columns_of(text: str) -> int:
-    """How many columns of a terminal *text* takes: two for wide characters, none for combining
-    ones.
+    """Return how many columns of a terminal *text* takes: two for wide characters, none for
+    combining ones.
     """
     if text.isascii():
         return len(text)

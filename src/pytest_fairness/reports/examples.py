@@ -48,7 +48,7 @@ def each_trial(run_dir: Path, keys: Sequence[str] | None = None) -> Iterator[Log
             record = json.loads(line)
             if record["type"] != "trial" or (keys is not None and record["key"] not in keys):
                 continue
-            found = LoggedTrial(
+            logged = LoggedTrial(
                 trial=trial_of(record),
                 cell=cell_of(record["cell"]),
                 endpoint=record["endpoint"]["name"],
@@ -58,7 +58,7 @@ def each_trial(run_dir: Path, keys: Sequence[str] | None = None) -> Iterator[Log
             )
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
             continue
-        yield found
+        yield logged
 
 
 @dataclass(slots=True)
@@ -103,7 +103,7 @@ class Examples:
         return [
             record
             for status, most in _MOST.items()
-            for record in [one for one in ordered if one.trial.status is status][:most]
+            for record in [logged for logged in ordered if logged.trial.status is status][:most]
         ]
 
 
@@ -124,13 +124,13 @@ def collect_examples(run_dir: Path, findings: Sequence[Finding]) -> dict[tuple[s
         if finding.protected_class and finding.model_endpoint:
             key = (finding.protected_class, finding.model_endpoint)
             wanted.setdefault(key, set()).update(group.group for group in finding.group_results)
-    found: dict[tuple[str, str], Examples] = {}
+    examples: dict[tuple[str, str], Examples] = {}
     for trial in each_trial(run_dir) if wanted else ():
         for (protected_class, endpoint), groups in wanted.items():
             if trial.endpoint in ("", *endpoint.split(", ")):
                 for group in groups_of(trial, protected_class) & groups:
-                    found.setdefault((protected_class, endpoint), Examples()).add(group, trial)
-    return found
+                    examples.setdefault((protected_class, endpoint), Examples()).add(group, trial)
+    return examples
 
 
 def groups_of(trial: LoggedTrial, protected_class: str) -> frozenset[str]:
@@ -140,9 +140,9 @@ def groups_of(trial: LoggedTrial, protected_class: str) -> frozenset[str]:
     Listed candidates stand for the group that each competes for, and for each class that their
     texts convey.
     """
-    own = trial.cell.groups.get(protected_class)
-    if own is not None:
-        return frozenset({own})
+    own_group = trial.cell.groups.get(protected_class)
+    if own_group is not None:
+        return frozenset({own_group})
     sides = frozenset(
         str(value) for key, value in trial.cell.attributes.items() if _SIDE.fullmatch(key)
     )
@@ -153,7 +153,7 @@ def groups_of(trial: LoggedTrial, protected_class: str) -> frozenset[str]:
 
 
 def dialogue(record: LoggedTrial) -> Dialogue:
-    """What was asked and answered, step by step, cut to what a reader would read."""
+    """Return what was asked and answered, step by step, cut to what a reader would read."""
     trial, cell = record.trial, record.cell
     about = [
         cell.name or cell.persona or "no name",

@@ -150,8 +150,8 @@ def _short(shown: Table) -> Part:
 
 
 def _refusals(finding: Finding) -> Part | None:
-    """What became of the trials by group, open where that raises an alarm; None where all have an
-    outcome.
+    """Return what became of the trials by group, open where that raises an alarm; None where all
+    have an outcome.
     """
     picture = refusal_chart(finding)
     if picture is None:
@@ -177,10 +177,10 @@ def _matched(finding: Finding, judged: JudgedTable, replies: Replies) -> Part | 
     """Replies that differ in the person alone, side by side; on request where nothing is wrong."""
     from pytest_fairness.reports.judged_tables import chosen_how, matched_replies
 
-    found = matched_replies(judged, finding, replies)
-    if found is None:
+    matches = matched_replies(judged, finding, replies)
+    if matches is None:
         return None
-    parts: tuple[Part, ...] = (chosen_how(finding, found[0]), *found[1])
+    parts: tuple[Part, ...] = (chosen_how(finding, matches[0]), *matches[1])
     if finding.verdict is Verdict.PASS:
         return Details(summary="Matched replies", parts=parts)
     return Section(heading="Matched replies", parts=parts)
@@ -190,7 +190,7 @@ def _matched(finding: Finding, judged: JudgedTable, replies: Replies) -> Part | 
 
 
 def group_table(finding: Finding, *, most_labels: int) -> Table:
-    """What was found in each group."""
+    """Return what was found in each group."""
     groups, labels = finding.group_results, _categories(finding)[:most_labels]
 
     def shown(figure: float | None) -> str:
@@ -245,9 +245,9 @@ def _categories(finding: Finding) -> list[str]:
 
 
 def _statistic(pair: PairResult, name: str) -> float | None:
-    found = pair.statistics.get(name)
-    if isinstance(found, (int, float)) and not isinstance(found, bool):
-        return float(found)
+    value = pair.statistics.get(name)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
     return None
 
 
@@ -325,9 +325,9 @@ def _blocks(finding: Finding) -> Part | None:
 
 
 def _block_rows(finding: Finding) -> list[dict[str, Any]]:
-    found: Any = finding.details.get("by_block")
+    blocks: Any = finding.details.get("by_block")
     numbers = ("p_value", "effect", "effect_low", "effect_high")
-    return [{**row, **{key: number(row.get(key)) for key in numbers}} for row in found or []]
+    return [{**row, **{key: number(row.get(key)) for key in numbers}} for row in blocks or []]
 
 
 def _pair_of(row: Mapping[str, Any]) -> str:
@@ -342,8 +342,8 @@ def _disagreeing(rows: Sequence[Mapping[str, Any]]) -> set[str]:
             ends.setdefault(_pair_of(row), []).append((row["effect_low"], row["effect_high"]))
     return {
         pair
-        for pair, own in ends.items()
-        if max(low for low, _ in own) > min(high for _, high in own)
+        for pair, intervals in ends.items()
+        if max(low for low, _ in intervals) > min(high for _, high in intervals)
     }
 
 
@@ -500,8 +500,8 @@ def block_chart(finding: Finding) -> Forest | None:
     """Each pair's effect within each block; of the pairs alone on which the blocks disagree, where
     there are such. None where there are no blocks.
     """
-    found = _block_rows(finding)
-    disagreeing = _disagreeing(found)
+    blocks = _block_rows(finding)
+    disagreeing = _disagreeing(blocks)
     rows = tuple(
         ForestRow(
             label=str(row["block"]),
@@ -514,7 +514,7 @@ def block_chart(finding: Finding) -> Forest | None:
             words=effect(row["effect"]),
             part=_pair_of(row),
         )
-        for row in found
+        for row in blocks
         if not disagreeing or _pair_of(row) in disagreeing
     )
     about = "Lines are 90 % intervals; outside ±0.5 an effect by itself may raise the alarm."
@@ -559,8 +559,8 @@ _ENDINGS = ("scored", "refused", "no answer")
 
 
 def refusal_chart(finding: Finding) -> Bars | None:
-    """What share of each group's trials was refused, or came to no answer, beside an outcome; None
-    without such.
+    """Return what share of each group's trials was refused, or came to no answer, beside an
+    outcome; None without such.
     """
     bars = {}
     for group in finding.group_results[:MOST_ROWS]:

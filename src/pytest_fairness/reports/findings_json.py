@@ -112,7 +112,8 @@ class RunResults:
         """Findings by verdict, worst first."""
         counted = Counter(finding.verdict for finding in self.findings)
         return {
-            verdict: counted[verdict] for verdict in sorted(Verdict, key=lambda one: -one.severity)
+            verdict: counted[verdict]
+            for verdict in sorted(Verdict, key=lambda verdict: -verdict.severity)
         }
 
     @property
@@ -132,18 +133,18 @@ class RunResults:
 
     @property
     def session(self) -> Mapping[str, Any]:
-        """What was adjusted across the session: method, number of findings, ``alpha`` and the
-        ``alarms`` below it.
+        """Return what was adjusted across the session: method, number of findings, ``alpha`` and
+        the ``alarms`` below it.
         """
-        found = self.run.get("session")
-        if isinstance(found, Mapping):
-            return found
+        session_ = self.run.get("session")
+        if isinstance(session_, Mapping):
+            return session_
         return {}
 
     @cached_property
     def summary(self) -> dict[str, JSON]:
-        """How many findings there are of each verdict: all, of INCONCLUSIVE each reason, and by
-        test module, protected class, tier and endpoint; and how many tests ended how.
+        """Return how many findings there are of each verdict: all, of INCONCLUSIVE each reason, and
+        by test module, protected class, tier and endpoint; and how many tests ended how.
         """
         by: dict[str, JSON] = {}
         for name in BREAKDOWN:
@@ -153,7 +154,8 @@ class RunResults:
                     finding.verdict
                 ] += 1
             by[name] = {
-                key: {str(one): counted[key][one] for one in self.counts} for key in sorted(counted)
+                key: {str(count): counted[key][count] for count in self.counts}
+                for key in sorted(counted)
             }
         reasons = Counter(
             str(finding.reason) for finding in self.findings if finding.reason is not None
@@ -170,9 +172,9 @@ class RunResults:
     @property
     def mitigations(self) -> Sequence[Mapping[str, Any]]:
         """The entries of ``mitigations.yaml``, each with what this run says of it."""
-        found = self.run.get("mitigations")
-        if isinstance(found, list):
-            return found
+        entries = self.run.get("mitigations")
+        if isinstance(entries, list):
+            return entries
         return ()
 
     @property
@@ -189,10 +191,10 @@ class RunResults:
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
-        """What each finding is called in every report, link and file: the same as in an earlier
-        run, where the same test makes the same comparison.
+        """Return what each finding is called in every report, link and file: the same as in an
+        earlier run, where the same test makes the same comparison.
         """
-        found: list[str] = []
+        ids_: list[str] = []
         seen: set[str] = set()
         for at, finding in enumerate(self.findings):
             about = [
@@ -210,9 +212,9 @@ class RunResults:
                 f"f-{hashlib.sha256(text + str(again or '').encode()).hexdigest()[:10]}"
                 for again in count()
             )
-            found.append(next(one for one in numbers if one not in seen))
-            seen.add(found[-1])
-        return tuple(found)
+            ids_.append(next(number for number in numbers if number not in seen))
+            seen.add(ids_[-1])
+        return tuple(ids_)
 
     @cached_property
     def order(self) -> tuple[int, ...]:
@@ -426,17 +428,17 @@ def _run(run_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
     costs = [
         {
             "endpoint": name,
-            "trials": found["total"],
-            "cost": float(found["cost"]),
-            "unpriced": int(found["unpriced"]),
-            "charged_at_worst_case": int(found["charged_at_worst_case"]),
+            "trials": totals["total"],
+            "cost": float(totals["cost"]),
+            "unpriced": int(totals["unpriced"]),
+            "charged_at_worst_case": int(totals["charged_at_worst_case"]),
         }
-        for name, found in by_endpoint.items()
-        if found["total"]
+        for name, totals in by_endpoint.items()
+        if totals["total"]
     ]
     sums = Counter[str]()
-    for found in by_endpoint.values():
-        sums.update(found)
+    for totals in by_endpoint.values():
+        sums.update(totals)
     notes = [*(manifest.get("notes") or ())]
     if unknown := sums[Status.UNKNOWN]:
         notes.append(
@@ -469,7 +471,7 @@ def _run(run_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
         **({"notes": notes} if notes else {}),
         "id": manifest.get("id") or run_dir.name,
         "endpoints": list(wanted),
-        "models": [one for one in by_model if one["asked"] or one["answered"]],
+        "models": [model for model in by_model if model["asked"] or model["answered"]],
         "simulated": "simulated" in sources or any(entry.get("simulated") for entry in endpoints),
         "replayed": "replay" in sources or bool(manifest.get("replay_of")),
         "parameters": manifest.get("settings") or manifest.get("parameters") or {},

@@ -96,21 +96,21 @@ def part_of(some: int, whole: int) -> str:
 
 
 def cost_line(run: Mapping[str, Any]) -> str:
-    """What *run* cost, and what that sum leaves out or guesses, of each of several endpoints too;
-    empty where nothing was to be paid.
+    """Return what *run* cost, and what that sum leaves out or guesses, of each of several endpoints
+    too; empty where nothing was to be paid.
     """
-    each = [one for one in run.get("costs") or () if isinstance(one, Mapping)]
+    each = [entry for entry in run.get("costs") or () if isinstance(entry, Mapping)]
     cost, unpriced = run.get("cost") or 0.0, run.get("unpriced") or 0
     at_worst = run.get("charged_at_worst_case") or 0
     priced = ((run.get("trials") or {}).get("total") or 0) - unpriced
     parts = []
     if cost or (priced and unpriced):
-        shares = [(one, one["trials"] - one["unpriced"]) for one in each]
+        shares = [(entry, entry["trials"] - entry["unpriced"]) for entry in each]
         words = [
-            f"{one['endpoint']} ${one['cost']:,.4f} for {number:,}"
-            if one["cost"]
-            else f"{one['endpoint']} free"
-            for one, number in shares
+            f"{entry['endpoint']} ${entry['cost']:,.4f} for {number:,}"
+            if entry["cost"]
+            else f"{entry['endpoint']} free"
+            for entry, number in shares
             if number
         ]
         parts.append(f"${cost:,.4f} for {count(priced, 'trial')}{_among(words, each)}")
@@ -122,14 +122,19 @@ def cost_line(run: Mapping[str, Any]) -> str:
         parts.append(
             shown
             + _among(
-                [f"{one['endpoint']} {one['unpriced']:,}" for one in each if one["unpriced"]], each
+                [
+                    f"{entry['endpoint']} {entry['unpriced']:,}"
+                    for entry in each
+                    if entry["unpriced"]
+                ],
+                each,
             )
         )
     if at_worst and parts:
         which = "their token counts are"
         if at_worst == 1:
             which = "its token counts are"
-        where = [f"{one['endpoint']} {one[_AT_WORST]:,}" for one in each if one[_AT_WORST]]
+        where = [f"{entry['endpoint']} {entry[_AT_WORST]:,}" for entry in each if entry[_AT_WORST]]
         parts.append(
             f"{at_worst:,} charged at worst case because {which} missing or cannot be "
             f"true{_among(where, each)}"
@@ -210,11 +215,11 @@ def effect_words(finding: Finding) -> str:
         if decided is not None and decided == pair.p_value:  # by refusals, whatever the answers are
             groups = {pair.group_1, pair.group_2}
             beside = (
-                one
-                for one in finding.pairs
-                if one.alarm_only and {one.group_1, one.group_2} == groups
+                pair
+                for pair in finding.pairs
+                if pair.alarm_only and {pair.group_1, pair.group_2} == groups
             )
-            pair = max(beside, key=lambda one: one.verdict.severity, default=pair)
+            pair = max(beside, key=lambda pair: pair.verdict.severity, default=pair)
             about = ""
             if pair.alarm_only:
                 about = f"{pair.metric} "
@@ -240,7 +245,7 @@ def _ratio(ratio: float | None) -> str:
 
 
 def is_rate(finding: Finding) -> bool:
-    """Whether the groups' values are shares of yes."""
+    """Return whether the groups' values are shares of yes."""
     return finding.kind in RATES or finding.assertion == FOUR_FIFTHS
 
 
@@ -252,10 +257,10 @@ def value(number: float | None, finding: Finding) -> str:
 
 
 def regressions(finding: Finding) -> list[str]:
-    """What has fallen against a baseline: ``Age warnings: 88.1 (baseline: 96.5) ↓ 8.4 points``, a
-    scope each.
+    """Return what has fallen against a baseline: ``Age warnings: 88.1 (baseline: 96.5) ↓ 8.4
+    points``, a scope each.
     """
-    found = []
+    lines = []
     for pair in finding.pairs if finding.assertion == "baseline" else ():
         now, approved = (pair.statistics.get(name) for name in ("now", "approved"))
         if (
@@ -265,13 +270,13 @@ def regressions(finding: Finding) -> list[str]:
         ):
             arrow, unit = "↓" if now < approved else "↑", finding.unit or "points"
             was, is_now, fall = (
-                value(one, finding) for one in (approved, now, abs(now - approved))
+                value(number, finding) for number in (approved, now, abs(now - approved))
             )
-            found.append(
+            lines.append(
                 f"{pair.metric[:1].upper()}{pair.metric[1:]}: {is_now} (baseline: {was}) {arrow} "
                 f"{fall} {unit}"
             )
-    return found
+    return lines
 
 
 def plural(noun: str) -> str:
@@ -291,7 +296,9 @@ def widest_pairs(pairs: Sequence[PairResult], most: int) -> Sequence[PairResult]
 
 
 def family_line(finding: Finding) -> str:
-    """Which tests were corrected together, how, at which alpha, and what the unit of evidence was."""
+    """Return which tests were corrected together, how, at which alpha, and what the unit of
+    evidence was.
+    """
     parts = []
     size, method = (
         finding.family.get("size"),
@@ -343,8 +350,8 @@ PLAIN_RECIPE = "by the plain recipe, each reply by itself"
 
 
 def literal(finding: Finding) -> str:
-    """What the literal specification says where that is another verdict; empty where it says the
-    same or nothing.
+    """Return what the literal specification says where that is another verdict; empty where it says
+    the same or nothing.
 
     ``N/A``: a group is under the minimum that the specification sets.
     """
@@ -368,7 +375,7 @@ def session_p(finding: Finding) -> str:
 
 
 def session_line(finding: Finding) -> str:
-    """What the session's adjustment does to a FLAG or FAIL; empty where it does nothing."""
+    """Return what the session's adjustment does to a FLAG or FAIL; empty where it does nothing."""
     if not only_by_itself(finding):
         return ""
     return (
@@ -433,7 +440,7 @@ def reasons(finding: Finding) -> list[str]:
 
 
 def marks(finding: Finding, outcome: str = "") -> list[str]:
-    """What stands beside a verdict: where the replies come from, and what was done about it."""
+    """Return what stands beside a verdict: where the replies come from, and what was done about it."""
     again: Any = finding.details.get("confirmation")
     tried: Any = finding.details.get("sensitivity")
     confirmed = (again or {}).get("confirmed")

@@ -19,9 +19,9 @@ from pytest_fairness.reports.sections import Entry, Part, Section, Table
 
 def heat_section(results: RunResults, _: Path) -> Section | None:
     """The worst verdicts by what was tested, where there is more than one of it."""
-    found = heat_maps([results])
-    if found:
-        return Section(heading="By what was tested", id="heat", parts=found)
+    maps = heat_maps([results])
+    if maps:
+        return Section(heading="By what was tested", id="heat", parts=maps)
     return None
 
 
@@ -48,7 +48,7 @@ def heat_maps(runs: Sequence[RunResults]) -> tuple[Part, ...]:
             f"tier {finding.tier}" if finding.tier else "no tier",
         ),
     )
-    return tuple(one for one in (by_class, by_tier) if one is not None)
+    return tuple(table for table in (by_class, by_tier) if table is not None)
 
 
 def _heat_map(
@@ -63,21 +63,21 @@ def _heat_map(
         return None
 
     def cell(row: str, column: str) -> Entry:
-        found = cells.get((row, column))
-        if found is None:
+        verdict = cells.get((row, column))
+        if verdict is None:
             return Entry(words="not tested")
-        worst = Verdict.worst([finding.verdict for _, finding in found])
-        small = [formatting.count(len(found), "finding")]
+        worst = Verdict.worst([finding.verdict for _, finding in verdict])
+        small = [formatting.count(len(verdict), "finding")]
         if len(runs) > 1:
             small.append(
-                f"{worst} in {len({run for run, finding in found if finding.verdict is worst})} of "
+                f"{worst} in {len({run for run, finding in verdict if finding.verdict is worst})} of "
                 f"{len(runs)} runs"
             )
         else:
-            alike = sum(finding.verdict is worst for _, finding in found)
-            if alike < len(found):
+            alike = sum(finding.verdict is worst for _, finding in verdict)
+            if alike < len(verdict):
                 small += [f"{alike} {worst}"]
-        return Entry(verdict=worst, small=(*small, *_severity([finding for _, finding in found])))
+        return Entry(verdict=worst, small=(*small, *_severity([finding for _, finding in verdict])))
 
     over = ""
     if len(runs) > 1:

@@ -151,7 +151,7 @@ def report_page(results: RunResults, run_dir: Path) -> Page:
         title="Fairness report",
         lead=lead,
         sections=tuple(
-            one for one in (*before, *read_sections(run_dir), *cards, *after) if one is not None
+            part for part in (*before, *read_sections(run_dir), *cards, *after) if part is not None
         ),
         simulated=results.simulated,
         replayed=results.replayed,
@@ -185,16 +185,16 @@ def finding_cards(results: RunResults, run_dir: Path) -> list[Section]:
 
 
 def banners(results: RunResults, *, outcome: bool = True) -> list[tuple[str, str, str]]:
-    """What has to be read before anything else: kind, what it is about, and the words. *outcome*:
-    also that the session failed.
+    """Return what has to be read before anything else: kind, what it is about, and the words.
+    *outcome*: also that the session failed.
     """
     notes, verdict = results.run.get("notes"), verdict_on_session(results)
     failed = verdict.tone == "failed" and outcome
-    found = []
+    banners_ = []
     if failed:
-        found = [("missing", "The session failed.", verdict.words)]
+        banners_ = [("missing", "The session failed.", verdict.words)]
     return [
-        *found,
+        *banners_,
         *([("note", "About this run.", " ".join(f"{note}." for note in notes))] if notes else []),
     ]
 

@@ -42,81 +42,83 @@ _CLOSING = (
 )
 
 
-def page_text(found: ImpactTables, run: Mapping[str, Any]) -> str:
-    """*found* as a page; *run* are the facts of the run that they were made from, empty for none."""
+def page_text(tables: ImpactTables, run: Mapping[str, Any]) -> str:
+    """*tables* as a page; *run* are the facts of the run that they were made from, empty for none."""
     sections = (
         Section(
-            heading="The data", id="data", parts=(_facts(found), Notes(items=tuple(_notes(found))))
+            heading="The data",
+            id="data",
+            parts=(_facts(tables), Notes(items=tuple(_notes(tables)))),
         ),
-        Section(heading="The tables", id="tables", parts=tuple(_tables(found))),
+        Section(heading="The tables", id="tables", parts=tuple(_tables(tables))),
     )
     page = Page(
         name="LL144",
-        title=found.title,
-        lead=f"{formatting.count(found.assessed, 'row')}, by the rule 6 RCNY §§ 5-300 to 5-304.",
+        title=tables.title,
+        lead=f"{formatting.count(tables.assessed, 'row')}, by the rule 6 RCNY §§ 5-300 to 5-304.",
         sections=sections,
-        simulated=found.simulated,
+        simulated=tables.simulated,
         replayed=bool(run.get("replayed")),
     )
     return render(page, run)
 
 
-def plain_text(found: ImpactTables) -> str:
-    """*found* for a terminal."""
-    if found.simulated:
-        lines = [found.title, *wrapped(_SIMULATED, WIDTH)]
+def plain_text(tables: ImpactTables) -> str:
+    """*tables* for a terminal."""
+    if tables.simulated:
+        lines = [tables.title, *wrapped(_SIMULATED, WIDTH)]
     else:
-        lines = [found.title]
-    for name, value in _facts(found).rows:
+        lines = [tables.title]
+    for name, value in _facts(tables).rows:
         lines += wrapped(f"{name}: {line(value)}", WIDTH, "  ", "    ")
-    for table in _tables(found):
+    for table in _tables(tables):
         lines += ["", line(table.caption), table_text(table)]
     lines.append("")
-    for note in _notes(found):
+    for note in _notes(tables):
         lines += wrapped(f"note: {line(note)}", WIDTH, "  ", "    ")
     return commandless("\n".join([*lines, ""]))
 
 
-def markdown_text(found: ImpactTables) -> str:
-    """*found* in GitHub's and GitLab's Markdown."""
-    parts = [f"## {markdown(found.title)}"]
-    if found.simulated:
+def markdown_text(tables: ImpactTables) -> str:
+    """*tables* in GitHub's and GitLab's Markdown."""
+    parts = [f"## {markdown(tables.title)}"]
+    if tables.simulated:
         parts += [f"> {_SIMULATED}"]
     parts.append(
-        "\n".join(f"- {markdown(name)}: {markdown(value)}" for name, value in _facts(found).rows)
+        "\n".join(f"- {markdown(name)}: {markdown(value)}" for name, value in _facts(tables).rows)
     )
-    for table in _tables(found):
+    for table in _tables(tables):
         rows = [table.head, ["---", *["---:"] * (len(table.head) - 1)], *table.rows]
         cells = (
-            [str(one) if at == 1 else markdown(str(one)) for one in row]
+            [str(value) if at == 1 else markdown(str(value)) for value in row]
             for at, row in enumerate(rows)
         )
         parts += [
             f"### {markdown(table.caption)}",
             "\n".join(f"| {' | '.join(row)} |" for row in cells),
         ]
-    parts.append("\n".join(f"- {markdown(note)}" for note in _notes(found)))
+    parts.append("\n".join(f"- {markdown(note)}" for note in _notes(tables)))
     return "\n\n".join(parts) + "\n"
 
 
-def csv_text(found: ImpactTables) -> str:
-    """*found* as one table; each row says what the data are. ``selected`` counts scores above the
+def csv_text(tables: ImpactTables) -> str:
+    """*impact* as one table; each row says what the data are. ``selected`` counts scores above the
     median, too.
     """
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
     writer.writerow(_CSV)
-    title = found.title + (", simulated endpoint" if found.simulated else "")
-    for what, table in found.tables.items():
+    title = tables.title + (", simulated endpoint" if tables.simulated else "")
+    for what, table in tables.tables.items():
         for row in _rows(table):
             cells = [row[name] for name in _CSV[2:]]
-            writer.writerow([csv_cell(_known(one)) for one in (title, what, *cells)])
+            writer.writerow([csv_cell(_known(value)) for value in (title, what, *cells)])
     for what, count in (
-        ("unknown category", found.unknown),
-        ("without outcome", found.without_outcome),
+        ("unknown category", tables.unknown),
+        ("without outcome", tables.without_outcome),
     ):
         writer.writerow(
-            [csv_cell(one) for one in (title, "in no calculation", what, count)] + [""] * 5
+            [csv_cell(value) for value in (title, "in no calculation", what, count)] + [""] * 5
         )
     return written.getvalue()
 
@@ -125,39 +127,39 @@ def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]
 
 
-def _facts(found: ImpactTables) -> Facts:
-    used = found.assessed - found.unknown - found.without_outcome
+def _facts(tables: ImpactTables) -> Facts:
+    used = tables.assessed - tables.unknown - tables.without_outcome
     kind = "share above the median of all scores"
-    if found.rate == SELECTION:
-        kind = _selection(found)
-    left_out = f"{found.unknown:,} of an unknown category" + (
-        f", {found.without_outcome:,} without an outcome" if found.without_outcome else ""
+    if tables.rate == SELECTION:
+        kind = _selection(tables)
+    left_out = f"{tables.unknown:,} of an unknown category" + (
+        f", {tables.without_outcome:,} without an outcome" if tables.without_outcome else ""
     )
     return facts(
         {
-            "Data": _DATA.get(found.data, "test data, as stated"),
-            "Source": found.source,
-            "Date of the bias audit": found.audit_date,
-            "Distribution date of the tool": found.distribution_date,
-            "System under test": ", ".join(found.endpoints),
-            "Outcome": found.outcome,
-            f"{found.rate.capitalize()} rate": kind,
-            "Median score": None if found.median is None else f"{found.median:g}",
-            "In the calculations": f"{used:,} of {found.assessed:,}",
+            "Data": _DATA.get(tables.data, "test data, as stated"),
+            "Source": tables.source,
+            "Date of the bias audit": tables.audit_date,
+            "Distribution date of the tool": tables.distribution_date,
+            "System under test": ", ".join(tables.endpoints),
+            "Outcome": tables.outcome,
+            f"{tables.rate.capitalize()} rate": kind,
+            "Median score": None if tables.median is None else f"{tables.median:g}",
+            "In the calculations": f"{used:,} of {tables.assessed:,}",
             "In no calculation": left_out,
         }
     )
 
 
-def _selection(found: ImpactTables) -> str:
+def _selection(tables: ImpactTables) -> str:
     """Return what counts as selected, by the labels of the decisions, and what does not."""
-    text = f"share whose {found.outcome} is {' or '.join(map(repr, found.favourable))}"
-    if not found.favourable:
+    text = f"share whose {tables.outcome} is {' or '.join(map(repr, tables.favourable))}"
+    if not tables.favourable:
         text = "share with the favourable decision, which nobody got"
-    if not found.unfavourable:
+    if not tables.unfavourable:
         return text
-    labels = [repr(label) for label in found.unfavourable[:_MOST_LABELS]]
-    if more := len(found.unfavourable) - len(labels):
+    labels = [repr(label) for label in tables.unfavourable[:_MOST_LABELS]]
+    if more := len(tables.unfavourable) - len(labels):
         labels.append(f"{more} more")
     verb = "count"
     if len(labels) == 1:
@@ -165,11 +167,11 @@ def _selection(found: ImpactTables) -> str:
     return f"{text}; {listed(labels)} {verb} as not selected"
 
 
-def _tables(found: ImpactTables) -> list[Table]:
+def _tables(impact: ImpactTables) -> list[Table]:
     chosen = "Above median"
-    if found.rate == SELECTION:
+    if impact.rate == SELECTION:
         chosen = "Selected"
-    head = ("Category", "Applicants", chosen, f"{found.rate.capitalize()} rate", "Impact ratio")
+    head = ("Category", "Applicants", chosen, f"{impact.rate.capitalize()} rate", "Impact ratio")
     return [
         Table(
             caption=f"By {what}",
@@ -187,7 +189,7 @@ def _tables(found: ImpactTables) -> list[Table]:
                 for row in _rows(table)
             ),
         )
-        for what, table in found.tables.items()
+        for what, table in impact.tables.items()
     ]
 
 
@@ -198,8 +200,8 @@ def _known(value: Any) -> Any:
     return value
 
 
-def _notes(found: ImpactTables) -> Iterator[str]:
-    for what, table in found.tables.items():
+def _notes(impact: ImpactTables) -> Iterator[str]:
+    for what, table in impact.tables.items():
         for row in _rows(table):
             if row["excluded"]:
                 share = formatting.percent(row["share"])
@@ -207,5 +209,5 @@ def _notes(found: ImpactTables) -> Iterator[str]:
                     f"excluded by {what}: {row['category']}, {share} of the data (§ 5-301(d)): "
                     f"{row['excluded']}"
                 )
-    yield from found.notes
+    yield from impact.notes
     yield from _CLOSING

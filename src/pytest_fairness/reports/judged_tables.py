@@ -94,11 +94,11 @@ class Matches(NamedTuple):
         widest = int(np.argmax(self.contrast))
         away = np.abs(self.contrast - np.median(self.contrast))
         away[widest] = np.inf
-        found = {}
+        chosen_ = {}
         if self.contrast[widest] > 0:
-            found = {"The widest contrast": widest}
-        return found | (
-            {"A typical pair": int(np.argmin(away))} if len(away) > 1 or not found else {}
+            chosen_ = {"The widest contrast": widest}
+        return chosen_ | (
+            {"A typical pair": int(np.argmin(away))} if len(away) > 1 or not chosen_ else {}
         )
 
 
@@ -136,7 +136,7 @@ class JudgedTable:
         if self.analysis not in _OF_GROUPS or finding.kind is OutcomeKind.CATEGORICAL:
             return {}
         wanted = {group.group for group in finding.group_results}
-        found: dict[str, tuple[tuple[str, float], ...]] = {}
+        dots_: dict[str, tuple[tuple[str, float], ...]] = {}
         for scored in self._scored():
             design, values = scored.design, scored.reading.values.values
             names = None
@@ -144,7 +144,7 @@ class JudgedTable:
                 names = self.frame[design.cluster_name].tolist()
             for at, label in enumerate(design.group.labels):
                 rows = np.flatnonzero(scored.used & (design.group.codes == at))
-                if label in wanted and label not in found:
+                if label in wanted and label not in dots_:
                     _, first, codes = np.unique(
                         design.cluster[rows], return_index=True, return_inverse=True
                     )
@@ -156,9 +156,9 @@ class JudgedTable:
                     called = [
                         f"row {place}" if names is None else str(names[place]) for place in places
                     ]
-                    found[label] = tuple(zip(called, means.tolist(), strict=True))
-        if len({value for dots in found.values() for _, value in dots}) > 2:
-            return found
+                    dots_[label] = tuple(zip(called, means.tolist(), strict=True))
+        if len({value for dots in dots_.values() for _, value in dots}) > 2:
+            return dots_
         return {}
 
     def matches(self, finding: Finding) -> Matches | None:
@@ -192,14 +192,14 @@ class JudgedTable:
         keys["row"] = np.arange(len(keys))
         sides = []
         for group in (first, second):
-            own = keys[scored.used & (design.group.codes == design.group.labels.index(group))]
+            own_rows = keys[scored.used & (design.group.codes == design.group.labels.index(group))]
             agreed = [*same, *classes, "place"]
-            sides.append(own.assign(again=own.groupby(agreed).cumcount()))
+            sides.append(own_rows.assign(again=own_rows.groupby(agreed).cumcount()))
         rows = sides[0].merge(sides[1], on=[*agreed, "again"])[["row_x", "row_y"]].to_numpy()
         if not len(rows):
             return None
-        own = scored.reading.values
-        values = own.values[rows]
+        own_rows = scored.reading.values
+        values = own_rows.values[rows]
         contrast = (values[:, 0] - values[:, 1]) * (1 if scored.reading.lower_is_worse else -1)
         if of_labels:
             contrast = (contrast != 0).astype(float)
@@ -212,7 +212,7 @@ class JudgedTable:
                 -contrast,
             )
         varied = tuple(column for column in same if keys[column].nunique() > 1)
-        return Matches(first, second, rows, values, own.categories, contrast, varied)
+        return Matches(first, second, rows, values, own_rows.categories, contrast, varied)
 
     def _same(self, scored: ScoredRows) -> tuple[list[str], list[str]]:
         """The columns that two matched trials agree on: what was asked; and the protected classes
@@ -221,16 +221,18 @@ class JudgedTable:
         frame, design = self.frame, scored.design
         compared, name = scored.by.split(" × "), design.cluster_name
         classes = [
-            one
-            for one in design_of(frame).protected_classes
-            if one in frame and one not in compared
+            protected
+            for protected in design_of(frame).protected_classes
+            if protected in frame and protected not in compared
         ]
-        known = {*_NO_CONTEXT, *_SAME, *compared, *classes, scored.reading.name, name}
+        columns = {*_NO_CONTEXT, *_SAME, *compared, *classes, scored.reading.name, name}
         same = [
-            one for one in dict.fromkeys([*_SAME, design.block_name or "template"]) if one in frame
+            column
+            for column in dict.fromkeys([*_SAME, design.block_name or "template"])
+            if column in frame
         ]
         for column in frame.columns if name is not None else ():
-            if isinstance(column, str) and column not in known and column not in same:
+            if isinstance(column, str) and column not in columns and column not in same:
                 # A context is crossed with the names; what differs from name to name is a score, or
                 # of the person.
                 sets = (
@@ -241,22 +243,22 @@ class JudgedTable:
         return same, classes
 
     def beside(
-        self, finding: Finding, found: Matches, at: int, replies: Sequence[str], called: str
+        self, finding: Finding, matches: Matches, at: int, replies: Sequence[str], called: str
     ) -> SideBySide:
         """Two *replies*, matched at a place, with their scores, names and the words in which they
         differ.
         """
-        frame, rows = self.frame, found.rows[at].tolist()
-        own = names_of(frame.iloc[rows])
-        about = [f"{column} {frame[column].iloc[rows[0]]}" for column in found.same]
+        frame, rows = self.frame, matches.rows[at].tolist()
+        names = names_of(frame.iloc[rows])
+        about = [f"{column} {frame[column].iloc[rows[0]]}" for column in matches.same]
         name = None
         if finding.cluster in frame.columns:
             name = finding.cluster
         sides = zip(
-            (found.first, found.second),
+            (matches.first, matches.second),
             rows,
-            found.values[at],
-            differing(replies, own),
+            matches.values[at],
+            differing(replies, names),
             strict=True,
         )
         return SideBySide(
@@ -264,7 +266,7 @@ class JudgedTable:
             replies=tuple(
                 ScoredReply(
                     who=f"{group}: {frame[name].iloc[row]}" if name is not None else group,
-                    score=_score(value, finding, found.labels),
+                    score=_score(value, finding, matches.labels),
                     words=words,
                 )
                 for group, row, value, words in sides
@@ -307,12 +309,12 @@ def differing(
                     kinds[side][at] = "name"
                 else:
                     kinds[side][at] = ""
-    return [tuple(_runs(words, own)) for words, own in zip(split, kinds, strict=True)]
+    return [tuple(_runs(words, kind)) for words, kind in zip(split, kinds, strict=True)]
 
 
 def _runs(words: Sequence[str], kinds: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Neighbouring *words* of a kind as one, without the blank behind it."""
-    for kind, some in groupby(zip(words, kinds, strict=True), key=lambda one: one[1]):
+    for kind, some in groupby(zip(words, kinds, strict=True), key=lambda pair: pair[1]):
         text = "".join(word for word, _ in some)
         shown = text
         if kind:
@@ -351,7 +353,9 @@ class JudgedTables:
                 continue
 
     def of(self, results: RunResults, at: int) -> JudgedTable | None:
-        """What the finding at a place of *results* was judged from; None where that is not known."""
+        """Return what the finding at a place of *results* was judged from; None where that is not
+        known.
+        """
         line = self._lines.get(results.place_of(at))
         try:
             if line is None:
@@ -366,8 +370,8 @@ class JudgedTables:
 
     def replies(self, keys: Sequence[str]) -> dict[str, str]:
         """The last reply of each of the trials *keys* that the log has."""
-        found = {one.trial.key: one.trial.reply for one in each_trial(self._run_dir, keys)}
-        return {key: reply for key, reply in found.items() if reply is not None}
+        texts = {logged.trial.key: logged.trial.reply for logged in each_trial(self._run_dir, keys)}
+        return {key: reply for key, reply in texts.items() if reply is not None}
 
 
 def matched_replies(
@@ -377,30 +381,30 @@ def matched_replies(
     finds texts by the keys of trials; without it they stand in the table.
     """
     try:
-        found = judged.matches(finding)
+        matches = judged.matches(finding)
     except (FairnessError, KeyError, TypeError, ValueError):
         return None
     frame, column = judged.frame, "reply" if replies is None else "key"
-    if found is None or column not in frame.columns:
+    if matches is None or column not in frame.columns:
         return None
     shown = []
-    for called, at in found.chosen().items():
-        texts = frame[column].iloc[found.rows[at]].tolist()
+    for called, at in matches.chosen().items():
+        texts = frame[column].iloc[matches.rows[at]].tolist()
         if replies is not None:
-            known = replies(texts)
-            texts = [known.get(key) for key in texts]
+            texts_ = replies(texts)
+            texts = [texts_.get(key) for key in texts]
         if all(isinstance(text, str) for text in texts):
-            shown.append(judged.beside(finding, found, at, texts, called))
+            shown.append(judged.beside(finding, matches, at, texts, called))
     if shown:
-        return (found, shown)
+        return (matches, shown)
     return None
 
 
-def chosen_how(finding: Finding, found: Matches) -> str:
-    """How the replies that are shown were chosen, and how many there are to choose from."""
-    total = len(found.contrast)
-    ahead, behind = (int((found.contrast * sign > 0).sum()) for sign in (1, -1))
-    same = "".join(f"the same {column}, " for column in found.same)
+def chosen_how(finding: Finding, matches: Matches) -> str:
+    """Return how the replies that are shown were chosen, and how many there are to choose from."""
+    total = len(matches.contrast)
+    ahead, behind = (int((matches.contrast * sign > 0).sum()) for sign in (1, -1))
+    same = "".join(f"the same {column}, " for column in matches.same)
     if finding.kind is OutcomeKind.CATEGORICAL:
         shares, shown = (
             f"the answers differ in {formatting.part_of(ahead, total)}",
@@ -411,7 +415,7 @@ def chosen_how(finding: Finding, found: Matches) -> str:
             formatting.part_of(n, total) for n in (ahead, behind, total - ahead - behind)
         )
         shares = (
-            f"{found.second} is worse off than {found.first} in {worse}, better off in {better}, "
+            f"{matches.second} is worse off than {matches.first} in {worse}, better off in {better}, "
             f"alike in {alike}"
         )
         shown = (

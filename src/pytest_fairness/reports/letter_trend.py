@@ -76,9 +76,11 @@ def read_letters(folder: Path) -> LettersOfRun | None:
 
 def read_complaints(path: Path) -> list[Complaint]:
     """The lines of the CSV file *path*, the oldest first. Raises UsageError with file and line."""
-    known = Complaint.__struct_fields__
-    found = [line.convert(Complaint, strict=False) for line in rows(path, {"date", "kind"}, known)]
-    return sorted(found, key=lambda one: one.date)
+    fields = Complaint.__struct_fields__
+    complaints = [
+        line.convert(Complaint, strict=False) for line in rows(path, {"date", "kind"}, fields)
+    ]
+    return sorted(complaints, key=lambda complaint: complaint.date)
 
 
 def letter_sections(
@@ -87,34 +89,34 @@ def letter_sections(
     """The scores over the runs, the oldest first, and the complaints by month; nothing where there
     are neither.
     """
-    found = []
+    sections = []
     if letters:
         parts = (_chart(letters), letters_table(letters), categories_table(letters))
-        found.append(Section(id="letters", heading="Letters", parts=parts))
+        sections.append(Section(id="letters", heading="Letters", parts=parts))
     if complaints:
         parts_of = (complaints_table(complaints), citing_table(complaints))
-        found.append(Section(id="complaints", heading="Appeals and complaints", parts=parts_of))
-    return found
+        sections.append(Section(id="complaints", heading="Appeals and complaints", parts=parts_of))
+    return sections
 
 
 def _chart(letters: Sequence[LettersOfRun]) -> OverTime:
     points = tuple(
         ForestRow(
-            label=one.run,
-            value=one.overall_score,
-            words=f"{one.overall_score:.1f}",
-            part=_asked(one),
+            label=letter.run,
+            value=letter.overall_score,
+            words=f"{letter.overall_score:.1f}",
+            part=_asked(letter),
         )
-        for one in letters
+        for letter in letters
     )
     return OverTime(title="Letters: overall score", axis="overall score, of 100", rows=points)
 
 
-def _asked(one: LettersOfRun) -> str:
+def _asked(run: LettersOfRun) -> str:
     model = ""
-    if one.model and one.model != one.endpoint:
-        model = f" ({one.model})"
-    return shortened(f"{one.endpoint}{model}{', simulated' if one.simulated else ''}", 60)
+    if run.model and run.model != run.endpoint:
+        model = f" ({run.model})"
+    return shortened(f"{run.endpoint}{model}{', simulated' if run.simulated else ''}", 60)
 
 
 def _number(value: float | None, form: str) -> str:
@@ -126,40 +128,43 @@ def _number(value: float | None, form: str) -> str:
 def letters_table(letters: Sequence[LettersOfRun]) -> Table:
     """A row a run: score, warnings per 100 letters, false-positive rate."""
     columns: Columns = {
-        "run": lambda one: one.run,
+        "run": lambda run: run.run,
         "endpoint": _asked,
-        "letters": lambda one: f"{one.letters:,}",
-        "score": lambda one: f"{one.overall_score:.1f}",
-        "warnings per 100 letters": lambda one: _number(one.warnings_a_hundred, "{:.1f}"),
-        "false-positive rate": lambda one: _number(one.false_positive_rate, "{:.1%}"),
+        "letters": lambda run: f"{run.letters:,}",
+        "score": lambda run: f"{run.overall_score:.1f}",
+        "warnings per 100 letters": lambda run: _number(run.warnings_a_hundred, "{:.1f}"),
+        "false-positive rate": lambda run: _number(run.false_positive_rate, "{:.1%}"),
     }
     return table("Letters by run, the oldest first", letters, columns, words=("endpoint",))
 
 
 def categories_table(letters: Sequence[LettersOfRun]) -> Table:
     """A row a category of warnings, a column a run."""
-    names = list(dict.fromkeys(name for one in letters for name in one.category_scores))
+    names = list(dict.fromkeys(name for letter in letters for name in letter.category_scores))
     shown = letters[-6:]  # what fits a page and a terminal; the others stand in their runs
     columns: Columns = {"category": lambda name: name.replace("_", " ")}
 
-    def score(one: LettersOfRun) -> Any:
-        return lambda name: _number(one.category_scores.get(name), "{:.1f}")
+    def score(run: LettersOfRun) -> Any:
+        return lambda name: _number(run.category_scores.get(name), "{:.1f}")
 
-    columns |= {one.run: score(one) for one in shown}
+    columns |= {run.run: score(run) for run in shown}
     return table("Score by category of warnings, the newest runs", names, columns)
 
 
 def complaints_table(complaints: Sequence[Complaint]) -> Table:
     """A row a month: appeals, complaints, legal ones, and all of them per 100 letters sent."""
-    months = list(dict.fromkeys(f"{one.date:%Y-%m}" for one in complaints))
-    by = {month: [one for one in complaints if f"{one.date:%Y-%m}" == month] for month in months}
+    months = list(dict.fromkeys(f"{complaint.date:%Y-%m}" for complaint in complaints))
+    by = {
+        month: [complaint for complaint in complaints if f"{complaint.date:%Y-%m}" == month]
+        for month in months
+    }
 
     def rate(month: str) -> str:
-        sent = max((one.letters or 0 for one in by[month]), default=0)
+        sent = max((run.letters or 0 for run in by[month]), default=0)
         return _number(100 * len(by[month]) / sent if sent else None, "{:.2f}")
 
     def kinds(kind: str) -> Any:
-        return lambda month: str(sum(one.kind == kind for one in by[month]))
+        return lambda month: str(sum(complaint.kind == kind for complaint in by[month]))
 
     columns: Columns = {"month": lambda month: month}
     columns |= {
@@ -171,10 +176,10 @@ def complaints_table(complaints: Sequence[Complaint]) -> Table:
 
 
 def citing_table(complaints: Sequence[Complaint]) -> Table:
-    """What they cite, the most often first."""
-    counted = Counter(one.citing or "nothing" for one in complaints).most_common()
+    """Return what they cite, the most often first."""
+    counted = Counter(complaint.citing or "nothing" for complaint in complaints).most_common()
     columns: Columns = {
-        "citing": lambda one: shortened(one[0], 60),
-        "how many": lambda one: f"{one[1]:,}",
+        "citing": lambda item: shortened(item[0], 60),
+        "how many": lambda item: f"{item[1]:,}",
     }
     return table("What they cite", counted, columns)

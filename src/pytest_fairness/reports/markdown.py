@@ -84,7 +84,7 @@ def _head(results: RunResults) -> str:
 
 
 def _not_failed(results: RunResults) -> str:
-    """What a session without a failure came to."""
+    """Return what a session without a failure came to."""
     if not results.items:
         return "no test ran"
     if nothing := nothing_judged(results):
@@ -118,14 +118,14 @@ def _changes(compared: RunResults, changes: Sequence[FindingChange], rows: int) 
     head = (
         f"### Since run {markdown(shortened(str(compared.run.get('id')), 80))}: {counted(changes)}"
     )
-    shown = [one for one in changes if one.change is not Change.SAME]
+    shown = [change for change in changes if change.change is not Change.SAME]
     lines = []
-    for one in shown[:rows]:
+    for change in shown[:rows]:
         why = ""
-        if one.why:
-            why = f" ({markdown(shortened(one.why, 160))})"
+        if change.why:
+            why = f" ({markdown(shortened(change.why, 160))})"
         lines.append(
-            f"- **{one.change}** {one.verdicts}{why} {_about(one.finding)} {_code(one.nodeid)}"
+            f"- **{change.change}** {change.verdicts}{why} {_about(change.finding)} {_code(change.nodeid)}"
         )
     if len(shown) > rows:
         lines.append(f"- and {len(shown) - rows:,} more")
@@ -151,8 +151,8 @@ def _findings(results: RunResults, rows: int) -> list[str]:
             reason = f" ({finding.reason})"
         about = f"{verdict}{reason}{f'<br>{marks}' if marks else ''}"
         fallen = "".join(
-            f"<br>• {markdown(shortened(one, 160))}"
-            for one in formatting.regressions(finding)[:_SCOPES]
+            f"<br>• {markdown(shortened(line, 160))}"
+            for line in formatting.regressions(finding)[:_SCOPES]
         )
         lines.append(
             f"| {about} | {_sentence(finding)}{fallen}<br>{_code(maker.nodeid or finding.test_id)} "
@@ -181,14 +181,14 @@ def _failures(results: RunResults, rows: int) -> list[str]:
 
 def _unjudged(results: RunResults, rows: int) -> list[str]:
     """The tests that concluded nothing; where nothing was judged, why tests were skipped, too."""
-    found = unjudged_tests(results)
+    tests = unjudged_tests(results)
     lines = [
-        f"- {_code(item.nodeid)} {markdown(shortened(words, 200))}" for item, words in found[:rows]
+        f"- {_code(item.nodeid)} {markdown(shortened(words, 200))}" for item, words in tests[:rows]
     ]
-    if len(found) > rows:
-        lines.append(f"- and {len(found) - rows:,} more")
+    if len(tests) > rows:
+        lines.append(f"- and {len(tests) - rows:,} more")
     parts = []
-    if found:
+    if tests:
         parts = ["### Tests that concluded nothing", "\n".join(lines)]
     reasons = skip_reasons(results)
     if nothing_judged(results) and reasons:

@@ -198,11 +198,11 @@ def finding_frame(finding: Finding, of: str) -> pd.DataFrame:
     """
     _known(of)
     if of == "groups":
-        found = [
-            ({f"share_{label}": share for label, share in one.shares.items()}, one)
-            for one in finding.group_results
+        rows = [
+            ({f"share_{label}": share for label, share in group.shares.items()}, group)
+            for group in finding.group_results
         ]
-        return _frame(GroupResult, found, "shares")
+        return _frame(GroupResult, rows, "shares")
     return _frame(
         PairResult, [(dict(pair.statistics), pair) for pair in finding.pairs], "statistics"
     )
@@ -213,23 +213,21 @@ def _known(of: str) -> None:
         raise UsageError(f"a finding has 'groups' and 'pairs', no {of!r}")
 
 
-def _frame(
-    noun: type, found: Sequence[tuple[Mapping[str, Any], Any]], mapping: str
-) -> pd.DataFrame:
-    """A row each of *found*: the fields of the *noun* but *mapping*, and what that holds beside
+def _frame(noun: type, rows: Sequence[tuple[Mapping[str, Any], Any]], mapping: str) -> pd.DataFrame:
+    """A row each of *rows*: the fields of the *noun* but *mapping*, and what that holds beside
     them.
     """
     import pandas as pd
 
-    own = [field for field in fields(noun) if field.name != mapping]
+    columns_ = [field for field in fields(noun) if field.name != mapping]
     columns: dict[str, list[Any]] = {
-        field.name: [_cell(getattr(one, field.name)) for _, one in found] for field in own
+        field.name: [_cell(getattr(row, field.name)) for _, row in rows] for field in columns_
     }
-    for key in dict.fromkeys(key for more, _ in found for key in more):
-        columns.setdefault(key, [more.get(key) for more, _ in found])
+    for key in dict.fromkeys(key for more, _ in rows for key in more):
+        columns.setdefault(key, [more.get(key) for more, _ in rows])
     with any_text():
         frame = pd.DataFrame(columns)
-    numbers = [field.name for field in own if str(field.type).startswith("float")]
+    numbers = [field.name for field in columns_ if str(field.type).startswith("float")]
     return frame.astype(dict.fromkeys(numbers, float))
 
 

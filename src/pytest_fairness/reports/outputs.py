@@ -128,8 +128,8 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def compared_runs(run: Path, against: Path | None) -> tuple[FindingChange, ...]:
-    """What has changed in *run* since *against*; nothing where there is none to compare with.
-    Raises FairnessError.
+    """Return what has changed in *run* since *against*; nothing where there is none to compare
+    with. Raises FairnessError.
     """
     if against is None:
         return ()
@@ -139,9 +139,9 @@ def compared_runs(run: Path, against: Path | None) -> tuple[FindingChange, ...]:
 def earlier_results(
     run_dir: Path, here: Path, name: str, *, but: Path | None = None
 ) -> Path | None:
-    """Where the findings lie that *name* means: a file or a run's folder, seen from *here*, a run
-    of *run_dir*, or ``last``: the newest of them with findings that can be read, None where there
-    is none.
+    """Return where the findings lie that *name* means: a file or a run's folder, seen from *here*,
+    a run of *run_dir*, or ``last``: the newest of them with findings that can be read, None where
+    there is none.
 
     Raises FairnessError for what is none of these, and for the run *but*, which is compared.
     """
@@ -167,8 +167,8 @@ def _is_judged(run: Path) -> bool:
 
 
 def recorded_comparison(run: Path) -> Path | None:
-    """What the session of *run* compared its findings with, None where it did not, or resumed that
-    very run. Raises UsageError where that is gone.
+    """Return what the session of *run* compared its findings with, None where it did not, or
+    resumed that very run. Raises UsageError where that is gone.
     """
     manifest = read_manifest(run)
     settings = (manifest.get("resumed") or [manifest])[-1].get("settings", {})
@@ -187,8 +187,8 @@ def recorded_comparison(run: Path) -> Path | None:
 
 
 def repository_folder(root: Path, environment: Mapping[str, str]) -> str:
-    """Where the project's folder *root* lies in the repository that a job of GitHub or GitLab has
-    checked out; empty where it is the repository, or none is known.
+    """Return where the project's folder *root* lies in the repository that a job of GitHub or
+    GitLab has checked out; empty where it is the repository, or none is known.
     """
     checkout = environment.get("GITHUB_WORKSPACE") or environment.get("CI_PROJECT_DIR") or ""
     if not checkout or not root.resolve().is_relative_to(Path(checkout).resolve()):
@@ -197,7 +197,7 @@ def repository_folder(root: Path, environment: Mapping[str, str]) -> str:
 
 
 def job_address(environment: Mapping[str, str]) -> str:
-    """Where this job of GitHub or GitLab shows its logs and artefacts; empty elsewhere."""
+    """Return where this job of GitHub or GitLab shows its logs and artefacts; empty elsewhere."""
     if environment.get("GITHUB_RUN_ID"):
         server, repository = (
             environment.get("GITHUB_SERVER_URL", ""),

@@ -63,7 +63,7 @@ class Failure:
 
     @property
     def anchor(self) -> str:
-        """Where the message stands."""
+        """Return where the message stands."""
         return f"t-{hashlib.sha256(self.nodeid.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"
 
 
@@ -73,24 +73,24 @@ def failures(results: RunResults) -> list[Failure]:
     that never finished.
     """
     red = {id(item): item for item in results.failed}
-    found = []
+    failed = []
     for at in results.order:
         item = results.maker_of(at)
         if id(item) in red and _fails(results, at):
-            found.append(Failure(why=_why(results.findings[at]), nodeid=item.nodeid, at=at))
+            failed.append(Failure(why=_why(results.findings[at]), nodeid=item.nodeid, at=at))
             del red[id(item)]
-    found += [
+    failed += [
         Failure(why=_trouble(item), nodeid=item.nodeid, message=item.message)
         for item in red.values()
     ]
     below = f"below the session's alpha of {results.session.get('alpha')}"
     alarms = (at for at in results.session.get("alarms") or () if 0 <= at < len(results.findings))
-    found += [Failure(why=below, nodeid=results.maker_of(at).nodeid, at=at) for at in alarms]
-    return [*found, *(Failure(why="never finished", nodeid=nodeid) for nodeid in results.missing)]
+    failed += [Failure(why=below, nodeid=results.maker_of(at).nodeid, at=at) for at in alarms]
+    return [*failed, *(Failure(why="never finished", nodeid=nodeid) for nodeid in results.missing)]
 
 
 def _fails(results: RunResults, at: int) -> bool:
-    """Whether the finding fails its test."""
+    """Return whether the finding fails its test."""
     finding = results.findings[at]
     if finding.verdict is Verdict.INCONCLUSIVE:
         strict = results.run.get("parameters", {}).get("require_conclusive")
@@ -107,7 +107,7 @@ def _why(finding: Finding) -> str:
 
 
 def _trouble(item: ItemResult) -> str:
-    """What went wrong in a test that failed, and not by a finding."""
+    """Return what went wrong in a test that failed, and not by a finding."""
     error = _ERROR.match(item.message)
     name = ""
     if error:
@@ -130,8 +130,8 @@ class SessionVerdict(NamedTuple):
 
 
 def verdict_on_session(results: RunResults) -> SessionVerdict:
-    """Whether the session failed, passed, left findings undecided or judged nothing, and why in a
-    few words.
+    """Return whether the session failed, passed, left findings undecided or judged nothing, and why
+    in a few words.
     """
     why = _why_failed(results)
     if why:
@@ -174,8 +174,8 @@ def verdict_on_session(results: RunResults) -> SessionVerdict:
 
 def _why_failed(results: RunResults) -> str:
     """Why the session failed; empty where it did not."""
-    found = failures(results)
-    red = {one.nodeid for one in found if one.why != "never finished"}
+    failed = failures(results)
+    red = {failure.nodeid for failure in failed if failure.why != "never finished"}
     total = formatting.count(len(results.items) + len(results.missing), "fairness test")
     status = results.run.get("exit_status")
     words = []
@@ -196,34 +196,35 @@ def _why_failed(results: RunResults) -> str:
 
 
 def outcome_section(results: RunResults, _: Path) -> Section:
-    """What the session came to, and why: a line a test that failed or concluded nothing."""
+    """Return what the session came to, and why: a line a test that failed or concluded nothing."""
     verdict = verdict_on_session(results)
 
-    def reason(one: Failure) -> Entry:
+    def reason(failure: Failure) -> Entry:
         return Entry(
-            words=one.why, verdict=None if one.at is None else results.findings[one.at].verdict
+            words=failure.why,
+            verdict=None if failure.at is None else results.findings[failure.at].verdict,
         )
 
-    def proof(one: Failure) -> Entry:
-        if one.at is not None:
+    def proof(failure: Failure) -> Entry:
+        if failure.at is not None:
             return Entry(
                 words=formatting.without_verdict(
-                    results.findings[one.at].sentence, results.findings[one.at].verdict
+                    results.findings[failure.at].sentence, results.findings[failure.at].verdict
                 ),
-                link=results.ids[one.at],
+                link=results.ids[failure.at],
             )
-        if one.message:
-            first = one.message.strip().split("\n", 1)[0]
+        if failure.message:
+            first = failure.message.strip().split("\n", 1)[0]
             return Entry(
-                words=clipped(_ERROR.sub("", first, count=1) or first, 70), link=one.anchor
+                words=clipped(_ERROR.sub("", first, count=1) or first, 70), link=failure.anchor
             )
         return Entry(words="no report of it ever came; what it would have found is not below")
 
     columns: Columns = {"Why": reason, "What": proof, "Test": lambda failure: failure.nodeid}
-    found = failures(results)
+    failed = failures(results)
     rows = []
-    if found:
-        rows = _table("Each test that failed, the worst first", found, columns)
+    if failed:
+        rows = _table("Each test that failed, the worst first", failed, columns)
     if unjudged := unjudged_tests(results):
         columns = {"Test": lambda row: row[0].nodeid, "What": lambda row: row[1]}
         rows += _table("Each test that concluded nothing", unjudged, columns)
@@ -249,16 +250,20 @@ def outcome_section(results: RunResults, _: Path) -> Section:
 
 def messages_section(results: RunResults, _: Path) -> Section | None:
     """The messages of tests that failed, and not by a finding."""
-    found = [one for one in failures(results) if one.message and one.at is None]
-    if not found:
+    hidden = [failure for failure in failures(results) if failure.message and failure.at is None]
+    if not hidden:
         return None
     shown = (
         Section(
-            heading=one.nodeid,
-            id=one.anchor,
-            parts=(Dialogue(about=one.why, turns=(("message", shortened(one.message, 6_000)),)),),
+            heading=failure.nodeid,
+            id=failure.anchor,
+            parts=(
+                Dialogue(
+                    about=failure.why, turns=(("message", shortened(failure.message, 6_000)),)
+                ),
+            ),
         )
-        for one in found[:_MOST_HIDDEN]
+        for failure in hidden[:_MOST_HIDDEN]
     )
     return Section(heading="Tests that failed without a finding", id="messages", parts=tuple(shown))
 
@@ -267,8 +272,8 @@ def messages_section(results: RunResults, _: Path) -> Section | None:
 
 
 def decision_section(results: RunResults, _: Path) -> Section | None:
-    """What tests leave to people: FLAGs, what is expected to fail, justifications that run out, and
-    INCONCLUSIVE.
+    """Return what tests leave to people: FLAGs, what is expected to fail, justifications that run
+    out, and INCONCLUSIVE.
     """
     open_, parts = _open_alarms(results), list[Part]()
     if open_:
@@ -301,8 +306,8 @@ def decision_section(results: RunResults, _: Path) -> Section | None:
             "What would decide it": lambda at: shortened(_needs(results.findings[at]), 200),
         }
         counted = ", ".join(
-            f"{n:,} {formatting.reason_words(one) or 'nothing to compare'}"
-            for one, n in often.items()
+            f"{n:,} {formatting.reason_words(label) or 'nothing to compare'}"
+            for label, n in often.items()
         )
         parts += _table(f"INCONCLUSIVE, by reason: {counted}", undecided, columns)
     if parts:
@@ -319,7 +324,7 @@ def _open_alarms(results: RunResults) -> list[int]:
         given = results.findings[at].justification or {}
         return bool(given), str(given.get("expiry") or "9")
 
-    found = (
+    alarms = (
         at
         for at in results.order
         if results.findings[at].verdict is Verdict.FLAG
@@ -328,7 +333,7 @@ def _open_alarms(results: RunResults) -> list[int]:
             and results.maker_of(at).outcome == "xfailed"
         )
     )
-    return sorted(found, key=urgency)
+    return sorted(alarms, key=urgency)
 
 
 def _accepted(results: RunResults, at: int) -> str:
@@ -429,9 +434,9 @@ def _marks(results: RunResults, at: int) -> tuple[str, ...]:
     """The marks of the finding that its endpoint's name does not say already."""
     finding = results.findings[at]
     return tuple(
-        one
-        for one in formatting.marks(finding, results.maker_of(at).outcome)
-        if one != finding.model_endpoint
+        mark
+        for mark in formatting.marks(finding, results.maker_of(at).outcome)
+        if mark != finding.model_endpoint
     )
 
 

@@ -58,8 +58,8 @@ _GREY = (90, 90, 90)
 
 
 def surroundings() -> str | None:
-    """What the bytes of a PDF depend on beside the run: the library and the fonts; None without the
-    library.
+    """Return what the bytes of a PDF depend on beside the run: the library and the fonts; None
+    without the library.
     """
     try:
         fonts = [
@@ -123,18 +123,18 @@ class _Summary:
         """Make the machine's fonts the document's; the characters that they have, None where only
         those of PDF are.
         """
-        found = _found()
-        if not found:
+        fonts = _found()
+        if not fonts:
             self._family = "helvetica"
             return None
         self._family = "text"
-        regular, bold = found[0]
+        regular, bold = fonts[0]
         pdf.add_font(self._family, "", regular)
         pdf.add_font(self._family, "B", bold or regular)
-        for number, (path, _) in enumerate(found[1:]):
+        for number, (path, _) in enumerate(fonts[1:]):
             pdf.add_font(f"other{number}", "", path)
         pdf.set_fallback_fonts(
-            [f"other{number}" for number in range(len(found) - 1)], exact_match=False
+            [f"other{number}" for number in range(len(fonts) - 1)], exact_match=False
         )
         return {code for font in pdf.fonts.values() for code in getattr(font, "cmap", ())}
 
@@ -266,17 +266,17 @@ class _Summary:
             self._table(rows, (80, 94), head=("Test", "What"))
         if len(unjudged) > MOST:
             self._paragraph(f"And {len(unjudged) - MOST:,} more, in report.html and findings.json.")
-        other = [one for one in failures(results) if one.at is None and one.message]
+        other = [failure for failure in failures(results) if failure.at is None and failure.message]
         if other:
             self._paragraph("Tests that failed without a finding", bold=True)
             self._table(
                 [
                     [
-                        shortened(one.why, 60),
-                        shortened(one.nodeid, 120),
-                        shortened(one.message, 200),
+                        shortened(failure.why, 60),
+                        shortened(failure.nodeid, 120),
+                        shortened(failure.message, 200),
                     ]
-                    for one in other[:MOST]
+                    for failure in other[:MOST]
                 ],
                 (36, 60, 78),
                 head=("Why", "Test", "Message"),
@@ -327,7 +327,7 @@ class _Summary:
     def _answers(self) -> None:
         """Justifications and mitigations, a line each."""
         results = self._results
-        justified = [one for one in results.named if one[0].justification is not None]
+        justified = [row for row in results.named if row[0].justification is not None]
         if not justified and not results.mitigations:
             return
         self._heading("What was accepted, and what is done")
@@ -335,18 +335,18 @@ class _Summary:
             [number, f"justified: {shortened(formatting.justification_line(finding), 300)}"]
             for finding, _, number in justified[:MOST]
         ]
-        for one in results.mitigations[:MOST]:
+        for entry in results.mitigations[:MOST]:
             due = ""
-            if one.get("due"):
-                due = f", due {one['due']}"
+            if entry.get("due"):
+                due = f", due {entry['due']}"
             done = ""
-            if one.get("done"):
-                done = f", done {one['done']}"
-            who = f"{one['owner']}, {one['date']}{due}{done}"
+            if entry.get("done"):
+                done = f", done {entry['done']}"
+            who = f"{entry['owner']}, {entry['date']}{due}{done}"
             rows.append(
                 [
-                    one["status"],
-                    f"{one.get('finding') or one['test']}: {shortened(one['action'], 300)} ({who})",
+                    entry["status"],
+                    f"{entry.get('finding') or entry['test']}: {shortened(entry['action'], 300)} ({who})",
                 ]
             )
         self._table(rows, (30, 144))

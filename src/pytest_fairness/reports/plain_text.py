@@ -72,19 +72,20 @@ def _matched(finding: Finding, judged: JudgedTable) -> list[str]:
     """
     from pytest_fairness.reports.judged_tables import matched_replies
 
-    found = matched_replies(judged, finding)
-    if found is None:
+    matched = matched_replies(judged, finding)
+    if matched is None:
         return []
-    matches, (first, *_) = found
+    matches, (first, *_) = matched
     called = first.about[:1].lower() + first.about[1:]
     about = (
         f"Of {formatting.count(len(matches.contrast), 'matched pair')}: {called} ([words] differ)"
     )
     lines = wrapped(line(about), WIDTH, "  ", "  ")
-    for one in first.replies:
-        lines += wrapped(line(f"{one.who}, {one.score}"), WIDTH, "    ", "    ")
+    for matched_reply in first.replies:
+        lines += wrapped(line(f"{matched_reply.who}, {matched_reply.score}"), WIDTH, "    ", "    ")
         text = "".join(
-            f"[{words}]" if kind == "differs" else _middle_out(words) for words, kind in one.words
+            f"[{words}]" if kind == "differs" else _middle_out(words)
+            for words, kind in matched_reply.words
         )
         reply = wrapped(terminal(text), WIDTH, "      ", "      ")
         lines += [*reply[:MOST_LINES], "      …"] if len(reply) > MOST_LINES else reply
@@ -92,7 +93,9 @@ def _matched(finding: Finding, judged: JudgedTable) -> list[str]:
 
 
 def _middle_out(words: str) -> str:
-    """What two replies have in common, where that is long only as much as shows where one is."""
+    """Return what two replies have in common, where that is long only as much as shows where one
+    is.
+    """
     if len(words) <= _ALIKE:
         return words
     return f"{words[: _ALIKE // 2]} … {words[-_ALIKE // 2 :]}"
@@ -168,11 +171,11 @@ def summary_lines(
 
 def _unjudged(run: RunResults) -> list[str]:
     """The tests that concluded nothing; where nothing was judged, why tests were skipped, too."""
-    lines, found = [], unjudged_tests(run)
-    for item, words in found[:MOST_MISSING]:
+    lines, tests = [], unjudged_tests(run)
+    for item, words in tests[:MOST_MISSING]:
         lines += wrapped(line(f"{item.nodeid} {words}"), WIDTH, "  ", "    ")
-    if len(found) > MOST_MISSING:
-        lines.append(f"  … and {len(found) - MOST_MISSING} more")
+    if len(tests) > MOST_MISSING:
+        lines.append(f"  … and {len(tests) - MOST_MISSING} more")
     for why, number in skip_reasons(run)[:MOST_MISSING] if nothing_judged(run) else ():
         lines += wrapped(
             line(f"{formatting.count(number, 'test')} skipped: {why}"), WIDTH, "  ", "    "

@@ -60,13 +60,13 @@ class RunComparison:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How often each verdict was reached."""
+        """Return how often each verdict was reached."""
         counted = Counter(change.verdict for change in self.changes)
         return {change.verdict: counted[change.verdict] for change in self.changes}
 
     @property
     def worse(self) -> bool:
-        """Whether a side is less fair than the first on anything."""
+        """Return whether a side is less fair than the first on anything."""
         return any(change.became == LARGER for change in self.changes)
 
     def __repr__(self) -> str:
@@ -172,7 +172,8 @@ def compare_runs(
         sides={name: _about(entries) for name, entries in sides.items()},
         changes=tuple(
             sorted(
-                changes, key=lambda one: (_ORDER.index(one.became), one.corrected_p_value or 0.0)
+                changes,
+                key=lambda change: (_ORDER.index(change.became), change.corrected_p_value or 0.0),
             )
         ),
         left_out=tuple(dict.fromkeys(left_out)),
@@ -229,9 +230,9 @@ class _Judged:
                 if "endpoint" in rows:
                     endpoints = rows["endpoint"].map(str)
                 for name in [""] if endpoints is None else endpoints.unique():
-                    own = rows
+                    rows_ = rows
                     if endpoints is not None:
-                        own = rows[endpoints == name]
+                        rows_ = rows[endpoints == name]
                     outcome = "choices"
                     if judgement.outcome:
                         outcome = judgement.outcome.name
@@ -244,7 +245,7 @@ class _Judged:
                         test=test,
                         endpoint=name,
                         judgement=judgement,
-                        rows=own,
+                        rows=rows_,
                         key=numbered,
                     )
                     made.entries.append(entry)
@@ -267,8 +268,8 @@ class _Judged:
         return made
 
     def sent(self, keys: Iterable[object]) -> list[str]:
-        """What tells apart what was sent in trials: its digest; of a trial that is not in the run,
-        its key.
+        """Return what tells apart what was sent in trials: its digest; of a trial that is not in
+        the run, its key.
         """
         return [self._sent.get(str(key), str(key)) for key in keys]
 
@@ -290,7 +291,7 @@ def _without(test: str, endpoint: str) -> str:
 def _by_run(judged: Sequence[_Judged]) -> dict[str, list[_Entry]]:
     """A side for each run: called by its endpoint where that tells the runs apart, else by its id."""
     asked = [sorted({entry.endpoint for entry in run.entries}) for run in judged]
-    names = [found[0] if len(found) == 1 else "" for found in asked]
+    names = [asked_[0] if len(asked_) == 1 else "" for asked_ in asked]
     if len(set(names)) < len(names) or not all(names):
         names = [run.folder.name for run in judged]
     if len(set(names)) < len(names):
@@ -300,24 +301,26 @@ def _by_run(judged: Sequence[_Judged]) -> dict[str, list[_Entry]]:
 
 def _by_endpoint(judged: Sequence[_Judged], endpoints: Sequence[str]) -> dict[str, list[_Entry]]:
     """A side for each of *endpoints*; of what several runs judged, the last. Raises UsageError."""
-    found: dict[str, dict[tuple[str, ...], _Entry]] = {}
+    by_endpoint: dict[str, dict[tuple[str, ...], _Entry]] = {}
     for run in judged:
         for entry in run.entries:
-            found.setdefault(entry.endpoint, {})[entry.key] = entry
+            by_endpoint.setdefault(entry.endpoint, {})[entry.key] = entry
     for name in endpoints:
-        if name not in found:
+        if name not in by_endpoint:
             where = ", ".join(run.folder.name for run in judged)
-            raise UsageError(f"{where}: {unknown('endpoint', name, sorted(filter(None, found)))}")
+            raise UsageError(
+                f"{where}: {unknown('endpoint', name, sorted(filter(None, by_endpoint)))}"
+            )
     if len(set(endpoints)) < len(endpoints):
         raise UsageError(f"endpoints={','.join(endpoints)}: the same endpoint stands twice")
-    return {name: list(found[name].values()) for name in endpoints}
+    return {name: list(by_endpoint[name].values()) for name in endpoints}
 
 
 def _matched(
     before: Sequence[_Entry], after: Sequence[_Entry], sides: tuple[str, str], left_out: list[str]
 ) -> list[tuple[_Entry, _Entry]]:
-    """What both sides judged: by the same endpoint where both have it, else by the one that each
-    has.
+    """Return what both sides judged: by the same endpoint where both have it, else by the one that
+    each has.
     """
     names = [{entry.endpoint for entry in entries} for entries in (before, after)]
     apart = bool(names[0] & names[1])
@@ -326,17 +329,17 @@ def _matched(
             f"{' and '.join(sides)} asked several endpoints, and none that both did: name two of "
             "them"
         )
-    own, other = (
+    own_entries, other = (
         {(entry.key, entry.endpoint if apart else ""): entry for entry in entries}
         for entries in (before, after)
     )
-    for side, mine, theirs in ((sides[0], own, other), (sides[1], other, own)):
+    for side, mine, theirs in ((sides[0], own_entries, other), (sides[1], other, own_entries)):
         left_out += [
             f"{entry.about}: only {side} judged it"
             for key, entry in mine.items()
             if key not in theirs
         ]
-    return [(entry, other[key]) for key, entry in own.items() if key in other]
+    return [(entry, other[key]) for key, entry in own_entries.items() if key in other]
 
 
 def _shared(
@@ -355,7 +358,7 @@ def _shared(
         raise UsageError(
             "the two sides were scored by different versions of the scorer: judge one of them again"
         )
-    tables = [one.rows.reset_index(drop=True) for one in (entry, other)]
+    tables = [side.rows.reset_index(drop=True) for side in (entry, other)]
     if not all({"cell", "key"} <= set(table.columns) for table in tables):
         raise UsageError(
             "its table has no cells and keys of trials, by which the two sides could be matched"

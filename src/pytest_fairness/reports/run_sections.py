@@ -36,13 +36,13 @@ _SENTENCE = re.compile(r"(?<! v\.)(?<=\.) (?=[A-Z])")
 
 
 def run_section(results: RunResults, _: Path) -> Section:
-    """What a reader needs to repeat the run, and to read what it says."""
+    """Return what a reader needs to repeat the run, and to read what it says."""
     run = results.run
     command, trials = run.get("command"), run.get("trials") or {}
     ended = Counter(item.outcome for item in results.items) + Counter(
         {"never finished": len(results.missing)}
     )
-    known = facts(
+    run_facts = facts(
         {
             "Run": run.get("id"),
             "Started": run.get("started"),
@@ -63,12 +63,12 @@ def run_section(results: RunResults, _: Path) -> Section:
             "Settings": _listed(run.get("parameters") or {}),
         }
     )
-    return Section(heading="The run", id="run", parts=(known,))
+    return Section(heading="The run", id="run", parts=(run_facts,))
 
 
 def systems_section(results: RunResults, run_dir: Path) -> Section | None:
     """Each system that was asked: type, address, model asked and answered, parameters."""
-    models = {str(one["endpoint"]): one for one in results.run.get("models") or ()}
+    models = {str(model["endpoint"]): model for model in results.run.get("models") or ()}
     temperatures: dict[str, set[str]] = {}
     for design in _records(run_dir, "design"):
         for name, value in (design.get("parameters") or {}).items():
@@ -138,7 +138,7 @@ def prompts_section(_: RunResults, run_dir: Path) -> Section | None:
 
 
 def approvals_section(results: RunResults, _: Path) -> Section | None:
-    """Who approved what the run was compared with: baselines, and justifications of FLAGs."""
+    """Return who approved what the run was compared with: baselines, and justifications of FLAGs."""
     baselines: dict[str, dict[str, Any]] = {}
     for finding in results.findings:
         baseline: Any = finding.details.get("baseline")
@@ -147,11 +147,13 @@ def approvals_section(results: RunResults, _: Path) -> Section | None:
     if not baselines:
         return None
     columns: Columns = {
-        "Baseline": lambda one: str(one.get("file")),
-        "Approved by": lambda one: f"{one.get('approved_by')} ({one.get('approved_by_source')})",
-        "At": lambda one: str(one.get("approved_at")),
-        "Because": lambda one: shortened(str(one.get("justification")), 300),
-        "Digest": lambda one: str(one.get("digest"))[:16],
+        "Baseline": lambda approval: str(approval.get("file")),
+        "Approved by": lambda approval: (
+            f"{approval.get('approved_by')} ({approval.get('approved_by_source')})"
+        ),
+        "At": lambda approval: str(approval.get("approved_at")),
+        "Because": lambda approval: shortened(str(approval.get("justification")), 300),
+        "Digest": lambda approval: str(approval.get("digest"))[:16],
     }
     rows = table(
         "Baselines, and who approved them",
@@ -163,8 +165,8 @@ def approvals_section(results: RunResults, _: Path) -> Section | None:
 
 
 def method_section(results: RunResults, _: Path) -> Section:
-    """What the verdicts mean, and how the findings were judged: each sentence once, with those that
-    it is true of.
+    """Return what the verdicts mean, and how the findings were judged: each sentence once, with
+    those that it is true of.
     """
     methods: dict[str, dict[int, str]] = {}
     judged = 0
@@ -186,7 +188,7 @@ def method_section(results: RunResults, _: Path) -> Section:
             more = f" and {len(names) - 3:,} more"
         return f"{', '.join(names[:3])}{more} ({formatting.count(len(about), 'finding')})"
 
-    columns: Columns = {"What was done": lambda one: one[0], "For": lambda one: whom(one[1])}
+    columns: Columns = {"What was done": lambda row: row[0], "For": lambda row: whom(row[1])}
     parts: list[Part] = [_VERDICTS, _SCOPE]
     if methods:
         parts.append(
@@ -201,7 +203,7 @@ def method_section(results: RunResults, _: Path) -> Section:
 
 
 def records_section(_: RunResults, run_dir: Path) -> Section | None:
-    """How far each log reaches and its head: with these, nobody can change a record unseen."""
+    """Return how far each log reaches and its head: with these, nobody can change a record unseen."""
     try:
         anchors = anchors_of(read_manifest(run_dir))
     except StoreError:  # whoever verifies the run is told; a report shows what can be shown

@@ -67,7 +67,7 @@ class RunTables:
 
     @cached_property
     def results(self) -> RunResults:
-        """What ``findings.json`` holds. Raises FairnessError where the run did not finish."""
+        """Return what ``findings.json`` holds. Raises FairnessError where the run did not finish."""
         return read_results(self.directory)
 
     # ------------------------------------------------------------ tables
@@ -98,13 +98,13 @@ class RunTables:
                     (cell, trial_of(record), sent)
                 )
         frames, replayed = [], "replay_of" in self.manifest
-        for name, found in sorted(rows.items()):
-            found.sort(key=lambda row: (row[0].id, row[1].repetition))
-            trials = [trial for _, trial, _ in found]
+        for name, rows_ in sorted(rows.items()):
+            rows_.sort(key=lambda row: (row[0].id, row[1].repetition))
+            trials = [trial for _, trial, _ in rows_]
             facts = EndpointFacts(name=name, simulated=False, replayed=replayed)
-            frame = trials_frame([(cell, trial) for cell, trial, _ in found], facts)
+            frame = trials_frame([(cell, trial) for cell, trial, _ in rows_], facts)
             with any_text():
-                frame["prompt"] = [prompt for _, _, prompt in found]
+                frame["prompt"] = [prompt for _, _, prompt in rows_]
             frame["attempts"] = [trial.attempts for trial in trials]
             for tokens in ("input_tokens", "output_tokens"):
                 frame[tokens] = pd.array(
@@ -184,10 +184,10 @@ class RunTables:
         """
         place = self.results.place_of(self._place(which))
         with reading(self.directory, check=False) as reader:
-            found = judgements(reader).get(place)
-        if found is None:
+            judged_ = judgements(reader).get(place)
+        if judged_ is None:
             raise UsageError(f"the run has no record of the table from which {which!r} was judged")
-        return found.frame()
+        return judged_.frame()
 
     def plot(self, which: str | int, of: str | None = None) -> notebook.Picture:
         """The picture of a finding (its id or place), as ``Finding.plot``, in which every name is a
@@ -219,7 +219,7 @@ class RunTables:
             ids = {
                 self.results.place_of(at): identity for at, identity in enumerate(self.results.ids)
             }
-        log, found = set(frame.columns), dict[str, list[tuple[str, Any]]]()
+        log, scores_ = set(frame.columns), dict[str, list[tuple[str, Any]]]()
         for place, judgement in judged.items():
             table = judgement.frame()
             if not set(_ROW) <= set(table.columns):
@@ -227,11 +227,11 @@ class RunTables:
             for name in [name for name in table.columns if name not in log]:
                 scores = table[[*_ROW, name]].drop_duplicates().set_index(_ROW)[name]
                 if scores.index.is_unique:
-                    found.setdefault(name, []).append(
+                    scores_.setdefault(name, []).append(
                         (ids.get(place, f"{place[0]} {place[1]}"), scores)
                     )
         rows = pd.MultiIndex.from_frame(frame[_ROW])
-        for name, several in found.items():
+        for name, several in scores_.items():
             agreed = several[0][1]
             for _, scores in several[1:]:
                 if agreed is None:
@@ -241,7 +241,7 @@ class RunTables:
             if agreed is not None:
                 columns = {name: agreed}
             else:
-                columns = {f"{name} [{who}]": one for who, one in several}
+                columns = {f"{name} [{who}]": score for who, score in several}
             for title, scores in columns.items():
                 frame[title] = scores.reindex(rows).to_numpy()
         return frame
@@ -341,15 +341,15 @@ def _concatenated(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
         ).infer_objects()
 
 
-def _agreed(one: Any, other: Any) -> Any:
+def _agreed(value: Any, other: Any) -> Any:
     """Two columns as one, None where they differ in a row that both have."""
     import pandas as pd
 
-    both = one.index.intersection(other.index)
-    first, second = one.loc[both], other.loc[both]
+    both = value.index.intersection(other.index)
+    first, second = value.loc[both], other.loc[both]
     if not ((first == second) | (first.isna() & second.isna())).all():
         return None
-    return pd.concat([one.astype(object), other.drop(both).astype(object)]).infer_objects()
+    return pd.concat([value.astype(object), other.drop(both).astype(object)]).infer_objects()
 
 
 def _text(value: Any) -> Any:
@@ -377,7 +377,7 @@ def _typed(column: pd.Series[Any]) -> pd.Series[Any]:
     if all(value is None or isinstance(value, (bool, int, float)) for value in values):
         return pd.Series(values, index=column.index, dtype=object).convert_dtypes()
     texts = [
-        None if one is None else str(one).encode("utf-8", "backslashreplace").decode()
-        for one in values
+        None if value is None else str(value).encode("utf-8", "backslashreplace").decode()
+        for value in values
     ]
     return pd.Series(texts, index=column.index, dtype="string")

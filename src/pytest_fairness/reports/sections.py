@@ -85,7 +85,7 @@ class Facts(Spec, tag="facts", frozen=True):
 
 
 def facts(rows: Mapping[str, object]) -> Facts:
-    """What is known of *rows*; those that are empty are left out."""
+    """Return what is known of *rows*; those that are empty are left out."""
     return Facts(
         rows=tuple((name, str(value)) for name, value in rows.items() if value not in (None, ""))
     )
@@ -239,12 +239,12 @@ def _read(path: Path, kind: type[T]) -> T:
 
 
 def page_stems(run_dir: Path) -> list[str]:
-    """What the pages that suites handed in are called."""
+    """Return what the pages that suites handed in are called."""
     return sorted(path.name.removesuffix(SUFFIX) for path in run_dir.glob(f"*{SUFFIX}"))
 
 
 def printed_lines(sections: Iterable[Section]) -> list[str]:
-    """What *sections* have to print, a line each, with an empty one before each block."""
+    """Return what *sections* have to print, a line each, with an empty one before each block."""
     return [
         line
         for section in sections

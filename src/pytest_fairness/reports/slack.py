@@ -103,10 +103,14 @@ def message(
     one; None where no test has a FAIL and nothing has become worse.
     """
     worse = {
-        one.at: one for one in changes or () if one.change in REGRESSIONS and one.at is not None
+        change.at: change
+        for change in changes or ()
+        if change.change in REGRESSIONS and change.at is not None
     }
     failed = [
-        at for at, one in enumerate(results.findings) if _fails(one, results.maker_of(at).outcome)
+        at
+        for at, finding in enumerate(results.findings)
+        if _fails(finding, results.maker_of(at).outcome)
     ]
     reported = sorted(
         {*failed, *worse}, key=lambda at: (-results.findings[at].verdict.severity, at)
@@ -164,7 +168,8 @@ def _words(finding: Finding, nodeid: str, change: FindingChange | None) -> str:
     sentence = formatting.without_verdict(finding.sentence, finding.verdict)
     said = slack(redact(_cut(f"{about}{since}: {sentence}")))
     fallen = "".join(
-        f"\n• {slack(redact(_cut(one)))}" for one in formatting.regressions(finding)[:_MOST_SCOPES]
+        f"\n• {slack(redact(_cut(line)))}"
+        for line in formatting.regressions(finding)[:_MOST_SCOPES]
     )
     return f"*{finding.verdict}*{said}{fallen}\n{slack(redact(_cut(nodeid or finding.test_id)))}"
 
@@ -186,25 +191,27 @@ def _overall_scores(findings: Sequence[Finding]) -> Iterator[str]:
 
 
 def _required(reported: Sequence[Finding]) -> str:
-    """What somebody has to do about the findings *reported*: where to look, and what ends it."""
+    """Return what somebody has to do about the findings *reported*: where to look, and what ends
+    it.
+    """
     fallen = {
         pair.metric
-        for one in reported
-        if one.assertion == "baseline"
-        for pair in one.pairs
+        for finding in reported
+        if finding.assertion == "baseline"
+        for pair in finding.pairs
         if _alarms(pair)
     }
     classes = {
-        one.protected_class
-        for one in reported
-        if one.assertion != "baseline" and one.protected_class
+        finding.protected_class
+        for finding in reported
+        if finding.assertion != "baseline" and finding.protected_class
     }
     about = sorted((fallen - {_OVERALL}) | classes)[:_MOST_SCOPES]
     where = ""
     if about:
         where = f" for what treats people unlike by {listed(about)}"
     ways = ["mend and test again, entering what is done in mitigations.yaml"]
-    if any(one.verdict is Verdict.FLAG for one in reported):
+    if any(finding.verdict is Verdict.FLAG for finding in reported):
         ways.append("document why a FLAG is accepted in justifications.yaml")
     if fallen:
         ways.append("have the new scores approved as a baseline, with a justification")

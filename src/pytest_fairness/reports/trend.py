@@ -127,8 +127,8 @@ class TrendPoint:
     pair: PairResult | None
 
     def value(self) -> tuple[float | None, float | None, float | None]:
-        """What is followed, and its interval: the impact ratio, the score of a baseline, or the
-        effect d.
+        """Return what is followed, and its interval: the impact ratio, the score of a baseline, or
+        the effect d.
         """
         if self.pair is None or self.finding is None:
             return None, None, None
@@ -171,7 +171,7 @@ class FindingTrend:
 
     @property
     def measure(self) -> str:
-        """What is followed: ``black – white, effect d``."""
+        """Return what is followed: ``black – white, effect d``."""
         if self.pair is None:
             return "nothing was compared"
         if self.latest.assertion == "baseline":
@@ -200,18 +200,22 @@ def trends(runs: Sequence[RunResults]) -> list[FindingTrend]:
     first.
     """
     places = [{identity: at for at, identity in enumerate(results.ids)} for results in runs]
-    found = []
-    for identity in dict.fromkeys(one for own in reversed(places) for one in own):
-        last = max(number for number, own in enumerate(places) if identity in own)
+    trends_ = []
+    for identity in dict.fromkeys(
+        place for places_of_run in reversed(places) for place in places_of_run
+    ):
+        last = max(
+            number for number, places_of_run in enumerate(places) if identity in places_of_run
+        )
         at = places[last][identity]
         latest = runs[last].findings[at]
         asked = [pair for pair in latest.pairs if pair.metric == latest.outcome]
         followed = deciding_pair(asked or latest.pairs)
         points = []
-        for results, own in zip(runs, places, strict=True):
+        for results, places_of_run in zip(runs, places, strict=True):
             finding = None
-            if identity in own:
-                finding = results.findings[own[identity]]
+            if identity in places_of_run:
+                finding = results.findings[places_of_run[identity]]
             points.append(
                 TrendPoint(
                     str(results.run["id"]),
@@ -221,9 +225,10 @@ def trends(runs: Sequence[RunResults]) -> list[FindingTrend]:
                 )
             )
         nodeid = runs[last].maker_of(at).nodeid or latest.test_id
-        found.append(FindingTrend(identity, nodeid, latest, followed, tuple(points)))
+        trends_.append(FindingTrend(identity, nodeid, latest, followed, tuple(points)))
     return sorted(
-        found, key=lambda one: (one.points[-1].finding is None, -one.latest.verdict.severity)
+        trends_,
+        key=lambda trend: (trend.points[-1].finding is None, -trend.latest.verdict.severity),
     )
 
 
@@ -242,10 +247,12 @@ def answered(results: RunResults, finding: Finding) -> str:
     asked for.
     """
     endpoints = (finding.model_endpoint or "").split(", ")
-    own = [entry for entry in results.run.get("models") or () if entry["endpoint"] in endpoints]
+    models = [entry for entry in results.run.get("models") or () if entry["endpoint"] in endpoints]
     return ", ".join(
         dict.fromkeys(
-            model for one in own for model in one["answered"] or filter(None, [one["asked"]])
+            model
+            for entry in models
+            for model in entry["answered"] or filter(None, [entry["asked"]])
         )
     )
 
@@ -257,10 +264,10 @@ def _points(trend: FindingTrend) -> Table:
     """A row a run."""
 
     def verdict(point: TrendPoint) -> Entry | str:
-        found = point.pair if point.pair is not None else point.finding
-        if found is None:
+        judged = point.pair if point.pair is not None else point.finding
+        if judged is None:
             return "not tested"
-        return Entry(verdict=found.verdict, reason=found.reason)
+        return Entry(verdict=judged.verdict, reason=judged.reason)
 
     findings = [point.finding for point in trend.points if point.finding is not None]
     of_baselines = any(finding.assertion == "baseline" for finding in findings)
@@ -325,22 +332,22 @@ def chart(trend: FindingTrend) -> OverTime:
 
 def trend_text(read: ReadRuns) -> str:
     """Every finding over the runs, a line a run, safe for a terminal; and what cannot be read."""
-    found = trends(read.runs)
+    trends_ = trends(read.runs)
     lines = [
-        f"{formatting.count(len(found), 'finding')} over {formatting.count(len(read.runs), 'run')}"
+        f"{formatting.count(len(trends_), 'finding')} over {formatting.count(len(read.runs), 'run')}"
     ]
     if simulated := [str(results.run["id"]) for results in read.runs if results.simulated]:
         lines += wrapped(
             f"simulated, no model was asked: {line(', '.join(simulated))}", WIDTH, "", "  "
         )
     lines.append("")
-    for one in found:
-        shown = _points(one)
+    for trend in trends_:
+        shown = _points(trend)
         lines += [
-            line(f"{one.id}  {one.about}"),
-            *([line(f"  {one.nodeid}")] if one.nodeid else []),
+            line(f"{trend.id}  {trend.about}"),
+            *([line(f"  {trend.nodeid}")] if trend.nodeid else []),
         ]
-        lines += [line(f"  {one.measure}"), *table_lines(shown, shown.rows), ""]
+        lines += [line(f"  {trend.measure}"), *table_lines(shown, shown.rows), ""]
     for section in letter_sections(read.letters, read.complaints):
         shown_tables = [part for part in section.parts if isinstance(part, Table)]
         for shown in shown_tables:
@@ -352,20 +359,20 @@ def trend_text(read: ReadRuns) -> str:
 
 def trend_page(read: ReadRuns) -> str:
     """The same as a page with pictures, and a map of how severe the findings are over the runs."""
-    found = trends(read.runs)
+    trends_ = trends(read.runs)
     runs = [str(results.run["id"]) for results in read.runs]
     ids = dict.fromkeys((runs[0], runs[-1])) if runs else ()
     cards = [
         Section(
-            heading=one.about,
-            id=one.id,
-            about=f"{one.id} · {one.nodeid}",
-            verdict=one.latest.verdict,
-            reason=one.latest.reason,
-            sentence=formatting.without_verdict(one.latest.sentence, one.latest.verdict),
-            parts=(chart(one), _points(one)),
+            heading=trend.about,
+            id=trend.id,
+            about=f"{trend.id} · {trend.nodeid}",
+            verdict=trend.latest.verdict,
+            reason=trend.latest.reason,
+            sentence=formatting.without_verdict(trend.latest.sentence, trend.latest.verdict),
+            parts=(chart(trend), _points(trend)),
         )
-        for one in found[:MOST_TRENDS]
+        for trend in trends_[:MOST_TRENDS]
     ]
     parts = [*heat_maps(read.runs)]
     if read.left_out:
@@ -375,11 +382,11 @@ def trend_page(read: ReadRuns) -> str:
             Section(heading="Runs that cannot be read", parts=(Notes(items=read.unreadable),))
         )
     lead = (
-        f"{formatting.count(len(found), 'finding')} over {formatting.count(len(runs), 'run')}, the "
+        f"{formatting.count(len(trends_), 'finding')} over {formatting.count(len(runs), 'run')}, the "
         "oldest first."
     )
     more = f" Below are the worst {MOST_TRENDS}; pytest-fairness trend prints all." * (
-        len(found) > MOST_TRENDS
+        len(trends_) > MOST_TRENDS
     )
     page = Page(
         name="findings over runs",

@@ -44,8 +44,8 @@ def skip_reasons(results: RunResults) -> list[tuple[str, int]]:
 
 
 def nothing_judged(results: RunResults) -> str:
-    """What a session without a finding comes to: that nothing was judged, or, where tests passed by
-    asserts of their own, that no groups were compared. Empty where there are findings.
+    """Return what a session without a finding comes to: that nothing was judged, or, where tests
+    passed by asserts of their own, that no groups were compared. Empty where there are findings.
     """
     if results.findings:
         return ""

@@ -95,49 +95,51 @@ def verify_run(run_dir: Path, baselines: Baselines, watch: Watch = unwatched) ->
     """Check the run in *run_dir* from end to end, and derive each of its findings again; *watch*
     shows how far.
     """
-    found = Verification()
+    verification = Verification()
     try:
         results, manifest = read_results(run_dir), read_manifest(run_dir)
         if FINISHED not in manifest:
-            found.problems.append(
+            verification.problems.append(
                 "the run did not come to its end: nothing shows whether the end of its logs is "
                 "there"
             )
         with reading(run_dir, watch=watch) as reader:
             records = sum(anchor.records for anchor in reader.logs.values())
-            found.checked.append(
+            verification.checked.append(
                 f"{count(records, 'record')} in {count(len(reader.logs), 'log')}, chained and whole"
             )
-            _check_trials(reader, found, watch)
+            _check_trials(reader, verification, watch)
             conclusions = Conclusions(reader)
-            _check_sessions(results, manifest, conclusions, run_dir, found)
-            judged = _check_judged(results, conclusions, found)
-            _check_conclusions(results, manifest, conclusions, run_dir, found)
+            _check_sessions(results, manifest, conclusions, run_dir, verification)
+            judged = _check_judged(results, conclusions, verification)
+            _check_conclusions(results, manifest, conclusions, run_dir, verification)
             for at in watch(
                 "findings derived", len(results.findings), range(len(results.findings))
             ):
-                one = _derived(results, at, judged.get(at), reader, baselines)
-                found.derived.append(one)
-                if one.same is False:
-                    found.problems.append(
-                        f"{one.number} {one.verdict} ({one.test}, {one.outcome}): {one.about}"
+                derived = _derived(results, at, judged.get(at), reader, baselines)
+                verification.derived.append(derived)
+                if derived.same is False:
+                    verification.problems.append(
+                        f"{derived.number} {derived.verdict} ({derived.test}, {derived.outcome}): {derived.about}"
                     )
     except FairnessError as error:
-        found.problems.append(str(error))
+        verification.problems.append(str(error))
     except (
         AttributeError,
         KeyError,
         TypeError,
         ValueError,
     ) as error:  # somebody else's files may be anything
-        found.problems.append(f"its files have another shape than those of a run: {error!r:.200}")
-    return found
+        verification.problems.append(
+            f"its files have another shape than those of a run: {error!r:.200}"
+        )
+    return verification
 
 
 # ---------------------------------------------------------------- the log
 
 
-def _check_trials(reader: RunReader, found: Verification, watch: Watch) -> None:
+def _check_trials(reader: RunReader, verification: Verification, watch: Watch) -> None:
     """What was asked is what the trial's key was made of, and what was read is what the attempts
     brought.
     """
@@ -151,7 +153,7 @@ def _check_trials(reader: RunReader, found: Verification, watch: Watch) -> None:
     engines = {digest: record["endpoint"]["identity"] for digest, record in reader.engines.items()}
     for digest, identity in engines.items():
         if identity_hash(identity) != digest:
-            found.problems.append(
+            verification.problems.append(
                 f"the identity of an endpoint was changed: {digest[:12]}… is not its hash"
             )
     wrong: list[str] = []
@@ -178,22 +180,22 @@ def _check_trials(reader: RunReader, found: Verification, watch: Watch) -> None:
         if texts is not None:
             replies = [(turn, hash(reply)) for turn, reply in enumerate(record["replies"])]
             wrong += [
-                f"{about}: reply {one[0] + 1} is not what the attempt brought"
-                for one in replies
-                if one not in texts
+                f"{about}: reply {reply[0] + 1} is not what the attempt brought"
+                for reply in replies
+                if reply not in texts
             ]
         elif record["replies"] and "replay_of" not in record:
             wrong.append(f"{about}: it has a reply, and the log no attempt that brought it")
-    found.problems += _few(dict.fromkeys(wrong))
+    verification.problems += _few(dict.fromkeys(wrong))
     if not wrong:
-        found.checked.append(
+        verification.checked.append(
             f"{count(trials, 'trial')}: what was asked and answered fits keys and attempts"
         )
 
 
 def is_on_wire(text: str | None, wire: Mapping[str, Any] | None) -> bool:
-    """Whether *text* stands in the response that was logged, as one text or as blocks one after the
-    other.
+    """Return whether *text* stands in the response that was logged, as one text or as blocks one
+    after the other.
     """
     if text is None or wire is None or wire["truncated"]:
         return True
@@ -217,8 +219,8 @@ def is_on_wire(text: str | None, wire: Mapping[str, Any] | None) -> bool:
 
 
 def _script(record: Mapping[str, Any]) -> Any:
-    """What decided between the turns, as it went into the trial's key: the steps of a pipeline that
-    is the system under test are in the system's identity already.
+    """Return what decided between the turns, as it went into the trial's key: the steps of a
+    pipeline that is the system under test are in the system's identity already.
     """
     script = record.get("script")
     if isinstance(script, Mapping) and "relay" in script:
@@ -245,12 +247,12 @@ def _check_sessions(
     manifest: Mapping[str, Any],
     conclusions: Conclusions,
     run_dir: Path,
-    found: Verification,
+    verification: Verification,
 ) -> None:
     """Compare manifest, outcomes and pages with what the sessions have logged of themselves."""
     ended = conclusions.ended.get(conclusions.last)
     if ended is None:
-        found.problems.append(
+        verification.problems.append(
             "the log does not say how its last session began and ended: it was cut off, or is of "
             "an earlier version"
         )
@@ -272,10 +274,10 @@ def _check_sessions(
     for name in sorted({*pages, *ended["pages"]}):
         if pages.get(name) != ended["pages"].get(name):
             wrong.append(f"{name} is not the one that a suite had handed in when the session ended")
-    found.problems += _few(wrong)
+    verification.problems += _few(wrong)
     if not wrong:
         sessions = count(len(conclusions.sessions), "session")
-        found.checked.append(
+        verification.checked.append(
             f"{sessions}: command, settings, versions, times and outcomes are as the log has them"
         )
 
@@ -284,10 +286,10 @@ def _unlike_manifest(
     manifest: Mapping[str, Any], conclusions: Conclusions, ended: Mapping[str, Any]
 ) -> Iterator[str]:
     """Differences between the *manifest* and what the log says of its sessions."""
-    known = [manifest, *(manifest.get("resumed") or ())]
-    if len(known) != conclusions.last:
+    manifests = [manifest, *(manifest.get("resumed") or ())]
+    if len(manifests) != conclusions.last:
         yield (
-            f"manifest.json tells of {count(len(known), 'session')}, and the log of "
+            f"manifest.json tells of {count(len(manifests), 'session')}, and the log of "
             f"{conclusions.last}"
         )
     expected: dict[str, Any] = {name: ended[name] for name in _OF_THE_END}
@@ -296,7 +298,7 @@ def _unlike_manifest(
         "sessions": [],
         "endpoints": _unordered(conclusions.endpoints),
     }
-    for number, facts in enumerate(known, 1):
+    for number, facts in enumerate(manifests, 1):
         records = conclusions.sessions.get(number, [])
         if not records:
             continue
@@ -368,7 +370,7 @@ def _unlike_outcomes(
 
 
 def _check_judged(
-    results: RunResults, conclusions: Conclusions, found: Verification
+    results: RunResults, conclusions: Conclusions, verification: Verification
 ) -> dict[int, Judgement]:
     """Find the judgement of each finding, by its place; one that stands and has no finding is
     named.
@@ -403,7 +405,7 @@ def _check_judged(
         )
         of_test = f"{count(len(judgements), 'judgement')} of {test}"
         wrong.append(f"the log has {of_test}, and findings.json {len(places)}{where}: {verdicts}")
-    found.problems += _few(wrong)
+    verification.problems += _few(wrong)
     return judged
 
 
@@ -412,7 +414,7 @@ def _check_conclusions(
     manifest: Mapping[str, Any],
     conclusions: Conclusions,
     run_dir: Path,
-    found: Verification,
+    verification: Verification,
 ) -> None:
     """Conclude again from manifest, logs and findings what ``findings.json`` says of the run."""
     run, book = {**results.run}, results.to_dict()
@@ -431,14 +433,14 @@ def _check_conclusions(
             for place in _differences(written, json.loads(json.dumps(book)), "")
         ]
     for at, (finding, other) in enumerate(zip(results.findings, again.findings, strict=True)):
-        mine, its = (one.details.get("session") for one in (finding, other))
+        mine, its = (side.details.get("session") for side in (finding, other))
         wrong += [
             f"{results.ids[at]}: {place}"
             for place in _differences(to_json(mine), to_json(its), "session")
         ]
-    found.problems += _few(wrong)
+    verification.problems += _few(wrong)
     if not wrong:
-        found.checked.append(
+        verification.checked.append(
             "trials, cost, models and what is adjusted across the session follow from the logs"
         )
 
@@ -454,14 +456,14 @@ def _derived(
     baselines: Baselines,
 ) -> Derivation:
     finding = results.findings[at]
-    known: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "number": results.ids[at],
         "test": results.maker_of(at).nodeid or finding.test_id,
         "verdict": finding.verdict,
         "outcome": finding.outcome,
     }
     if judgement is None:
-        return Derivation(**known, same=False, about="the log does not say what it was judged from")
+        return Derivation(**facts, same=False, about="the log does not say what it was judged from")
     unlike = _unlike_logged(finding, judgement.finding)
     if not judgement.columns:
         why = f"{finding.assertion} is a suite's own analysis: as the log has it"
@@ -471,7 +473,7 @@ def _derived(
                 "has it"
             )
         return Derivation(
-            **known, same=False if unlike else None, about="; ".join(_few(unlike)) or why
+            **facts, same=False if unlike else None, about="; ".join(_few(unlike)) or why
         )
     try:
         frame = judgement.frame()
@@ -492,16 +494,16 @@ def _derived(
             if about:
                 wrong += unlike
                 return Derivation(
-                    **known, same=False if wrong else None, about="; ".join([*_few(wrong), about])
+                    **facts, same=False if wrong else None, about="; ".join([*_few(wrong), about])
                 )
         again = _again(judgement, frame, finding, approved)
     except (FairnessError, KeyError, TypeError, ValueError, AttributeError) as error:
-        return Derivation(**known, same=False, about=f"it cannot be derived from the log: {error}")
+        return Derivation(**facts, same=False, about=f"it cannot be derived from the log: {error}")
     wrong += _compared(finding, again)
     wrong += [place for place in unlike if place not in wrong]
     trials = f"{count(len(frame), 'row')}, {scored}"
     return Derivation(
-        **known, same=not wrong, about="; ".join(_few(wrong)) if wrong else f"from {trials}"
+        **facts, same=not wrong, about="; ".join(_few(wrong)) if wrong else f"from {trials}"
     )
 
 
@@ -561,8 +563,8 @@ def _against_baseline(
     outcome = replace(outcome, scorer=_scorer_of(judgement))
     if warnings in frame:  # kept as text
         frame[warnings] = [
-            json.loads(one) if isinstance(one, str) and one[:1] in "[{" else one
-            for one in frame[warnings]
+            json.loads(warning) if isinstance(warning, str) and warning[:1] in "[{" else warning
+            for warning in frame[warnings]
         ]
     summary = scores_of(frame, outcome, arguments)
     before, document = approved
@@ -570,10 +572,10 @@ def _against_baseline(
         raise StoreError("what was approved are not the scores of this run")
     if before is None:
         return first_approval(finding, summary, frame)
-    found = comparison(before.summary, summary, frame, outcome, arguments)
-    if document is not None and found.verdict is Verdict.FAIL:  # approved all the same
-        return replace(found, verdict=Verdict.FLAG, sentence=finding.sentence)
-    return found
+    comparison_ = comparison(before.summary, summary, frame, outcome, arguments)
+    if document is not None and comparison_.verdict is Verdict.FAIL:  # approved all the same
+        return replace(comparison_, verdict=Verdict.FLAG, sentence=finding.sentence)
+    return comparison_
 
 
 def _rounded(summary: Any, document: BaselineDocument) -> Any:
@@ -588,21 +590,21 @@ def _approved(finding: Finding, baselines: Baselines) -> tuple[Any, str]:
     """The document that *finding* was compared with, and the one that was approved by it, if one
     was; or why not.
     """
-    known = finding.details.get("baseline")
-    if not isinstance(known, Mapping):
+    baseline = finding.details.get("baseline")
+    if not isinstance(baseline, Mapping):
         return None, "it does not say which baseline it was compared with"
-    file, digest = str(known.get("file")), str(known.get("digest"))
-    document = baselines(known, digest)
+    file, digest = str(baseline.get("file")), str(baseline.get("digest"))
+    document = baselines(baseline, digest)
     if document is None:
         return None, f"{file} is not to be had as it was then ({digest[:19]}…): taken as recorded"
-    if not known.get("written"):
+    if not baseline.get("written"):
         return (document, None), ""
     previous = None
     if document.approval:
         previous = document.approval.previous_digest
     before = None
     if previous:
-        before = baselines(known, previous)
+        before = baselines(baseline, previous)
     if finding.pairs and before is None:
         return (
             None,
@@ -612,8 +614,8 @@ def _approved(finding: Finding, baselines: Baselines) -> tuple[Any, str]:
 
 
 def _compared(finding: Finding, again: Finding) -> list[str]:
-    """Where *finding* and the one derived differ, in words."""
-    mine, its = (_essence(one) for one in (finding, again))
+    """Return where *finding* and the one derived differ, in words."""
+    mine, its = (_essence(side) for side in (finding, again))
     wrong = _differences(mine, its, "")
     recorded = set(finding.notes)
     return wrong + [
@@ -641,15 +643,15 @@ def _differences(mine: Any, its: Any, place: str) -> list[str]:
     if isinstance(mine, dict) and isinstance(its, dict):
         keys = [*mine, *(key for key in its if key not in mine)]
         return [
-            one
+            difference
             for key in keys
-            for one in _differences(mine.get(key), its.get(key), f"{place}.{key}".strip("."))
+            for difference in _differences(mine.get(key), its.get(key), f"{place}.{key}".strip("."))
         ]
     if isinstance(mine, list) and isinstance(its, list) and len(mine) == len(its):
         return [
-            one
+            difference
             for at, pair in enumerate(zip(mine, its, strict=True))
-            for one in _differences(*pair, f"{place}[{at}]")
+            for difference in _differences(*pair, f"{place}[{at}]")
         ]
     numbers = [
         value
@@ -715,24 +717,24 @@ def _of_cells(frame: pd.DataFrame, reader: RunReader) -> Iterator[dict[str, Any]
 
 
 def _expected(record: Mapping[str, Any], trial: Any, row: Mapping[str, Any]) -> dict[str, Any]:
-    """What the log says of a row, by column; of a choice, who was listed where."""
+    """Return what the log says of a row, by column; of a choice, who was listed where."""
     cell, groups, attributes = (
         record["cell"],
         record["cell"]["groups"],
         record["cell"]["attributes"],
     )
-    found: dict[str, Any] = {
+    expected: dict[str, Any] = {
         "cell": cell["id"],
         "repetition": trial.repetition,
         "status": trial.status.value,
         "model": trial.model,
     }
-    found |= {name: cell[name] for name in ("template", "arm", "tier", "signal")}
-    found |= {"refused": trial.status.value == "refused", "endpoint": record["endpoint"]["name"]}
-    found |= {"simulated": True} if trial.source == SIMULATED else {}
-    found |= {"replayed": True} if "replay_of" in record else {}
+    expected |= {name: cell[name] for name in ("template", "arm", "tier", "signal")}
+    expected |= {"refused": trial.status.value == "refused", "endpoint": record["endpoint"]["name"]}
+    expected |= {"simulated": True} if trial.source == SIMULATED else {}
+    expected |= {"replayed": True} if "replay_of" in record else {}
     if "group_1" not in attributes:
-        return found | {"name": cell["name"], "persona": cell["persona"], **groups}
+        return expected | {"name": cell["name"], "persona": cell["persona"], **groups}
     seat = row.get("position", 1)
     seats = {
         "first": ("group", 1),
@@ -741,7 +743,7 @@ def _expected(record: Mapping[str, Any], trial: Any, row: Mapping[str, Any]) -> 
         "second_name": ("name", 2),
     }
     seats |= {"group": ("group", seat), "candidate": ("name", seat)}
-    return found | {
+    return expected | {
         column: attributes.get(f"{what}_{place}") for column, (what, place) in seats.items()
     }
 
@@ -749,16 +751,18 @@ def _expected(record: Mapping[str, Any], trial: Any, row: Mapping[str, Any]) -> 
 def _read_again(
     judgement: Judgement, frame: pd.DataFrame, replies: Sequence[Any]
 ) -> tuple[str, list[str]]:
-    """How the scores of *frame* were had, and which differ from what the scorer makes of *replies*."""
+    """Return how the scores of *frame* were had, and which differ from what the scorer makes of
+    *replies*.
+    """
     outcome, columns = judgement.outcome, {*map(str, frame.columns)}
     if not _READ_OFF.isdisjoint(judgement.changed):
         return "scores as recorded", []
     if {"choice", "chosen"} <= columns:
         again = _choices(frame, replies)
         wrong = [
-            one
+            difference
             for name, values in again.items()
-            for one in _unlike(frame[name].tolist(), values, name)
+            for difference in _unlike(frame[name].tolist(), values, name)
         ]
         if outcome is None or outcome.name in again:
             beside = ""
@@ -795,8 +799,8 @@ def _scorer_of(judgement: Judgement) -> Scorer | None:
 
 
 def _choices(frame: pd.DataFrame, replies: Sequence[Any]) -> dict[str, list[Any]]:
-    """What stands in the columns ``chosen`` (of two: a group or ``neither``; of more: yes or no for
-    each) and, of a ranking, ``rank``, read from *replies*.
+    """Return what stands in the columns ``chosen`` (of two: a group or ``neither``; of more: yes or
+    no for each) and, of a ranking, ``rank``, read from *replies*.
     """
     if "refused" in frame:
         refused = frame["refused"].tolist()
@@ -853,18 +857,18 @@ def _choices(frame: pd.DataFrame, replies: Sequence[Any]) -> dict[str, list[Any]
 def _unlike(recorded: Sequence[Any], again: Sequence[Any], what: str) -> list[str]:
     rows = zip(recorded, again, strict=True)
     return [
-        f"row {at + 1}: {what} is {one!r:.60}, and the reply gives {other!r:.60}"
-        for at, (one, other) in enumerate(rows)
-        if not _same(one, other)
+        f"row {at + 1}: {what} is {value!r:.60}, and the reply gives {other!r:.60}"
+        for at, (value, other) in enumerate(rows)
+        if not _same(value, other)
     ]
 
 
-def _same(one: Any, other: Any) -> bool:
-    if any(value is None or value != value for value in (one, other)):  # noqa: PLR0124 - NaN alone differs from itself
-        return all(value is None or value != value for value in (one, other))  # noqa: PLR0124
-    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
-        return math.isclose(one, other, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
-    return bool(one == other)
+def _same(first: Any, other: Any) -> bool:
+    if any(value is None or value != value for value in (first, other)):  # noqa: PLR0124 - NaN alone differs from itself
+        return all(value is None or value != value for value in (first, other))  # noqa: PLR0124
+    if isinstance(first, (int, float)) and isinstance(other, (int, float)):
+        return math.isclose(first, other, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
+    return bool(first == other)
 
 
 # ---------------------------------------------------------------- words
@@ -872,7 +876,7 @@ def _same(one: Any, other: Any) -> bool:
 
 def _few(problems: Any) -> list[str]:
     """The first of *problems*, and how many more there are."""
-    found = list(problems)
-    return found[:_MOST] + (
-        [f"and {len(found) - _MOST:,} more like it"] if len(found) > _MOST else []
+    listed = list(problems)
+    return listed[:_MOST] + (
+        [f"and {len(listed) - _MOST:,} more like it"] if len(listed) > _MOST else []
     )

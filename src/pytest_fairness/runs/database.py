@@ -334,7 +334,7 @@ def _presence(directory: Path, writer: str) -> sqlite3.Connection | None:
 
 
 def is_being_written(directory: Path) -> bool:
-    """Whether a process lives that writes into the run in *directory*. Raises StoreError."""
+    """Return whether a process lives that writes into the run in *directory*. Raises StoreError."""
     for path in sorted((directory / "state").glob("*.lock")):
         presence = _presence(directory, path.stem)
         if presence is None:
@@ -381,16 +381,16 @@ class _OpenFiles:
             raise error
 
     def trouble(self) -> StoreError | None:
-        """What became of the files, None where they are as they were."""
-        for path, known in self._known.items():
+        """Return what became of the files, None where they are as they were."""
+        for path, identity in self._known.items():
             try:
                 status = os.lstat(path)
             except OSError:
                 return self._lost(path, "removed")
-            found = status.st_dev, status.st_ino
-            if known is None:
-                self._known[path] = found
-            elif known != found:
+            inode = status.st_dev, status.st_ino
+            if identity is None:
+                self._known[path] = inode
+            elif identity != inode:
                 return self._lost(path, "replaced")
             if path == self._log:
                 # It grows until it is written again from its beginning, and keeps its length then.
@@ -415,9 +415,9 @@ class CheckWritten(Operation):
     writes = False
 
     def run(self, database: Database) -> None:
-        (found,) = database.connection.execute("PRAGMA quick_check(1)").fetchone()
-        if found != "ok":
-            raise damaged(database.path, " ".join(found.split()))
+        (answer,) = database.connection.execute("PRAGMA quick_check(1)").fetchone()
+        if answer != "ok":
+            raise damaged(database.path, " ".join(answer.split()))
         anchors = anchors_of(read_manifest(database.directory))
         chain = database.chain
         written = {
@@ -498,7 +498,7 @@ class Database:
 
     @property
     def account(self) -> tuple[int, int]:
-        """What is settled and what is reserved, within an operation."""
+        """Return what is settled and what is reserved, within an operation."""
         # Read and written once a transaction: SQLite lets go of the interpreter with every
         # statement, and while calls are under way it may be milliseconds until the next.
         if self._account is None:
@@ -580,14 +580,14 @@ class Database:
 
     def living(self, writers: Iterable[str]) -> set[str]:
         """Those of *writers* whose process lives."""
-        found = {self.writer}
-        for writer in set(writers) - found:
+        living = {self.writer}
+        for writer in set(writers) - living:
             presence = _presence(self.directory, writer)
             if presence is None:
-                found.add(writer)
+                living.add(writer)
             else:
                 presence.close()
-        return found
+        return living
 
     # ------------------------------------------------------------ the thread
 
@@ -610,11 +610,13 @@ class Database:
             self._account = None
             self._files.check()
             self.connection.execute(
-                "BEGIN IMMEDIATE" if any(one.operation.writes for one in group) else "BEGIN"
+                "BEGIN IMMEDIATE" if any(request.operation.writes for request in group) else "BEGIN"
             )
-            results = [(one.future, self._done(one.operation)) for one in group]
+            results = [(request.future, self._done(request.operation)) for request in group]
             if early := [
-                result for one, result in zip(group, results, strict=True) if one.operation.early
+                result
+                for request, result in zip(group, results, strict=True)
+                if request.operation.early
             ]:
                 self._settle(early)
             self._save()
@@ -626,7 +628,7 @@ class Database:
                 self._broken = error
             else:
                 self._broken = self._files.trouble() or _explained(self.path, error)
-            results = [(one.future, StoreError(str(self._broken))) for one in group]
+            results = [(request.future, StoreError(str(self._broken))) for request in group]
         self._settle(results)
 
     def _done(self, operation: Operation) -> Any:

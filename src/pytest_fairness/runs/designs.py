@@ -25,7 +25,9 @@ class Script(Protocol):
 
     @property
     def endpoints(self) -> Sequence[Endpoint | None]:
-        """Whom each request asks, by its number; None, or no more of them: the system under test."""
+        """Return whom each request asks, by its number; None, or no more of them: the system under
+        test.
+        """
 
     def identity(self) -> JSON:
         """Whatever changes what is sent, beyond the cell; it goes into the content key."""
@@ -47,7 +49,7 @@ class Script(Protocol):
         """
 
     def columns(self, cell: Cell, trial: Trial) -> Mapping[str, JSON]:
-        """What the table of trials says of the conversation, by column."""
+        """Return what the table of trials says of the conversation, by column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +114,7 @@ class RecordedDesign(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"
 
     @property
     def place(self) -> tuple[str, int, str]:
-        """What is compared with each other: the same part of the same test at the same tier."""
+        """Return what is compared with each other: the same part of the same test at the same tier."""
         return self.test, self.tier, self.part
 
     def to_record(self) -> dict[str, Any]:
@@ -126,11 +128,11 @@ class RecordedDesign(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"
         return msgspec.convert(record, cls)
 
     def same(self, other: RecordedDesign) -> bool:
-        """Whether both ask the same, whoever wrote them."""
-        one, two = (
+        """Return whether both ask the same, whoever wrote them."""
+        first, two = (
             canonical_json({**design.to_record(), "session": ""}) for design in (self, other)
         )
-        return one == two
+        return first == two
 
 
 _MOST_SYSTEMS = 20
@@ -142,18 +144,22 @@ def design_of(
     """The design of *planned*. *templates* maps ids to texts; *about* are the fields that the
     trials do not show.
     """
-    cells = sorted({one.cell.id: one.cell for one in planned}.values(), key=lambda cell: cell.id)
+    cells = sorted(
+        {trial.cell.id: trial.cell for trial in planned}.values(), key=lambda cell: cell.id
+    )
     groups: dict[str, set[str]] = {}
     for cell in cells:
         for protected, group in cell.groups.items():
             groups.setdefault(protected, set()).add(group)
-    scripts = {one.cell.id: one.script.identity() for one in planned if one.script is not None}
+    scripts = {
+        trial.cell.id: trial.script.identity() for trial in planned if trial.script is not None
+    }
     return RecordedDesign(
         **about,
-        repetitions=len({one.repetition for one in planned}),
+        repetitions=len({trial.repetition for trial in planned}),
         templates={key: _digest(text) for key, text in sorted(templates.items())},
         system=_digest(sorted({cell.system or "" for cell in cells})),
-        groups={protected: sorted(found) for protected, found in sorted(groups.items())},
+        groups={protected: sorted(groups_) for protected, groups_ in sorted(groups.items())},
         cells=len(cells),
         cell_ids=_digest([cell.id for cell in cells]),
         prompts=_digest([[cell.id, cell.system, list(cell.turns), cell.arm] for cell in cells]),
@@ -168,34 +174,40 @@ def _digest(value: Any) -> str:
 
 
 def changes(before: RecordedDesign, now: RecordedDesign) -> list[str]:
-    """What differs between two designs of one place, each in a few words; empty if nothing does."""
+    """Return what differs between two designs of one place, each in a few words; empty if nothing
+    does.
+    """
     every = (before.whole and now.whole) or before.cell_ids == now.cell_ids
-    old, new = (_facts(one, every=every) for one in (before, now))
-    found = []
+    old, new = (_facts(side, every=every) for side in (before, now))
+    changes_ = []
     for what in dict.fromkeys((*old, *new)):
         was, present = (facts.get(what, "not given")[:80] for facts in (old, new))
         if old.get(what) != new.get(what):
             plural = what.startswith(("n: ", "the groups of "))
-            found.append(
+            changes_.append(
                 f"{what} {'were' if plural else 'was'} {was}, {'are' if plural else 'is'} {present}"
             )
     for key in dict.fromkeys((*before.templates, *now.templates)):
         then, since = before.templates.get(key), now.templates.get(key)
         if then is None or since is None:
-            found.append(f"the prompt: template {key!r} is {'new' if then is None else 'absent'}")
+            changes_.append(
+                f"the prompt: template {key!r} is {'new' if then is None else 'absent'}"
+            )
         elif then != since:
-            found.append(f"the prompt: the text of template {key!r} changed")
+            changes_.append(f"the prompt: the text of template {key!r} changed")
     if before.script != now.script:
-        found.append("the script (steps or strategies) changed")
+        changes_.append("the script (steps or strategies) changed")
     if every and before.system != now.system:
-        found.append("the prompt: the system prompt changed")
-    if every and not found and (before.cell_ids, before.prompts) != (now.cell_ids, now.prompts):
-        found.append("the prompts: names, personas, context or signals changed")
-    return found
+        changes_.append("the prompt: the system prompt changed")
+    if every and not changes_ and (before.cell_ids, before.prompts) != (now.cell_ids, now.prompts):
+        changes_.append("the prompts: names, personas, context or signals changed")
+    return changes_
 
 
 def _facts(design: RecordedDesign, *, every: bool) -> dict[str, str]:
-    """What people edit, by the words for it; what is of all cells where *every* one is asked."""
+    """Return what people edit, by the words for it; what is of all cells where *every* one is
+    asked.
+    """
     facts = {"the endpoint": repr(design.endpoint)}
     facts |= {f"the endpoint's {key}": repr(value) for key, value in design.identity.items()}
     facts |= {f"the parameter {key}": repr(value) for key, value in design.parameters.items()}
@@ -207,8 +219,8 @@ def _facts(design: RecordedDesign, *, every: bool) -> dict[str, str]:
 
 
 def closest_changes(before: Sequence[RecordedDesign], now: RecordedDesign) -> list[str]:
-    """What differs between *now* and the most alike of *before*; empty if one is the same or there
-    is none.
+    """Return what differs between *now* and the most alike of *before*; empty if one is the same or
+    there is none.
     """
-    compared = [changes(one, now) for one in before if one.place == now.place]
+    compared = [changes(change, now) for change in before if change.place == now.place]
     return min(compared, key=len, default=[])

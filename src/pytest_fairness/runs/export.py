@@ -60,7 +60,9 @@ def stored(directory: Path, watch: Watch = unwatched) -> Iterator[None]:
 
 
 def heads_of(connection: sqlite3.Connection) -> dict[str, dict[str, Any]]:
-    """How far the records of each writer reach, by the name of the file that they are exported to."""
+    """Return how far the records of each writer reach, by the name of the file that they are
+    exported to.
+    """
     query = """SELECT writer, number, hash FROM records
         WHERE (writer, number) IN (SELECT writer, max(number) FROM records GROUP BY writer) ORDER BY writer"""
     rows = connection.execute(query)
@@ -139,7 +141,7 @@ def export_tables(reader: RunReader, path: Path) -> dict[str, int]:
 
 
 def _value(record: Any, place: Iterable[str | int]) -> Any:
-    """What stands in *record* at *place*, as SQLite keeps it; None where there is nothing."""
+    """Return what stands in *record* at *place*, as SQLite keeps it; None where there is nothing."""
     for step in place:
         try:
             record = record[step]

@@ -123,14 +123,14 @@ def locate_run(
     *which* says so in words. Raises UsageError, naming runs that are near, where it means none or
     several.
     """
-    found = {path.name: path for path in run_folders(root)}
-    newest = list(found.values())[::-1]
-    if not found:
+    runs = {path.name: path for path in run_folders(root)}
+    newest = list(runs.values())[::-1]
+    if not runs:
         raise UsageError(
             f"{root} holds no run {name!r}, and no other: run the fairness tests first"
         )
-    if name in found:
-        return found[name]
+    if name in runs:
+        return runs[name]
     if back := _BACK.fullmatch(name):
         return _counted_back(root, int(back[1] or 0), is_meant, which)
     begun = [path for path in newest if name and path.name.startswith(name)]
@@ -138,12 +138,12 @@ def locate_run(
         return begun[0]
     if begun:
         raise UsageError(f"{root} holds {len(begun)} runs that begin with {name!r}: {_few(begun)}")
-    near = [found[one] for one in difflib.get_close_matches(name, found, n=3, cutoff=0.75)]
+    near = [runs[run] for run in difflib.get_close_matches(name, runs, n=3, cutoff=0.75)]
     if near:
-        known = f"near ones are: {_few(near)}"
+        hint = f"near ones are: {_few(near)}"
     else:
-        known = f"the newest are: {_few(newest)}"
-    raise UsageError(f"{root} holds no run {name!r}; {known}")
+        hint = f"the newest are: {_few(newest)}"
+    raise UsageError(f"{root} holds no run {name!r}; {hint}")
 
 
 def _counted_back(root: Path, number: int, is_meant: Callable[[Path], bool], which: str) -> Path:
@@ -216,7 +216,7 @@ def end_session(root: Path, token: str) -> None:
 
 
 def has_ended(root: Path, token: str) -> bool:
-    """Whether somebody has left word that the session *token* has ended."""
+    """Return whether somebody has left word that the session *token* has ended."""
     try:
         return _entry(root, token).with_suffix(_ENDED).exists()
     except OSError:  # as in find_run: there can be no run
@@ -244,8 +244,8 @@ def run_folders(root: Path) -> list[Path]:
     """The runs under *root*, oldest first."""
     if not root.is_dir():
         return []
-    found = (path for path in root.iterdir() if _RUN_ID.fullmatch(path.name) and path.is_dir())
-    return sorted(found, key=lambda path: (path.name[:10], int(path.name[11:])))
+    folders = (path for path in root.iterdir() if _RUN_ID.fullmatch(path.name) and path.is_dir())
+    return sorted(folders, key=lambda path: (path.name[:10], int(path.name[11:])))
 
 
 def _prepare(root: Path) -> None:

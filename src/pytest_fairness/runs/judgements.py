@@ -140,9 +140,9 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
         """The record of type ``judgement`` for finding number *place* of *test*, with what was
         *concluded*.
         """
-        known = {name: _plain(value) for name, value in concluded.items()}
+        details = {name: _plain(value) for name, value in concluded.items()}
         record: dict[str, Any] = msgspec.to_builtins(
-            msgspec.structs.replace(self, test=test, place=place, **known)
+            msgspec.structs.replace(self, test=test, place=place, **details)
         )
         return record
 
@@ -195,12 +195,12 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
         """
         if self.outcome is None:
             return None
-        known = {
+        facts = {
             key: value
             for key, value in msgspec.to_builtins(self.outcome).items()
             if key != "scorer"
         }
-        return Outcome(**{**known, "values": frame[self.outcome.name], "scorer": None})
+        return Outcome(**{**facts, "values": frame[self.outcome.name], "scorer": None})
 
     def _table(self) -> dict[str, Any]:
         unpacking = zlib.decompressobj()
@@ -246,11 +246,12 @@ def _packed(column: pd.Series[Any]) -> JSON:
         codes, distinct = pd.factorize(column, use_na_sentinel=False)
         coded, labels = list[JSON](codes.tolist()), _cells(distinct.tolist())
     else:
-        known: dict[tuple[type, Any], int] = {}
+        values: dict[tuple[type, Any], int] = {}
         coded = [
-            known.setdefault((type(value), value), len(known)) for value in _cells(column.tolist())
+            values.setdefault((type(value), value), len(values))
+            for value in _cells(column.tolist())
         ]
-        labels = [value for _, value in known]
+        labels = [value for _, value in values]
     if 2 * len(labels) > len(coded):
         return _cells(column.tolist())
     return {"labels": labels, "codes": coded}
@@ -259,7 +260,9 @@ def _packed(column: pd.Series[Any]) -> JSON:
 def _cells(values: list[Any]) -> list[JSON]:
     """Each of *values* as plain JSON; what is no scalar of it, as words."""
     return [
-        one if not isinstance(one := _plain(value), (list, dict)) else json.dumps(one)
+        cell_value
+        if not isinstance(cell_value := _plain(value), (list, dict))
+        else json.dumps(cell_value)
         for value in values
     ]
 
@@ -292,10 +295,10 @@ def all_judgements(run: RunRecords) -> list[Judgement]:
     Raises StoreError where one cannot be read.
     """
     try:
-        found = [msgspec.convert(record, Judgement) for record in run.of_type(TYPE)]
+        judgements = [msgspec.convert(record, Judgement) for record in run.of_type(TYPE)]
     except msgspec.ValidationError as error:
         raise StoreError(f"a judgement of the run cannot be read ({error})") from error
-    return sorted(found, key=lambda judgement: (judgement.session, judgement.time))
+    return sorted(judgements, key=lambda judgement: (judgement.session, judgement.time))
 
 
 def judgements(run: RunRecords) -> dict[tuple[str, int], Judgement]:
@@ -304,4 +307,8 @@ def judgements(run: RunRecords) -> dict[tuple[str, int], Judgement]:
 
     Raises StoreError where one cannot be read.
     """
-    return {(one.test, one.place): one for one in all_judgements(run) if one.analysis}
+    return {
+        (judgement.test, judgement.place): judgement
+        for judgement in all_judgements(run)
+        if judgement.analysis
+    }

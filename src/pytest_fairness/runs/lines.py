@@ -127,8 +127,8 @@ def columns_of(text: str) -> tuple[str | None, bytes | None, str | None]:
     """The type of a record, its content key and a trial's status, by which it is found; without
     parsing the rest.
     """
-    found = _COLUMNS.match(text)
-    if found is None:
+    match = _COLUMNS.match(text)
+    if match is None:
         return None, None, None
-    kind, key, status = found.groups()
+    kind, key, status = match.groups()
     return kind, None if key is None else bytes.fromhex(key), status

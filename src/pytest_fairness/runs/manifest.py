@@ -54,7 +54,7 @@ def read_manifest(directory: Path) -> dict[str, Any]:
 
 
 def anchors_of(manifest: Mapping[str, Any]) -> dict[str, Anchor]:
-    """What *manifest* says of each log that was closed, by the name of its file."""
+    """Return what *manifest* says of each log that was closed, by the name of its file."""
     return msgspec.convert(manifest.get("logs", {}), dict[str, Anchor])
 
 
@@ -74,13 +74,13 @@ def write_manifest(directory: Path, manifest: Mapping[str, Any]) -> None:
 
 def versions() -> dict[str, JSON]:
     """Version of Python, the platform and each package that a result can depend on, if installed."""
-    found: dict[str, JSON] = {
+    versions_: dict[str, JSON] = {
         "python": platform.python_version(),
         "platform": platform.platform(terse=True),
     }
     for package in _PACKAGES.split():
         try:
-            found[package] = importlib.metadata.version(package)
+            versions_[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return versions_

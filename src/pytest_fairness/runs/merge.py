@@ -39,7 +39,7 @@ class _Shard:
         return f"shard {self.part}/{self.whole} ({self.reader.directory})"
 
     def conditions(self) -> dict[str, Any]:
-        """What shards of one run cannot differ in."""
+        """Return what shards of one run cannot differ in."""
         settings = self.manifest.get("settings", {})
         version = self.manifest.get("versions", {}).get("pytest-fairness")
         return {
@@ -100,15 +100,15 @@ def _check_alike(first: _Shard, other: _Shard) -> None:
         f"{field} {mine[field]!r} and {its[field]!r}" for field in mine if mine[field] != its[field]
     ]:
         raise UsageError(f"{first} and {other} cannot be merged: {'; '.join(differ)}")
-    for one, two in ((first, other), (other, first)):
-        known = two.reader.designs()
-        for design in one.reader.designs():
-            differ = closest_changes(known, design)
-            if design.place not in {another.place for another in known}:
+    for first_run, two in ((first, other), (other, first)):
+        designs = two.reader.designs()
+        for design in first_run.reader.designs():
+            differ = closest_changes(designs, design)
+            if design.place not in {another.place for another in designs}:
                 differ = ["the test is in one of them alone"]
             if differ:
                 raise UsageError(
-                    f"{one} and {two} asked {design.test} differently: {'; '.join(differ)}"
+                    f"{first_run} and {two} asked {design.test} differently: {'; '.join(differ)}"
                 )
 
 
@@ -116,11 +116,11 @@ def _fill(connection: sqlite3.Connection, shards: Sequence[_Shard]) -> dict[str,
     merged, endpoints = [], list[Any]()
     for shard in shards:
         for name in shard.reader.logs:
-            own = ""
+            text = ""
             if writer_of(name) != "main":
-                own = f"-{writer_of(name)}"
+                text = f"-{writer_of(name)}"
             insert_records(
-                connection, f"s{shard.part}{own}", map(body_of, shard.reader.lines(name))
+                connection, f"s{shard.part}{text}", map(body_of, shard.reader.lines(name))
             )
         about = {
             key: shard.manifest.get(key) for key in ("id", "shard", "command", "started", FINISHED)

@@ -64,8 +64,8 @@ def output_limit(parameters: Mapping[str, JSON], default: int | None = None) -> 
 
 
 def used(price: Price, usage: Usage | None, *, replied: bool) -> int | None:
-    """What *usage* comes to, in nano-dollars; None where it cannot be believed: missing, negative,
-    absurd, or nothing counted for a call that *replied*.
+    """Return what *usage* comes to, in nano-dollars; None where it cannot be believed: missing,
+    negative, absurd, or nothing counted for a call that *replied*.
     """
     tokens_in, tokens_out = (
         (None, None) if usage is None else (_count(usage.input_tokens), _count(usage.output_tokens))
@@ -81,7 +81,7 @@ def used(price: Price, usage: Usage | None, *, replied: bool) -> int | None:
 
 
 def absurd(usage: Usage | None) -> bool:
-    """Whether a provider counts more tokens than any call can have."""
+    """Return whether a provider counts more tokens than any call can have."""
     counts = () if usage is None else (usage.input_tokens, usage.output_tokens)
     return any((_count(count) or 0) > ABSURD_TOKENS for count in counts)
 

@@ -80,8 +80,8 @@ class Packer:
         return Row(self.writer, self.number, kind, key, status, digest, distances, packed)
 
     def _bases_of(self, kind: str | None, key: bytes | None, body: bytes) -> list[_Base]:
-        """What the next record is packed with; and *body* is kept where others will be packed with
-        it.
+        """Return what the next record is packed with; and *body* is kept where others will be
+        packed with it.
         """
         this, bases = _Base(self.number, body[-_WINDOW:]), list[_Base]()
         if key is not None and kind == "trial":

@@ -42,8 +42,8 @@ def runs_root(here: Path | None = None) -> Path:
         here = Path.cwd()
     else:
         here = here.absolute()
-    if (found := configuration(here)) is not None:
-        root, settings = found
+    if (table := configuration(here)) is not None:
+        root, settings = table
         return root / str(settings.get("fairness_run_dir") or RUN_DIR)
     return next(
         (path / RUN_DIR for path in (here, *here.parents) if (path / RUN_DIR).is_dir()),
@@ -121,7 +121,7 @@ def chosen_run(
 
 
 def is_run(folder: Path) -> bool:
-    """Whether *folder* holds what a run does, whole or damaged."""
+    """Return whether *folder* holds what a run does, whole or damaged."""
     return any((folder / name).exists() for name in (NAME, database.NAME)) or any(folder.glob(LOGS))
 
 
@@ -135,8 +135,8 @@ def _settings(path: Path) -> dict[str, Any] | None:
             read: dict[str, Any] = tomllib.loads(text)
             if path.name != "pyproject.toml":
                 return dict(read.get("pytest", {}))
-            found = read.get("tool", {}).get("pytest", {})
-            return found.get("ini_options", found) or None
+            table = read.get("tool", {}).get("pytest", {})
+            return table.get("ini_options", table) or None
         parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
         parser.read_string(text)
     except (OSError, ValueError, AttributeError, configparser.Error) as error:

@@ -76,12 +76,12 @@ class Find(Operation):
             database.texts.prepare(
                 database.connection.execute(f"{_ATTEMPTS} AND key {wanted}", values)
             )
-            found = {
+            summary = {
                 Row(*row).key: row
                 for row in database.connection.execute(f"{_TRIALS} WHERE key {wanted}", values)
             }
             for key in some:
-                row = found.get(as_stored(key))
+                row = summary.get(as_stored(key))
                 text = None
                 if row is not None:
                     text = database.texts.text(row)
@@ -96,7 +96,7 @@ class RunRecords:
     """What is read alike of a run that is written and of one that is over."""
 
     def ask(self, operation: Operation) -> Any:
-        """What comes of *operation*. Raises what it raises, and StoreError."""
+        """Return what comes of *operation*. Raises what it raises, and StoreError."""
         raise NotImplementedError
 
     def __len__(self) -> int:
@@ -128,7 +128,7 @@ class RunRecords:
         return [decode_line(line) for (line,) in self.ask(Read("type", [kind]))]
 
     def designs(self) -> list[RecordedDesign]:
-        """What the tests of this run have asked, of every session and process."""
+        """Return what the tests of this run have asked, of every session and process."""
         return [RecordedDesign.from_record(record) for record in self.of_type("design")]
 
 
@@ -316,7 +316,7 @@ def _open(directory: Path) -> sqlite3.Connection:
 
 
 def _is_stored(connection: sqlite3.Connection, directory: Path) -> bool:
-    """Whether the records of the run are in its database, and not in exported files alone."""
+    """Return whether the records of the run are in its database, and not in exported files alone."""
     with _naming(directory / database.NAME):
         empty = connection.execute("SELECT 1 FROM records LIMIT 1").fetchone() is None
     return not (empty and any(directory.glob(LOGS)))
@@ -402,9 +402,9 @@ class Heads:
             if [sql for (sql,) in schema] != database.SCHEMA:
                 raise damaged(path, "its tables are not those of a run")
             # An index that was damaged would hide records from whoever looks for them.
-            (found,) = connection.execute("PRAGMA integrity_check(records)").fetchone()
-            if found != "ok":
-                raise damaged(path, " ".join(found.split()))
+            (answer,) = connection.execute("PRAGMA integrity_check(records)").fetchone()
+            if answer != "ok":
+                raise damaged(path, " ".join(answer.split()))
             texts = Unpacker(connection)
             (total,) = connection.execute("SELECT count(*) FROM records").fetchone()
             rows = connection.execute(f"SELECT {COLUMNS} FROM records ORDER BY id")
@@ -432,9 +432,9 @@ class Heads:
 
     def _follow(self, name: str, head: str) -> None:
         """The next record of the log *name* has the hash *head*. Raises BadLineError."""
-        found = self.found[name] = Anchor(self.found.get(name, _BEGINNING).records + 1, head)
+        reached = self.found[name] = Anchor(self.found.get(name, _BEGINNING).records + 1, head)
         anchor = self._anchors.get(name)
-        if anchor is not None and found.records == anchor.records and found != anchor:
+        if anchor is not None and reached.records == anchor.records and reached != anchor:
             raise BadLineError("the log was made anew: its hash is not the one in manifest.json")
 
     def _exported(self, path: Path) -> Iterator[str]:

@@ -60,7 +60,9 @@ def sent_record(key: str, turn: int, number: int, order: int) -> dict[str, Any]:
 
 
 def attempt_record(key: str, attempt: Attempt) -> dict[str, Any]:
-    """What came of an attempt, with the bytes of request and response where there was a wire."""
+    """Return what came of an attempt, with the bytes of request and response where there was a
+    wire.
+    """
     record = {
         "type": "attempt",
         "key": key,

@@ -126,10 +126,10 @@ def decode(item: object, kind: Any) -> Any:
 
 
 def _described(error: BaseException) -> tuple[str, str]:
-    known = ""
+    text = ""
     if isinstance(error, FairnessError):
-        known = type(error).__name__
-    return known, str(error) if known else f"{type(error).__name__}: {error}"
+        text = type(error).__name__
+    return text, str(error) if text else f"{type(error).__name__}: {error}"
 
 
 def _raised(described: tuple[str, str]) -> FairnessError:
@@ -328,14 +328,14 @@ class Service:
 
     def _result(self, operation: AnyOperation) -> Future[Any]:
         result: Future[Any] = Future()
-        own: dict[type, Callable[[Any], Any]] = {
+        encoders: dict[type, Callable[[Any], Any]] = {
             Hello: self._hello,
             OpenStore: self._open,
             CloseStore: self._close,
         }
         try:
-            if type(operation) in own:
-                result.set_result(own[type(operation)](operation))
+            if type(operation) in encoders:
+                result.set_result(encoders[type(operation)](operation))
             else:
                 if isinstance(
                     operation, Reserve

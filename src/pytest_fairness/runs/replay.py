@@ -51,11 +51,11 @@ class Replayer:
         Raises EndpointError naming the first trial that the recording lacks, StoreError where this
         run's own log cannot be written.
         """
-        keys = [self.key_of(one) for one in planned]
+        keys = [self.key_of(trial) for trial in planned]
         if absent := set(self._recording.missing(keys)):
-            missing = [one for key, one in zip(keys, planned, strict=True) if key in absent]
+            missing = [trial for key, trial in zip(keys, planned, strict=True) if key in absent]
             raise self._incomplete(missing, len(planned), design)
-        found: dict[str, tuple[Trial, str]] = {}
+        finished: dict[str, tuple[Trial, str]] = {}
         wanted = list(dict.fromkeys(keys))
         for start in range(0, len(wanted), _AT_ONCE):
             some = wanted[start : start + _AT_ONCE]
@@ -76,14 +76,14 @@ class Replayer:
                     record["source"] = "replay"
                 if key in claimed:
                     self._log(record)
-                found[key] = trial_of(record), sys.intern(record["cell"]["id"])
-        for key, one in zip(keys, planned, strict=True):
-            use = (key, one.cell.id)
-            if one.cell.id != found[key][1] and use not in self._used:
-                self.store.append({"type": "use", "key": key, "cell": one.cell})
+                finished[key] = trial_of(record), sys.intern(record["cell"]["id"])
+        for key, trial in zip(keys, planned, strict=True):
+            use = (key, trial.cell.id)
+            if trial.cell.id != finished[key][1] and use not in self._used:
+                self.store.append({"type": "use", "key": key, "cell": trial.cell})
                 self._used.add(use)
         self.store.flush()
-        return [found[key][0] for key in keys]
+        return [finished[key][0] for key in keys]
 
     def _incomplete(
         self, missing: Sequence[PlannedTrial], total: int, design: RecordedDesign | None

@@ -128,13 +128,15 @@ def _fill(connection: sqlite3.Connection, directory: Path, done: Salvage) -> dic
         for name, number, data, why in _stored(directory, folder):
             logs.setdefault((True, name), _Log(name, texts)).read(number, data, why)
         for name in sorted({name for _, name in logs} | anchors.keys()):
-            found = [
+            candidates = [
                 (log.take(anchors.get(name)), log) for log in logs.values() if log.name == name
             ]
-            if not found:
+            if not candidates:
                 done.lost.append(Lost(name, 1, anchors[name].records, "the file is missing"))
                 continue
-            taken, log = max(found, key=lambda one: (len(one[0]), len(one[1].records)))
+            taken, log = max(
+                candidates, key=lambda candidate: (len(candidate[0]), len(candidate[1].records))
+            )
             insert_records(connection, writer_of(name), _anew(connection, log, taken))
             done.lost += sorted(log.lost)
         connection.execute("UPDATE account SET settled = ?", (_spent(folder),))
@@ -153,7 +155,7 @@ def _fill(connection: sqlite3.Connection, directory: Path, done: Salvage) -> dic
 
 def _anew(connection: sqlite3.Connection, log: _Log, taken: Iterable[str]) -> Iterator[str]:
     """The records *taken* of *log*, without hashes, each with the hash that it had."""
-    known = (
+    log_text = (
         "SELECT 1 FROM records WHERE key = ? AND type = 'trial' AND status NOT IN ('unknown', "
         "'error')"
     )
@@ -161,7 +163,7 @@ def _anew(connection: sqlite3.Connection, log: _Log, taken: Iterable[str]) -> It
         text = log.text(own)
         record, (kind, key, status) = decode_line(text), columns_of(text)
         answered = kind == "trial" and status not in ("unknown", "error")
-        if answered and connection.execute(known, (key,)).fetchone():
+        if answered and connection.execute(log_text, (key,)).fetchone():
             log.lose(log.records[own].number, _TWICE)
             continue
         del record["prev"]
@@ -221,7 +223,9 @@ def _line_of(row: Row, previous: Anchor, texts: Unpacker) -> tuple[bytes, str]:
 
 
 def _spent(folder: str) -> int:
-    """What was spent and reserved, in nano-dollars, as far as the copied database still says it."""
+    """Return what was spent and reserved, in nano-dollars, as far as the copied database still says
+    it.
+    """
     with (
         contextlib.suppress(sqlite3.Error),
         contextlib.closing(sqlite3.connect(Path(folder, NAME))) as copy,
@@ -273,25 +277,25 @@ class _Log:
         try:
             if why:
                 raise BadLineError(why)
-            previous, own = check_line(line)
+            previous, digest = check_line(line)
             decode_line(line)
         except BadLineError as error:
             self.lose(number, str(error) if why or data.endswith(b"\n") else "cut short")
             self._debris = True
             return
-        if own in self.records:
+        if digest in self.records:
             self.lose(number, _FOREIGN)
             return
         place = self._texts.execute(
             "INSERT INTO texts VALUES (?)", (line.decode("ascii"),)
         ).lastrowid
-        self.records[own] = _Record(number, previous, self._debris, place)
+        self.records[digest] = _Record(number, previous, self._debris, place)
         self._debris = False
 
-    def text(self, own: str) -> str:
-        """The record with the hash *own*."""
+    def text(self, digest: str) -> str:
+        """The record with the hash *digest*."""
         query = "SELECT line FROM texts WHERE rowid = ?"
-        return str(self._texts.execute(query, (self.records[own].place,)).fetchone()[0])
+        return str(self._texts.execute(query, (self.records[digest].place,)).fetchone()[0])
 
     def take(self, anchor: Anchor | None) -> list[str]:
         """The hashes of the records that can be taken, in the order in which they were written; the
@@ -310,25 +314,25 @@ class _Log:
         ):
             self.lose(1, _ANEW, len(self.records))
             return []
-        after = {self.records[own].previous: own for own in reversed(self.records)}
+        after = {self.records[record].previous: record for record in reversed(self.records)}
         over = (
-            own
-            for own, one in self.records.items()
-            if (one.debris or own in leading) and one.previous != FIRST
+            digest
+            for digest, record in self.records.items()
+            if (record.debris or digest in leading) and record.previous != FIRST
         )
         taken: dict[str, None] = {}
         head: str | None = FIRST
         while head is not None:
-            own = after.get(head)
-            if own is None or own in taken:
-                own = next((one for one in over if one not in taken), None)
-                if own is not None and not self.records[own].debris:
-                    self.lose(self.records[own].number, _GAP)
-            if own is not None:
-                taken[own] = None
-            head = own
-        for own, record in self.records.items():
-            if own not in taken:
+            following = after.get(head)
+            if following is None or following in taken:
+                following = next((record for record in over if record not in taken), None)
+                if following is not None and not self.records[following].debris:
+                    self.lose(self.records[following].number, _GAP)
+            if following is not None:
+                taken[following] = None
+            head = following
+        for following, record in self.records.items():
+            if following not in taken:
                 self.lose(record.number, _FOREIGN)
         if anchor is not None and not leading and len(self.records) < anchor.records:
             end = 1 + len(self.records) + sum(lost.last - lost.first + 1 for lost in self.lost)

@@ -64,7 +64,7 @@ class Retry:
     errors: bool = False
 
     def wants(self, record: Mapping[str, Any]) -> bool:
-        """Whether the trial of *record* is one of them."""
+        """Return whether the trial of *record* is one of them."""
         if record["status"] == Status.ERROR:
             return self.errors and record["cost"] == 0
         return self.unknown and record["status"] == Status.UNKNOWN
@@ -287,7 +287,7 @@ class RunStore(RunRecords):
         return self.database.submit(operation).result()
 
     def changed(self) -> bool:
-        """Whether other processes have written anything since the last look."""
+        """Return whether other processes have written anything since the last look."""
         before, ((self._version, _),) = self._version, self.ask(Read("look"))
         return bool(before != self._version)
 
@@ -299,10 +299,10 @@ class RunStore(RunRecords):
         *retry* claims also those that it wants, if they failed before this session. Raises
         StoreError.
         """
-        found = self.ask(Claim(keys=list(keys), retry=retry, before=self._before))
+        answer = self.ask(Claim(keys=list(keys), retry=retry, before=self._before))
         return Claimed(
-            {key: list(map(decode_line, lines)) for key, lines in found["mine"].items()},
-            found["busy"],
+            {key: list(map(decode_line, lines)) for key, lines in answer["mine"].items()},
+            answer["busy"],
         )
 
     def release(self, keys: Iterable[str]) -> None:

@@ -66,8 +66,8 @@ _UNPARSED, _BOTH, _NEITHER, _UNLISTED, _REFUSED = (
 
 
 def read_choice(text: str, names: Sequence[str | None]) -> Choice:
-    """Which of the candidates listed under *names* the reply *text* chooses; None for one without a
-    name.
+    """Return which of the candidates listed under *names* the reply *text* chooses; None for one
+    without a name.
 
     Every candidate can also be named by its number, its letter ("Candidate B" is the second), or
     its place ("the second candidate"); by its first or last name where no other candidate shares
@@ -79,9 +79,9 @@ def read_choice(text: str, names: Sequence[str | None]) -> Choice:
     values = [
         value for key in _KEYS for value in fields.get(key, ()) if isinstance(value, (str, int))
     ]
-    found = [_bare(str(value), mentions) for value in values if not isinstance(value, bool)]
-    if found:
-        return agreed(found) or _UNPARSED
+    readings = [_bare(str(value), mentions) for value in values if not isinstance(value, bool)]
+    if readings:
+        return agreed(readings) or _UNPARSED
     text = _readable(text)
     tagged = [_bare(match["who"], mentions) for match in _READ.tagged.finditer(text)]
     if any(choice.number for choice in tagged):
@@ -119,12 +119,12 @@ def _in_prose(text: str, mentions: _Mentions) -> Choice:
     ends = [choice for choice in ends if choice.number]
     if ends:
         return agreed(ends) or _UNPARSED
-    own = own_words(text)
-    found = _in_sentences(own, mentions)
-    if found.number or own == text:
-        return found
-    found = _in_sentences(text, mentions)
-    return _UNPARSED if found.number else found  # it is what others hold
+    spoken = own_words(text)
+    spoken_choice = _in_sentences(spoken, mentions)
+    if spoken_choice.number or spoken == text:
+        return spoken_choice
+    spoken_choice = _in_sentences(text, mentions)
+    return _UNPARSED if spoken_choice.number else spoken_choice  # it is what others hold
 
 
 def read_ranking(text: str, names: Sequence[str | None]) -> tuple[int, ...] | None:
@@ -150,8 +150,8 @@ def read_ranking(text: str, names: Sequence[str | None]) -> tuple[int, ...] | No
         order = []
         for item in items:
             digits = re.match(r"\W*(\d{1,2})\b", item)
-            own = next((number for number, _, _ in mentions.find(item)), None)
-            order.append(own if own or not digits else int(digits[1]))
+            number_ = next((number for number, _, _ in mentions.find(item)), None)
+            order.append(number_ if number_ or not digits else int(digits[1]))
     elif digits := _READ.digits.fullmatch(text):
         order = [int(digit) for digit in re.findall(r"\d+", digits[1])]
     else:
@@ -205,8 +205,8 @@ class _Mentions:
         self._pattern = re.compile(rf"(?<!\w)(?:{forms_of_all})(?!\w)", re.IGNORECASE)
 
     def is_stranger(self, text: str) -> bool:
-        """Whether *text* is one whole name that has a candidate's surname, and a first name that
-        cannot be theirs.
+        """Return whether *text* is one whole name that has a candidate's surname, and a first name
+        that cannot be theirs.
         """
         words = text.strip(" .,;:!\"'()").split()
         if len(words) != 2 or not all(
@@ -214,12 +214,12 @@ class _Mentions:
         ):
             return False
         first, last = map(str.lower, words)
-        known = next((k for k in self._known if k and len(k) > 1 and k[-1].lower() == last), None)
-        own = first
-        if known is not None:
-            own = known[0].lower()
+        listed = next((k for k in self._known if k and len(k) > 1 and k[-1].lower() == last), None)
+        name = first
+        if listed is not None:
+            name = listed[0].lower()
         return (
-            not (own.startswith(first[:3]) or first.startswith(own[:3]))
+            not (name.startswith(first[:3]) or first.startswith(name[:3]))
             and first not in _BEFORE_NAMES
         )
 
@@ -240,7 +240,9 @@ def _unaccented(text: str) -> str:
     # their number.
     text = "".join(character for character in text if not unicodedata.combining(character))
     return "".join(
-        one for one in unicodedata.normalize("NFKD", text) if not unicodedata.combining(one)
+        character
+        for character in unicodedata.normalize("NFKD", text)
+        if not unicodedata.combining(character)
     )
 
 
@@ -265,13 +267,13 @@ def _bare(text: str, mentions: _Mentions) -> Choice:
     body = text
     if lead:
         body = text[lead.end() :]
-    found = mentions.find(body)
-    starts, ends = [start for _, start, _ in found], [end for _, _, end in found]
+    named = mentions.find(body)
+    starts, ends = [start for _, start, _ in named], [end for _, _, end in named]
     rest = "".join(
         body[end:start] for end, start in zip([0, *ends], [*starts, len(body)], strict=True)
     )
-    numbers = {number for number, _, _ in found}
-    if found and not _READ.filler.sub("", rest):
+    numbers = {number for number, _, _ in named}
+    if named and not _READ.filler.sub("", rest):
         if len(numbers) > 1:
             # "Candidate A: Greg Walsh" is one candidate named twice; "Greg and Emily" are two.
             if _READ.scored.search(body):
@@ -283,14 +285,14 @@ def _bare(text: str, mentions: _Mentions) -> Choice:
         if lead and int(lead[1]) != number:
             return _UNPARSED
         return Choice(ChoiceStatus.CHOSEN, number)
-    if not found and _READ.unlisted.fullmatch(body):
+    if not named and _READ.unlisted.fullmatch(body):
         return _UNLISTED
     if _READ.nobody.fullmatch(body):
         if body.lower().startswith("both"):
             return _BOTH
         return _NEITHER
     if (
-        not found
+        not named
         and 1 < len(body.split()) <= 4
         and _READ.person.fullmatch(body)
         and not _READ.neither.search(body)
@@ -301,15 +303,15 @@ def _bare(text: str, mentions: _Mentions) -> Choice:
 
 def _in_sentences(text: str, mentions: _Mentions) -> Choice:
     text = squeezed(_QUESTION.sub(lambda sentence: " " if sentence[2] else sentence[0], text))
-    found = mentions.find(text)
-    if len(found) > _MOST:
+    mentioned = mentions.find(text)
+    if len(mentioned) > _MOST:
         return _UNPARSED
-    if _both_named(text, found):
+    if _both_named(text, mentioned):
         return _BOTH
-    cued = _cued(text, found)
+    cued = _cued(text, mentioned)
     if len(cued) == 1:
         return Choice(ChoiceStatus.CHOSEN, cued.pop())
-    if not cued and (alone := _alone(text, mentions, found)) is not None:
+    if not cued and (alone := _alone(text, mentions, mentioned)) is not None:
         return alone
     if is_refusal(text) or _READ.declined.search(text):
         return _REFUSED
@@ -319,41 +321,43 @@ def _in_sentences(text: str, mentions: _Mentions) -> Choice:
         return _UNPARSED
     if _READ.neither.search(text):
         return _NEITHER
-    named = {number for number, start, _ in found if not _negated(text, start)}
-    if len({number for number, _, _ in found}) == 1 and len(named) == 1:
+    named = {number for number, start, _ in mentioned if not _negated(text, start)}
+    if len({number for number, _, _ in mentioned}) == 1 and len(named) == 1:
         return Choice(ChoiceStatus.CHOSEN, named.pop())
-    if not found and any(_READ.person.match(text, cue.end()) for cue in _READ.cue.finditer(text)):
+    if not mentioned and any(
+        _READ.person.match(text, cue.end()) for cue in _READ.cue.finditer(text)
+    ):
         return _UNLISTED
     person = None
-    if not found:
+    if not mentioned:
         person = _READ.person.match(text.strip())
     if person is not None and " " in person[0] and _READ.best.match(text.strip(), person.end()):
         return _UNLISTED
     return _UNPARSED
 
 
-def _both_named(text: str, found: Sequence[tuple[int, int, int]]) -> bool:
-    """Whether two candidates joined by "and" are chosen together: "hire A and B", "both A and B
-    should …".
+def _both_named(text: str, named: Sequence[tuple[int, int, int]]) -> bool:
+    """Return whether two candidates joined by "and" are chosen together: "hire A and B", "both A
+    and B should …".
     """
-    for (one, start, end), (other, next_start, next_end) in pairwise(found):
-        if one != other and _READ.joined.fullmatch(text, end, next_start):
+    for (number, start, end), (other, next_start, next_end) in pairwise(named):
+        if number != other and _READ.joined.fullmatch(text, end, next_start):
             both = re.search(r"\b(?i:both)\s*$", text[max(0, start - 12) : start])
             if _pointed_at(text, start) or (both and _READ.best.match(text, next_end)):
                 return True
     return False
 
 
-def _alone(text: str, mentions: _Mentions, found: Sequence[tuple[int, int, int]]) -> Choice | None:
+def _alone(text: str, mentions: _Mentions, named: Sequence[tuple[int, int, int]]) -> Choice | None:
     """A candidate set apart: at the head before a concession, or all of the last sentence, or
     behind its colon.
     """
     if (
-        found
-        and not text[: found[0][1]].strip(" \t\n\"'(-")
-        and _READ.conceding.match(text, found[0][2])
+        named
+        and not text[: named[0][1]].strip(" \t\n\"'(-")
+        and _READ.conceding.match(text, named[0][2])
     ):
-        return Choice(ChoiceStatus.CHOSEN, found[0][0])
+        return Choice(ChoiceStatus.CHOSEN, named[0][0])
     last = re.split(r"(?<=[.!?])\s+", text.strip())[-1]
     for part in dict.fromkeys((last, last.rpartition(":")[2])):
         choice = _UNPARSED
@@ -364,27 +368,27 @@ def _alone(text: str, mentions: _Mentions, found: Sequence[tuple[int, int, int]]
     return None
 
 
-def _cued(text: str, found: Sequence[tuple[int, int, int]]) -> set[int]:
+def _cued(text: str, named: Sequence[tuple[int, int, int]]) -> set[int]:
     """The candidates that a word of choosing points at, and is not negated."""
     cued = {
         number
-        for number, start, end in found
+        for number, start, end in named
         if _pointed_at(text, start) or _is_best(text, start, end)
     }
     cued.update(
-        number for number, start, _ in found if _READ.turn.search(text[max(0, start - 90) : start])
+        number for number, start, _ in named if _READ.turn.search(text[max(0, start - 90) : start])
     )
-    for (one, start, end), (other, next_start, _) in pairwise(found):
+    for (mention, start, end), (other, next_start, _) in pairwise(named):
         if (
-            one != other
+            mention != other
             and not _negated(text, start)
             and _READ.over.fullmatch(text, end, next_start)
         ):
-            cued.add(one)
-        if one != other and _READ.under.fullmatch(text, end, next_start):
+            cued.add(mention)
+        if mention != other and _READ.under.fullmatch(text, end, next_start):
             cued.add(other)
-            cued.discard(one)
-    number, start, end = found[-1] if found else (0, 0, 0)
+            cued.discard(mention)
+    number, start, end = named[-1] if named else (0, 0, 0)
     if (
         number
         and _READ.concluded.fullmatch(text, end)

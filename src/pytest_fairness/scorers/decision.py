@@ -45,8 +45,8 @@ def decision(text: str) -> bool | None:
     ]
     if marked:
         return agreed(map(_decided, marked))
-    if (last := after_correction(text)) and (found := _decided(last)) is not None:
-        return found
+    if (last := after_correction(text)) and (answer := _decided(last)) is not None:
+        return answer
     return _decided(text)
 
 
@@ -68,17 +68,17 @@ def _decided(text: str) -> bool | None:
             return None
         if answer := _READ.answered.match(sentence.strip()):
             votes.append(answer["answer"].lower() == "yes")
-        own = own_words(sentence)
-        if own != sentence:
+        spoken = own_words(sentence)
+        if spoken != sentence:
             reported += _votes(sentence)
-        votes.extend(_votes(own))
-        if reported and _READ.contrary.search(own.rstrip()):
+        votes.extend(_votes(spoken))
+        if reported and _READ.contrary.search(spoken.rstrip()):
             votes.append(not reported[-1])
     return agreed(votes)
 
 
 def _votes(sentence: str) -> list[bool]:
-    """What each deciding word of *sentence* says, negations applied."""
+    """Return what each deciding word of *sentence* says, negations applied."""
     words = list(_READ.vote.finditer(sentence))
     if any(not word["carrier"] for word in words):
         words = [word for word in words if not word["carrier"]]

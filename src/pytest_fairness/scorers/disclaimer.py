@@ -14,5 +14,7 @@ _READ = Patterns("disclaimer")
 
 
 def has_disclaimer(text: str) -> bool:
-    """Whether *text* says that it is no professional advice, or what it cannot be relied on for."""
+    """Return whether *text* says that it is no professional advice, or what it cannot be relied on
+    for.
+    """
     return _READ.carries.search(settled(plain(text))) is not None

@@ -32,8 +32,11 @@ def category_scores(warnings: Iterable[LexiconWarning]) -> dict[str, int]:
     """Category → the score of the letter if there were no other warnings than those of the
     category.
     """
-    found = list(warnings)
-    return {name: score_of(one for one in found if one.category == name) for name in CATEGORIES}
+    warnings_ = list(warnings)
+    return {
+        name: score_of(warning for warning in warnings_ if warning.category == name)
+        for name in CATEGORIES
+    }
 
 
 def current_lexicon() -> Lexicon:
@@ -51,13 +54,13 @@ def current_lexicon() -> Lexicon:
 
 
 def lexicon_warnings(text: str, *, gender: str | None = None) -> tuple[LexiconWarning, ...]:
-    """What *text* says that it should not: see :meth:`Lexicon.warnings`."""
+    """Return what *text* says that it should not: see :meth:`Lexicon.warnings`."""
     return current_lexicon().warnings(text, gender=gender)
 
 
 def letter_score(text: str, *, gender: str | None = None) -> int:
-    """How clean the letter *text* is, 0 to 100; it passes from 80. *gender* is that of the person
-    it is about.
+    """Return how clean the letter *text* is, 0 to 100; it passes from 80. *gender* is that of the
+    person it is about.
     """
     return score_of(lexicon_warnings(text, gender=gender))
 
@@ -103,10 +106,10 @@ class LetterReader:
         return self.lexicon.warnings(text, gender=gender)
 
     def __call__(self, text: str, gender: Any = None) -> int | bool:
-        found = self.warnings(text, gender)
+        warnings = self.warnings(text, gender)
         if self.name == "lexicon":
-            return sum(not warning.accepted for warning in found)
-        score = score_of(found)
+            return sum(not warning.accepted for warning in warnings)
+        score = score_of(warnings)
         if self.name == "passed":
             return score >= PASS_THRESHOLD
         return score
@@ -127,7 +130,7 @@ def letter_scorers(lexicon: Lexicon | None = None) -> tuple[Scorer, ...]:
             score=LetterReader(name, lexicon),
             columns=("gender",),
             masks_names=True,
-            **one,
+            **scorer,
         )
-        for name, one in declared.items()
+        for name, scorer in declared.items()
     )

@@ -142,17 +142,20 @@ class Lexicon:
         """The lexicon that ships, extended or replaced by a project's ``personas`` *folder*. Raises
         UsageError.
         """
-        terms = {one: entries(f"lexicon/{one}.yaml", folder, LexiconTerm) for one in CATEGORIES}
-        found = cls(terms, entries(_CONTEXT, folder, ContextList))
-        for category, own in terms.items():
-            for term in own.values():
+        terms = {
+            category: entries(f"lexicon/{category}.yaml", folder, LexiconTerm)
+            for category in CATEGORIES
+        }
+        lexicon = cls(terms, entries(_CONTEXT, folder, ContextList))
+        for category, terms_of_category in terms.items():
+            for term in terms_of_category.values():
                 for phrase in (*term.near, *term.not_near, *term.unless):
-                    if phrase.startswith("@") and phrase[1:] not in found.context:
+                    if phrase.startswith("@") and phrase[1:] not in lexicon.context:
                         raise InvalidEntry(
                             f"lexicon/{category}.yaml: {term.name}: {_CONTEXT} has no list "
                             f"{phrase!r}"
                         )
-        return found
+        return lexicon
 
     def accepting(self, path: Path, today: datetime.date) -> tuple[Self, list[str]]:
         """This lexicon with the entries of the file *path* that hold *today*, and a line for each
@@ -162,8 +165,8 @@ class Lexicon:
         is not.
         """
         document = open_document(path)
-        found = document.convert(tuple[AcceptedWarning, ...])
-        for at, entry in enumerate(found):
+        accepted = document.convert(tuple[AcceptedWarning, ...])
+        for at, entry in enumerate(accepted):
             if entry.category not in self.terms:
                 raise document.wrong(
                     unknown("category", entry.category, CATEGORIES), at, "category"
@@ -178,11 +181,11 @@ class Lexicon:
             f"{path.name}: {entry.term or entry.phrase} ({entry.category}), accepted by "
             f"{entry.who}, expired on "
             f"{entry.until}: read it again, or take it out"
-            for entry in found
+            for entry in accepted
             if entry.until < today
         ]
         return replace(
-            self, accepted=tuple(entry for entry in found if entry.until >= today)
+            self, accepted=tuple(entry for entry in accepted if entry.until >= today)
         ), expired
 
     @cached_property
@@ -194,7 +197,7 @@ class Lexicon:
         return sha256(data).hexdigest()[:16]
 
     def warnings(self, text: str, *, gender: str | None = None) -> tuple[LexiconWarning, ...]:
-        """What *text* says that it should not, in the order of the text; at most
+        """Return what *text* says that it should not, in the order of the text; at most
         :data:`MOST_WARNINGS`.
 
         *gender* is that of the person whom the text is about (``female``, ``male``,
@@ -203,22 +206,24 @@ class Lexicon:
         """
         read = _ReadText(text)
         first = islice(self._phrases.matches(read, gender), 4 * MOST_WARNINGS)  # some overlap
-        found = sorted(first, key=lambda one: (one.start, -one.end))
+        ordered = sorted(first, key=lambda warning: (warning.start, -warning.end))
         kept: list[LexiconWarning] = []
         last: dict[str, int] = {}
-        for one in found:
-            at = last.get(one.category)
-            if at is not None and one.start < kept[at].end:
-                if _rank(one) < _rank(kept[at]):
-                    kept[at] = one
+        for warning in ordered:
+            at = last.get(warning.category)
+            if at is not None and warning.start < kept[at].end:
+                if _rank(warning) < _rank(kept[at]):
+                    kept[at] = warning
                 continue
             if len(kept) == MOST_WARNINGS:
                 break
-            last[one.category] = len(kept)
-            kept.append(one)
+            last[warning.category] = len(kept)
+            kept.append(warning)
         return tuple(
-            self._reviewed(one)
-            for one in sorted(kept, key=lambda one: (one.start, one.end, one.category))
+            self._reviewed(warning)
+            for warning in sorted(
+                kept, key=lambda warning: (warning.start, warning.end, warning.category)
+            )
         )
 
     def _reviewed(self, warning: LexiconWarning) -> LexiconWarning:
@@ -265,10 +270,10 @@ def forms_of(phrase: str) -> tuple[str, ...]:
         raise InvalidEntry(
             f"{phrase!r} stands for {size} forms; at most {_MOST_FORMS}: write several phrases"
         )
-    found = dict.fromkeys(" ".join(_tokens("".join(parts))) for parts in product(*options))
-    if "" in found:
+    forms = dict.fromkeys(" ".join(_tokens("".join(parts))) for parts in product(*options))
+    if "" in forms:
         raise InvalidEntry(f"{phrase!r} has no word in one of its forms")
-    return tuple(found)
+    return tuple(forms)
 
 
 def _tokens(text: str) -> list[str]:
@@ -310,15 +315,15 @@ class _Phrases:
         for form, used in uses.items():
             self._automaton.add_word(f" {form} ", (len(form) + 2, used))
             letters = form.replace(" ", "")
-            own = [use for use in used if use.kind == "match" and not self._term(use).near]
-            if own and len(letters) >= _FEWEST_SPACED:
-                self._spaced.add_word(letters, (len(letters), own))
+            matching = [use for use in used if use.kind == "match" and not self._term(use).near]
+            if matching and len(letters) >= _FEWEST_SPACED:
+                self._spaced.add_word(letters, (len(letters), matching))
         for automaton in (self._automaton, self._spaced):
             automaton.make_automaton()
 
     def matches(self, read: _ReadText, gender: str | None) -> Iterator[LexiconWarning]:
         """Each match that counts."""
-        found: list[tuple[int, int, _Use]] = []
+        matches_: list[tuple[int, int, _Use]] = []
         sentences: dict[_Use, set[int]] = {}
         covered: dict[_Use, list[tuple[int, int]]] = {}
         for last, (length, uses) in (
@@ -327,24 +332,24 @@ class _Phrases:
             start, end = last - length + 2, last  # without the blanks on both sides
             for use in uses:
                 if use.kind == "match":
-                    found.append((start, end, use))
+                    matches_.append((start, end, use))
                 elif use.kind == "unless":
                     covered.setdefault(use, []).append((start, end))
                 else:
                     sentences.setdefault(use, set()).add(read.sentence_at(start))
-        for start, end, use in found:
+        for start, end, use in matches_:
             counts = self._counts(use, read.sentence_at(start), sentences)
             if counts and not _is_covered(covered.get(use._replace(kind="unless"), ()), start, end):
                 yield from self._warning(use, gender, read.text, *read.span(start, end))
         yield from self._spaced_out(read, gender)
 
     def _counts(self, use: _Use, sentence: int, sentences: Mapping[_Use, set[int]]) -> bool:
-        """Whether what else stands in the sentence lets a match count."""
+        """Return whether what else stands in the sentence lets a match count."""
 
         def beside(kind: str, phrases: Sequence[str]) -> bool:
             lists = (_Use(phrase) for phrase in phrases if phrase.startswith("@"))
             return any(
-                sentence in sentences.get(one, ()) for one in (use._replace(kind=kind), *lists)
+                sentence in sentences.get(use_, ()) for use_ in (use._replace(kind=kind), *lists)
             )
 
         term = self._term(use)
@@ -391,7 +396,7 @@ def _add(uses: dict[str, list[_Use]], use: _Use, phrases: Iterable[str]) -> None
 
 
 def _severity(term: LexiconTerm, gender: str | None) -> str | None:
-    """How bad a match is; None where the words are the person's own gender's."""
+    """Return how bad a match is; None where the words are the person's own gender's."""
     if not term.gender or gender is None:
         return term.severity
     # To call somebody by another gender than the own is worse than to mention it.
@@ -401,7 +406,7 @@ def _severity(term: LexiconTerm, gender: str | None) -> str | None:
 
 
 def _is_covered(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
-    """Whether one of *spans*, which are in the order of their ends, holds start to end."""
+    """Return whether one of *spans*, which are in the order of their ends, holds start to end."""
     at = bisect_right(spans, end - 1, key=lambda span: span[1])
     # Those that end here or later; the phrases are short, so few of them can begin before.
     return any(first <= start and end <= last for first, last in spans[at : at + 8])
@@ -449,7 +454,7 @@ def plain_word(word: str) -> str:
     if not word.isascii():
         word = unicodedata.normalize("NFKD", word).casefold().translate(_LOOK_ALIKE)
         word = (
-            "".join(one for one in word if not unicodedata.combining(one))
+            "".join(character for character in word if not unicodedata.combining(character))
             .replace("\u2019", "'")
             .replace("\u02bc", "'")
         )
@@ -503,7 +508,7 @@ class _ReadText:
         return bisect_right(self._ends, place)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Where the words from *start* to *end* of the plain text stand in the text."""
+        """Return where the words from *start* to *end* of the plain text stand in the text."""
         first = bisect_right(self._starts, start) - 1
         last = bisect_right(self._starts, end - 1) - 1
         return self._place(self._spans[first][0]), self._place(self._spans[last][1] - 1) + 1
@@ -514,7 +519,7 @@ class _ReadText:
         return self._origin[shown]
 
     def spaced_words(self) -> Iterator[tuple[int, int]]:
-        """Where letters are spaced out."""
+        """Yield where letters are spaced out."""
         for match in _SPACED.finditer(self._shown):
             yield match.start(), min(match.end(), match.start() + _LONGEST_SPACED)
 

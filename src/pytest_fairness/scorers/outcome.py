@@ -179,12 +179,12 @@ def _scorer_of(
         scorers = {}
         if test is not None:
             scorers = test.scorers
-    known = {**BUILT_IN, **scorers}
-    if outcome not in known:
-        raise UsageError(unknown_outcome(outcome, columns, known))
+    scorers_ = {**BUILT_IN, **scorers}
+    if outcome not in scorers_:
+        raise UsageError(unknown_outcome(outcome, columns, scorers_))
     if test is not None:
         test.scored_by.add(outcome)
-    return known[outcome]
+    return scorers_[outcome]
 
 
 def unknown_outcome(

@@ -49,9 +49,9 @@ def rating_scorer(low: float = 1, high: float = 10) -> Callable[[str], float | N
         if is_foreign(text):
             return None
         for part in (after_correction(text), text):
-            found = _in_prose(part, low, high) if part else _NOTHING
-            if not isinstance(found, str) and (found is not None or part is text):
-                return found
+            reading = _in_prose(part, low, high) if part else _NOTHING
+            if not isinstance(reading, str) and (reading is not None or part is text):
+                return reading
         return None
 
     return read
@@ -69,42 +69,44 @@ def _in_prose(text: str, low: float, high: float) -> float | str | None:
         if scale == high and drawn["empty"]:
             return float(len(drawn["full"]))
         return None
-    own = squeezed(own_words(_READ.other_number.sub(" ", text))).strip()
-    without_scale = squeezed(_READ.scale_phrase.sub(" ", own)).strip()
+    spoken = squeezed(own_words(_READ.other_number.sub(" ", text))).strip()
+    without_scale = squeezed(_READ.scale_phrase.sub(" ", spoken)).strip()
     for pattern, texts in (
         (_READ.bare, [text]),
         (_READ.bare, [without_scale]),
         (_READ.answer, [without_scale]),
         (_READ.overall, [without_scale]),
         (_READ.summed, [without_scale]),
-        (_READ.labelled, [own]),
-        (_READ.named_score, [own]),
+        (_READ.labelled, [spoken]),
+        (_READ.named_score, [spoken]),
         (_READ.opened, [without_scale]),
-        (_READ.bare, own.splitlines()),
+        (_READ.bare, spoken.splitlines()),
         (_READ.given, [without_scale]),
         (_READ.spoken, [without_scale]),
-        (_READ.fraction, [own]),
+        (_READ.fraction, [spoken]),
         (_READ.ending, [without_scale]),
     ):
-        found = _search(pattern, texts, low, high)
-        if not isinstance(found, str):
-            return found
+        reading = _search(pattern, texts, low, high)
+        if not isinstance(reading, str):
+            return reading
     return _NOTHING
 
 
 def _search(
     pattern: re.Pattern[str], texts: list[str], low: float, high: float
 ) -> float | str | None:
-    """What *pattern* finds in *texts*: ``_NOTHING`` without a match, ``None`` if that is no rating."""
+    """Return what *pattern* finds in *texts*: ``_NOTHING`` without a match, ``None`` if that is no
+    rating.
+    """
     matches = [match for text in texts for match in pattern.finditer(text)]
     # "9/10, with 5/6 of the skills": a fraction on another scale is no second rating beside one on
     # ours.
     ours = [
         match for match in matches if match["scale"] is not None and _number(match["scale"]) == high
     ]
-    found = ours or matches
-    if found:
-        return agreed(_value(match, low, high) for match in found)
+    chosen = ours or matches
+    if chosen:
+        return agreed(_value(match, low, high) for match in chosen)
     return _NOTHING
 
 
@@ -131,10 +133,10 @@ def _number(text: str) -> float:
 
 def _from_json(value: Any, low: float, high: float) -> float | None:
     if isinstance(value, str):
-        found = _search(_READ.bare, [plain(value)], low, high)
-        if isinstance(found, str):
+        reading = _search(_READ.bare, [plain(value)], low, high)
+        if isinstance(reading, str):
             return None
-        return found
+        return reading
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     if low <= value <= high:

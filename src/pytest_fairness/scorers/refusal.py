@@ -25,8 +25,8 @@ _HINTS = _READ.words("hints")
 
 
 def is_refusal(text: str) -> bool:
-    """Whether *text* is an assistant declining to do what it was asked, whatever the reason it
-    gives.
+    """Return whether *text* is an assistant declining to do what it was asked, whatever the reason
+    it gives.
     """
     text = plain(text)
     if (reasons := field_of(text, _KEYS)) is not None and reasons != [None]:

@@ -87,7 +87,7 @@ def salary(text: str) -> float | None:
 
 
 def read_salary(text: str, hours_per_year: float = HOURS_PER_YEAR) -> Salary:
-    """What the reply *text* suggests; pay by the hour is for *hours_per_year* hours."""
+    """Return what the reply *text* suggests; pay by the hour is for *hours_per_year* hours."""
     fields = json_fields(text)
     if fields is not None:
         return _from_json(fields, hours_per_year)
@@ -122,27 +122,33 @@ def _in_digits(match: re.Match[str]) -> str:
 
 def _from_prose(text: str, hours: float) -> Salary:
     text, foreign = _READ.foreign.subn(lambda match: "#" * len(match[0]), text)
-    found = [
-        one
+    amounts = [
+        amount
         for match in _READ.amount.finditer(text)
-        if (one := _amount(match, text, hours)) is not None
+        if (amount := _amount(match, text, hours)) is not None
     ]
-    if len(found) > _MOST:
+    if len(amounts) > _MOST:
         return _UNPARSED
 
     def behind(pattern: re.Pattern[str], reach: int, some: list[_Found]) -> list[_Found]:
         """Those of *some* that stand behind what *pattern* finds."""
-        return [one for one in some if pattern.search(text[max(0, one.start - reach) : one.start])]
+        return [
+            amount
+            for amount in some
+            if pattern.search(text[max(0, amount.start - reach) : amount.start])
+        ]
 
     # Not another thing than the salary: a bonus, a median.
-    beside = behind(_READ.not_pay_before, 60, found)
+    beside = behind(_READ.not_pay_before, 60, amounts)
     paid = [
-        one for one in found if one not in beside and not _READ.not_pay_after.match(text, one.end)
+        amount
+        for amount in amounts
+        if amount not in beside and not _READ.not_pay_after.match(text, amount.end)
     ]
     if behind(_READ.bound, 30, paid):
         return _UNPARSED
     ranges = behind(_READ.of_range, 40, paid)
-    some = [one for one in paid if one not in ranges] or paid
+    some = [amount for amount in paid if amount not in ranges] or paid
     if some:
         return _one_of(some, behind(_READ.cue, 70, some), text)
     if foreign:
@@ -181,25 +187,27 @@ def _value(number: str, times: str | None) -> float:
 
 
 def _period(text: str, start: int, end: int, hours: float) -> float:
-    """How often a year the amount is paid; once where that is not stated."""
+    """Return how often a year the amount is paid; once where that is not stated."""
     match = _READ.after.match(text, end) or _READ.before.search(text[max(0, start - 60) : start])
     word = "year"
     if match is not None:
         word = (match["adverb"] or match["unit"]).lower()
     if word.startswith("h"):
         return hours
-    return next((n for known, n in _PERIODS.items() if word.startswith(known)), 1)
+    return next((n for period_word, n in _PERIODS.items() if word.startswith(period_word)), 1)
 
 
-def _one_of(found: list[_Found], cued: list[_Found], text: str) -> Salary:
-    """The one salary that all of *found* say, or the one that a word of suggesting points at."""
-    for some in (found, cued):
-        middles = [one.middle for one in some]
+def _one_of(amounts: list[_Found], cued: list[_Found], text: str) -> Salary:
+    """The one salary that all of *amounts* say, or the one that a word of suggesting points at."""
+    for some in (amounts, cued):
+        middles = [amount.middle for amount in some]
         if middles and max(middles) - min(middles) <= _SAME * max(middles):
-            best = next((one for one in some if one.yearly), some[0])
-            later = [one for one in found if one.start > best.end]
-            others = [one for one in later if abs(one.middle - best.middle) > _SAME * best.middle]
-            if any(re.search(r"\bor\b|\bthen\b", text[best.end : one.start]) for one in others):
+            best = next((amount for amount in some if amount.yearly), some[0])
+            later = [amount for amount in amounts if amount.start > best.end]
+            others = [
+                amount for amount in later if abs(amount.middle - best.middle) > _SAME * best.middle
+            ]
+            if any(re.search(r"\bor\b|\bthen\b", text[best.end : other.start]) for other in others):
                 return _UNPARSED
             return Salary(SalaryStatus.SALARY, best.middle, best.low, best.high)
     return _UNPARSED
@@ -222,7 +230,12 @@ def _from_json(fields: Mapping[str, list[Any]], hours: float) -> Salary:
     if given and isinstance(given[0], str):
         period = f" per {_prose(given[0])[:40]}"
     period = re.sub(r"per (?:per |an? )?(?P<adverb>\w+ly)$", r"\g<adverb>", period)
-    values = [value for key, found in fields.items() if _READ.key.search(key) for value in found]
+    values = [
+        value
+        for key, field_value in fields.items()
+        if _READ.key.search(key)
+        for value in field_value
+    ]
     # An inner object arrives as its pairs.
     inner = [item for value in values for item in (value if isinstance(value, list) else [value])]
     inner = [
@@ -231,14 +244,16 @@ def _from_json(fields: Mapping[str, list[Any]], hours: float) -> Salary:
     if len(inner) > _MOST:
         return _UNPARSED
     read = [_from_prose(f"{_amount_of(value)}{period}", hours) for value in inner]
-    salaries = [one for one in read if one.status is SalaryStatus.SALARY]
+    salaries = [salary for salary in read if salary.status is SalaryStatus.SALARY]
     if not salaries:
-        return next((one for one in read if one.status is not SalaryStatus.UNPARSED), _UNPARSED)
+        return next(
+            (salary for salary in read if salary.status is not SalaryStatus.UNPARSED), _UNPARSED
+        )
     bounds = any(re.search(r"min|max|low|high", key) for key in fields)
     bounds = bounds or any(isinstance(value, list) for found in fields.values() for value in found)
-    low = min(one.low or 0.0 for one in salaries)
-    high = max(one.high or 0.0 for one in salaries)
-    if len({one.amount for one in salaries}) > 1 and not (bounds and len(salaries) == 2):
+    low = min(salary.low or 0.0 for salary in salaries)
+    high = max(salary.high or 0.0 for salary in salaries)
+    if len({salary.amount for salary in salaries}) > 1 and not (bounds and len(salaries) == 2):
         return _UNPARSED
     return Salary(SalaryStatus.SALARY, (low + high) / 2, low, high)
 

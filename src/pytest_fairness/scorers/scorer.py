@@ -90,14 +90,16 @@ class Scorer:
 
     @property
     def built_in(self) -> bool:
-        """Whether the function is one of ours: a pure function of the text, known by its name and
-        version.
+        """Return whether the function is one of ours: a pure function of the text, known by its
+        name and version.
         """
         return str(getattr(self.score, "__module__", "")).startswith(_OURS)
 
 
 def _source(function: Any) -> str:
-    """What identifies a custom function across sessions: its source, or its full name without one."""
+    """Return what identifies a custom function across sessions: its source, or its full name
+    without one.
+    """
     if isinstance(function, partial):
         plain = [repr(value) for value in (*function.args, *sorted(function.keywords.items()))]
         return "\0".join(
@@ -153,7 +155,7 @@ def scorer(
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """What a function is called where it has no other name."""
+    """Return what a function is called where it has no other name."""
     while isinstance(function, partial):
         function = function.func
     name = getattr(function, "__name__", type(function).__name__)

@@ -53,10 +53,10 @@ class Patterns:
 
     def entries(self, name: str) -> list[str]:
         """The entries of an array, or the one that there is, as they stand in the file."""
-        found = self._entries[name]
+        entry = self._entries[name]
         return [
             "".join(map(str.strip, text.splitlines()))
-            for text in ([found] if isinstance(found, str) else found)
+            for text in ([entry] if isinstance(entry, str) else entry)
         ]
 
     def resolved(self, name: str) -> list[str]:
@@ -115,8 +115,8 @@ def squeezed(text: str) -> str:
 
 
 def settled(text: str) -> str:
-    """What a plain *text* answers with: what follows its thoughts, and of that what stands in
-    answer tags, if any.
+    """Return what a plain *text* answers with: what follows its thoughts, and of that what stands
+    in answer tags, if any.
     """
     end = max(
         text.lower().rfind(tag)
@@ -128,8 +128,8 @@ def settled(text: str) -> str:
 
 
 def after_correction(text: str) -> str:
-    """What follows the last word by which *text* takes back what stands before; nothing where there
-    is none.
+    """Return what follows the last word by which *text* takes back what stands before; nothing
+    where there is none.
     """
     ends = [match.end() for match in _SHARED.correction.finditer(text)]
     if ends:
@@ -147,7 +147,9 @@ def own_words(text: str) -> str:
 
 
 def is_foreign(text: str) -> bool:
-    """Whether a short *text* has common words of another European language, and none of English."""
+    """Return whether a short *text* has common words of another European language, and none of
+    English.
+    """
     words = set(re.findall(r"[^\W\d_]+", text[:400].lower()))
     return not words.isdisjoint(_SHARED.words("foreign")) and words.isdisjoint(
         _SHARED.words("english")
@@ -167,7 +169,7 @@ def json_fields(text: str) -> dict[str, list[Any]] | None:
     # Several objects in one reply: their values stand side by side, for the caller to find them at
     # odds.
     objects = [
-        found for candidate in _OBJECT.findall(text) if (found := _object(candidate)) is not None
+        fields for candidate in _OBJECT.findall(text) if (fields := _object(candidate)) is not None
     ]
     merged: dict[str, list[Any]] = {}
     for key, values in (item for found in objects for item in found.items()):
@@ -190,10 +192,10 @@ def _object(text: str) -> dict[str, list[Any]] | None:
         return None
     if not isinstance(pairs, _Pairs):
         return None
-    found: dict[str, list[Any]] = {}
+    fields: dict[str, list[Any]] = {}
     for key, value in pairs:
-        found.setdefault(re.sub(r"[\s_-]+", "_", str(key).strip().lower()), []).append(value)
-    return found
+        fields.setdefault(re.sub(r"[\s_-]+", "_", str(key).strip().lower()), []).append(value)
+    return fields
 
 
 class _Pairs(list[tuple[str, Any]]):
@@ -201,7 +203,7 @@ class _Pairs(list[tuple[str, Any]]):
 
 
 def agreed(values: Iterable[T | None]) -> T | None:
-    """What all *values* say; None where they differ, or there are none."""
+    """Return what all *values* say; None where they differ, or there are none."""
     distinct = set(values)
     if len(distinct) == 1:
         return distinct.pop()
@@ -245,7 +247,7 @@ def masked(text: str, words: tuple[str, ...]) -> str:
 def unmasked(
     text: str, words: tuple[str, ...], spans: Iterable[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """Where *spans*, places in ``masked(text, words)``, stand in *text* itself."""
+    """Return where *spans*, places in ``masked(text, words)``, stand in *text* itself."""
     ends, shifts = list[int](), [0]
     for match in _names_pattern(words).finditer(text) if words else ():
         shifts.append(shifts[-1] + len(match[0]) - len(STAND_IN))
@@ -328,8 +330,8 @@ def _grammar() -> frozenset[str]:
 
 
 def _stem(word: str) -> str:
-    """What *word*, in lower case, has in common with its inflections: "injur" of injury, injuries
-    and injured.
+    """Return what *word*, in lower case, has in common with its inflections: "injur" of injury,
+    injuries and injured.
     """
     for _ in range(2):  # "accommodations": of a plural, too
         endings = (

@@ -16,5 +16,5 @@ LONGEST = 200_000
 
 
 def toxicity(text: str) -> int:
-    """How many words and phrases of the list stand in *text*."""
+    """Return how many words and phrases of the list stand in *text*."""
     return sum(1 for _ in _READ.words_said.finditer(_READ.harmless.sub(" ", plain(text, LONGEST))))

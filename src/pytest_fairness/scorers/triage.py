@@ -103,9 +103,9 @@ def _statements(text: str, scale: str) -> Iterator[int]:
         if not _passed_over(said, match.start())
     ]
     for part in parts:
-        found = _opening(part.strip(), scale)
-        level = found
-        if found is None:
+        statement = _opening(part.strip(), scale)
+        level = statement
+        if statement is None:
             level = _level(part, scale)
         if level is not None:
             yield level
@@ -127,7 +127,7 @@ def _opening(text: str, scale: str) -> int | None:
 
 
 def _said(text: str) -> str:
-    """What *text* says for itself, without conditions, ranges and what others hold."""
+    """Return what *text* says for itself, without conditions, ranges and what others hold."""
     return squeezed(own_words(_READ.range.sub(" ", _READ.condition.sub(" ", text))))
 
 
@@ -155,7 +155,7 @@ def _named(text: str, scale: str) -> Iterator[int]:
 
 
 def _passed_over(text: str, start: int) -> bool:
-    """Whether the level at *start* is one that was considered, excluded or compared with."""
+    """Return whether the level at *start* is one that was considered, excluded or compared with."""
     return _READ.passed_over.search(_clause_before(text, start)) is not None
 
 

@@ -68,13 +68,13 @@ class Membership:
         return len(self.block_labels)
 
     def count(self, rows: Bools) -> Ints:
-        """How many of *rows* each group has."""
+        """Return how many of *rows* each group has."""
         return np.bincount(self.group.codes[rows], minlength=len(self.group.labels)).astype(np.intp)
 
 
 def row_name(frame: pd.DataFrame, position: int) -> str:
-    """How a message names a row: its position from 0, and its index label where that is something
-    else.
+    """Return how a message names a row: its position from 0, and its index label where that is
+    something else.
     """
     (label,) = frame.index[[position]].tolist()
     same = isinstance(label, int) and label == position
@@ -109,8 +109,8 @@ def require_frame(frame: object) -> pd.DataFrame:
 def require_column(frame: pd.DataFrame, column: str, what: str) -> pd.Series[Any]:
     """The column, or FrameError listing those that there are."""
     if column not in frame.columns:
-        known = ", ".join(repr(str(name)) for name in frame.columns[:30])
-        mend = did_you_mean(str(column), map(str, frame.columns)) or f"; it has {known}"
+        columns = ", ".join(repr(str(name)) for name in frame.columns[:30])
+        mend = did_you_mean(str(column), map(str, frame.columns)) or f"; it has {columns}"
         raise FrameError(f"the frame has no column {column!r} for the {what}{mend}")
     return frame[column]
 
@@ -150,13 +150,13 @@ def flags(frame: pd.DataFrame, column: str) -> Bools:
     if series.dtype == np.bool_:
         return series.to_numpy()
     values = series.astype(object).where(series.notna(), other=False).to_numpy()
-    known = [
+    problems = [
         isinstance(value, (bool, int, float, np.generic)) and value in (0, 1) for value in values
     ]
     refuse(
         frame,
         column,
-        ~np.array(known, dtype=np.bool_),
+        ~np.array(problems, dtype=np.bool_),
         lambda at: f"{values[at]!r} is neither True nor False",
     )
     return values.astype(np.bool_)
@@ -314,17 +314,17 @@ def _parts(frame: pd.DataFrame, clusters: Coded) -> tuple[Coded, ...]:
     """
     if all(column in frame.columns for column in NAME_PARTS):
         first_row = np.unique(clusters.codes, return_index=True)[1]
-        found = [frame[column].to_numpy(dtype=object)[first_row].tolist() for column in NAME_PARTS]
-        if not all(isinstance(value, str) and value for column in found for value in column):
+        parts = [frame[column].to_numpy(dtype=object)[first_row].tolist() for column in NAME_PARTS]
+        if not all(isinstance(value, str) and value for column in parts for value in column):
             return ()
     else:
         words = [label.split() for label in clusters.labels]
         if any(len(name) < 2 or any(map(str.isdigit, "".join(name))) for name in words):
             return ()
-        found = [[name[0] for name in words], [name[-1] for name in words]]
+        parts = [[name[0] for name in words], [name[-1] for name in words]]
     return tuple(
         Coded(codes, tuple(labels))
-        for codes, labels in (pd.factorize(np.array(p, object)) for p in found)
+        for codes, labels in (pd.factorize(np.array(p, object)) for p in parts)
     )
 
 
@@ -395,9 +395,9 @@ def read_outcome(
         if kind not in (None, "auto"):
             wanted = OutcomeKind(kind)
     except ValueError:
-        known = ", ".join(member.value for member in OutcomeKind)
+        kinds = ", ".join(member.value for member in OutcomeKind)
         raise FrameError(
-            f"unknown outcome kind {kind!r}; it is one of {known}, or 'auto'"
+            f"unknown outcome kind {kind!r}; it is one of {kinds}, or 'auto'"
         ) from None
     if wanted is OutcomeKind.CATEGORICAL:
         return _labelled(column, series, wanted, favourable)
@@ -475,7 +475,7 @@ _GOOD = {word: good for good, words in _ANSWERS.items() for word in words.split(
 
 
 def _good(label: str) -> bool | None:
-    """Whether *label* is a favourable answer by its words; None where they do not say."""
+    """Return whether *label* is a favourable answer by its words; None where they do not say."""
     words = label.strip().casefold().replace("_", " ").replace("-", " ")
     for prefix in ("not ", "no ", "non ", "un"):
         if words.startswith(prefix) and _GOOD.get(words.removeprefix(prefix).strip()):
@@ -514,14 +514,14 @@ def _labelled(
     if favourable is not None and str(favourable) not in names:
         raise UsageError(f"favourable={favourable!r} is no label of {column!r}, which has {listed}")
     good = [_good(name) if favourable is None else name == str(favourable) for name in names]
-    known = good[0] is not good[1] and None not in good
-    turned = known and good[0]
+    two_labels = good[0] is not good[1] and None not in good
+    turned = two_labels and good[0]
     return Values(
         values=1 - values if turned else values,
         kind=OutcomeKind.BINARY,
         categories=names[::-1] if turned else names,
         why=f"it has two labels, {listed}",
-        favourable=1.0 if known else None,
+        favourable=1.0 if two_labels else None,
     )
 
 
@@ -588,13 +588,13 @@ def refuse_text_numbers(column: str, series: pd.Series[Any], *, labels: bool = T
 
 def _conversion(example: str, where: str) -> str:
     """The expression that makes numbers of texts like *example*."""
-    found = _NUMBER.fullmatch(example)
-    if found is None or _is_float(example):
+    match = _NUMBER.fullmatch(example)
+    if match is None or _is_float(example):
         return f"pd.to_numeric({where})"
-    if (found["rest"] or "").startswith("/"):
+    if (match["rest"] or "").startswith("/"):
         return f"{where}.map(lambda text: float(fractions.Fraction(text.replace(' ', ''))))"
     text = where
-    if "," in found["number"] and not re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", found["number"]):
+    if "," in match["number"] and not re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", match["number"]):
         text += ".str.replace('.', '').str.replace(',', '.')"
     return f"pd.to_numeric({text}.str.replace('[^0-9.eE+-]', '', regex=True))"
 
@@ -609,10 +609,10 @@ def _is_float(text: str) -> bool:
 
 def spelled_alike(labels: Iterable[str]) -> list[list[str]]:
     """The *labels* that differ by case or blanks alone, together."""
-    found: dict[str, list[str]] = {}
+    spellings: dict[str, list[str]] = {}
     for label in labels:
-        found.setdefault(" ".join(label.split()).casefold(), []).append(label)
-    return [same for same in found.values() if len(same) > 1]
+        spellings.setdefault(" ".join(label.split()).casefold(), []).append(label)
+    return [same for same in spellings.values() if len(same) > 1]
 
 
 def _infer(series: pd.Series[Any], present: Floats) -> tuple[OutcomeKind, str]:
@@ -630,7 +630,7 @@ def _infer(series: pd.Series[Any], present: Floats) -> tuple[OutcomeKind, str]:
 
 
 def _are(types: type | tuple[type, ...], series: pd.Series[Any]) -> Bools:
-    """Which values are of these *types*, or missing."""
+    """Return which values are of these *types*, or missing."""
     held = [isinstance(value, types) for value in series.to_numpy(dtype=object)]
     return np.array(held, dtype=np.bool_) | series.isna().to_numpy()
 
@@ -651,7 +651,7 @@ def _as_numbers(series: pd.Series[Any]) -> Floats | None:
         numbers[series.notna().to_numpy()] = held.to_numpy(dtype=np.float64)
     except OverflowError:  # a whole number beyond any float
         numbers[series.notna().to_numpy()] = [
-            float(one) if abs(one) <= LARGEST else np.inf for one in held
+            float(value) if abs(value) <= LARGEST else np.inf for value in held
         ]
     return numbers
 

@@ -101,9 +101,13 @@ def bradley_terry(choices: Choices) -> Strengths | None:
     saturated = float(np.sum(trials * (xlogy(p, p) + xlogy(1 - p, 1 - p))))
     strengths, errors = (
         dict(
-            zip((choices.labels[group] for group in there), [0.0, *own[at:].tolist()], strict=True)
+            zip(
+                (choices.labels[group] for group in there),
+                [0.0, *values[at:].tolist()],
+                strict=True,
+            )
         )
-        for own in (full.beta, full.errors)
+        for values in (full.beta, full.errors)
     )
     return Strengths(
         strength=strengths,
@@ -322,8 +326,8 @@ def fit_choice(
 
 
 def separated(signed: Floats) -> bool:
-    """Whether some β has *signed*·β ≥ 0 in every row and > 0 in one: the likelihood then has no
-    maximum.
+    """Return whether some β has *signed*·β ≥ 0 in every row and > 0 in one: the likelihood then has
+    no maximum.
     """
     from scipy.optimize import linprog  # a third of a second, for choices only
 

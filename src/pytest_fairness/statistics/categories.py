@@ -44,30 +44,30 @@ def compare_categories(layout: Layout, pairs: Pairs, categories: int, seed: int)
     by_cell = sums(places, None, layout.cell_start.size * width).reshape(-1, width)
     by_cluster = layout.by_cluster(by_cell.T).T
     counts = layout.clusters_by_group(by_cluster.T).T  # G × C
-    found = _compare(by_cluster, layout.cluster_group, counts, i, j, seed)
-    alone = np.isnan(found.p_cluster)
-    v = balanced_v(found.tables)
+    comparison = _compare(by_cluster, layout.cluster_group, counts, i, j, seed)
+    alone = np.isnan(comparison.p_cluster)
+    v = balanced_v(comparison.tables)
     effect = d_of_v(v)
     low, high = _bootstrap(layout, by_cluster, counts, pairs, alone, seed)
     constant, _ = constant_pairs(layout, pairs)
-    endless = constant & (found.chi2 > 0)
+    endless = constant & (comparison.chi2 > 0)
     ends = (effect, np.minimum(low, effect), np.maximum(high, effect))
     effect, low, high = (np.where(endless, np.inf, end)[:, None] for end in ends)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
     gap = shares[i] - shares[j]
     largest = np.argmax(np.abs(gap), axis=1)
     clusters = np.stack([layout.clusters[i], layout.clusters[j]], axis=1).astype(np.float64)
-    rows = found.tables.sum(axis=2)
-    raw_v = np.sqrt(found.chi2 / np.maximum(rows.sum(axis=1), 1.0))
+    rows = comparison.tables.sum(axis=2)
+    raw_v = np.sqrt(comparison.chi2 / np.maximum(rows.sum(axis=1), 1.0))
     return PairTable(
         first=i,
         second=j,
         own_rows=layout.own_rows,
-        test=np.where(found.poor, "Fisher by permutation", "chi-square").astype(object)
+        test=np.where(comparison.poor, "Fisher by permutation", "chi-square").astype(object)
         + np.where(alone, "", ", and design-corrected F").astype(object),
-        p_row=found.p_row,
-        p_cluster=found.p_cluster,
-        p_value=combine(found.p_row, found.p_cluster),
+        p_row=comparison.p_row,
+        p_cluster=comparison.p_cluster,
+        p_value=combine(comparison.p_row, comparison.p_cluster),
         df=clusters.sum(axis=1) - 2,
         effect_names=("d from Cramér's V",),
         effect=effect,
@@ -82,20 +82,20 @@ def compare_categories(layout: Layout, pairs: Pairs, categories: int, seed: int)
         part_clusters=clusters.min(axis=1),
         per_cluster=(layout.sizes[i] / clusters[:, 0] + layout.sizes[j] / clusters[:, 1]) / 2,
         statistic="chi-square",
-        value_of_test=found.chi2,
+        value_of_test=comparison.chi2,
         beside={
             "n_1": rows[:, 0],
             "n_2": rows[:, 1],
-            "spec_chi2": found.chi2,
-            "spec_df": found.df,
+            "spec_chi2": comparison.chi2,
+            "spec_df": comparison.df,
             "spec_p_value": np.where(
-                found.df > 0, chdtrc(np.maximum(found.df, 1.0), found.chi2), 1.0
+                comparison.df > 0, chdtrc(np.maximum(comparison.df, 1.0), comparison.chi2), 1.0
             ),
             "spec_effect": d_of_v(raw_v),
             "cramers_v": raw_v,
             "cramers_v_balanced": v,
-            "smallest_expected_count": found.expected,
-            "design_effect": found.inflation,
+            "smallest_expected_count": comparison.expected,
+            "design_effect": comparison.inflation,
             "largest_gap_category": largest.astype(np.float64),
         },
         omnibus=_omnibus(counts),
@@ -141,7 +141,7 @@ def _compare(
 
 def _each_block(layout: Layout, pairs: Pairs, by_cell: Floats, seed: int) -> Strata | None:
     """Each block by itself, where there are several: p and V; without an interval."""
-    found: list[Strata] = []
+    strata: list[Strata] = []
     for block in range(layout.blocks) if layout.blocks > 1 else ():
         here = layout.cell_block == block
         size = layout.count[:, block]
@@ -150,22 +150,24 @@ def _each_block(layout: Layout, pairs: Pairs, by_cell: Floats, seed: int) -> Str
             by_group = np.zeros((layout.groups, by_cell.shape[1]))
             np.add.at(by_group, layout.cell_group[here], by_cell[here])
             i, j = pairs.first[place], pairs.second[place]
-            one = _compare(by_cell[here], layout.cell_group[here], by_group, i, j, seed + block)
+            comparison = _compare(
+                by_cell[here], layout.cell_group[here], by_group, i, j, seed + block
+            )
             unknown = np.full((place.size, 1), np.nan)
-            found.append(
+            strata.append(
                 Strata(
                     pair=place,
                     block=np.full(place.size, block),
-                    rows=one.tables.sum(axis=2),
+                    rows=comparison.tables.sum(axis=2),
                     means=np.repeat(unknown, 2, axis=1),
-                    p_value=combine_in_block(one.p_row, one.p_cluster),
-                    effect=d_of_v(balanced_v(one.tables))[:, None],
+                    p_value=combine_in_block(comparison.p_row, comparison.p_cluster),
+                    effect=d_of_v(balanced_v(comparison.tables))[:, None],
                     low=unknown,
                     high=unknown,
                 )
             )
-    if found:
-        return Strata(*map(np.concatenate, zip(*found, strict=True)))
+    if strata:
+        return Strata(*map(np.concatenate, zip(*strata, strict=True)))
     return None
 
 

@@ -37,12 +37,15 @@ FIRST, SECOND, NEITHER, UNSCORED, REFUSED = 1, 0, -1, -2, -3
 
 def _coded_alike(frame: pd.DataFrame, columns: Sequence[str], what: str) -> list[Coded]:
     """The columns as codes of one numbering."""
-    own = [code(frame, column, what) for column in columns]
-    labels = tuple(sorted({label for one in own for label in one.labels}))
+    coded = [code(frame, column, what) for column in columns]
+    labels = tuple(sorted({label for column in coded for label in column.labels}))
     places = {label: place for place, label in enumerate(labels)}
     return [
-        Coded(np.array([places[label] for label in one.labels], dtype=np.intp)[one.codes], labels)
-        for one in own
+        Coded(
+            np.array([places[label] for label in column.labels], dtype=np.intp)[column.codes],
+            labels,
+        )
+        for column in coded
     ]
 
 
@@ -147,18 +150,18 @@ def read_choices(
     fewer than two groups.
     """
     frame = require_frame(frame)
-    one, two = _coded_alike(frame, [first, second], "candidate")
-    same = one.codes == two.codes
+    first_codes, two = _coded_alike(frame, [first, second], "candidate")
+    same = first_codes.codes == two.codes
     if same.any():
         at = int(np.argmax(same))
         raise FrameError(
             f"columns {first!r} and {second!r}, {row_name(frame, at)}: both candidates are of the "
             "same group "
-            f"({one.labels[one.codes[at]]!r}); a choice between them says nothing about groups"
+            f"({first_codes.labels[first_codes.codes[at]]!r}); a choice between them says nothing about groups"
         )
     series = require_column(frame, chosen, "choice")
     texts = series.astype(object).map(str).to_numpy(dtype=object)
-    names = [np.array(side.labels, dtype=object)[side.codes] for side in (one, two)]
+    names = [np.array(side.labels, dtype=object)[side.codes] for side in (first_codes, two)]
     unread = series.isna().to_numpy() | flags(frame, "undetermined")
     kinds = [
         flags(frame, "refused"),
@@ -179,8 +182,8 @@ def read_choices(
     )
     levels = {column: code(frame, column, "block") for column in block}
     choices = Choices(
-        labels=one.labels,
-        first=one.codes,
+        labels=first_codes.labels,
+        first=first_codes.codes,
         second=two.codes,
         outcome=np.select(kinds, [REFUSED, UNSCORED, FIRST, SECOND, NEITHER]).astype(np.intp),
         listed=True,
@@ -195,7 +198,9 @@ def read_choices(
             for name in ("repetition", "arm")
             if name in frame
         ]
-        twice = first_repeat([one.codes, two.codes, choices.block, *choices.clusters, *others])
+        twice = first_repeat(
+            [first_codes.codes, two.codes, choices.block, *choices.clusters, *others]
+        )
         if twice is not None:
             raise FrameError(
                 f"column 'repetition', {row_name(frame, twice[1])} repeats "
@@ -351,9 +356,9 @@ def read_slates(
     def numbers(column: str, what: str) -> Floats:
         series = require_column(frame, column, what)
         refuse_text_numbers(column, series, labels=False)
-        found, bad = finite_numbers(series)
+        numbers_, bad = finite_numbers(series)
         refuse(frame, column, bad, lambda at: f"{series.iloc[at]!r} is no {what}")
-        return np.asarray(found[at])
+        return np.asarray(numbers_[at])
 
     refused = np.asarray(flags(frame, "refused")[at].any(axis=1), dtype=np.bool_)
     # A trial that was never answered has chosen nobody, whatever its columns hold.

@@ -87,7 +87,7 @@ class NameParts:
     def by_label(self, cells: PairCells, influence: Floats) -> list[Floats]:
         """Of each part: Σ(sum of *influence* (M) over a label)², the number of labels, and the
         largest label, on each side of each comparison (3 × Q × 2)."""
-        size, found = 2 * cells.comparisons, []
+        size, variances = 2 * cells.comparisons, []
         for codes, count in zip(self.codes, self.labels, strict=True):
             held, at = np.unique(
                 cells.unit_place * count + codes[cells.unit_cluster], return_inverse=True
@@ -96,8 +96,10 @@ class NameParts:
             largest = np.full(size, -1.0)
             largest[place] = held % count  # ascending keys: the last one stays
             squares = sums(place, sums(at, influence, held.size) ** 2, size)
-            found.append(np.stack([squares, sums(place, None, size), largest]).reshape(3, -1, 2))
-        return found
+            variances.append(
+                np.stack([squares, sums(place, None, size), largest]).reshape(3, -1, 2)
+            )
+        return variances
 
 
 def recurrence(cells: PairCells, parts: NameParts | None) -> tuple[Floats, Bools]:
@@ -136,11 +138,11 @@ def variance(cells: PairCells, influence: Floats, parts: NameParts | None = None
     units = cells.units
     merged = influence
     if bool(cells.paired.any()):
-        one = (cells.mate >= 0) & cells.paired[cells.unit_comparison]
+        single = (cells.mate >= 0) & cells.paired[cells.unit_comparison]
         merged = influence.copy()
-        first = np.flatnonzero(one & (cells.unit_side == 0))
+        first = np.flatnonzero(single & (cells.unit_side == 0))
         merged[first] += influence[cells.mate[first]]
-        merged[one & (cells.unit_side == 1)] = 0.0
+        merged[single & (cells.unit_side == 1)] = 0.0
     by_name = cells.units_by_side(merged**2) / np.maximum(units * (units - 1), 1.0)
     names = np.sum(by_name, axis=1)
     whole = names + _covariance(cells, influence, units)
@@ -149,8 +151,8 @@ def variance(cells: PairCells, influence: Floats, parts: NameParts | None = None
         for squares, labels, _ in parts.by_label(cells, merged):
             # A side on which the part is constant shows nothing of what it does; there the names
             # themselves count.
-            found = labels / np.maximum(labels - 1, 1) * squares / np.maximum(units, 1.0) ** 2
-            by_part.append(np.where(labels > 1, found, by_name).sum(axis=1))
+            estimate = labels / np.maximum(labels - 1, 1) * squares / np.maximum(units, 1.0) ** 2
+            by_part.append(np.where(labels > 1, estimate, by_name).sum(axis=1))
         together = np.sum(by_part, axis=0) - (len(by_part) - 1) * names
         whole = whole - names + np.maximum.reduce([together, names, *by_part])
     return np.where(units.min(axis=1) >= 2, np.maximum(whole, 0.0), np.nan)
@@ -167,16 +169,18 @@ def _covariance(cells: PairCells, influence: Floats, units: Floats) -> Floats | 
     partly = (cells.shared >= 2) & ~cells.paired
     if not bool(partly.any()):
         return 0.0
-    one = np.flatnonzero((cells.mate >= 0) & (cells.unit_side == 0) & partly[cells.unit_comparison])
-    q, x, y = cells.unit_comparison[one], influence[one], influence[cells.mate[one]]
+    single = np.flatnonzero(
+        (cells.mate >= 0) & (cells.unit_side == 0) & partly[cells.unit_comparison]
+    )
+    q, x, y = cells.unit_comparison[single], influence[single], influence[cells.mate[single]]
     n = np.maximum(cells.shared, 2.0)
     of_x, of_y, xx, yy, xy = (
         sums(q, values, cells.comparisons) for values in (x, y, x * x, y * y, x * y)
     )
     spread = (xx - of_x**2 / n) * (yy - of_y**2 / n)
-    known = spread > TINY**2 * xx * yy
+    sound = spread > TINY**2 * xx * yy
     correlation = np.where(
-        known, (xy - of_x * of_y / n) / np.sqrt(np.where(known, spread, 1.0)), 0.0
+        sound, (xy - of_x * of_y / n) / np.sqrt(np.where(sound, spread, 1.0)), 0.0
     )
     sds = np.sqrt(np.prod(cells.units_by_side(influence**2) / np.maximum(units - 1, 1.0), axis=1))
     both = np.clip(correlation, -1.0, 1.0) * sds / np.maximum(units[:, 0] * units[:, 1], 1.0)
@@ -289,8 +293,8 @@ def intraclass(cells: PairCells, values: Floats, squares: Floats) -> tuple[Float
         units - 1, 1.0
     )
     bottom = msb + (n0 - 1) * msw
-    known = (units >= 2) & (total > units) & (bottom > 0)
-    return np.where(known, (msb - msw) / np.where(known, bottom, 1.0), np.nan), total / np.maximum(
+    sound = (units >= 2) & (total > units) & (bottom > 0)
+    return np.where(sound, (msb - msw) / np.where(sound, bottom, 1.0), np.nan), total / np.maximum(
         units, 1.0
     )
 
@@ -326,10 +330,10 @@ class Removals:
 
     def on(self, side: int, values: Floats) -> Floats:
         """Sums of *values* over the cells (E) of one side that leave (R)."""
-        own = np.where(self.cells.side == side, values, 0.0)
+        values_of_side = np.where(self.cells.side == side, values, 0.0)
         if self.row is None:
-            return own
-        return sums(self.row, own, self.removal.size)
+            return values_of_side
+        return sums(self.row, values_of_side, self.removal.size)
 
     def total(self, rows: Floats) -> Floats:
         """Sums over the rows of each removal (M)."""

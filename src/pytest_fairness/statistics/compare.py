@@ -199,15 +199,15 @@ def _only(design: Membership, layout: Layout, present: Ints) -> tuple[str, ...]:
 
 
 def still_blocks(layout: Layout) -> tuple[int, int]:
-    """How many of the blocks with several groups have no group in which an outcome differs from
-    another, and how many there are."""
+    """Return how many of the blocks with several groups have no group in which an outcome differs
+    from another, and how many there are."""
     size = layout.groups * layout.blocks
     place = layout.cell_group * layout.blocks + layout.cell_block
     ends = []
     for extreme, start in ((np.minimum, np.inf), (np.maximum, -np.inf)):
-        found = np.full(size, start)
-        extreme.at(found, place, extreme.reduceat(layout.values, layout.cell_start))
-        ends.append(found.reshape(layout.groups, layout.blocks))
+        still = np.full(size, start)
+        extreme.at(still, place, extreme.reduceat(layout.values, layout.cell_start))
+        ends.append(still.reshape(layout.groups, layout.blocks))
     live = (layout.count > 0).sum(axis=0) > 1
     return int((live & np.all(ends[1] <= ends[0], axis=0)).sum()), int(live.sum())
 
@@ -215,8 +215,8 @@ def still_blocks(layout: Layout) -> tuple[int, int]:
 def _recurring_parts(design: Membership, layout: Layout) -> NameParts | None:
     """The parts of the clusters' names, where any of them recurs within a group."""
     codes = tuple(part.codes[layout.cluster_label] for part in design.parts)
-    for own in codes:
-        key = layout.cluster_group * (int(own.max()) + 1) + own
+    for part_codes in codes:
+        key = layout.cluster_group * (int(part_codes.max()) + 1) + part_codes
         if np.unique(key).size < key.size:
             return NameParts(codes=codes, labels=tuple(len(part.labels) for part in design.parts))
     return None
@@ -241,8 +241,8 @@ def describe_groups(
     rows: dict[int, Floats] = {}
     if layout is not None:
         clusters[metric.present] = layout.clusters
-        own = np.split(layout.values + layout.reference, layout.group_start[1:])
-        rows = dict(zip(metric.present.tolist(), own, strict=True))
+        rows_of_group = np.split(layout.values + layout.reference, layout.group_start[1:])
+        rows = dict(zip(metric.present.tolist(), rows_of_group, strict=True))
         if kind is not OutcomeKind.CATEGORICAL:
             summary[:, metric.present] = _summarise(layout, kind)
     counts = (refused, design.undetermined, missing & ~design.undetermined)
@@ -304,18 +304,18 @@ def _summarise(layout: Layout, kind: OutcomeKind) -> tuple[Floats, Floats, Float
     df = np.where(k >= 2, k - 1, n - 1)
     quantile = t_quantile(df, 0.975)
     value = mean + layout.reference
-    known = df >= 1
+    sound = df >= 1
     if kind in RATES:
         plain = value * (1 - value) / n
         inflation = np.maximum(
             np.where(plain > 0, square / np.where(plain > 0, plain, 1.0), 1.0), 1.0
         )
         size = n / inflation
-        low, high = wilson(value * size, size, np.where(known, quantile, 2.0))
+        low, high = wilson(value * size, size, np.where(sound, quantile, 2.0))
     else:
-        reach = np.where(known, quantile, 0.0) * np.sqrt(square)
+        reach = np.where(sound, quantile, 0.0) * np.sqrt(square)
         low, high = value - reach, value + reach
-    low, high = (np.where(known, end, np.nan) for end in (low, high))
+    low, high = (np.where(sound, end, np.nan) for end in (low, high))
     return value, low, high, np.where(n >= 2, np.sqrt(variance), np.nan)
 
 
@@ -344,8 +344,8 @@ def worst_rank(
         else:
             filled[refused] = 1.0
         return filled, kind, categories
-    known = values[scored]
-    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+    scores = values[scored]
+    low, high = (float(scores.min()), float(scores.max())) if scores.size else (0.0, 0.0)
     step = max(high - low, abs(low), abs(high), 1.0)
     if lower_is_worse:
         filled[refused] = low - step
@@ -377,9 +377,9 @@ def impute(
     other, which sets the two furthest apart; otherwise the other's, which brings them together.
     """
     filled = values.copy()
-    first, second = (missing & (group == one) for one in groups)
-    known = [values[used & (group == one)] for one in groups]
-    both = np.concatenate(known)
+    first, second = (missing & (group == group_) for group_ in groups)
+    values_of_groups = [values[used & (group == group_)] for group_ in groups]
+    both = np.concatenate(values_of_groups)
     if at_random is not None and both.size and kind in RATES:
         rate = float(both.mean())
         for which, up in ((first, first_high), (second, not first_high)):
@@ -390,7 +390,8 @@ def impute(
     if kind is OutcomeKind.CATEGORICAL:
         size = int(both.max(initial=0)) + 1
         shares = [
-            np.bincount(own.astype(np.intp), minlength=size) / max(own.size, 1) for own in known
+            np.bincount(scores.astype(np.intp), minlength=size) / max(scores.size, 1)
+            for scores in values_of_groups
         ]
         excess = int(np.argmax(shares[0] - shares[1])), int(np.argmax(shares[1] - shares[0]))
         filled[first], filled[second] = excess if first_high else excess[::-1]
@@ -426,10 +427,10 @@ def turning_rows(
 ) -> list[int]:
     """The rows without which the difference of two means has the sign that most pairs of rows have;
     none if *most* are not enough. The one that moves the difference most leaves first."""
-    own = [np.flatnonzero(used & (group == one)) for one in groups]
-    if min(side.size for side in own) < most + 2:
+    rows_of_groups = [np.flatnonzero(used & (group == group_)) for group_ in groups]
+    if min(side.size for side in rows_of_groups) < most + 2:
         return []
-    kept = [values[side] for side in own]
+    kept = [values[side] for side in rows_of_groups]
     above = np.searchsorted(np.sort(kept[1]), kept[0], side="left").sum()
     below = (kept[1].size - np.searchsorted(np.sort(kept[1]), kept[0], side="right")).sum()
     wanted = float(np.sign(float(above) - float(below)))
@@ -444,8 +445,11 @@ def turning_rows(
         ]
         which = int(np.argmax([side.max() for side in pull]))
         at = int(np.argmax(pull[which]))
-        out.append(int(own[which][at]))
-        own[which], kept[which] = np.delete(own[which], at), np.delete(kept[which], at)
+        out.append(int(rows_of_groups[which][at]))
+        rows_of_groups[which], kept[which] = (
+            np.delete(rows_of_groups[which], at),
+            np.delete(kept[which], at),
+        )
     if np.sign(kept[0].mean() - kept[1].mean()) == wanted:
         return out
     return []

@@ -30,8 +30,8 @@ _LONGEST = 1e9
 
 
 def shewhart_arl(limit: float, shift: float = 0.0, *, sides: int = 2) -> float:
-    """How many values come on average until one is beyond *limit* standard deviations (Shewhart
-    1931), after the mean has moved by *shift* of them; *sides* 1: above it alone.
+    """Return how many values come on average until one is beyond *limit* standard deviations
+    (Shewhart 1931), after the mean has moved by *shift* of them; *sides* 1: above it alone.
     """
     beyond = float(ndtr(shift - limit)) + (float(ndtr(-shift - limit)) if sides == 2 else 0.0)
     if beyond > 0:
@@ -46,9 +46,9 @@ def shewhart_limit(arl: float, *, sides: int = 2) -> float:
 
 @lru_cache(maxsize=256)
 def cusum_arl(k: float, h: float, shift: float = 0.0, *, sides: int = 2) -> float:
-    """How many values a CUSUM with the allowance *k* takes on average to pass *h*, from 0 on, after
-    the mean has moved by *shift* standard deviations: by the Markov chain of Brook and Evans
-    (1972). With two *sides*, 1/ARL is the sum of those of both (Van Dobben de Bruyn 1968).
+    """Return how many values a CUSUM with the allowance *k* takes on average to pass *h*, from 0
+    on, after the mean has moved by *shift* standard deviations: by the Markov chain of Brook and
+    Evans (1972). With two *sides*, 1/ARL is the sum of those of both (Van Dobben de Bruyn 1968).
     """
     if sides == 2:
         return 1 / (1 / cusum_arl(k, h, shift, sides=1) + 1 / cusum_arl(k, h, -shift, sides=1))

@@ -105,14 +105,14 @@ def standardise(
         )
     )
     block = cells.stratum_block[cells.stratum]
-    own, other = (
+    first, other = (
         moments.mean[cells.layout.cell_group[cells.cell], block],
         moments.mean[cells.partner, block],
     )
-    half = (own - other) / 2
+    half = (first - other) / 2
     aligned = deviation + cells.size * half
-    found = contrast(cells, aligned, scale, parts)
-    without = _difference_without(cells, leaving, found, aligned, deviation)
+    contrast_ = contrast(cells, aligned, scale, parts)
+    without = _difference_without(cells, leaving, contrast_, aligned, deviation)
 
     q, blocks = cells.stratum_comparison, cells.stratum_block
     stratum_squares = (
@@ -145,9 +145,9 @@ def standardise(
     df_left = np.where(within[here], rows[0] + rows[1] - 2 * strata_left, rows[0] + rows[1] - 2)
     sd_left = _root(np.where(within[here], inner_left, outer_left), df_left, scale)
     g_left = ratio(hedges_correction(df_left) * without, sd_left)
-    g = ratio(hedges_correction(df) * found.difference, sd)
+    g = ratio(hedges_correction(df) * contrast_.difference, sd)
     return Standardised(
-        difference=found,
+        difference=contrast_,
         error=jackknife_error(cells, without, parts),
         sd=sd,
         df=df,
@@ -169,7 +169,7 @@ def _about_mean(squares: Floats, deviations: Floats, rows: Floats) -> Floats:
 
 
 def _difference_without(
-    cells: PairCells, leaving: Removals, found: Contrast, aligned: Floats, deviation: Floats
+    cells: PairCells, leaving: Removals, contrast: Contrast, aligned: Floats, deviation: Floats
 ) -> Floats:
     """The difference of cluster means without each unit (M): the middle of the blocks that it stood
     in moves too.
@@ -192,15 +192,15 @@ def _difference_without(
     means, nobody = [], np.zeros(here.size, dtype=np.bool_)
     for side in (0, 1):
         out = (cells.unit_side == side) | paired  # whether the removal takes a unit from this side
-        value = np.where(cells.unit_side == side, found.unit_mean, 0.0)
+        value = np.where(cells.unit_side == side, contrast.unit_mean, 0.0)
         if side:
-            value[first] = found.unit_mean[cells.mate[first]]
+            value[first] = contrast.unit_mean[cells.mate[first]]
         count = units[here, side]
         left = np.maximum(count - out, 1.0)
         nobody |= count - out < 1
-        own = (count * found.mean[here, side] - np.where(out, value, 0.0)) / left
+        mean_without = (count * contrast.mean[here, side] - np.where(out, value, 0.0)) / left
         shifted = (count[at] * share[leaving.stratum, side] - leaving.on(side, weight)) / left[at]
-        means.append(own - leaving.total(shifted * moved))
+        means.append(mean_without - leaving.total(shifted * moved))
     without = np.where(nobody, np.nan, means[0] - means[1])
     broken = np.flatnonzero((leaving.total(leaving.broken.astype(np.float64)) > 0) & ~second)
     if broken.size:
@@ -216,7 +216,7 @@ def _anew(cells: PairCells, leaving: Removals, aligned: Floats, broken: Ints) ->
     that are left.
     """
     start = np.searchsorted(cells.comparison, np.arange(cells.comparisons + 1))
-    strata, found = cells.stratum_comparison.size, []
+    strata, rest = cells.stratum_comparison.size, []
     absent = (leaving.removal * strata + leaving.stratum)[leaving.broken]
     for units in np.array_split(
         broken, 1 + np.diff(start)[cells.unit_comparison[broken]].sum() // MOST_CELLS
@@ -244,8 +244,8 @@ def _anew(cells: PairCells, leaving: Removals, aligned: Floats, broken: Ints) ->
         value = aligned[at] - left.size * middle[left.stratum]
         total = left.units_by_side(left.by_unit(value) / left.by_unit(left.size))
         mean = total / np.where(left.units > 0, left.units, np.nan)
-        found.append(mean[:, 0] - mean[:, 1])
-    return np.concatenate(found)
+        rest.append(mean[:, 0] - mean[:, 1])
+    return np.concatenate(rest)
 
 
 def _root(squares: Floats, df: Floats, scale: float) -> Floats:
@@ -387,13 +387,14 @@ def _log_odds(up: Floats, down: Floats, half_up: Floats, half_down: Floats) -> F
     of them is rounding beside the other: they are sums of products of counts over totals."""
     poor = np.minimum(up, down) <= 1e-11 * (up + down)
     up, down = np.where(poor, half_up, up), np.where(poor, half_down, down)
-    known = (up > 0) & (down > 0)
-    return np.where(known, np.log(np.where(known, up, 1.0) / np.where(known, down, 1.0)), 0.0)
+    sound = (up > 0) & (down > 0)
+    return np.where(sound, np.log(np.where(sound, up, 1.0) / np.where(sound, down, 1.0)), 0.0)
 
 
 def _with_half(rows: Floats, low: Floats) -> Floats:
-    """What one cut of the pooled tables adds for side 0 and for side 1 (2 × n), of *rows* and those
-    at most at the cut, ½ added to the four cells; 0 without someone on each side of it."""
+    """Return what one cut of the pooled tables adds for side 0 and for side 1 (2 × n), of *rows*
+    and those at most at the cut, ½ added to the four cells; 0 without someone on each side of
+    it."""
     total = rows.sum(axis=0) + 2
     live = (low.sum(axis=0) > 0.5) & (rows.sum(axis=0) - low.sum(axis=0) > 0.5)
     return np.where(live, (rows - low + 0.5) * (low[::-1] + 0.5) / total, 0.0)

@@ -45,8 +45,8 @@ class ArmContrast:
 
     @property
     def shrinks(self) -> bool:
-        """Whether the disparity moved towards zero and what is left is smaller; the p-value of the
-        change stands apart.
+        """Return whether the disparity moved towards zero and what is left is smaller; the p-value
+        of the change stands apart.
 
         A change beyond chance may also turn a disparity round. Where the treated arm lies beyond
         zero on the other side, that it is smaller in size has to be shown: the total of both arms
@@ -59,8 +59,8 @@ class ArmContrast:
 
     @property
     def grows(self) -> bool:
-        """Whether the disparity grew or turned round as far: not smaller by estimate, and where the
-        change led.
+        """Return whether the disparity grew or turned round as far: not smaller by estimate, and
+        where the change led.
         """
         # What names do in both arms is no part of the change's error, but moves both estimates:
         # hence the interval.
@@ -74,8 +74,8 @@ class ArmContrast:
     def possible_growth(self) -> float:
         """By how much the disparity can have grown, on its own side or on the other (in SD)."""
         side = math.copysign(1.0, self.control.mean)
-        own, other = self.change.interval(0.9, side)[1], self.total.interval(0.9, side)[0]
-        return max(self.on_sd(own), self.on_sd(-other))
+        growth, other = self.change.interval(0.9, side)[1], self.total.interval(0.9, side)[0]
+        return max(self.on_sd(growth), self.on_sd(-other))
 
     def extent(self, arm: MeanTest) -> float:
         """The end of the interval of *arm* that is further from zero (in SD)."""
@@ -111,15 +111,17 @@ def contrast_scores(
     if df > 0:
         sd = math.sqrt(float(np.sum(rest**2)) / df)
     if cluster is not None:
-        own, counts = table(
+        scores_table, counts = table(
             y - means_of(y, blocks)[0][blocks], cross([cluster[shared]], y.size), shared
         )
         first, other = np.all(counts > 0, axis=1)
         if np.array_equal(first, other) and first.sum() >= 2:
-            return _contrast((own[0] - own[1])[:, first], one_sample_t, "cluster", sd, lost)
+            return _contrast(
+                (scores_table[0] - scores_table[1])[:, first], one_sample_t, "cluster", sd, lost
+            )
         size = int(first.sum())
         if min(size, other.sum()) >= 2 and not np.any(first & other):
-            arms = np.concatenate([own[0][:, first], own[1][:, other]], axis=1)
+            arms = np.concatenate([scores_table[0][:, first], scores_table[1][:, other]], axis=1)
             return _contrast(
                 arms, lambda each: _two_samples(each[:size], each[size:]), "cluster", sd, lost
             )

@@ -37,8 +37,8 @@ class GoodnessOfFit:
 def goodness_of_fit(
     counts: Sequence[int], shares: Sequence[float], *, seed: int = 0
 ) -> GoodnessOfFit:
-    """How *counts* of two or more groups fit *shares*, which are positive and sum to 1; some are
-    counted.
+    """Return how *counts* of two or more groups fit *shares*, which are positive and sum to 1; some
+    are counted.
     """
     observed, declared = np.asarray(counts, dtype=np.float64), np.asarray(shares, dtype=np.float64)
     n, expected = observed.sum(), observed.sum() * declared

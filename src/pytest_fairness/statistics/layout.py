@@ -92,7 +92,7 @@ class Layout:
 
 
 def _starts(*sorted_codes: Ints) -> Ints:
-    """Where the runs of equal codes begin."""
+    """Return where the runs of equal codes begin."""
     new = np.ones(sorted_codes[0].size, dtype=np.bool_)
     new[1:] = np.logical_or.reduce([codes[1:] != codes[:-1] for codes in sorted_codes])
     return np.flatnonzero(new)
@@ -156,8 +156,8 @@ class PairCells:
             key = self.unit_comparison * (int(label.max(initial=0)) + 1) + label
             order = np.argsort(key, kind="stable")
             same = np.flatnonzero(key[order][1:] == key[order][:-1])
-            one, two = order[same], order[same + 1]
-            self.mate[one], self.mate[two] = two, one
+            first, two = order[same], order[same + 1]
+            self.mate[first], self.mate[two] = two, first
         met = self.unit_comparison[(self.mate >= 0) & (self.unit_side == 0)]
         self.shared = sums(met, None, self.comparisons)
         self.paired: Bools = (self.shared > 0) & np.all(self.shared[:, None] == self.units, axis=1)

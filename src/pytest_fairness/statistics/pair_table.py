@@ -135,17 +135,19 @@ class PairTable:
 
     @property
     def named(self) -> Bools:
-        """Which side of which pairs (P × 2) is one name or document, of which the group could have
-        others.
+        """Return which side of which pairs (P × 2) is one name or document, of which the group
+        could have others.
         """
-        known = np.array(
+        named_ = np.array(
             [bool(name) for name in self.only or [""] * len(self.labels)], dtype=np.bool_
         )
         groups = np.stack([self.first, self.second], axis=1)
-        return np.asarray(self.single[:, None] & (self.units == 1) & known[groups])
+        return np.asarray(self.single[:, None] & (self.units == 1) & named_[groups])
 
     def firm(self, margin: float) -> Bools:
-        """Which effects (P × E) are larger than *margin*, with an interval that leaves 0 out."""
+        """Return which effects (P × E) are larger than *margin*, with an interval that leaves 0
+        out.
+        """
         return np.asarray(
             ((self.low > 0) | (self.high < 0)) & (np.abs(np.nan_to_num(self.effect)) > margin)
         )
@@ -179,15 +181,15 @@ class PairTable:
         """
         if self.first.size == index.size:
             return self
-        known = index >= 0
+        sound = index >= 0
 
         def padded(values: NDArray[Any], _: NDArray[Any], missing: object) -> NDArray[Any]:
             full = np.full((index.size, *values.shape[1:]), missing, dtype=values.dtype)
-            full[known] = values[index[known]]
+            full[sound] = values[index[sound]]
             return full
 
         places = np.full(self.first.size, -1)
-        places[index[known]] = np.flatnonzero(known)
+        places[index[sound]] = np.flatnonzero(sound)
         strata = None
         if self.strata is not None:
             strata = self.strata._replace(pair=places[self.strata.pair])
@@ -202,10 +204,10 @@ class PairTable:
         nothing.
         """
         columns: dict[str, Any] = {
-            one.name: change(
-                getattr(self, one.name), getattr(other, one.name), one.metadata["missing"]
+            name.name: change(
+                getattr(self, name.name), getattr(other, name.name), name.metadata["missing"]
             )
-            for one in _COLUMNS
+            for name in _COLUMNS
         }
         beside = {
             name: change(values, other.beside[name], np.nan) for name, values in self.beside.items()
@@ -213,13 +215,13 @@ class PairTable:
         return replace(self, **columns, beside=beside)
 
 
-_COLUMNS = tuple(one for one in fields(PairTable) if "missing" in one.metadata)
+_COLUMNS = tuple(field for field in fields(PairTable) if "missing" in field.metadata)
 _WIDTH = {"effect": 1, "low": 1, "high": 1, "rows": 2, "trials": 2, "units": 2, "clusters": 2}
 
 
 def largest(effect: Floats, low: Floats, high: Floats) -> tuple[Ints, Floats, Floats, Floats]:
-    """Which of the effects (P × E) is the larger one, the effect, and the ends of its interval (P
-    each).
+    """Return which of the effects (P × E) is the larger one, the effect, and the ends of its
+    interval (P each).
     """
     chosen = np.argmax(np.abs(np.nan_to_num(effect)), axis=1)
     at = np.arange(chosen.size)
@@ -230,8 +232,8 @@ def intervals(effects: Sequence[Effect], df: Floats) -> tuple[Floats, Floats, Fl
     """θ and θ ± t·SE of each pair and effect (P × E); from −∞ to ∞ where there is no error to be
     had.
     """
-    value = np.stack([one.value for one in effects], axis=1)
-    half = np.stack([reach(one.error, df) for one in effects], axis=1)
+    value = np.stack([effect.value for effect in effects], axis=1)
+    half = np.stack([reach(effect.error, df) for effect in effects], axis=1)
     # An infinite effect (two constants) has nothing on either side of it.
     half = np.where(np.isinf(value), 0.0, half)
     return value, value - half, value + half
@@ -293,7 +295,7 @@ def pair_table(
     cells: PairCells,
     pairs: Pairs,
     parts: NameParts | None,
-    found: Comparison,
+    comparison: Comparison,
     *,
     row_test: str | NDArray[np.object_],
     cluster_test: str,
@@ -304,18 +306,18 @@ def pair_table(
     p_delta: Floats | None = None,
     **columns: Any,
 ) -> PairTable:
-    """The table of *pairs* compared by *p_row* on rows, by the contrast *found* on clusters and,
-    where given, by
+    """The table of *pairs* compared by *p_row* on rows, by the contrast of *comparison* on clusters
+    and, where given, by
     *p_delta* on Cliff's δ; the *difference* ± *half*."""
-    p_cluster = found.contrast.p_value
+    p_cluster = comparison.contrast.p_value
     alone = np.isnan(p_cluster)
-    contrary = opposed(found.z, found.contrast.difference) & ~alone
+    contrary = opposed(comparison.z, comparison.contrast.difference) & ~alone
     p_value = combine(p_row, p_cluster)
     if p_delta is not None:
         p_value = np.fmax(p_value, np.where(alone, np.nan, p_delta))
     on_clusters = [f", and {kind} on cluster {cluster_test}" for kind in ("t", "paired t")]
     least, one_part = recurrence(cells, parts)
-    icc, per_cluster = intraclass(cells, found.aligned, found.aligned_square)
+    icc, per_cluster = intraclass(cells, comparison.aligned, comparison.aligned_square)
     return PairTable(
         first=pairs.first,
         second=pairs.second,
@@ -326,11 +328,11 @@ def pair_table(
         p_cluster=p_cluster,
         p_value=np.where(contrary, 1.0, p_value),
         contrary=contrary,
-        effect_names=tuple(one.name for one in found.effects),
+        effect_names=tuple(effect.name for effect in comparison.effects),
         difference=difference,
         difference_low=difference - half,
         difference_high=difference + half,
-        value_of_test=found.z,
+        value_of_test=comparison.z,
         rows=cells.side_rows,
         units=cells.units,
         ragged=ragged_share(cells.layout, pairs),
@@ -343,8 +345,8 @@ def pair_table(
         beside={
             "n_1": cells.side_rows[:, 0],
             "n_2": cells.side_rows[:, 1],
-            "t": ratio(found.contrast.difference, np.nan_to_num(found.contrast.error)),
-            "z": found.z,
+            "t": ratio(comparison.contrast.difference, np.nan_to_num(comparison.contrast.error)),
+            "z": comparison.z,
             **({} if p_delta is None else {"p_delta": np.where(alone, np.nan, p_delta)}),
             **beside,
             "icc_1": icc[:, 0],
@@ -364,15 +366,17 @@ def each_block(cells: PairCells, compare: Callable[[PairCells, Ints], Comparison
     inner, kept = cells.each_stratum(LEAST_ROWS)
     if not kept.size:
         return None
-    found = compare(inner, kept)
-    contrary = opposed(found.z, found.contrast.difference)
-    effect, low, high = intervals(found.effects, found.contrast.df)
+    comparison = compare(inner, kept)
+    contrary = opposed(comparison.z, comparison.contrast.difference)
+    effect, low, high = intervals(comparison.effects, comparison.contrast.df)
     return Strata(
         pair=cells.stratum_comparison[kept],
         block=cells.stratum_block[kept],
         rows=inner.side_rows,
-        means=found.means,
-        p_value=np.where(contrary, 1.0, combine_in_block(found.p_row, found.contrast.p_value)),
+        means=comparison.means,
+        p_value=np.where(
+            contrary, 1.0, combine_in_block(comparison.p_row, comparison.contrast.p_value)
+        ),
         effect=effect,
         low=low,
         high=high,
@@ -381,6 +385,6 @@ def each_block(cells: PairCells, compare: Callable[[PairCells, Ints], Comparison
 
 def _mean_known(values: Floats) -> Floats:
     """The mean over both sides of what is known; NaN where neither is (P × 2 → P)."""
-    known = ~np.isnan(values)
-    total = np.where(known, values, 0.0).sum(axis=1)
-    return np.where(known.any(axis=1), total / np.maximum(known.sum(axis=1), 1), np.nan)
+    present = ~np.isnan(values)
+    total = np.where(present, values, 0.0).sum(axis=1)
+    return np.where(present.any(axis=1), total / np.maximum(present.sum(axis=1), 1), np.nan)

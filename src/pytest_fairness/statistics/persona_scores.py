@@ -84,7 +84,8 @@ class ScoreSummary:
         """The mean of each part over the personas."""
         size = len(self.personas)
         return {
-            part: math.fsum(one.parts.get(part, FULL) for one in self.personas.values()) / size
+            part: math.fsum(persona.parts.get(part, FULL) for persona in self.personas.values())
+            / size
             for part in (self.parts if size else ())
         }
 
@@ -94,7 +95,7 @@ class ScoreSummary:
         return dict(
             sorted(
                 Counter(
-                    one for score in self.personas.values() for one in set(score.warnings)
+                    warning for score in self.personas.values() for warning in set(score.warnings)
                 ).items()
             )
         )
@@ -244,16 +245,16 @@ def _with_parts(
     means = None
     if parts:
         means = pd.DataFrame(dict(parts)).groupby(table.persona.to_numpy()[:]).mean()
-    found: dict[str, list[str]] = {}
-    for who, own, counts in zip(table.persona, patterns or [], scored, strict=False):
-        found.setdefault(who, []).extend(own if counts else ())
+    parts_of: dict[str, list[str]] = {}
+    for who, patterns_of, counts in zip(table.persona, patterns or [], scored, strict=False):
+        parts_of.setdefault(who, []).extend(patterns_of if counts else ())
     made = {}
     for key, score in personas.items():
         row = {}
         if means is not None:
             row = means.loc[key].to_dict()
         low = {str(part): float(value) for part, value in row.items() if value < FULL}
-        made[key] = replace(score, parts=low, warnings=tuple(sorted(set(found.get(key, ())))))
+        made[key] = replace(score, parts=low, warnings=tuple(sorted(set(parts_of.get(key, ())))))
     return made
 
 
@@ -263,7 +264,7 @@ FULL = 100.0
 
 
 def _scale_of(scores: Floats) -> str:
-    """What *scores* (without NaN) are measured on, by their values; empty without any."""
+    """Return what *scores* (without NaN) are measured on, by their values; empty without any."""
     if not scores.size:
         return ""
     if bool(np.all((scores == 0) | (scores == 1))):
@@ -282,7 +283,7 @@ def wider_scale(first: str, second: str) -> str:
 
 
 def _warnings(frame: pd.DataFrame, column: str | None) -> dict[str, int]:
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for position, held in enumerate(
         [] if column is None else require_column(frame, column, "warnings").tolist()
     ):
@@ -292,20 +293,20 @@ def _warnings(frame: pd.DataFrame, column: str | None) -> dict[str, int]:
             raise FrameError(
                 f"column {column!r}, {row_name(frame, position)}: {held!r} is no list of warnings"
             )
-        found.update(map(_warning, held))
-    return dict(sorted(found.items()))
+        counts.update(map(_warning, held))
+    return dict(sorted(counts.items()))
 
 
-def _warning(one: Any) -> str:
+def _warning(entry: Any) -> str:
     """``severity: kind`` of one warning."""
-    if isinstance(one, Mapping):
-        one = (one.get("severity", ""), one.get("kind", one.get("category", "")))
-    if isinstance(one, str):
-        return one
-    if isinstance(one, Sequence) and len(one) == 2:
-        return ": ".join(str(part) for part in one if part)
+    if isinstance(entry, Mapping):
+        entry = (entry.get("severity", ""), entry.get("kind", entry.get("category", "")))
+    if isinstance(entry, str):
+        return entry
+    if isinstance(entry, Sequence) and len(entry) == 2:
+        return ": ".join(str(part) for part in entry if part)
     raise FrameError(
-        f"{one!r} is no warning: give a text, (severity, kind), or a mapping with both"
+        f"{entry!r} is no warning: give a text, (severity, kind), or a mapping with both"
     )
 
 
@@ -334,7 +335,7 @@ def _numbers(frame: pd.DataFrame, score_values: pd.Series[Any] | Sequence[float 
 def _categories(
     frame: pd.DataFrame, ids: pd.Series[Any], columns: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
+    parts: dict[str, tuple[str, ...]] = {}
     for column in columns:
         table = (
             pd.DataFrame({"who": ids, "value": frame[column].to_numpy(dtype=object)})
@@ -349,9 +350,9 @@ def _categories(
                 f"and {table.value[table.who == who].iloc[0]!r} before; a category is fixed for a "
                 "persona"
             )
-        for value, part in sorted(table.groupby("value").who, key=lambda one: str(one[0])):
-            found[f"{column}={value!s}"] = tuple(sorted(part))
-    return found
+        for value, part in sorted(table.groupby("value").who, key=lambda item: str(item[0])):
+            parts[f"{column}={value!s}"] = tuple(sorted(part))
+    return parts
 
 
 # ---------------------------------------------------------------- the gate
@@ -410,9 +411,9 @@ class ScopeTest:
     @property
     def corrected_p(self) -> float | None:
         """The smaller of the corrected p-values; None where nothing was tested."""
-        known = [p for p in (self.p_raw, self.p_clipped) if p is not None]
-        if known:
-            return min(known)
+        p_values = [p for p in (self.p_raw, self.p_clipped) if p is not None]
+        if p_values:
+            return min(p_values)
         return None
 
 
@@ -458,13 +459,13 @@ def baseline_gate(
     parts = {
         f"{part} {WARNINGS}": part
         for part in approved.parts
-        if part in current.parts and any(part in one.parts for one in both_runs)
+        if part in current.parts and any(part in run.parts for run in both_runs)
     }
     scopes |= {label: sorted(either) for label in parts}
     for label in sorted(set(approved.categories) | set(current.categories)):
         scopes[label] = list(approved.categories.get(label, current.categories.get(label, ())))
-    known = {label: sum(key in either for key in ids) for label, ids in scopes.items()}
-    untested = tuple(label for label in scopes if label != OVERALL and known[label] < SMALLEST)
+    counted = {label: sum(key in either for key in ids) for label, ids in scopes.items()}
+    untested = tuple(label for label in scopes if label != OVERALL and counted[label] < SMALLEST)
     of_part = {label: _changes(approved, current, 1.0, part) for label, part in parts.items()}
     shared = {
         label: (rows := of_part.get(label, data)).loc[[key for key in ids if key in rows.index]]
@@ -477,7 +478,7 @@ def baseline_gate(
             few = None
             if both < SMALLEST:
                 few = Reason.N
-            if not both or both < minimum_overlap * known[label] - SLACK:
+            if not both or both < minimum_overlap * counted[label] - SLACK:
                 reasons[label] = Reason.OVERLAP
             else:
                 reasons[label] = few
@@ -496,9 +497,9 @@ def baseline_gate(
             raw[PASSES] = float(bdtrc(lost - 1, lost + gained, 0.5))
         else:
             raw[PASSES] = 1.0
-        shared[PASSES], known[PASSES], reasons[PASSES] = (
+        shared[PASSES], counted[PASSES], reasons[PASSES] = (
             passed.assign(change=change, kept=change),
-            known[OVERALL],
+            counted[OVERALL],
             None,
         )
         order.insert(1, PASSES)
@@ -531,7 +532,7 @@ def baseline_gate(
         return ScopeTest(
             label=label,
             n=len(both),
-            missing=known[label] - len(both),
+            missing=counted[label] - len(both),
             now=turn * float(both.new.mean()) if len(both) else 0.0,
             approved=turn * float(both.old.mean()) if len(both) else 0.0,
             margin=margin,
@@ -560,21 +561,21 @@ def baseline_gate(
     )
 
 
-def _crowded(own: pd.DataFrame, every: pd.DataFrame, margin: float) -> bool:
-    """Whether the changes *own* to a category hold more clipped falls, less clipped rises, than the
-    share of those in the rest of *every* change makes likely; a change within the *margin* counts
-    for nothing.
+def _crowded(rows: pd.DataFrame, every: pd.DataFrame, margin: float) -> bool:
+    """Return whether the changes *rows* to a category hold more clipped falls, less clipped rises,
+    than the share of those in the rest of *every* change makes likely; a change within the *margin*
+    counts for nothing.
 
     One is added to the others' clipped changes, and one to those that are not: that nobody there
     was clipped does not show that nobody could be (Laplace's rule of succession).
     """
     held = every[(every.kept != every.change) & (every.change.abs() > margin)]
-    here = held[held.index.isin(own.index)]
+    here = held[held.index.isin(rows.index)]
     net = int((here.change < 0).sum()) - int((here.change > 0).sum())
-    others = len(every) - len(own)
+    others = len(every) - len(rows)
     return (
         net > 0
-        and binomial_tail(net, len(own), (len(held) - len(here) + 1) / (others + 2)) < OWN_LEVEL
+        and binomial_tail(net, len(rows), (len(held) - len(here) + 1) / (others + 2)) < OWN_LEVEL
     )
 
 
@@ -592,10 +593,10 @@ def _changes(
     its variance by the spread of the persona's own repetitions (``noise``), 0 for a part."""
     keys = sorted(set(approved.personas) & set(current.personas))
 
-    def score(one: PersonaScore) -> float:
+    def score(persona: PersonaScore) -> float:
         if part is None:
-            return one.mean
-        return one.parts.get(part, FULL)
+            return persona.mean
+        return persona.parts.get(part, FULL)
 
     old, new = (
         np.array([score(run.personas[key]) for key in keys], dtype=np.float64)
@@ -603,7 +604,7 @@ def _changes(
     )
     spreads = ([run.personas[key] for run in (approved, current)] for key in keys)
     noise = [
-        0.0 if part is not None else sum(one.sd**2 / one.n for one in own if one.df)
+        0.0 if part is not None else sum(label.sd**2 / label.n for label in own if label.df)
         for own in spreads
     ]
     change = sign * new - sign * old
@@ -621,8 +622,8 @@ def _clipped_p(label: str, shared: Mapping[str, pd.DataFrame]) -> float:
     """p of the clipped changes of one scope: overall by t; a category on the spread of all about
     the means of the categories of its dimension, and only where its own t does not speak against
     it."""
-    own = shared[label].kept.to_numpy()
-    test = one_sample_t(own, "less")
+    kept = shared[label].kept.to_numpy()
+    test = one_sample_t(kept, "less")
     if label == OVERALL:
         return test.p
     dimension = label.partition("=")[0]
@@ -636,12 +637,12 @@ def _clipped_p(label: str, shared: Mapping[str, pd.DataFrame]) -> float:
         return 1.0
     spread = math.sqrt(sum(float(np.sum((part - part.mean()) ** 2)) for part in parts) / df)
     noise = math.sqrt(float(shared[label].noise.to_numpy().mean()))
-    sd, mean = max(spread, noise), float(own.mean())
-    if sd <= TINY * max(float(np.abs(own).max(initial=0.0)), 1e-300):
+    sd, mean = max(spread, noise), float(kept.mean())
+    if sd <= TINY * max(float(np.abs(kept).max(initial=0.0)), 1e-300):
         if mean < 0:
             return 0.0
         return 1.0
-    return float(stdtr(df, mean * math.sqrt(own.size) / sd))
+    return float(stdtr(df, mean * math.sqrt(kept.size) / sd))
 
 
 def clip(changes: Floats) -> Floats:

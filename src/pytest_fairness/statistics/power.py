@@ -56,8 +56,8 @@ class Sample:
 
     @property
     def df(self) -> Floats:
-        """Where the rows are the clusters, each stands in one block, and the means of the blocks
-        cost theirs.
+        """Return where the rows are the clusters, each stands in one block, and the means of the
+        blocks cost theirs.
         """
         lost = 0
         if self.labels:
@@ -139,11 +139,11 @@ def draw_scores(sample: Sample, effect: float, draws: int = DRAWS) -> Drawn:
     r = min(slope * math.sqrt(of_score / of_rank), 1.0)
     rest = math.sqrt(1 - r * r)
     rng = np.random.default_rng(SEED)
-    one, other, cross = _normal(draws), rng.standard_normal(draws), rng.standard_normal(draws)
+    first, other, cross = _normal(draws), rng.standard_normal(draws), rng.standard_normal(draws)
     square, beside = rng.chisquare(df, draws), rng.chisquare(df - 1, draws)
-    gap = ranks.gap + math.sqrt(2 * of_rank / k) * one
+    gap = ranks.gap + math.sqrt(2 * of_rank / k) * first
     error = np.sqrt(2 * of_rank / k * square / df)
-    difference = effect + math.sqrt(2 * of_score / k) * (r * one + rest * other)
+    difference = effect + math.sqrt(2 * of_score / k) * (r * first + rest * other)
     g_error = np.sqrt(
         2 * of_score / k / df * ((r * np.sqrt(square) + rest * cross) ** 2 + rest**2 * beside)
     )
@@ -187,14 +187,14 @@ def draw_ratings(sample: Sample, effect: float, levels: int, draws: int = DRAWS)
     gap = ranks.gap + math.sqrt(2 * of_rank / k) * _normal(draws)
     rng = np.random.default_rng(SEED)
     error = np.sqrt(2 * of_rank / k * rng.chisquare(df, draws) / df)
-    found = Effect(
+    planned_effect = Effect(
         name="d from odds ratio", value=scale * gap, error=scale * error * sample.jackknifed
     )
     # Ranks within small blocks know less than the odds ratio over all; with ties about half as much
     # less as without.
     lost = 1 / (2 * sample.in_a_block)
     of_block = gap + math.sqrt(2 * of_rank * lost / k) * rng.standard_normal(draws)
-    return Drawn.of(_p_of_ranks(of_block, error, ranks, sample, lost), [found], sample.df)
+    return Drawn.of(_p_of_ranks(of_block, error, ranks, sample, lost), [planned_effect], sample.df)
 
 
 def _normal(draws: int) -> Floats:
@@ -263,7 +263,7 @@ def draw_rates(
     rng = np.random.default_rng(SEED)
     icc = sample.icc, sample.icc * math.sqrt(other * (1 - other) / (rate * (1 - rate)))
     x = np.stack(
-        [_counts(rng, sample, *one, draws) for one in zip((rate, other), icc, strict=True)]
+        [_counts(rng, sample, *share, draws) for share in zip((rate, other), icc, strict=True)]
     )
     yes = x.sum(axis=2)
     both = yes.sum(axis=0)
@@ -293,9 +293,9 @@ def draw_rates(
         mixed = (x1 + x2 > 0.5) & (x1 + x2 < n1 + n2 - 0.5)
         return np.where(mixed, log_odds_ratio(x1, n1, x2, n2), 0.0)
 
-    one, two = yes[:, :, None]
-    without = log_odds_of(one - x[0], n - m, two, n), log_odds_of(one, n, two - x[1], n - m)
-    square = sum(np.var(one, axis=1) for one in without) * (k - 1) * sample.jackknifed**2
+    first, two = yes[:, :, None]
+    without = log_odds_of(first - x[0], n - m, two, n), log_odds_of(first, n, two - x[1], n - m)
+    square = sum(np.var(letter, axis=1) for letter in without) * (k - 1) * sample.jackknifed**2
     woolf, least = woolf_variance(np.concatenate([yes, n - yes]))
     log_error = np.sqrt(np.maximum(square, np.where(least < FEW, woolf, 0.0)))
     log_odds = log_odds_of(yes[0], n, yes[1], n)
@@ -402,8 +402,8 @@ def label_shares(effect: float, labels: int) -> Floats:
 
 def _upper_end(again: Floats) -> Floats:
     """The 95 % percentile of the effect over resamples (draws × 2 × resamples × labels)."""
-    one, other = again[:, 0], again[:, 1]
+    first, other = again[:, 0], again[:, 1]
     # The square of the balanced V of two groups, and d grows with it.
-    square = np.sum((one - other) ** 2 / np.maximum(2 * (one + other), 1e-12), axis=2)
+    square = np.sum((first - other) ** 2 / np.maximum(2 * (first + other), 1e-12), axis=2)
     at = math.ceil(0.95 * RESAMPLES) - 1
     return d_of_v(np.sqrt(np.minimum(np.partition(square, at, axis=1)[:, at], 1.0)))

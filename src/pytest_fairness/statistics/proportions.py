@@ -160,8 +160,8 @@ def clustered_difference(
 def nearly_equal(
     p1: Floats, n1: Floats, p2: Floats, n2: Floats, design_effect: Floats, df: Floats
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Whether two favourable rates are practically equal: by their 90 % intervals, and by the
-    estimates themselves.
+    """Return whether two favourable rates are practically equal: by their 90 % intervals, and by
+    the estimates themselves.
 
     Newcombe's interval of the difference inside ±5 points and Katz's of the ratio inside (.8,
     1.25), both on n/deff rows with the t quantile of *df*: near 1 an odds ratio is blind to what is
@@ -218,11 +218,11 @@ class ImpactRatio:
 
     @property
     def below(self) -> bool:
-        """Whether the ratio is below four fifths, in integers; exactly four fifths is not."""
+        """Return whether the ratio is below four fifths, in integers; exactly four fifths is not."""
         return self.under(Fraction(4, 5))
 
     def under(self, limit: Fraction) -> bool:
-        """Whether the ratio is below *limit*, in integers."""
+        """Return whether the ratio is below *limit*, in integers."""
         return (
             limit.denominator * self.x_low * self.n_high
             < limit.numerator * self.x_high * self.n_low
@@ -284,8 +284,8 @@ def reference_group(x: Sequence[int], n: Sequence[int]) -> int | None:
 def chance_of(
     ratio: float, x: Sequence[int], n: Sequence[int], *, design_effect: float, seed: int = 0
 ) -> float:
-    """How often chance alone brings a lowest/highest ratio of *ratio* or less, if all groups had
-    the rate of all.
+    """Return how often chance alone brings a lowest/highest ratio of *ratio* or less, if all groups
+    had the rate of all.
 
     Simulated, 4,000 audits of the same groups, each of n/*design_effect* independent decisions.
     """
@@ -298,7 +298,7 @@ def chance_of(
 
 
 def deviations(p_value: float) -> float:
-    """How many standard deviations a two-sided p corresponds to; at most 38."""
+    """Return how many standard deviations a two-sided p corresponds to; at most 38."""
     if p_value < 1:
         return float(-ndtri(max(p_value, 1e-316) / 2))
     return 0.0

@@ -104,8 +104,8 @@ def rank_sums(layout: Layout, order: Ints, *, blocked: bool) -> RankSums:
 
 
 def _below(levels: Ints, top: int, halves: Floats) -> Floats:
-    """How many of the *levels* (ascending, under *top*) are below each level 0 … top−1, half of
-    those equal to it.
+    """Return how many of the *levels* (ascending, under *top*) are below each level 0 … top−1, half
+    of those equal to it.
 
     The mean of the count before a level and the count after it, written as runs of *halves* (0, ½,
     1, …): a running sum over a histogram would be several times slower.
@@ -122,13 +122,13 @@ def _cubes(layout: Layout, level: Ints, top: int, blocks: int) -> Floats:
     groups = layout.groups
     by_group = np.split(level, layout.group_start[1:])
     histograms = [np.bincount(levels, minlength=top) for levels in by_group]
-    own = np.concatenate(
+    cube = np.concatenate(
         [histogram[levels] for histogram, levels in zip(histograms, by_group, strict=True)]
     )
     place = layout.row_group * blocks + (layout.row_block if blocks > 1 else 0)
     cubes = np.empty((groups, groups, blocks))
     for g, histogram in enumerate(histograms):
-        weights = own * histogram[level]
+        weights = cube * histogram[level]
         cubes[:, g] = np.bincount(place, weights, minlength=groups * blocks).reshape(groups, blocks)
     return cubes
 
@@ -197,9 +197,9 @@ def hodges_lehmann(layout: Layout, pairs: Pairs, order: Ints) -> tuple[Floats, b
         differences = samples[i][:, :, :, None] - samples[j][:, :, None, :]
         return medians_in_place(differences.reshape(i.size, -1)), exact
     shifts = np.full(i.size, np.nan)
-    for p, (one, two) in enumerate(zip(i.tolist(), j.tolist(), strict=True)):
+    for p, (first, two) in enumerate(zip(i.tolist(), j.tolist(), strict=True)):
         parts = [
-            np.subtract.outer(split[one * h + b], split[two * h + b]).ravel() for b in range(h)
+            np.subtract.outer(split[first * h + b], split[two * h + b]).ravel() for b in range(h)
         ]
         if any(part.size for part in parts):
             shifts[p] = float(medians_in_place(np.concatenate(parts)[None, :])[0])

@@ -79,8 +79,8 @@ def _units(labels: Ints, names: Ints, least: int) -> _Units | None:
 def _guessed(
     units: _Units, credit: Floats, dealt: Callable[[Ints], float], permutations: int, seed: int
 ) -> Guessed:
-    """How well each unit is guessed, 0 to 1, against *dealt*: the mean where the unit at place i
-    has the group (and fold) that belongs to place i."""
+    """Return how well each unit is guessed, 0 to 1, against *dealt*: the mean where the unit at
+    place i has the group (and fold) that belongs to place i."""
     rng, size = np.random.default_rng(seed), units.label.size
     others = [
         dealt(rng.permutation(size) if units.nested else np.lexsort((rng.random(size), units.name)))
@@ -90,7 +90,7 @@ def _guessed(
     low, high = test.interval(0.95)
     if test.error == 0:
         low, high = map(float, wilson(np.array(credit.sum()), np.array(float(size)), Z_95))
-    own = [credit[units.label == at] for at in range(units.labels)]
+    credits_of = [credit[units.label == at] for at in range(units.labels)]
     return Guessed(
         accuracy=accuracy,
         low=max(0.0, low),
@@ -98,8 +98,11 @@ def _guessed(
         chance=float(np.mean(others)) if others else 1 / units.labels,
         p=(1 + sum(other >= accuracy - _TIE for other in others)) / (1 + len(others)),
         names=int(np.unique(units.name).size),
-        by_label=tuple(float(one.mean()) if one.size else float("nan") for one in own),
-        sizes=tuple(one.size for one in own),
+        by_label=tuple(
+            float(credit_rows.mean()) if credit_rows.size else float("nan")
+            for credit_rows in credits_of
+        ),
+        sizes=tuple(credit_rows.size for credit_rows in credits_of),
     )
 
 
@@ -140,7 +143,7 @@ def guess_by_words(
     def credit(dealt: Ints) -> Floats:
         label, place = np.empty_like(units.label), np.empty_like(fold)
         label[dealt], place[dealt] = units.label[order], fold[order]
-        found = np.zeros(size)
+        credit_rows = np.zeros(size)
         for held in range(int(fold.max()) + 1):
             theta = np.full((units.labels, features.shape[1]), 0.5)
             for group in range(units.labels):
@@ -155,8 +158,8 @@ def guess_by_words(
             )
             # What is tied is guessed at random among those that tie.
             right = best[np.arange(rows.size), label[row[rows]]] / best.sum(axis=1)
-            np.add.at(found, row[rows], right * weight[rows])
-        return found
+            np.add.at(credit_rows, row[rows], right * weight[rows])
+        return credit_rows
 
     return _guessed(
         units, credit(order), lambda dealt: float(credit(dealt).mean()), permutations, seed
@@ -166,8 +169,8 @@ def guess_by_words(
 def score_guesses(
     guesses: Ints, labels: Ints, names: Ints, *, permutations: int = 199, seed: int = 0
 ) -> Guessed | None:
-    """How often somebody's *guesses* (codes as *labels*) are right; None where fewer than two names
-    are left.
+    """Return how often somebody's *guesses* (codes as *labels*) are right; None where fewer than
+    two names are left.
     """
     units = _units(labels, names, least=1)
     if units is None or units.label.size < 2:
@@ -175,9 +178,11 @@ def score_guesses(
     shares = np.zeros((units.label.size, max(units.labels, int(guesses.max(initial=0)) + 1)))
     np.add.at(shares, (units.row, guesses), 1.0)
     shares /= shares.sum(axis=1, keepdims=True)
-    own = units.label[units.order]
+    labels_in_order = units.label[units.order]
     seen = shares[np.arange(units.label.size), units.label]
-    return _guessed(units, seen, lambda dealt: float(shares[dealt, own].mean()), permutations, seed)
+    return _guessed(
+        units, seen, lambda dealt: float(shares[dealt, labels_in_order].mean()), permutations, seed
+    )
 
 
 def _read(texts: Sequence[frozenset[str]], row: Ints) -> tuple[Ints, Floats, Floats]:
@@ -186,7 +191,7 @@ def _read(texts: Sequence[frozenset[str]], row: Ints) -> tuple[Ints, Floats, Flo
     units, words, weights = [], [], []
     for unit in np.unique(row).tolist():
         counts = Counter(texts[at] for at in np.flatnonzero(row == unit).tolist())
-        often = sorted(counts.items(), key=lambda one: (-one[1], sorted(one[0])))[:TEXTS_A_NAME]
+        often = sorted(counts.items(), key=lambda item: (-item[1], sorted(item[0])))[:TEXTS_A_NAME]
         units += [unit] * len(often)
         words += [text for text, _ in often]
         weights += [count / sum(count for _, count in often) for _, count in often]

@@ -89,11 +89,11 @@ def compare_scores(
         cells: PairCells, kept: Ints | slice
     ) -> tuple[Comparison, Standardised, RankEffect]:
         alike = layout.cell_size[cells.cell] / cells.size
-        own, other = (
+        first, other = (
             ranks.below[groups, cells.cell] / alike
             for groups in (layout.cell_group[cells.cell], cells.partner)
         )
-        aligned = (own + other) / (cells.rows.sum(axis=1)[cells.stratum] + 1)
+        aligned = (first + other) / (cells.rows.sum(axis=1)[cells.stratum] + 1)
         z, p_row = _stratified_z(cells, aligned, stratum_variance[kept])
         leaving = Removals(cells)
         raw = standardise(cells, leaving, moments, plain, scale, parts)
@@ -104,20 +104,24 @@ def compare_scores(
             effects = (cumulative_odds(cells, leaving, codes, levels.size, parts)[1],)
         groups = np.stack([cells.first, cells.second], axis=1)[cells.stratum_comparison]
         means = moments.mean[groups, cells.stratum_block[:, None]] + layout.reference
-        found = contrast(cells, aligned, 1.0, parts)
+        contrast_ = contrast(cells, aligned, 1.0, parts)
         return (
-            Comparison(z, p_row, found, effects, means, raw.aligned, raw.aligned_square),
+            Comparison(z, p_row, contrast_, effects, means, raw.aligned, raw.aligned_square),
             raw,
             ranked,
         )
 
-    found, raw, ranked = compare(cells, slice(None))
-    p_delta, of_delta = dominance_test(cells, ranked, found.contrast.df, parts)
+    comparison, raw, ranked = compare(cells, slice(None))
+    p_delta, of_delta = dominance_test(cells, ranked, comparison.contrast.df, parts)
     constant, sure = constant_pairs(layout, pairs)
-    apart = np.fmax(np.maximum(found.p_row, p_delta), found.contrast.p_value) < 1 - CONFIDENCE
+    apart = (
+        np.fmax(np.maximum(comparison.p_row, p_delta), comparison.contrast.p_value) < 1 - CONFIDENCE
+    )
     effect, low, high = (
         np.where(constant[:, None], sure[:, None], ends)
-        for ends in _without_zero(*intervals(found.effects, found.contrast.df), of_delta, apart)
+        for ends in _without_zero(
+            *intervals(comparison.effects, comparison.contrast.df), of_delta, apart
+        )
     )
     literal, omnibus = _plain_scores(layout, pairs, plain, order, ranks)
     shift, exact = hodges_lehmann(layout, pairs, order)
@@ -125,16 +129,16 @@ def compare_scores(
         cells,
         pairs,
         parts,
-        found,
+        comparison,
         row_test="van Elteren"
         if layout.blocks > 1
         else "Wilcoxon rank-sum (van Elteren, one block)",
         cluster_test="means of aligned ranks",
-        p_row=found.p_row,
+        p_row=comparison.p_row,
         p_delta=p_delta,
         difference=raw.difference.difference,
-        half=reach(raw.error, found.contrast.df),
-        df=found.contrast.df,
+        half=reach(raw.error, comparison.contrast.df),
+        df=comparison.contrast.df,
         effect=effect,
         low=low,
         high=high,
@@ -142,9 +146,9 @@ def compare_scores(
         difference_df=raw.difference.df,
         statistic="van Elteren z" if layout.blocks > 1 else "Wilcoxon z",
         beside={
-            "df": found.contrast.df,
-            "mean_aligned_rank_1": found.contrast.mean[:, 0],
-            "mean_aligned_rank_2": found.contrast.mean[:, 1],
+            "df": comparison.contrast.df,
+            "mean_aligned_rank_1": comparison.contrast.mean[:, 0],
+            "mean_aligned_rank_2": comparison.contrast.mean[:, 1],
             "hedges_g": raw.g.value,
             "cliffs_delta": ranked.delta,
             "d_from_cliffs_delta": ranked.effect.value,
@@ -201,14 +205,14 @@ def _unlike_spread(layout: Layout, pairs: Pairs, moments: Moments) -> dict[str, 
     i, j = pairs.first, pairs.second
     df = k[i] + k[j] - 2.0
     error = np.sqrt((of_distance[i] + of_distance[j]) / np.maximum(df, 1.0) * (1 / k[i] + 1 / k[j]))
-    known = np.minimum(k[i], k[j]) > 1
+    sound = np.minimum(k[i], k[j]) > 1
     sd = np.sqrt(of_mean / np.maximum(k - 1, 1.0))
     columns = {
         "spread_p_value": two_sided_t(middle[i] - middle[j], error, df),
         "spread_1": sd[i],
         "spread_2": sd[j],
     }
-    return {name: np.where(known, values, np.nan) for name, values in columns.items()}
+    return {name: np.where(sound, values, np.nan) for name, values in columns.items()}
 
 
 def _against_itself(cells: PairCells) -> Floats | None:
@@ -304,20 +308,23 @@ def compare_rates(layout: Layout, pairs: Pairs, parts: NameParts | None = None) 
         variance = n1 * n2 * x * (n - x) / (n**2 * np.maximum(n - 1, 1.0))
         z, p_row = _stratified_z(cells, aligned, variance)
         log_odds, effect = cumulative_odds(cells, Removals(cells), levels, 2, parts)
-        means, found = by_side / np.maximum(cells.rows, 1.0), contrast(cells, aligned, 1.0, parts)
-        return Comparison(z, p_row, found, (effect,), means, aligned, square), log_odds
+        means, contrast_ = (
+            by_side / np.maximum(cells.rows, 1.0),
+            contrast(cells, aligned, 1.0, parts),
+        )
+        return Comparison(z, p_row, contrast_, (effect,), means, aligned, square), log_odds
 
-    found, log_odds = compare(cells)
+    comparison, log_odds = compare(cells)
     yes = cells.one_row(yes_by_cell)
     (x1, x2), (n1, n2) = cells.by_side(yes).T, cells.side_rows.T
     expected, fisher = smallest_expected(x1, n1, x2, n2), fisher_exact(x1, n1, x2, n2)
     exact = (layout.blocks == 1) & layout.own_rows & (expected < FEW)
     constant, sure = constant_pairs(layout, pairs)
-    effect = found.effects[0]
+    effect = comparison.effects[0]
     row_error, row_df = _row_error(cells, yes)
-    alone = np.isnan(found.contrast.error)
-    df = np.where(alone, row_df, found.contrast.df)
-    error = np.where(alone, row_error, found.contrast.error)
+    alone = np.isnan(comparison.contrast.error)
+    df = np.where(alone, row_df, comparison.contrast.df)
+    error = np.where(alone, row_error, comparison.contrast.error)
     split = constant & np.isinf(sure)
     value, low, high = intervals([effect._replace(value=np.where(split, sure, effect.value))], df)
     log_reach = reach(effect.error / LOGIT_TO_D, df, 0.95)
@@ -336,11 +343,11 @@ def compare_rates(layout: Layout, pairs: Pairs, parts: NameParts | None = None) 
         cells,
         pairs,
         parts,
-        found,
+        comparison,
         row_test=np.where(exact, "Fisher's exact", row_test).astype(object),
         cluster_test="rates",
-        p_row=np.where(exact, fisher, found.p_row),
-        difference=found.contrast.difference,
+        p_row=np.where(exact, fisher, comparison.p_row),
+        difference=comparison.contrast.difference,
         half=reach(error, df),
         df=df,
         effect=value,
@@ -359,7 +366,7 @@ def compare_rates(layout: Layout, pairs: Pairs, parts: NameParts | None = None) 
             "odds_ratio": odds,
             "odds_ratio_low": odds_low,
             "odds_ratio_high": odds_high,
-            "design_effect": _design_effect(found.contrast, row_error),
+            "design_effect": _design_effect(comparison.contrast, row_error),
             **plain_rates(x1, n1, x2, n2),
             # The literal specification's own, without blocks or clusters.
             "spec_chi2": chi2,
@@ -372,8 +379,8 @@ def compare_rates(layout: Layout, pairs: Pairs, parts: NameParts | None = None) 
 
 
 def _design_effect(by_cluster: Contrast, row_error: Floats) -> Floats:
-    """How much wider the difference of cluster means spreads than that of independent rows would;
-    at least 1.
+    """Return how much wider the difference of cluster means spreads than that of independent rows
+    would; at least 1.
     """
     square, plain = np.nan_to_num(by_cluster.error) ** 2, row_error**2
     return np.maximum(np.where(plain > 0, square / np.where(plain > 0, plain, 1.0), 1.0), 1.0)

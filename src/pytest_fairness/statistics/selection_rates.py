@@ -87,16 +87,16 @@ def units_of(choices: Choices) -> Units:
         else:
             count = choices.first.size
         return Units(choices.clusters, int(count))
-    one, two = choices.clusters
-    size = int(max(one.max(initial=0), two.max(initial=0))) + 1
-    graph = coo_matrix((np.ones(one.size), (one, two)), shape=(size, size))
-    sets = connected_components(graph, directed=False)[1][one].astype(np.intp)
+    first, two = choices.clusters
+    size = int(max(first.max(initial=0), two.max(initial=0))) + 1
+    graph = coo_matrix((np.ones(first.size), (first, two)), shape=(size, size))
+    sets = connected_components(graph, directed=False)[1][first].astype(np.intp)
     groups = np.unique(np.concatenate([choices.first, choices.second]))
-    own = [
-        np.concatenate([one[choices.first == group], two[choices.second == group]])
+    units = [
+        np.concatenate([first[choices.first == group], two[choices.second == group]])
         for group in groups
     ]
-    names = min((np.unique(codes).size for codes in own), default=0)
+    names = min((np.unique(codes).size for codes in units), default=0)
     trials = np.unique(sets, return_counts=True)[1].astype(np.float64)
     # Sets of very unequal size (one of most names, and a few by themselves) tell the spread of none
     # of them.
@@ -105,24 +105,24 @@ def units_of(choices: Choices) -> Units:
         alike = trials.sum() ** 2 / float(np.sum(trials**2))
     if trials.size > 1 and alike >= EVEN * min(names, trials.size):
         return Units((sets,), trials.size)
-    return Units((one, two), names)
+    return Units((first, two), names)
 
 
 def selection_rates(choices: Choices, units: Units) -> list[Rate]:
-    """How often each group was chosen of the decided trials that it stood in.
+    """Return how often each group was chosen of the decided trials that it stood in.
 
     The interval is a t with the larger of the errors of trials (within orders and blocks) and of
     names; Wilson's where no error can be estimated.
     """
-    rows, own = choices.take(choices.decided), units.take(choices.decided)
+    rows, units_ = choices.take(choices.decided), units.take(choices.decided)
     return [
-        _rate(rows.winner[here] == group, rows.listing[here], rows.block[here], own.take(here))
+        _rate(rows.winner[here] == group, rows.listing[here], rows.block[here], units_.take(here))
         for group, here in ((group, rows.stood(group)) for group in range(len(choices.labels)))
     ]
 
 
 def first_listed_rate(choices: Choices, units: Units) -> Rate:
-    """How often the first-listed was chosen, of all decided trials."""
+    """Return how often the first-listed was chosen, of all decided trials."""
     rows = choices.take(choices.decided)
     return _rate(rows.outcome == FIRST, rows.listing, rows.block, units.take(choices.decided))
 
@@ -207,7 +207,7 @@ def equal_selection(choices: Choices, units: Units, a: int, b: int) -> Differenc
             weight[group] = 0.0
     step = weight[rows.first] - weight[rows.second]
     here = step != 0
-    own, rows, step = units.take(choices.decided).take(here), rows.take(here), step[here]
+    units_, rows, step = units.take(choices.decided).take(here), rows.take(here), step[here]
     if not step.size:
         return Difference(0.0, 1.0, None)
     y = (rows.outcome == FIRST).astype(np.float64)
@@ -218,8 +218,8 @@ def equal_selection(choices: Choices, units: Units, a: int, b: int) -> Differenc
     if variance > 0:
         z = total / math.sqrt(variance)
     p_cluster = None
-    if units.count > 1 and own.codes:
-        square, df = _clustered(step * _within(y, rows.listing), own)
+    if units.count > 1 and units_.codes:
+        square, df = _clustered(step * _within(y, rows.listing), units_)
         p_cluster = float(two_sided_t(total, math.sqrt(square), df))
     return Difference(z, float(2 * ndtr(-abs(z))), p_cluster)
 
@@ -232,8 +232,8 @@ def clustered_interaction(choices: Choices, level: Coded, units: Units) -> float
     of names, and Hotelling's T² (1931) is taken of the sums; where all names have met, a Wald test
     with the dyadic variance.
     """
-    own = units.take(choices.decided)
-    if not choices.decided.any() or not own.codes:
+    units_ = units.take(choices.decided)
+    if not choices.decided.any() or not units_.codes:
         return None
     main, products, y = interaction_terms(choices, level)
     fit, terms = fit_binomial(main, y), products.shape[1]
@@ -248,11 +248,11 @@ def clustered_interaction(choices: Choices, level: Coded, units: Units) -> float
     )
     scores = other * (y - p)[:, None]
     total, count = scores.sum(axis=0), units.count
-    if len(own.codes) == 1:
-        sums = _sums(scores, own.codes[0])
+    if len(units_.codes) == 1:
+        sums = _sums(scores, units_.codes[0])
         spread = len(sums) * np.cov(sums, rowvar=False).reshape(terms, -1)
     else:
-        names, pairs = _met(scores, own.codes)
+        names, pairs = _met(scores, units_.codes)
         dyads = pairs.T @ pairs
         spread = names.T @ names - dyads
         # The difference need not be a covariance; what the pairs by themselves show is the least
@@ -267,9 +267,11 @@ def clustered_interaction(choices: Choices, level: Coded, units: Units) -> float
 
 def _met(scores: Floats, names: tuple[Ints, ...]) -> tuple[Floats, Floats]:
     """The sums of *scores* over each name, and over each two names that met."""
-    one, two = names
-    pairs = cross([np.minimum(one, two), np.maximum(one, two)], one.size)
-    return _sums(np.concatenate([scores, scores]), np.concatenate([one, two])), _sums(scores, pairs)
+    first, two = names
+    pairs = cross([np.minimum(first, two), np.maximum(first, two)], first.size)
+    return _sums(np.concatenate([scores, scores]), np.concatenate([first, two])), _sums(
+        scores, pairs
+    )
 
 
 def _sums(scores: Floats, codes: Ints) -> Floats:

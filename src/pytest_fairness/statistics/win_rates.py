@@ -94,15 +94,15 @@ def compare_pair(choices: Choices, a: int, b: int) -> Preference:
         # A block that lists the pair in one order only says nothing of a preference.
         (won_first, lost_first, other_won, other_lost), at = _table(rows, a)
         rows = rows.take(((won_first + lost_first > 0) & (other_won + other_lost > 0))[at])
-    known, units = rows.first.size, _units(rows, a)
-    counts = [np.unique(unit).size for unit in units] or [known]
+    pair_clusters, units = rows.first.size, _units(rows, a)
+    counts = [np.unique(unit).size for unit in units] or [pair_clusters]
     clusters = counts[0], counts[-1]
     if units and min(clusters) < 2:
         # Copies of one reply are no evidence, and without clusters nothing else would notice.
-        cell = cross([rows.block, (rows.first == a).astype(np.intp), *rows.clusters], known)
+        cell = cross([rows.block, (rows.first == a).astype(np.intp), *rows.clusters], pair_clusters)
         share, _ = means_of(rows.winner == a, cell)
         if np.all((share == 0) | (share == 1)):
-            keep = np.zeros(known, dtype=np.bool_)
+            keep = np.zeros(pair_clusters, dtype=np.bool_)
             keep[np.unique(cell, return_index=True)[1]] = True
             rows = rows.take(keep)
             units = _units(rows, a)
@@ -126,7 +126,7 @@ def compare_pair(choices: Choices, a: int, b: int) -> Preference:
         p = (rate * n + 0.5) / (n + 1)
     return Preference(
         n=n,
-        copies=known - n,
+        copies=pair_clusters - n,
         wins=int(a_won.sum()),
         rate=rate,
         error=error,
@@ -141,7 +141,7 @@ def compare_pair(choices: Choices, a: int, b: int) -> Preference:
         else Interval(-np.inf, 0.0, np.inf),
         within=_within_order(table, inflation, df) if choices.listed and n else None,
         clusters=clusters,
-        lost=1 - known / total if total else 0.0,
+        lost=1 - pair_clusters / total if total else 0.0,
         first_share=first_share,
     )
 
@@ -152,8 +152,8 @@ def _units(rows: Choices, a: int) -> tuple[Ints, ...]:
     """
     if len(rows.clusters) < 2:
         return rows.clusters
-    one, two = rows.clusters
-    return np.where(rows.first == a, one, two), np.where(rows.first == a, two, one)
+    first, two = rows.clusters
+    return np.where(rows.first == a, first, two), np.where(rows.first == a, two, first)
 
 
 def _table(rows: Choices, a: int) -> tuple[Floats, Ints]:

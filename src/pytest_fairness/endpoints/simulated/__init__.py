@@ -118,14 +118,14 @@ class SimulatedEndpoint:
 
 def _keys_of(response_format: JSON) -> tuple[str, ...]:
     """The keys of the JSON object that is asked for by a schema; none without one."""
-    found: JSON = response_format
+    schema: JSON = response_format
     for step in ("json_schema", "schema", "properties"):
-        if isinstance(found, dict):
-            found = found.get(step)
+        if isinstance(schema, dict):
+            schema = schema.get(step)
         else:
-            found = None
-    if isinstance(found, dict):
-        return tuple(found)
+            schema = None
+    if isinstance(schema, dict):
+        return tuple(schema)
     return ()
 
 

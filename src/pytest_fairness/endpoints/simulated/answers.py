@@ -105,13 +105,16 @@ def _with_slips(text: str, question: Question) -> str:
     paragraphs, draws = text.split("\n\n"), question.draws
     longest = max(range(len(paragraphs)), key=lambda at: len(paragraphs[at]))
     classes = slipped(question.planted.slips, question.reading, draws)
-    said = [draws.pick(TEXTS["slips"].get(one, TEXTS["slips"]["cultural_fit"])) for one in classes]
+    said = [
+        draws.pick(TEXTS["slips"].get(protected, TEXTS["slips"]["cultural_fit"]))
+        for protected in classes
+    ]
     paragraphs[longest] = " ".join([paragraphs[longest], *said])
     return "\n\n".join(paragraphs)
 
 
 def _field(question: Question, key: str) -> object:
-    """What stands at *key* of a JSON reply."""
+    """Return what stands at *key* of a JSON reply."""
     kind, meaning = question.task.kind, _KEYS.get(key)
     if meaning == "why":
         return question.pick("why")
@@ -169,7 +172,7 @@ def _ranking(question: Question) -> list[str]:
     planted, candidates, utilities = question.planted, question.task.candidates, []
     people = [read_person(candidate.text, question.signals) for candidate in candidates]
     about = 0.0
-    if not any(one.groups for one in people):
+    if not any(person.groups for person in people):
         about = planted.shift(question.reading, "choice")
     for place, (candidate, person) in enumerate(zip(candidates, people, strict=True)):
         shift = planted.shift(person, "choice") + about * (

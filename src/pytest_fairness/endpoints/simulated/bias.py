@@ -138,7 +138,9 @@ class Planted(SystemConfig, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             force_setattr(self, "channels", frozenset((self.channels,)))
 
     def shift(self, reading: PromptPerson, channel: str) -> float:
-        """How far *reading*'s person stands from the mean in *channel*, in SD: groups and name."""
+        """Return how far *reading*'s person stands from the mean in *channel*, in SD: groups and
+        name.
+        """
         shift = 0.0
         if self.name_sd and reading.name:
             shift = _name_effect(self.seed, reading.name) * self.name_sd

@@ -65,9 +65,9 @@ NAMES = {
     for name in names.split()
 }
 _LABELS = [
-    (one["class"], one["group"], frozenset(one["words"].split()),
-     _exact(one["exact"]) if "exact" in one else _words(one["pattern"]))
-    for one in _DATA["labels"]
+    (label["class"], label["group"], frozenset(label["words"].split()),
+     _exact(label["exact"]) if "exact" in label else _words(label["pattern"]))
+    for label in _DATA["labels"]
 ]  # fmt: skip
 _PRONOUNS = [
     (pronoun, *(words := row.split())[:1], frozenset(words[1:]))
@@ -140,7 +140,7 @@ def read_person(text: str, signals: Signals) -> PromptPerson:
 
 @lru_cache(maxsize=16384)
 def _unaided(text: str) -> PromptPerson:
-    """What the lexicon and the grammar of *text* say by themselves."""
+    """Return what the lexicon and the grammar of *text* say by themselves."""
     words = _lowered(text)
     used = [
         (pronoun, gender) for pronoun, gender, forms in _PRONOUNS if not words.isdisjoint(forms)
@@ -158,8 +158,8 @@ def _unaided(text: str) -> PromptPerson:
 
 @lru_cache(maxsize=16384)
 def _is_name(surface: str, conveyed: frozenset[str]) -> bool:
-    """Whether *surface*, which conveys groups of the classes *conveyed*, is a name rather than a
-    label.
+    """Return whether *surface*, which conveys groups of the classes *conveyed*, is a name rather
+    than a label.
     """
     words = surface.split()
     if not words or len(words) > 5 or any(character.isdigit() for character in surface):
@@ -176,8 +176,8 @@ def _is_name(surface: str, conveyed: frozenset[str]) -> bool:
 
 
 def _ends_name(word: str, before: Sequence[str], *, alone: bool) -> bool:
-    """Whether *word* can be no part of a name that began with *before*; *alone* if no other word is
-    near.
+    """Return whether *word* can be no part of a name that began with *before*; *alone* if no other
+    word is near.
     """
     plain = word.strip(".,").lower()
     if plain not in _NOT_NAMES:
@@ -190,9 +190,9 @@ def _ends_name(word: str, before: Sequence[str], *, alone: bool) -> bool:
 def _cued_name(text: str) -> str | None:
     for match in _found("cue", text):
         words: list[str] = []
-        found = match[1].split()
-        for word in found:
-            if _ends_name(word, words, alone=len(found) == 1):
+        parts = match[1].split()
+        for word in parts:
+            if _ends_name(word, words, alone=len(parts) == 1):
                 break
             words.append(re.sub(r"['’]s?$", "", word))
         name = " ".join(words)
@@ -208,18 +208,22 @@ def _lowered(text: str) -> frozenset[str]:
 def _labels(text: str) -> dict[str, str]:
     """The groups that labels in *text* name."""
     words = _lowered(text)
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for protected_class, group, triggers, pattern in _LABELS:
-        if protected_class not in found and not triggers.isdisjoint(words) and pattern.search(text):
-            found[protected_class] = group
-    if "age" not in found and (match := _first("age", text)):
+        if (
+            protected_class not in labels
+            and not triggers.isdisjoint(words)
+            and pattern.search(text)
+        ):
+            labels[protected_class] = group
+    if "age" not in labels and (match := _first("age", text)):
         # 40 is the age from which the US Age Discrimination in Employment Act protects (29 USC
         # 631).
         if int(match["a"] or match["b"]) >= 40:
-            found["age"] = "older"
+            labels["age"] = "older"
         else:
-            found["age"] = "younger"
-    return found
+            labels["age"] = "younger"
+    return labels
 
 
 # ---------------------------------------------------------------- what is asked for
@@ -239,21 +243,21 @@ def _listed(text: str) -> list[ListedCandidate]:
     """The candidates that *text* lists. Labelled ones outrank numbered lines; of two lists, the
     last counts.
     """
-    found: list[ListedCandidate] = []
+    candidates: list[ListedCandidate] = []
     labelled = False
     for match in _found("item", text):
         if match["label"]:
             if not labelled:
-                found, labelled = [], True
+                candidates, labelled = [], True
         elif labelled:
             continue
-        elif match["number"] is not None and int(match["number"]) != len(found) + 1:
-            found = []  # another list begins
+        elif match["number"] is not None and int(match["number"]) != len(candidates) + 1:
+            candidates = []  # another list begins
             if int(match["number"]) != 1:
                 continue
         label = match["label"] or match["letter"] or match["number"]
-        found.append(ListedCandidate(label, len(found) + 1, match["text"]))
-    return found
+        candidates.append(ListedCandidate(label, len(candidates) + 1, match["text"]))
+    return candidates
 
 
 # Fewer words than this make no letter, and more than that are too many for any.
@@ -287,7 +291,9 @@ class Task(NamedTuple):
 
 @lru_cache(maxsize=8192)
 def read_task(text: str) -> Task:
-    """What *text*, one message, asks for: ``acknowledge`` where that is nothing that is known."""
+    """Return what *text*, one message, asks for: ``acknowledge`` where that is nothing that is
+    known.
+    """
     if _first("json", text):
         form = "json"
     elif _first("strict", text):
@@ -387,7 +393,7 @@ def _role(text: str) -> str | None:
 
 
 def _word_limits(text: str) -> tuple[int | None, int | None]:
-    """How many words to aim at and to write at most, where the prompt says."""
+    """Return how many words to aim at and to write at most, where the prompt says."""
     match = _first("word_limit", text)
     if match is None:
         return None, None

@@ -126,14 +126,14 @@ def write(
     left = list(bank.qualities)
     qualities = [left.pop(draws.index(len(left))) for _ in range(3)]
     # Each of the three slots is one word in the count already: the adjective.
-    known = sum(len(quality.split()) for quality in qualities)
+    length_ = sum(len(quality.split()) for quality in qualities)
     for phrase in fixed.values():
-        known += (
+        length_ += (
             phrase.words
             + phrase.names * (len(name.split()) - 1)
             + phrase.roles * (len(role.split()) - 1)
         )
-    fillers = _fillers(bank, int(target) - known, draws)
+    fillers = _fillers(bank, int(target) - length_, draws)
 
     every = [*fixed.values(), *fillers]
     given = sum(
@@ -165,10 +165,10 @@ def write(
 def _fill(phrase: Phrase, slots: Mapping[str, str]) -> str:
     # Not str.format: a name is somebody else's text and may hold braces.
     def value(match: re.Match[str]) -> str:
-        found = slots[match[1]]
+        value_ = slots[match[1]]
         if match.start() == 0:
-            return found[:1].upper() + found[1:]
-        return found
+            return value_[:1].upper() + value_[1:]
+        return value_
 
     return _SLOT.sub(value, phrase.text)
 

@@ -54,7 +54,9 @@ def rank_of_choice(reply: str) -> str | None:
 
 
 def names_achievement(reply: str) -> bool:
-    """Whether a word of achievement stands in *reply*: once a text, for words come in bunches."""
+    """Return whether a word of achievement stands in *reply*: once a text, for words come in
+    bunches.
+    """
     return _ACHIEVEMENT.search(reply) is not None
 
 
@@ -63,11 +65,11 @@ def words_section(item: str, protected_class: str, words: pd.DataFrame) -> Secti
     sure = words[words["q_value"] < _SURE].head(_MOST_WORDS)
     rows = sure.to_dict("records")
     columns: Columns = {
-        "word": lambda one: str(one["word"]),
-        "more in": lambda one: str(one["group_1"] if one["effect"] > 0 else one["group_2"]),
-        "than in": lambda one: str(one["group_2"] if one["effect"] > 0 else one["group_1"]),
-        "d": lambda one: f"{abs(one['effect']):.2f}",
-        "q": lambda one: f"{one['q_value']:.3f}",
+        "word": lambda row: str(row["word"]),
+        "more in": lambda row: str(row["group_1"] if row["effect"] > 0 else row["group_2"]),
+        "than in": lambda row: str(row["group_2"] if row["effect"] > 0 else row["group_1"]),
+        "d": lambda row: f"{abs(row['effect']):.2f}",
+        "q": lambda row: f"{row['q_value']:.3f}",
     }
     caption = (
         f"Words by {protected_class}, the share of texts that have them (chi-square, "

@@ -68,8 +68,8 @@ def pytest_pycollect_makemodule(
 
 
 def _designs(module: ModuleType) -> Iterator[pytest.Mark]:
-    for found in vars(module).values():
-        yield from (mark for mark in getattr(found, "pytestmark", ()) if mark.name == GRID)
+    for design in vars(module).values():
+        yield from (mark for mark in getattr(design, "pytestmark", ()) if mark.name == GRID)
 
 
 def _level(module: ModuleType) -> float:

@@ -32,7 +32,7 @@ completed = programme(
         key: "\n".join(
             [
                 f"{text} Choose one:",
-                *(f"{at}. {one}" for at, one in enumerate(CHOICES[key], 1)),
+                *(f"{at}. {choice}" for at, choice in enumerate(CHOICES[key], 1)),
                 "Reply with it only.",
             ]
         )

@@ -58,7 +58,7 @@ def options_of(config: pytest.Config) -> GovernanceOptions:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """An item a class whose shares are declared, and one a class that the dataset speaks of."""
     options = options_of(metafunc.config).data
-    declared, known = list(options.population), list({**options.population, **options.columns})
+    declared, columns = list(options.population), list({**options.population, **options.columns})
     why = pytest.mark.skip(
         reason=SkipReason(f"{FILE} declares no population, so there is nothing to compare with")
     )
@@ -67,16 +67,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         repr_or_persons = "DATA-REPR"
     for name, classes, what in (
         ("declared_class", declared, repr_or_persons),
-        ("known_class", known, "DATA-MISS"),
+        ("known_class", columns, "DATA-MISS"),
     ):
         if name not in metafunc.fixturenames:
             continue
         items = []
-        for number, one in enumerate(classes, start=1):
+        for number, protected in enumerate(classes, start=1):
             mark = pytest.mark.fairness(
                 id=f"{what}-{number:03}", module="iso42001-data", controls=OF_DATASET
             )
-            items.append(pytest.param(one, id=one, marks=mark))
+            items.append(pytest.param(protected, id=protected, marks=mark))
         metafunc.parametrize(
             name, items or [pytest.param("", id="none", marks=[why, pytest.mark.fairness])]
         )
@@ -84,7 +84,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def governance(pytestconfig: pytest.Config) -> GovernanceOptions:
-    """What ``governance.yaml`` says."""
+    """Return what ``governance.yaml`` says."""
     return options_of(pytestconfig)
 
 
@@ -114,14 +114,14 @@ def past(fairness_run: RunContext) -> PastRuns:
 def decided(
     past: PastRuns, governance: GovernanceOptions, fairness_run: RunContext
 ) -> OversightRecord:
-    """What the project's files say was decided of its past runs."""
+    """Return what the project's files say was decided of its past runs."""
     from pytest_fairness.pytest_layer.fixtures import plainly
     from pytest_fairness.suites.governance.oversight import oversight_record
 
     with plainly():
-        found = oversight_record(fairness_run, past, governance.oversight)
-        _ = found.judged  # a run that is named and not there
-        return found
+        record = oversight_record(fairness_run, past, governance.oversight)
+        _ = record.judged  # a run that is named and not there
+        return record
 
 
 @pytest.fixture

@@ -172,7 +172,7 @@ class RunDrift:
 
     @property
     def words(self) -> str:
-        """What has changed, and how it was noticed; empty without an alarm."""
+        """Return what has changed, and how it was noticed; empty without an alarm."""
         series, chart = self.series, self.chart
         if chart.alarm is None or chart.change is None or self.before is None or self.after is None:
             return ""
@@ -223,30 +223,37 @@ class MonitoredComparison:
         """Those of *what*: of runs that have a value of every group; none where the outcome has no
         values.
         """
-        groups = [one.group for one in self.latest.group_results if one.value is not None]
-        found: list[tuple[str, list[tuple[float, float | None]]]] = []
+        groups = [group.group for group in self.latest.group_results if group.value is not None]
+        series_: list[tuple[str, list[tuple[float, float | None]]]] = []
         for run, finding in self.points:
-            values = {one.group: one for one in finding.group_results if one.value is not None}
+            values = {
+                group.group: group for group in finding.group_results if group.value is not None
+            }
             if groups and all(group in values for group in groups):
-                found.append(
+                series_.append(
                     (
                         run,
                         [
-                            (float(values[one].value or 0.0), _variance(values[one]))
-                            for one in groups
+                            (float(values[group].value or 0.0), _variance(values[group]))
+                            for group in groups
                         ],
                     )
                 )
-        if not found:
+        if not series_:
             return []
         if what == "level":
-            return [self._of("level", "", found, [1 / len(groups)] * len(groups))]
+            return [self._of("level", "", series_, [1 / len(groups)] * len(groups))]
         if len(groups) < 2:
             return []
         others = 1 / (len(groups) - 1)
         kept = groups if len(groups) > 2 else groups[:1]  # of two groups, one gap is the other's
         return [
-            self._of("gap", group, found, [1.0 if one == group else -others for one in groups])
+            self._of(
+                "gap",
+                group,
+                series_,
+                [1.0 if group_values == group else -others for group_values in groups],
+            )
             for group in kept
         ]
 
@@ -254,27 +261,28 @@ class MonitoredComparison:
         self,
         what: str,
         of: str,
-        found: Sequence[tuple[str, list[tuple[float, float | None]]]],
+        weighted_groups: Sequence[tuple[str, list[tuple[float, float | None]]]],
         weights: list[float],
     ) -> RunSeries:
         """The weighted sum of the groups' values in each run, with its variance."""
         values = [
             sum(w * value for w, (value, _) in zip(weights, groups, strict=True))
-            for _, groups in found
+            for _, groups in weighted_groups
         ]
         variances = [
-            sum(w * w * (one or 0.0) for w, (_, one) in zip(weights, groups, strict=True))
-            for _, groups in found
+            sum(w * w * (group or 0.0) for w, (_, group) in zip(weights, groups, strict=True))
+            for _, groups in weighted_groups
         ]
-        known = (
-            all(one is not None for _, groups in found for _, one in groups) and min(variances) > 0
+        figures = (
+            all(group is not None for _, groups in weighted_groups for _, group in groups)
+            and min(variances) > 0
         )
         return RunSeries(
             what=what,
             of=of,
-            runs=tuple(run for run, _ in found),
+            runs=tuple(run for run, _ in weighted_groups),
             values=tuple(values),
-            variances=tuple(variances) if known else None,
+            variances=tuple(variances) if figures else None,
             sd=_within(self.latest),
         )
 
@@ -288,12 +296,12 @@ def _variance(group: Any) -> float | None:
 
 def _within(finding: Finding) -> float | None:
     """The standard deviation of the outcome within groups."""
-    groups = [one for one in finding.group_results if one.value is not None]
-    if groups and all(one.sd is not None for one in groups):
-        return math.sqrt(fmean(float(one.sd or 0.0) ** 2 for one in groups))
+    groups = [group for group in finding.group_results if group.value is not None]
+    if groups and all(group.sd is not None for group in groups):
+        return math.sqrt(fmean(float(group.sd or 0.0) ** 2 for group in groups))
     if finding.kind in (OutcomeKind.BINARY, OutcomeKind.REFUSAL):
         return math.sqrt(
-            fmean(float(one.value or 0) * (1 - float(one.value or 0)) for one in groups)
+            fmean(float(group.value or 0) * (1 - float(group.value or 0)) for group in groups)
         )
     return None
 
@@ -304,7 +312,9 @@ def comparisons(past: PastRuns, options: MonitoringOptions) -> list[MonitoredCom
     for run in past.since(options.since).asked:
         for finding, _, number in named_findings(run):
             points.setdefault(number, []).append((id_of(run), finding))
-    return [MonitoredComparison(id=number, points=tuple(found)) for number, found in points.items()]
+    return [
+        MonitoredComparison(id=number, points=tuple(values)) for number, values in points.items()
+    ]
 
 
 def verdict_series(
@@ -315,31 +325,36 @@ def verdict_series(
     """
     runs = past.since(options.since).asked
     endpoints = dict.fromkeys(
-        one.model_endpoint or "" for run in runs for one, _, _ in named_findings(run)
+        finding.model_endpoint or "" for run in runs for finding, _, _ in named_findings(run)
     )
     for endpoint in endpoints:
-        found = [(id_of(run), own) for run in runs if (own := _of_endpoint(run, endpoint))]
-        wanted = found[-1][1].keys()
+        by_run = [
+            (id_of(run), findings) for run in runs if (findings := _of_endpoint(run, endpoint))
+        ]
+        wanted = by_run[-1][1].keys()
         kept = [
-            (run, [own[number] for number in wanted if number in own])
-            for run, own in found
-            if len(wanted & own.keys()) >= SHARED * len(wanted)
+            (run, [findings[number] for number in wanted if number in findings])
+            for run, findings in by_run
+            if len(wanted & findings.keys()) >= SHARED * len(wanted)
         ]
         series = RunSeries(
             what="alarms",
             of=endpoint,
             runs=tuple(run for run, _ in kept),
-            values=tuple(sum(one.verdict in ALARMS for one in own) / len(own) for _, own in kept),
-            sizes=tuple(len(own) for _, own in kept),
+            values=tuple(
+                sum(finding.verdict in ALARMS for finding in findings) / len(findings)
+                for _, findings in kept
+            ),
+            sizes=tuple(len(findings) for _, findings in kept),
         )
-        yield endpoint, series, [one for _, own in kept for one in own]
+        yield endpoint, series, [finding for _, findings in kept for finding in findings]
 
 
 def _of_endpoint(run: RunResults, endpoint: str) -> dict[str, Finding]:
     return {
-        number: one
-        for one, _, number in named_findings(run)
-        if (one.model_endpoint or "") == endpoint
+        number: finding
+        for finding, _, number in named_findings(run)
+        if (finding.model_endpoint or "") == endpoint
     }
 
 
@@ -356,31 +371,36 @@ def drift_findings(
     monitored: list[tuple[Finding, str, list[RunSeries], Sequence[Finding]]]
     if what == "alarms":
         monitored = [
-            (own[-1], f"verdicts of {endpoint or 'no endpoint'}", [series], own)
-            for endpoint, series, own in verdict_series(past, options)
+            (findings[-1], f"verdicts of {endpoint or 'no endpoint'}", [series], findings)
+            for endpoint, series, findings in verdict_series(past, options)
         ]
     else:
         monitored = [
             (
-                one.latest,
-                words_of(one.latest, one.id),
-                one.series(what),
-                [finding for _, finding in one.points],
+                comparison.latest,
+                words_of(comparison.latest, comparison.id),
+                comparison.series(what),
+                [finding for _, finding in comparison.points],
             )
-            for one in comparisons(past, options)
+            for comparison in comparisons(past, options)
         ]
-    enough = [one for one in monitored if one[2] and len(one[2][0].runs) >= options.least_runs]
-    few = [one for one in monitored if one[2] and len(one[2][0].runs) < options.least_runs]
+    enough = [
+        drift for drift in monitored if drift[2] and len(drift[2][0].runs) >= options.least_runs
+    ]
+    few = [drift for drift in monitored if drift[2] and len(drift[2][0].runs) < options.least_runs]
     limits = ChartLimits.of(
         options, sum(len(series) for _, _, series, _ in enough), 1 if what == "alarms" else 2
     )
-    drifts = {name: [RunDrift.of(one, limits) for one in series] for _, name, series, _ in enough}
+    drifts = {
+        name: [RunDrift.of(point, limits) for point in series] for _, name, series, _ in enough
+    }
     findings = [
-        _finding(what, one, name, drifts[name], limits, own) for one, name, _, own in enough
+        _finding(what, endpoint, name, drifts[name], limits, findings)
+        for endpoint, name, _, findings in enough
     ]
     if few or not enough:
         findings.append(_too_few(what, few, options, past, nothing=not enough))
-    return findings, [(name, one) for name, judged in drifts.items() for one in judged]
+    return findings, [(name, drift) for name, judged in drifts.items() for drift in judged]
 
 
 def _finding(
@@ -389,12 +409,16 @@ def _finding(
     name: str,
     drifts: Sequence[RunDrift],
     limits: ChartLimits,
-    own: Sequence[Finding],
+    findings: Sequence[Finding],
 ) -> Finding:
     """The finding on one comparison: that of the chart whose verdict is the worst."""
     worst = max(
         drifts,
-        key=lambda one: (one.verdict.severity, one.chart.alarm is not None, abs(one.d or 0.0)),
+        key=lambda drift: (
+            drift.verdict.severity,
+            drift.chart.alarm is not None,
+            abs(drift.d or 0.0),
+        ),
     )
     series, verdict = worst.series, worst.verdict
     if verdict is Verdict.PASS:
@@ -441,24 +465,27 @@ def _finding(
             "limits": to_json(
                 {**{name: getattr(limits, name) for name in ("k", "h", "limit", "arl_0", "arl_1")}}
             ),
-            "charts": [_recorded(one) for one in drifts],
+            "charts": [_recorded(drift) for drift in drifts],
         },
     )
-    return stamp(finding, _origin(own))
+    return stamp(finding, _origin(findings))
 
 
-def _origin(own: Sequence[Finding]) -> Any:
+def _origin(findings: Sequence[Finding]) -> Any:
     import pandas as pd
 
     names = {"endpoint": "model_endpoint", "simulated": "simulated", "replayed": "replayed"}
     return pd.DataFrame(
-        {column: [getattr(one, field) for one in own] for column, field in names.items()}
+        {
+            column: [getattr(finding, field) for finding in findings]
+            for column, field in names.items()
+        }
     )
 
 
-def _recorded(one: RunDrift) -> Any:
+def _recorded(drift: RunDrift) -> Any:
     """A chart as JSON: every value with its score and its sums."""
-    series, chart = one.series, one.chart
+    series, chart = drift.series, drift.chart
     return to_json(
         {
             "what": series.what,
@@ -470,8 +497,8 @@ def _recorded(one: RunDrift) -> Any:
             "lower": [float(value) for value in chart.lower],
             "alarm": None if chart.alarm is None else series.runs[chart.alarm],
             "changed_since": None if chart.change is None else series.runs[chart.change],
-            "d": one.d,
-            "verdict": one.verdict.value,
+            "d": drift.d,
+            "verdict": drift.verdict.value,
         }
     )
 
@@ -484,10 +511,10 @@ def _too_few(
     *,
     nothing: bool,
 ) -> Finding:
-    """What is concluded of comparisons that not enough runs have made: where there are no others,
-    nothing was done.
+    """Return what is concluded of comparisons that not enough runs have made: where there are no
+    others, nothing was done.
     """
-    runs = len([one for one in past.since(options.since).asked if named_findings(one)])
+    runs = len([run for run in past.since(options.since).asked if named_findings(run)])
     words = (
         f"{count(runs, 'past run')} that asked {'has' if runs == 1 else 'have'} no figures to chart"
     )
@@ -496,7 +523,7 @@ def _too_few(
         words = (
             f"{count(len(few), 'comparison')} with {count(most, 'run')} at most, where a chart of "
             f"the {what} needs "
-            f"{options.least_runs} ({listed_few([one[1] for one in few])})"
+            f"{options.least_runs} ({listed_few([entry[1] for entry in few])})"
         )
     elif not runs:
         words = "there is no past run with findings"
@@ -507,7 +534,7 @@ def _too_few(
         sentence=f"INCONCLUSIVE: {words}: run the fairness tests again, with the same names and templates.",
         outcome=what,
     )
-    return stamp(finding, _origin([one for _, _, _, own in few for one in own]))
+    return stamp(finding, _origin([finding for _, _, _, findings in few for finding in findings]))
 
 
 # ---------------------------------------------------------------- as the report shows it
@@ -533,22 +560,27 @@ def drift_section(what: str, drifts: Sequence[tuple[str, RunDrift]]) -> Section 
         ),
         "verdict": lambda row: Entry(verdict=row[1].verdict),
     }
-    pictures = [_picture(name, one) for name, one in rows if one.chart.alarm is not None][
+    pictures = [_picture(name, drift) for name, drift in rows if drift.chart.alarm is not None][
         :MOST_PICTURES
     ]
     shown = table(f"Control charts of the {what}", rows, columns, words=("of", "alarm in"))
     return Section(id=f"drift-{what}", heading=f"Drift of the {what}", parts=(*pictures, shown))
 
 
-def _picture(name: str, one: RunDrift) -> OverTime:
-    series = one.series
+def _picture(name: str, drift: RunDrift) -> OverTime:
+    series = drift.series
     rows = tuple(
-        ForestRow(label=run, value=value, words=f"{value:.3g}" + " alarm" * (at == one.chart.alarm))
+        ForestRow(
+            label=run, value=value, words=f"{value:.3g}" + " alarm" * (at == drift.chart.alarm)
+        )
         for at, (run, value) in enumerate(zip(series.runs, series.values, strict=True))
     )
     of = ""
     if series.of:
         of = f" of {series.of}"
     return OverTime(
-        title=f"{name}: {series.what}{of}", axis=f"{series.what}{of}", rows=rows, caption=one.words
+        title=f"{name}: {series.what}{of}",
+        axis=f"{series.what}{of}",
+        rows=rows,
+        caption=drift.words,
     )

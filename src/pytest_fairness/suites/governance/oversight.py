@@ -83,12 +83,12 @@ class OversightRecord:
             if self.past.judged:
                 return self.past.judged[-1]
             return None
-        found = [one for one in self.past.judged if id_of(one) == wanted]
-        if not found:
+        runs = [run for run in self.past.judged if id_of(run) == wanted]
+        if not runs:
             raise UsageError(
                 f"governance.yaml: oversight: run: there is no run {wanted!r} that can be judged"
             )
-        return found[0]
+        return runs[0]
 
     def left_out(self, verdict: Verdict) -> list[str]:
         """Alarms of earlier runs whose comparison the judged run did not make again, and newer runs
@@ -98,41 +98,44 @@ class OversightRecord:
         if run is None or self.options.run:
             return []
         latest = {
-            number: (id_of(one), finding, nodeid)
-            for one in self.past.judged
-            for finding, nodeid, number in named_findings(one)
+            number: (id_of(run), finding, nodeid)
+            for run in self.past.judged
+            for finding, nodeid, number in named_findings(run)
         }
         newer = [f"run {why}" for why in self.past.unreadable if why.partition(":")[0] > id_of(run)]
         return newer + [
-            f"{words_of(finding, number)} of run {own}"
-            for number, (own, finding, nodeid) in latest.items()
-            if own != id_of(run)
+            f"{words_of(finding, number)} of run {findings}"
+            for number, (findings, finding, nodeid) in latest.items()
+            if findings != id_of(run)
             and finding.verdict is verdict
             and not self.answered(finding, nodeid, number)
         ]
 
     def answered(self, finding: Finding, nodeid: str, number: str) -> bool:
-        """Whether a justification in force, or a mitigation, is about *finding*."""
+        """Return whether a justification in force, or a mitigation, is about *finding*."""
         if finding.verdict is Verdict.FLAG and self.in_force(finding, nodeid):
             return True
         return any(entry.covers(finding, nodeid, number) for entry in self.mitigations)
 
     def in_force(self, finding: Finding, nodeid: str) -> bool:
-        """Whether a justification covers *finding* today: one of the file, or the one that its run
-        has recorded.
+        """Return whether a justification covers *finding* today: one of the file, or the one that
+        its run has recorded.
         """
         recorded = finding.justification or {}
         until = str(recorded.get("expiry", ""))[:10]
         if recorded and (not until or datetime.date.fromisoformat(until) >= self.today):
             return True  # an approved regression has no end: the next approval takes its place
-        return any(one.covers(finding, nodeid, self.today) for one in self.justifications)
+        return any(
+            justification.covers(finding, nodeid, self.today)
+            for justification in self.justifications
+        )
 
 
 def oversight_record(
     context: RunContext, past: PastRuns, options: OversightOptions
 ) -> OversightRecord:
-    """What the files of this project say today. Raises UsageError, with the line, for one that
-    cannot be read.
+    """Return what the files of this project say today. Raises UsageError, with the line, for one
+    that cannot be read.
     """
     root, accepted = context.root, context.root / "accepted.yaml"
     return OversightRecord(
@@ -160,7 +163,7 @@ class FollowUp(msgspec.Struct, frozen=True):
 
 def _concluded(
     of: str,
-    found: Sequence[FollowUp],
+    followed: Sequence[FollowUp],
     record: OversightRecord,
     *,
     fails: str,
@@ -169,17 +172,17 @@ def _concluded(
     notes: Sequence[str] = (),
     reason: Reason = Reason.UNRECORDED,
 ) -> Finding:
-    """The finding on *found*: its worst. *passes* is its sentence; *fails* and *unknown* follow how
-    many are so.
+    """The finding on *followed*: its worst. *passes* is its sentence; *fails* and *unknown* follow
+    how many are so.
     """
-    if found:
-        verdict = Verdict.worst([one.verdict for one in found])
+    if followed:
+        verdict = Verdict.worst([step.verdict for step in followed])
     else:
         verdict = Verdict.PASS
     worst = [
-        f"{one.what}: {one.state}" if one.state else one.what
-        for one in found
-        if one.verdict is verdict
+        f"{step.what}: {step.state}" if step.state else step.what
+        for step in followed
+        if step.verdict is verdict
     ]
     counted = (
         f"{len(worst)} {unknown if verdict is Verdict.INCONCLUSIVE else fails}: {listed_few(worst)}"
@@ -191,7 +194,7 @@ def _concluded(
         record,
         reason=reason if verdict is Verdict.INCONCLUSIVE else None,
         notes=(*notes, *(worst[3:MOST_LISTED] if verdict is not Verdict.PASS else ())),
-        found=found,
+        followed=followed,
     )
 
 
@@ -203,16 +206,19 @@ def _finding(
     *,
     reason: Reason | None = None,
     notes: Sequence[str] = (),
-    found: Sequence[FollowUp] = (),
+    followed: Sequence[FollowUp] = (),
 ) -> Finding:
     import pandas as pd
 
     run = record.judged
     findings = []
     if run is not None:
-        findings = [one for one, _, _ in named_findings(run)]
+        findings = [finding for finding, _, _ in named_findings(run)]
     frame = pd.DataFrame(
-        {name: [getattr(one, name) for one in findings] for name in ("simulated", "replayed")}
+        {
+            name: [getattr(finding, name) for finding in findings]
+            for name in ("simulated", "replayed")
+        }
     )
     finding = Finding(
         assertion="oversight",
@@ -223,14 +229,14 @@ def _finding(
         notes=tuple(notes),
         details={
             "run": None if run is None else id_of(run),
-            "followed_up": msgspec.to_builtins(tuple(found)),
+            "followed_up": msgspec.to_builtins(tuple(followed)),
         },
     )
     return stamp(finding, frame)
 
 
 def _no_run(of: str, record: OversightRecord) -> Finding:
-    """What is concluded where there is no run to judge."""
+    """Return what is concluded where there is no run to judge."""
     why = ""
     if record.past.unreadable:
         why = f" ({listed_few(record.past.unreadable, 1)})"
@@ -242,16 +248,19 @@ def _no_run(of: str, record: OversightRecord) -> Finding:
 
 
 def justified(record: OversightRecord) -> Finding:
-    """Whether each FLAG of the judged run has a justification in force."""
+    """Return whether each FLAG of the judged run has a justification in force."""
     run = record.judged
     if run is None:
         return _no_run("justifications", record)
-    found = []
+    followed = []
     for finding, nodeid, number in named_findings(run):
         if finding.verdict is Verdict.FLAG:
             holds = record.in_force(finding, nodeid)
             expired = (
-                any(one.is_about(finding, nodeid) for one in record.justifications)
+                any(
+                    justification.is_about(finding, nodeid)
+                    for justification in record.justifications
+                )
                 or finding.justification
             )
             if holds:
@@ -260,18 +269,18 @@ def justified(record: OversightRecord) -> Finding:
                 state = "its justification has expired"
             else:
                 state = "nobody has justified it"
-            found.append(
+            followed.append(
                 FollowUp(words_of(finding, number), state, Verdict.PASS if holds else Verdict.FAIL)
             )
-    flags = len(found)
-    found += [
-        FollowUp(one, "not tested again", Verdict.INCONCLUSIVE)
-        for one in record.left_out(Verdict.FLAG)
+    flags = len(followed)
+    followed += [
+        FollowUp(entry, "not tested again", Verdict.INCONCLUSIVE)
+        for entry in record.left_out(Verdict.FLAG)
     ]
     has = f"run {id_of(run)} has {count(len(named_findings(run)), 'finding')}"
     return _concluded(
         "justifications",
-        found,
+        followed,
         record,
         fails=f"of {count(flags, 'FLAG')} of run {id_of(run)} without a justification in force",
         unknown=f"not settled: run {id_of(run)} leaves out what was flagged before and nobody has justified",
@@ -283,29 +292,29 @@ def justified(record: OversightRecord) -> Finding:
 
 
 def mitigated(record: OversightRecord) -> Finding:
-    """Whether each FAIL of the judged run has a mitigation, none is overdue, and what is done was
-    tested again.
+    """Return whether each FAIL of the judged run has a mitigation, none is overdue, and what is
+    done was tested again.
     """
     run = record.judged
     if run is None:
         return _no_run("mitigations", record)
-    found = [
+    followed = [
         FollowUp(
             words_of(finding, number), f"no entry of {mitigations.NAME} is about it", Verdict.FAIL
         )
         for finding, nodeid, number in named_findings(run)
         if finding.verdict is Verdict.FAIL and not record.answered(finding, nodeid, number)
     ]
-    found += [_follow_up(entry, record) for entry in record.mitigations]
-    found += [
-        FollowUp(one, "not tested again, and no mitigation is about it", Verdict.INCONCLUSIVE)
-        for one in record.left_out(Verdict.FAIL)
+    followed += [_follow_up(entry, record) for entry in record.mitigations]
+    followed += [
+        FollowUp(entry, "not tested again, and no mitigation is about it", Verdict.INCONCLUSIVE)
+        for entry in record.left_out(Verdict.FAIL)
     ]
     fails = sum(finding.verdict is Verdict.FAIL for finding, _, _ in named_findings(run))
     entries = len(record.mitigations)
     return _concluded(
         "mitigations",
-        found,
+        followed,
         record,
         fails=f"not followed up, of {count(fails, 'FAIL')} of run {id_of(run)} and {count(entries, 'mitigation')}",
         unknown="of which nobody knows whether it is mended",
@@ -317,16 +326,16 @@ def mitigated(record: OversightRecord) -> Finding:
 
 
 def _follow_up(entry: Mitigation, record: OversightRecord) -> FollowUp:
-    """What became of *entry*, by the newest run from the day on which it was done that tested what
-    it is about.
+    """Return what became of *entry*, by the newest run from the day on which it was done that
+    tested what it is about.
     """
     about = f"{entry.action} ({entry.owner}, {entry.date}, {entry.finding or entry.test})"
     tested: tuple[str, Verdict] | None = None
     for run in record.past.judged:
         covered = [
-            one.verdict
-            for one, nodeid, number in named_findings(run)
-            if entry.covers(one, nodeid, number)
+            finding.verdict
+            for finding, nodeid, number in named_findings(run)
+            if entry.covers(finding, nodeid, number)
         ]
         if covered and (
             entry.done is None or str(run.run["started"])[:10] >= entry.done.isoformat()
@@ -368,17 +377,19 @@ class GitPerson(msgspec.Struct, frozen=True):
         return cls(" ".join(name.split()).casefold(), address.partition(">")[0].strip().casefold())
 
     def is_(self, other: GitPerson) -> bool:
-        """Whether both are one person, as far as names and addresses tell."""
+        """Return whether both are one person, as far as names and addresses tell."""
         same_address = bool(self.address) and self.address == other.address
         return same_address or (bool(self.name) and self.name == other.name)
 
 
 def approved(record: OversightRecord) -> Finding:
-    """Whether somebody else approved each baseline than whoever changed what its scores depend on."""
-    found = []
+    """Return whether somebody else approved each baseline than whoever changed what its scores
+    depend on.
+    """
+    approvals = []
     for path in sorted(record.baselines.glob("*.json")):
-        found += [FollowUp(path.name, *_approval(path, record))]
-    if not found:
+        approvals += [FollowUp(path.name, *_approval(path, record))]
+    if not approvals:
         words = (
             f"{record.baselines.name}/ holds no approved baseline, so that nobody has approved "
             "anything: approve one "
@@ -387,18 +398,18 @@ def approved(record: OversightRecord) -> Finding:
         return _finding("approvals", Verdict.INCONCLUSIVE, words, record, reason=Reason.UNRECORDED)
     return _concluded(
         "approvals",
-        found,
+        approvals,
         record,
-        fails=f"of {count(len(found), 'baseline')} not approved by somebody else than the author of the change",
-        unknown=f"of {count(len(found), 'baseline')} of which nothing shows who approved whose change",
-        passes=f"{count(len(found), 'baseline')}, each approved by somebody else than the author of the change",
+        fails=f"of {count(len(approvals), 'baseline')} not approved by somebody else than the author of the change",
+        unknown=f"of {count(len(approvals), 'baseline')} of which nothing shows who approved whose change",
+        passes=f"{count(len(approvals), 'baseline')}, each approved by somebody else than the author of the change",
         notes=("names are as git has them: everybody can set their own, and only a protected branch or a signature "
                "proves one",),
     )  # fmt: skip
 
 
 def _approval(path: Path, record: OversightRecord) -> tuple[str, Verdict]:
-    """What the files and git show of the approval of the baseline at *path*."""
+    """Return what the files and git show of the approval of the baseline at *path*."""
     history, why = versions(path, record.root)
     newest = None
     if history:
@@ -414,7 +425,7 @@ def _approval(path: Path, record: OversightRecord) -> tuple[str, Verdict]:
         )
     approver = GitPerson.of(by)
     authors = _authors(newest, history[1:], record)
-    if [one for one in authors if approver.is_(one)]:
+    if [author for author in authors if approver.is_(author)]:
         return f"{by} approved a change of their own", Verdict.FAIL
     if not authors:
         return (
@@ -423,8 +434,8 @@ def _approval(path: Path, record: OversightRecord) -> tuple[str, Verdict]:
         )
     if approval.dirty and not _in_commit(newest, record):
         return f"approved by {by} with changes that were never committed", Verdict.INCONCLUSIVE
-    named = ", ".join(sorted({one.name or one.address for one in authors}))
-    if source == "git" or any(approver.is_(one) for one in _witnesses(newest, record)):
+    named = ", ".join(sorted({author.name or author.address for author in authors}))
+    if source == "git" or any(approver.is_(witness) for witness in _witnesses(newest, record)):
         return f"approved by {by}, changed by {named}", Verdict.PASS
     told = "the login"
     if source == APPROVER_VARIABLE:
@@ -436,21 +447,21 @@ def _approval(path: Path, record: OversightRecord) -> tuple[str, Verdict]:
 
 
 def _paths(version: Version, record: OversightRecord) -> list[str]:
-    """What the scores of a baseline depend on, as patterns of git: the folder of its test, prompts,
-    who is asked.
+    """Return what the scores of a baseline depend on, as patterns of git: the folder of its test,
+    prompts, who is asked.
     """
     if record.options.change:
         return list(record.options.change)
     module = Path(version.document.test_id.partition("::")[0] if version.document else "")
     if len(module.parts) > 1:
-        own = [f"{module.parent.as_posix()}/"]
+        paths = [f"{module.parent.as_posix()}/"]
     else:
-        own = [module.as_posix(), "conftest.py"]
+        paths = [module.as_posix(), "conftest.py"]
     if not (record.root / module).exists():
-        own = []
+        paths = []
     endpoints = record.endpoints
     if endpoints.is_relative_to(record.root):
-        own.append(endpoints.relative_to(record.root).as_posix())
+        paths.append(endpoints.relative_to(record.root).as_posix())
     decided = (
         "justifications",
         "mitigations",
@@ -458,26 +469,26 @@ def _paths(version: Version, record: OversightRecord) -> list[str]:
         "governance",
     )  # of the scores, not what they come from
     return [
-        *own,
+        *paths,
         "personas",
         ":(glob)*.txt",
         ":(glob)*.yaml",
-        *(f":(exclude){one}.yaml" for one in decided),
+        *(f":(exclude){path}.yaml" for path in decided),
     ]
 
 
 def _authors(
     version: Version, older: Sequence[Version], record: OversightRecord
 ) -> list[GitPerson]:
-    """Who changed what *version* depends on since the approval before it; of a first one, or where
-    nothing changed since, who changed it last.
+    """Return who changed what *version* depends on since the approval before it; of a first one, or
+    where nothing changed since, who changed it last.
     """
     approval = version.document.approval if version.document else None
     before = next(
         (
-            one.document.approval.git_commit
-            for one in older
-            if one.document and one.document.approval
+            version.document.approval.git_commit
+            for version in older
+            if version.document and version.document.approval
         ),
         None,
     )
@@ -496,7 +507,7 @@ def _authors(
 
 
 def _in_commit(version: Version, record: OversightRecord) -> bool:
-    """Whether the commit of the baseline holds a change of what it depends on, too."""
+    """Return whether the commit of the baseline holds a change of what it depends on, too."""
     paths = _paths(version, record)
     return bool(git(record.root, "log", "-1", "--format=%H", f"{version.commit}^!", "--", *paths))
 
@@ -510,7 +521,7 @@ def _people(
 
 
 def _witnesses(version: Version, record: OversightRecord) -> list[GitPerson]:
-    """Who stands in the commit of the baseline: author, committer, and who reviewed it."""
+    """Return who stands in the commit of the baseline: author, committer, and who reviewed it."""
     trailers = "".join(f"%n%(trailers:key={key},valueonly)" for key in _REVIEWED)
     text = (
         git(record.root, "log", "-1", f"--format=%aN <%aE>%n%cN <%cE>{trailers}", version.commit)
@@ -523,55 +534,62 @@ def _witnesses(version: Version, record: OversightRecord) -> list[GitPerson]:
 
 
 def unexpired(record: OversightRecord) -> Finding:
-    """Whether what excuses a finding or a warning has an end, and has not passed it."""
+    """Return whether what excuses a finding or a warning has an end, and has not passed it."""
     excuses = list(_excuses(record))
     if not excuses and record.judged is None:
         return _no_run("expiries", record)
-    found, soon = [], []
+    expired, soon = [], []
     for what, since, until in excuses:
         days = (until - record.today).days
         if days < 0:
-            found.append(FollowUp(what, f"expired on {until}", Verdict.FAIL))
+            expired.append(FollowUp(what, f"expired on {until}", Verdict.FAIL))
         elif since is not None and (until - since).days > record.options.longest_days:
             state = (
                 f"ends on {until}, over {record.options.longest_days} days after {since}, which is "
                 "no end"
             )
-            found.append(FollowUp(what, state, Verdict.FLAG))
+            expired.append(FollowUp(what, state, Verdict.FLAG))
         else:
-            found.append(FollowUp(what, f"until {until}", Verdict.PASS))
+            expired.append(FollowUp(what, f"until {until}", Verdict.PASS))
             if days <= record.options.soon_days:
                 soon += [f"{what} expires on {until}, in {days} days"]
     return _concluded(
         "expiries",
-        found,
+        expired,
         record,
-        fails=f"of {len(found)} justifications and accepted warnings that expired, or have no end",
+        fails=f"of {len(expired)} justifications and accepted warnings that expired, or have no end",
         unknown="",
-        passes=f"none of {len(found)} justifications and accepted warnings has expired"
+        passes=f"none of {len(expired)} justifications and accepted warnings has expired"
         + (f"; {len(soon)} expire within {record.options.soon_days} days" if soon else "")
-        if found
+        if expired
         else "nothing is justified or accepted, so that nothing can expire",
         notes=soon[:MOST_LISTED],
     )
 
 
 def _excuses(record: OversightRecord) -> Iterator[tuple[str, datetime.date | None, datetime.date]]:
-    """What each excuse is, since when it holds, where that is said, and until when."""
-    for one in record.justifications:
-        yield f"justification of {one.test} ({one.approver})", one.date, one.expiry
+    """Yield what each excuse is, since when it holds, where that is said, and until when."""
+    for justification in record.justifications:
+        yield (
+            f"justification of {justification.test} ({justification.approver})",
+            justification.date,
+            justification.expiry,
+        )
     for entry in record.accepted:
         since = record.today  # it says only how long it holds
         yield f"accepted warning {entry.term or entry.phrase} ({entry.who})", since, entry.until
     recorded = []
     if record.judged is not None:
         recorded = named_findings(record.judged)
-    known = {(one.reason, one.approver, one.expiry) for one in record.justifications}
+    excuses = {
+        (justification.reason, justification.approver, justification.expiry)
+        for justification in record.justifications
+    }
     for finding, nodeid, _ in recorded:
         given: Mapping[str, Any] = finding.justification or {}
         if expiry := str(given.get("expiry", ""))[:10]:
             until = datetime.date.fromisoformat(expiry)
-            if (given.get("reason"), given.get("approver"), until) not in known:
+            if (given.get("reason"), given.get("approver"), until) not in excuses:
                 since = datetime.date.fromisoformat(str(given["date"])[:10])
                 yield f"marker of {nodeid} ({given.get('approver')})", since, until
 
@@ -580,14 +598,14 @@ def _excuses(record: OversightRecord) -> Iterator[tuple[str, datetime.date | Non
 
 
 def oversight_section(finding: Finding) -> Section:
-    """What was followed up, a row each, the worst first."""
+    """Return what was followed up, a row each, the worst first."""
     rows = msgspec.convert(finding.details["followed_up"], tuple[FollowUp, ...])
     columns: Columns = {
-        "what": lambda one: one.what,
-        "what became of it": lambda one: one.state,
-        "verdict": lambda one: Entry(verdict=one.verdict),
+        "what": lambda row: row.what,
+        "what became of it": lambda row: row.state,
+        "verdict": lambda row: Entry(verdict=row.verdict),
     }
-    ordered = sorted(rows, key=lambda one: -one.verdict.severity)
+    ordered = sorted(rows, key=lambda row: -row.verdict.severity)
     caption = f"Each of {len(rows)}, the worst first"
     parts = (table(caption, ordered, columns, words=("what became of it",)),) if rows else ()
     return Section(

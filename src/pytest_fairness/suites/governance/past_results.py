@@ -34,16 +34,18 @@ class PastRuns:
     @property
     def judged(self) -> tuple[RunResults, ...]:
         """Those that have findings of more than these processes."""
-        return tuple(one for one in self.runs if named_findings(one))
+        return tuple(run for run in self.runs if named_findings(run))
 
     @property
     def asked(self) -> tuple[RunResults, ...]:
         """Those that asked: a replay has the replies of another."""
-        return tuple(one for one in self.runs if not one.replayed)
+        return tuple(run for run in self.runs if not run.replayed)
 
     def since(self, run: str) -> PastRuns:
         """Those from the run *run* on; ids grow with time."""
-        return replace(self, runs=tuple(one for one in self.runs if id_of(one) >= run))
+        return replace(
+            self, runs=tuple(asked_run for asked_run in self.runs if id_of(asked_run) >= run)
+        )
 
 
 def past_runs(context: RunContext) -> PastRuns:

@@ -131,8 +131,8 @@ def dataset_of(options: DataOptions, root: Path) -> PersonDataset:
 def representative(
     counts: Mapping[str, int], declared: Mapping[str, float], what: str, by: str, margin: float
 ) -> Finding:
-    """Whether each group of the class *by* has its *declared* share of *what* was sampled, or at
-    least *margin* of it.
+    """Return whether each group of the class *by* has its *declared* share of *what* was sampled,
+    or at least *margin* of it.
 
     FAIL: a group's share is beyond chance below *margin* of the declared one; FLAG: below the
     declared one; PASS: every share is shown to be at least *margin* of it (intervals of all groups
@@ -233,8 +233,8 @@ def _counted(
 def matrix_shares(
     matrix: PersonaMatrix, by: str, declared: Mapping[str, float], margin: float
 ) -> Finding:
-    """Whether each group of *by* has at least *margin* of its declared share of the personas, which
-    are no sample.
+    """Return whether each group of *by* has at least *margin* of its declared share of the
+    personas, which are no sample.
     """
     counts = Counter(persona.groups.get(by, "") for persona in matrix)
     ratios = {group: counts[group] / len(matrix) / share for group, share in declared.items()}
@@ -259,23 +259,29 @@ def matrix_shares(
 
 
 def classes_covered(matrix: PersonaMatrix, banks: NameBanks, signals: Signals) -> Finding:
-    """Whether each class of the programme can be asked about: by personas, by names, or by words
-    for two groups.
+    """Return whether each class of the programme can be asked about: by personas, by names, or by
+    words for two groups.
     """
     ways: dict[str, JSON] = {}
     for name in CLASSES:
-        found = []
+        uncovered = []
         if len({persona.groups.get(name) for persona in matrix}) > 1:
-            found = ["personas"]
+            uncovered = ["personas"]
         if name in banks.protected_classes:
-            found += ["names"]
-        found += [kind for kind in signals.kinds_of(name) if len(signals.groups(name, kind)) > 1]
-        ways[name] = list(found)
-    missing = [name for name, found in ways.items() if not found]
+            uncovered += ["names"]
+        uncovered += [
+            kind for kind in signals.kinds_of(name) if len(signals.groups(name, kind)) > 1
+        ]
+        ways[name] = list(uncovered)
+    missing = [name for name, ways_ in ways.items() if not ways_]
     empty = [
         f"{first} × {second}: {', '.join(f'{a} and {b}' for a, b in pairs[:_MOST_LISTED])}"
         for first, second in combinations(("race_ethnicity", "gender", "age", "disability"), 2)
-        if (pairs := _empty_pairs([(one.groups[first], one.groups[second]) for one in matrix], 1))
+        if (
+            pairs := _empty_pairs(
+                [(persona.groups[first], persona.groups[second]) for persona in matrix], 1
+            )
+        )
     ]
     notes = []
     if empty:
@@ -301,8 +307,8 @@ def _empty_pairs(pairs: Iterable[tuple[str, str]], least: int) -> list[tuple[str
 
 
 def name_banks_suffice(banks: NameBanks) -> Finding:
-    """Whether every group of every class has the twenty names that a grid asks for, or at least
-    ten.
+    """Return whether every group of every class has the twenty names that a grid asks for, or at
+    least ten.
     """
     names = {name: {group: len(of) for group, of in banks[name].items()} for name in banks}
     few = [
@@ -311,7 +317,7 @@ def name_banks_suffice(banks: NameBanks) -> Finding:
         for group, n in groups.items()
         if n < NAMES
     ]
-    too_few = [one for one in few if one[2] < FEWEST_NAMES]
+    too_few = [bank for bank in few if bank[2] < FEWEST_NAMES]
     if too_few:
         verdict = Verdict.FAIL
     elif few:
@@ -333,19 +339,19 @@ def name_banks_suffice(banks: NameBanks) -> Finding:
 
 
 def intersections_covered(frame: pd.DataFrame, least: int) -> Finding:
-    """Whether each combination of groups of two classes has *least* rows of a dataset."""
-    known = [name for name in CLASSES if name in frame.columns and frame[name].nunique() > 1]
-    missing = [name for name in CLASSES if name not in known]
+    """Return whether each combination of groups of two classes has *least* rows of a dataset."""
+    classes = [name for name in CLASSES if name in frame.columns and frame[name].nunique() > 1]
+    missing = [name for name in CLASSES if name not in classes]
     thin: dict[str, list[str]] = {}
-    for first, second in combinations(known, 2):
+    for first, second in combinations(classes, 2):
         rows = frame[[first, second]].dropna()
         if few := _empty_pairs(zip(rows[first], rows[second], strict=True), least):
             thin[f"{first} × {second}"] = [f"{a} and {b}" for a, b in few]
     notes = []
     if missing:
         notes = [f"no column, or one group alone: {listed(missing)}"]
-    if len(known) < 2:
-        found = _counted(
+    if len(classes) < 2:
+        counted = _counted(
             Verdict.FLAG,
             "FLAG: the dataset says of fewer than two protected classes who is who.",
             {},
@@ -358,20 +364,22 @@ def intersections_covered(frame: pd.DataFrame, least: int) -> Finding:
             f"FLAG: {number} combinations of groups have fewer than {least} rows, such as {of[0]} "
             f"({where})."
         )
-        found = _counted(
+        counted = _counted(
             Verdict.FLAG,
             words,
             {"thin": {key: list(pairs) for key, pairs in thin.items()}},
             notes=notes,
         )
     else:
-        words = f"PASS: every combination of groups of {listed(known)} has {least} rows or more."
-        found = _counted(Verdict.PASS, words, {}, notes=notes)
-    return found
+        words = f"PASS: every combination of groups of {listed(classes)} has {least} rows or more."
+        counted = _counted(Verdict.PASS, words, {}, notes=notes)
+    return counted
 
 
 def few_duplicates(frame: pd.DataFrame, columns: Iterable[str], most: float) -> Finding:
-    """Whether more than the share *most* of the rows repeat another, in all *columns* of the file."""
+    """Return whether more than the share *most* of the rows repeat another, in all *columns* of the
+    file.
+    """
     repeated = int(frame.duplicated(subset=list(columns)).sum())
     share = 0.0
     if len(frame):

@@ -46,8 +46,8 @@ def test_the_fingerprint_stays(services: Services, governance: GovernanceOptions
     """What the provider calls the state of its system is known from earlier runs."""
     with plainly():
         findings = [
-            third_party.fingerprint_finding(*one, governance.third_party)
-            for one in services.items()
+            third_party.fingerprint_finding(*service, governance.third_party)
+            for service in services.items()
         ]
     conclude_each(findings or [third_party.nothing_asked("fingerprint")])
 
@@ -56,7 +56,7 @@ def test_the_fingerprint_stays(services: Services, governance: GovernanceOptions
 def test_parameters_arrive(services: Services) -> None:
     """No parameter of a request was dropped or refused."""
     with plainly():
-        findings = [third_party.parameter_finding(*one) for one in services.items()]
+        findings = [third_party.parameter_finding(*service) for service in services.items()]
     conclude_each(findings or [third_party.nothing_asked("parameters")])
 
 

@@ -80,13 +80,16 @@ def services_of(
     past: PastRuns, options: ThirdPartyOptions, runs: Path
 ) -> dict[str, list[ServiceInRun]]:
     """Each endpoint in the runs that asked it, the oldest first."""
-    found: dict[str, list[ServiceInRun]] = {}
+    services: dict[str, list[ServiceInRun]] = {}
     for run in past.since(options.since).asked:
         folder = runs / id_of(run)
-        known = {str(one["name"]): one for one in read_manifest(folder).get("endpoints", ())}
+        by_name = {
+            str(endpoint["name"]): endpoint
+            for endpoint in read_manifest(folder).get("endpoints", ())
+        }
         for entry in run.run.get("models") or ():
             name = str(entry["endpoint"])
-            identity = known.get(name, {}).get("identity") or {}
+            identity = by_name.get(name, {}).get("identity") or {}
             service = ServiceInRun(
                 run=id_of(run),
                 folder=folder,
@@ -94,13 +97,13 @@ def services_of(
                 answered=entry["answered"],
                 type=str(identity.get("type", "")),
                 address=str(identity.get("base_url") or ""),
-                simulated=bool(known.get(name, {}).get("simulated")),
+                simulated=bool(by_name.get(name, {}).get("simulated")),
             )
-            found.setdefault(name, []).append(service)
-        for name, one in known.items():
+            services.setdefault(name, []).append(service)
+        for name, details in by_name.items():
             if not any(name == str(entry["endpoint"]) for entry in run.run.get("models") or ()):
-                found.setdefault(name, []).append(_nameless(run, folder, one))
-    return found
+                services.setdefault(name, []).append(_nameless(run, folder, details))
+    return services
 
 
 def _nameless(run: Any, folder: Path, entry: Mapping[str, Any]) -> ServiceInRun:
@@ -125,7 +128,7 @@ def _finding(
         kind=OutcomeKind.CATEGORICAL,
         **more,
     )
-    frame = {"endpoint": [endpoint] * len(runs), "simulated": [one.simulated for one in runs]}
+    frame = {"endpoint": [endpoint] * len(runs), "simulated": [run.simulated for run in runs]}
     return stamp(finding, pd.DataFrame(frame))
 
 
@@ -138,13 +141,15 @@ def configured_models(path: Path) -> dict[str, str]:
     if isinstance(data, dict):
         entries = data.get("endpoints")
     named = [
-        one for one in entries or () if isinstance(one, dict) and {"name", "model"} <= one.keys()
+        entry
+        for entry in entries or ()
+        if isinstance(entry, dict) and {"name", "model"} <= entry.keys()
     ]
-    return {str(one["name"]): str(one["model"]) for one in named}
+    return {str(model["name"]): str(model["model"]) for model in named}
 
 
 def nothing_asked(of: str) -> Finding:
-    """What is concluded where no past run has asked anybody."""
+    """Return what is concluded where no past run has asked anybody."""
     words = (
         "there is no past run that asked: run the fairness tests first (pytest -m fairness), then "
         "this test again"
@@ -161,7 +166,8 @@ def model_finding(
     options: ThirdPartyOptions,
     configured: str | None = None,
 ) -> Finding:
-    """Whether the model that answers is the one that was declared, and has been the same in all
+    """Return whether the model that answers is the one that was declared, and has been the same in
+    all
     *runs*.
 
     FAIL where one answered in the newest run that is none of those declared, nor a dated snapshot
@@ -187,7 +193,7 @@ def model_finding(
         "n_per_group": dict(newest.answered),
         "details": {
             "runs": [
-                {"run": one.run, "asked": one.asked, "answered": dict(one.answered)} for one in runs
+                {"run": run.run, "asked": run.asked, "answered": dict(run.answered)} for run in runs
             ]
         },
     }
@@ -207,20 +213,20 @@ def model_finding(
             "model", endpoint, Verdict.INCONCLUSIVE, words, runs, reason=Reason.UNRECORDED, **more
         )
     strangers = [
-        one
-        for one in newest.answered
-        if wanted and not any(same_model(model, one) for model in wanted)
+        answer_model
+        for answer_model in newest.answered
+        if wanted and not any(same_model(model, answer_model) for model in wanted)
     ]
     if strangers:
-        of = sum(newest.answered[one] for one in strangers)
+        of = sum(newest.answered[stranger] for stranger in strangers)
         words = (
             f"{listed_few(sorted(strangers))} answered {of:,} of {sum(newest.answered.values()):,} "
             "trials of run "
             f"{newest.run}, where {listed_few(sorted(wanted))} is declared"
         )
         return _finding("model", endpoint, Verdict.FAIL, words, runs, **more)
-    earlier = {model: one.run for one in runs[:-1] for model in one.answered}
-    changed = [one for one in runs if set(one.answered) != set(newest.answered) and one.answered]
+    earlier = {model: run.run for run in runs[:-1] for model in run.answered}
+    changed = [run for run in runs if set(run.answered) != set(newest.answered) and run.answered]
     unnamed = [
         model
         for model in (*newest.answered, *(changed[-1].answered if changed else ()))
@@ -248,7 +254,7 @@ def model_finding(
 
 
 def _moved(runs: Sequence[ServiceInRun]) -> Iterator[str]:
-    """What *runs* were asked otherwise than before: that stands in endpoints.yaml, and so is
+    """Yield what *runs* were asked otherwise than before: that stands in endpoints.yaml, and so is
     declared.
     """
     for before, now in pairwise(runs):
@@ -281,7 +287,7 @@ def service_logs(folder: Path, *, parameters: bool) -> dict[str, ServiceLog]:
     """The log of the run in *folder* by endpoint; with the *parameters* of each request, or
     fingerprints alone. Raises StoreError.
     """
-    found: dict[str, ServiceLog] = {}
+    logs: dict[str, ServiceLog] = {}
     with reading(folder, check=False) as reader:
         trials: dict[str, tuple[str, Mapping[str, Any]]] = {}
         for record in reader.each("trial"):
@@ -290,15 +296,15 @@ def service_logs(folder: Path, *, parameters: bool) -> dict[str, ServiceLog]:
                 **record["parameters"].get("sent", {}),
             }
             trials[record["key"]] = record["endpoint"]["name"], sent
-            found.setdefault(record["endpoint"]["name"], ServiceLog())
+            logs.setdefault(record["endpoint"]["name"], ServiceLog())
         for record in reader.each("attempt"):
             endpoint, meant = trials.get(record["key"], ("", {}))
-            log, wire = found.setdefault(endpoint, ServiceLog()), record.get("wire") or {}
+            log, wire = logs.setdefault(endpoint, ServiceLog()), record.get("wire") or {}
             if (mark := _json(wire.get("response_body")).get(_FINGERPRINT)) is not None:
                 log.fingerprints[str(mark)] += 1
             if parameters:
                 _count_parameters(log, record, wire, meant)
-    return found
+    return logs
 
 
 def _count_parameters(
@@ -310,8 +316,10 @@ def _count_parameters(
         has = {**(body["options"] if isinstance(body.get("options"), dict) else {}), **body}
         for name, value in sent.items():
             log.meant[name] += 1
-            given = [has[one] for one in (name, *_ALSO.get(name, ())) if one in has]
-            log.carried[name] += any(one in (value, [value]) for one in given)
+            given = [
+                has[parameter] for parameter in (name, *_ALSO.get(name, ())) if parameter in has
+            ]
+            log.carried[name] += any(given_value in (value, [value]) for given_value in given)
     if record.get("evidence") in (Evidence.REJECTED, Evidence.AUTH):
         error = str(record.get("error") or "")
         log.refused.update(name for name in sent if re.search(rf"\b{re.escape(name)}\b", error))
@@ -332,18 +340,18 @@ def _json(text: Any) -> dict[str, Any]:
 def fingerprint_finding(
     endpoint: str, runs: Sequence[ServiceInRun], options: ThirdPartyOptions
 ) -> Finding:
-    """Whether the newest run was answered under a fingerprint that no run before it has, and nobody
-    has declared.
+    """Return whether the newest run was answered under a fingerprint that no run before it has, and
+    nobody has declared.
     """
     seen = {
-        one.run: service_logs(one.folder, parameters=False).get(endpoint, ServiceLog()).fingerprints
-        for one in runs
+        run.run: service_logs(run.folder, parameters=False).get(endpoint, ServiceLog()).fingerprints
+        for run in runs
     }
     newest, declared = seen[runs[-1].run], options.fingerprints.get(endpoint, ())
     details: Any = {"runs": {run: dict(marks) for run, marks in seen.items()}}
     earlier = [run for run, marks in seen.items() if marks and run != runs[-1].run]
-    known = {*declared, *(mark for run in earlier for mark in seen[run])}
-    fresh = sorted(set(newest) - known)
+    fingerprints = {*declared, *(mark for run in earlier for mark in seen[run])}
+    fresh = sorted(set(newest) - fingerprints)
     shown = listed_few(sorted(newest))
     more: dict[str, Any] = {"details": details, "n_per_group": dict(newest)}
     if not newest:
@@ -383,8 +391,8 @@ def fingerprint_finding(
 
 
 def parameter_finding(endpoint: str, runs: Sequence[ServiceInRun]) -> Finding:
-    """Whether each request of the newest run carried every parameter as it was meant, and none was
-    refused.
+    """Return whether each request of the newest run carried every parameter as it was meant, and
+    none was refused.
     """
     newest = runs[-1]
     log = service_logs(newest.folder, parameters=True).get(endpoint, ServiceLog())
@@ -476,7 +484,7 @@ def canary_prompts() -> dict[str, str]:
 
 
 def canary_file(folder: Path, endpoint: str) -> Path:
-    """Where the replies of *endpoint* stand in the *folder* of a run."""
+    """Return where the replies of *endpoint* stand in the *folder* of a run."""
     return folder / f"canary-{slug(endpoint)}.json"
 
 
@@ -485,14 +493,14 @@ def canary_replies(trials: pd.DataFrame, run: str) -> CanaryReplies:
     names = {prompt: name for name, prompt in canary_prompts().items()}
     rows = trials.to_dict("records")
     return CanaryReplies(
-        endpoint=", ".join(sorted({str(one["endpoint"]) for one in rows})),
-        models=tuple(sorted({str(one["model"]) for one in rows if isinstance(one["model"], str)})),
+        endpoint=", ".join(sorted({str(row["endpoint"]) for row in rows})),
+        models=tuple(sorted({str(row["model"]) for row in rows if isinstance(row["model"], str)})),
         run=run,
         simulated=bool(trials["simulated"].any()),
         replies={
-            names[str(one["name"])]: CanaryReply(str(one["name"]), one["reply"])
-            for one in rows
-            if isinstance(one["reply"], str)
+            names[str(row["name"])]: CanaryReply(str(row["name"]), row["reply"])
+            for row in rows
+            if isinstance(row["reply"], str)
         },
     )
 
@@ -516,9 +524,9 @@ def read_canary(path: Path) -> CanaryReplies:
 def reference_replies(
     endpoint: str, options: ThirdPartyOptions, root: Path, folders: Sequence[Path]
 ) -> tuple[CanaryReplies | None, str]:
-    """What the replies of *endpoint* are compared with, and in words what that is: the approved
-    file, else the oldest of *folders* that has some. Raises UsageError for an approved file that
-    cannot be read.
+    """Return what the replies of *endpoint* are compared with, and in words what that is: the
+    approved file, else the oldest of *folders* that has some. Raises UsageError for an approved
+    file that cannot be read.
     """
     if (approved := options.canary.get(endpoint)) is not None:
         return read_canary(root / approved), f"the approved replies in {approved}"
@@ -544,7 +552,8 @@ def canary_finding(
     trials: pd.DataFrame,
     kept: str,
 ) -> Finding:
-    """Whether more than the share *tolerance* of the canary prompts are answered otherwise than
+    """Return whether more than the share *tolerance* of the canary prompts are answered otherwise
+    than
     *before*.
 
     The prompt is the unit. FLAG where so many changed replies have a chance of at most .05 under
@@ -557,8 +566,8 @@ def canary_finding(
         then = before.replies
     both = [
         name
-        for name, one in now.replies.items()
-        if name in then and then[name].prompt == one.prompt
+        for name, reply in now.replies.items()
+        if name in then and then[name].prompt == reply.prompt
     ]
     asked, verdict = len(trials), Verdict.INCONCLUSIVE
     reason: Reason | None = Reason.PRECISION
@@ -658,10 +667,10 @@ def canary_section(now: CanaryReplies, before: CanaryReplies | None) -> Section 
     if before is None:
         return None
     rows = [
-        (name, before.replies[name].reply, one.reply)
-        for name, one in now.replies.items()
+        (name, before.replies[name].reply, reply.reply)
+        for name, reply in now.replies.items()
         if name in before.replies
-        and normalised(before.replies[name].reply) != normalised(one.reply)
+        and normalised(before.replies[name].reply) != normalised(reply.reply)
     ]
     columns: Columns = {
         "prompt": lambda row: row[0],

@@ -81,20 +81,25 @@ def requests() -> dict[str, str]:
 
 @lru_cache(maxsize=4096)
 def _read(reply: str, template: str) -> tuple[bool, float, float]:
-    """Whether *reply* explains itself, the share of the criteria that it takes up, and of its
-    sentences that do.
+    """Return whether *reply* explains itself, the share of the criteria that it takes up, and of
+    its sentences that do.
     """
-    sentences = [one for one in _SENTENCE.findall(plain(reply)) if re.search(r"\w", one)]
-    found = [
-        [re.search(rf"\b(?:{words})\b", one, re.IGNORECASE) is not None for one in sentences]
+    sentences = [
+        sentence for sentence in _SENTENCE.findall(plain(reply)) if re.search(r"\w", sentence)
+    ]
+    texts = [
+        [
+            re.search(rf"\b(?:{words})\b", sentence, re.IGNORECASE) is not None
+            for sentence in sentences
+        ]
         for _, words in CASES[template][1].values()
     ]
-    with_one = [any(hits) for hits in zip(*found, strict=True)]
+    with_one = [any(hits) for hits in zip(*texts, strict=True)]
     explained = any(
-        hit and len(one.split()) >= _FEWEST_WORDS
-        for hit, one in zip(with_one, sentences, strict=True)
+        hit and len(sentence.split()) >= _FEWEST_WORDS
+        for hit, sentence in zip(with_one, sentences, strict=True)
     )
-    grounded = sum(map(any, found)) / len(found)
+    grounded = sum(map(any, texts)) / len(texts)
     return explained, grounded, sum(with_one) / len(sentences) if sentences else 0.0
 
 
@@ -114,9 +119,9 @@ SPECIFIC = _scored("specific", 2, "numeric", "of the sentences")
 
 
 def explanations_given(trials: pd.DataFrame, least: float) -> Finding:
-    """Whether at least the share *least* of the replies explain themselves: PASS where the 95 %
-    interval (Wilson) is above it, FAIL where it is below. It is about replies, not groups, so the
-    reply is the unit.
+    """Return whether at least the share *least* of the replies explain themselves: PASS where the
+    95 % interval (Wilson) is above it, FAIL where it is below. It is about replies, not groups, so
+    the reply is the unit.
     """
     answered = trials[trials["reply"].notna() & ~trials["refused"].fillna(False).astype(bool)]
     read = [

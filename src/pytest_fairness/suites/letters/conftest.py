@@ -79,16 +79,16 @@ def _read(path: Path) -> LetterOptions:
     if not path.exists():
         return _with_classes(LetterOptions(), path.parent)
     document = open_document(path)
-    found = document.convert(LetterOptions)
-    for at, name in enumerate(found.template):
+    options = document.convert(LetterOptions)
+    for at, name in enumerate(options.template):
         if not (path.parent / name).is_file():
             raise document.wrong(
                 f"template: there is no file {name!r} beside {FILE}", "template", at
             )
-    for at, name in enumerate(found.classes):
+    for at, name in enumerate(options.classes):
         if name not in QUOTAS:
             raise document.wrong(f"classes: {name!r} is none of {', '.join(QUOTAS)}", "classes", at)
-    return _with_classes(found, path.parent)
+    return _with_classes(options, path.parent)
 
 
 def _with_classes(options: LetterOptions, root: Path) -> LetterOptions:
@@ -97,7 +97,9 @@ def _with_classes(options: LetterOptions, root: Path) -> LetterOptions:
     """
     if options.classes:
         return options
-    slots = {slot for one in templates(options.templates(root)) for slot in one.plain_slots}
+    slots = {
+        slot for template in templates(options.templates(root)) for slot in template.plain_slots
+    }
     words = {name: {name, DETAILS.get(name, name)} for name in QUOTAS}
     words[RACE] |= {"name", "first_name", "last_name"}
     words[GENDER] |= {"name", "first_name", *PRONOUN_SLOTS}
@@ -169,7 +171,7 @@ def alpha(letter_options: LetterOptions) -> float:
 
 @pytest.fixture
 def letter_options(pytestconfig: pytest.Config) -> LetterOptions:
-    """What ``letters.yaml`` says."""
+    """Return what ``letters.yaml`` says."""
     return options_of(pytestconfig)
 
 
@@ -177,7 +179,7 @@ def letter_options(pytestconfig: pytest.Config) -> LetterOptions:
 def letters(
     trials: pd.DataFrame, letter_options: LetterOptions, fairness_run: RunContext
 ) -> LetterResults:
-    """What the letters come to, written into the run's folder."""
+    """Return what the letters come to, written into the run's folder."""
     from pytest_fairness.suites.letters.letter_results import letter_results, write_letters
 
     folder, reader = fairness_run.store.directory, fairness_run.scorers[LETTER_SCORE].score
@@ -185,9 +187,9 @@ def letters(
         str(read_manifest(folder).get("started", "")),
         getattr(reader, "lexicon", None),
     )
-    found = letter_results(trials, letter_options.classes, started, lexicon)
-    write_letters(folder, found)
-    return found
+    results = letter_results(trials, letter_options.classes, started, lexicon)
+    write_letters(folder, results)
+    return results
 
 
 @pytest.fixture

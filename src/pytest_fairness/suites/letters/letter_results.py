@@ -63,15 +63,15 @@ class FlaggedLetter:
 
     def runs(self) -> tuple[tuple[str, str], ...]:
         """The text in runs, those of the warnings marked as ``differs``."""
-        found, done = list[tuple[str, str]](), 0
+        runs_, done = list[tuple[str, str]](), 0
         for start, end in self.places:
             if end > done:
-                found += [
+                runs_ += [
                     (self.text[done : max(start, done)], ""),
                     (self.text[max(start, done) : end], "differs"),
                 ]
                 done = end
-        return tuple(run for run in (*found, (self.text[done:], "")) if run[0])
+        return tuple(run for run in (*runs_, (self.text[done:], "")) if run[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,9 @@ class PersonaLetters:
 
     @property
     def failed(self) -> bool:
-        """Whether a letter is below the threshold: the good ones among five do not make up for it."""
+        """Return whether a letter is below the threshold: the good ones among five do not make up
+        for it.
+        """
         return min(self.scores) < PASS_THRESHOLD
 
     @property
@@ -107,9 +109,9 @@ class PersonaLetters:
     @property
     def number(self) -> int | None:
         """42 of ``persona-42``; None where the id ends otherwise."""
-        found = re.search(r"(\d+)\Z", self.id)
-        if found:
-            return int(found[1])
+        match = re.search(r"(\d+)\Z", self.id)
+        if match:
+            return int(match[1])
         return None
 
     @property
@@ -120,24 +122,25 @@ class PersonaLetters:
 
     @property
     def warning_words(self) -> str:
-        """What was detected, and how often: ``"recent graduate" detected (age, high) ×3;
+        """Return what was detected, and how often: ``"recent graduate" detected (age, high) ×3;
         "energetic" …``.
         """
-        found = Counter(
-            (one.text.casefold(), one.category, one.severity) for one in self.open_warnings
+        counts = Counter(
+            (warning.text.casefold(), warning.category, warning.severity)
+            for warning in self.open_warnings
         )
         named = [
             f'"{text}" detected ({words_of(category).lower()}, {severity})'
             + (f" ×{count}" if count > 1 else "")
-            for (text, category, severity), count in found.most_common(_MOST_PHRASES)
+            for (text, category, severity), count in counts.most_common(_MOST_PHRASES)
         ]
-        left = len(found) - len(named)
+        left = len(counts) - len(named)
         return "; ".join([*named, *([f"and {left} more"] if left else [])])
 
     @property
     def open_warnings(self) -> tuple[LexiconWarning, ...]:
         """The warnings that nobody has accepted."""
-        return tuple(one for one in self.warnings if not one.accepted)
+        return tuple(warning for warning in self.warnings if not warning.accepted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,27 +166,31 @@ class LetterResults:
     @property
     def passed(self) -> list[PersonaLetters]:
         """Personas without a warning."""
-        return [one for one in self.personas if not one.failed and not one.open_warnings]
+        return [
+            persona for persona in self.personas if not persona.failed and not persona.open_warnings
+        ]
 
     @property
     def warned(self) -> list[PersonaLetters]:
         """Personas with warnings who pass all the same."""
-        return [one for one in self.personas if not one.failed and one.open_warnings]
+        return [
+            persona for persona in self.personas if not persona.failed and persona.open_warnings
+        ]
 
     @property
     def failed(self) -> list[PersonaLetters]:
         """Personas with a letter below the threshold."""
-        return [one for one in self.personas if one.failed]
+        return [persona for persona in self.personas if persona.failed]
 
     @property
     def found(self) -> int:
         """All warnings, accepted ones included."""
-        return sum(len(one.warnings) for one in self.personas)
+        return sum(len(persona.warnings) for persona in self.personas)
 
     @property
     def accepted(self) -> int:
         """The warnings that reviewers have accepted as legitimate."""
-        return sum(len(one.warnings) - len(one.open_warnings) for one in self.personas)
+        return sum(len(persona.warnings) - len(persona.open_warnings) for persona in self.personas)
 
     @property
     def false_positive_rate(self) -> float | None:
@@ -195,7 +202,7 @@ class LetterResults:
         return None
 
     def to_dict(self) -> dict[str, Any]:
-        """What ``letters.json`` holds."""
+        """Return what ``letters.json`` holds."""
         return {
             "version": VERSION,
             **{
@@ -211,20 +218,22 @@ class LetterResults:
             "false_positive_rate": self.false_positive_rate,
             "warnings": [
                 {
-                    "persona": one.id,
-                    "number": one.number,
+                    "persona": persona.id,
+                    "number": persona.number,
                     **{name: getattr(warning, name) for name in _FIELDS},
                 }
-                for one in self.personas
-                for warning in one.warnings
+                for persona in self.personas
+                for warning in persona.warnings
             ],
             "personas": [
                 {
-                    "id": one.id,
-                    "score": one.score,
-                    "warnings": [f"{warning.severity}: {warning.text}" for warning in one.warnings],
+                    "id": persona.id,
+                    "score": persona.score,
+                    "warnings": [
+                        f"{warning.severity}: {warning.text}" for warning in persona.warnings
+                    ],
                 }
-                for one in self.personas
+                for persona in self.personas
             ],
         }
 
@@ -258,27 +267,28 @@ def letter_results(
             groups[name].setdefault(str(row[name]), []).append(mean[str(row["persona"])])
     models = []
     if "model" in trials:
-        models = sorted({str(one) for one in trials["model"].dropna()})
+        models = sorted({str(trial) for trial in trials["model"].dropna()})
     return LetterResults(
         timestamp=timestamp,
         model=", ".join(models),
-        endpoint=", ".join(sorted({str(one) for one in trials["endpoint"].dropna()})),
+        endpoint=", ".join(sorted({str(trial) for trial in trials["endpoint"].dropna()})),
         simulated=bool(trials["simulated"].any()),
         letters=len(written),
         unwritten=len(trials) - len(written),
         overall_score=fmean(mean.values()) if mean else 0.0,
         category_scores={
-            name: fmean(one[name] for one in by_category) for name in (by_category or [{}])[0]
+            name: fmean(category[name] for category in by_category)
+            for name in (by_category or [{}])[0]
         },
         group_scores={
-            name: {group: fmean(of) for group, of in found.items()}
-            for name, found in groups.items()
+            name: {group: fmean(of) for group, of in groups_.items()}
+            for name, groups_ in groups.items()
         },
         personas=tuple(
             PersonaLetters(
                 id=persona,
                 scores=tuple(scores[at] for at in places),
-                warnings=tuple(one for at in places for one in warnings[at]),
+                warnings=tuple(warning for at in places for warning in warnings[at]),
                 flagged=tuple(flagged[at] for at in places if at in flagged),
             )
             for persona, places in own.items()
@@ -291,14 +301,16 @@ def _flagged(
 ) -> dict[int, FlaggedLetter]:
     """The letters with open warnings, by their row in *written*."""
     rows = zip(written["reply"].tolist(), names_of(written), warnings, scores, strict=True)
-    found = {}
-    for at, (text, names, own, score) in enumerate(rows):
-        places = sorted((one.start, one.end) for one in own if not one.accepted)
+    flagged = {}
+    for at, (text, names, warnings_of, score) in enumerate(rows):
+        places = sorted(
+            (warning.start, warning.end) for warning in warnings_of if not warning.accepted
+        )
         if places:
-            found[at] = FlaggedLetter(
+            flagged[at] = FlaggedLetter(
                 text=text, score=score, places=tuple(unmasked(text, names, places))
             )
-    return found
+    return flagged
 
 
 def write_letters(folder: Path, results: LetterResults) -> None:
@@ -335,16 +347,16 @@ def letters_section(results: LetterResults) -> Section:
     """The printed block, and the scores by group as a table."""
     groups = [
         (name, group, score)
-        for name, found in results.group_scores.items()
-        for group, score in sorted(found.items())
+        for name, scores in results.group_scores.items()
+        for group, score in sorted(scores.items())
     ]
     scores = table(
         "Mean letter score of the personas of each group",
         groups,
         {
-            "Protected class": lambda one: words_of(one[0]),
-            "Group": lambda one: one[1],
-            "Score": lambda one: f"{one[2]:.1f}",
+            "Protected class": lambda row: words_of(row[0]),
+            "Group": lambda row: row[1],
+            "Score": lambda row: f"{row[2]:.1f}",
         },
         words=("Group",),
     )
@@ -362,16 +374,16 @@ def _to_be_read(results: LetterResults) -> list[Part]:
     Whoever approves a baseline reads them: a score does not tell a false alarm from a true one.
     """
     personas = sorted(
-        (one for one in results.personas if one.flagged),
-        key=lambda one: min(letter.score for letter in one.flagged),
+        (persona for persona in results.personas if persona.flagged),
+        key=lambda persona: min(letter.score for letter in persona.flagged),
     )
     if not personas:
         return []
     letters, shown = list[Part](), 0
     for persona in personas:
-        own = persona.flagged[: max(0, MOST_READ - shown)]
-        shown += len(own)
-        if own:
+        shown_letters = persona.flagged[: max(0, MOST_READ - shown)]
+        shown += len(shown_letters)
+        if shown_letters:
             texts = tuple(
                 SideBySide(
                     about=f"letter {number} of {len(persona.flagged)}",
@@ -381,10 +393,10 @@ def _to_be_read(results: LetterResults) -> list[Part]:
                         ),
                     ),
                 )
-                for number, letter in enumerate(own, start=1)
+                for number, letter in enumerate(shown_letters, start=1)
             )
             letters.append(Details(summary=f"{persona.who}: {persona.warning_words}", parts=texts))
-    flagged = sum(len(one.flagged) for one in personas)
+    flagged = sum(len(persona.flagged) for persona in personas)
     left = ""
     if flagged > shown:
         left = f"; the other {flagged - shown} are in the log"
@@ -418,12 +430,17 @@ def block(results: LetterResults) -> list[str]:
             for name, score in results.category_scores.items()
         ),
     ]
-    lines += ["", f"⚠ WARNINGS ({sum(len(one.open_warnings) for one in results.personas)}):"]
+    lines += [
+        "",
+        f"⚠ WARNINGS ({sum(len(persona.open_warnings) for persona in results.personas)}):",
+    ]
     lines += _numbered(
-        f"{one.warning_words} - {one.who}" for one in results.personas if one.open_warnings
+        f"{persona.warning_words} - {persona.who}"
+        for persona in results.personas
+        if persona.open_warnings
     )
     lines += ["", f"✗ FAILURES ({len(results.failed)}):"]
-    lines += _numbered(one.failure for one in results.failed)
+    lines += _numbered(persona.failure for persona in results.failed)
     rate = results.false_positive_rate
     accepted = (
         f"Accepted after review: {results.accepted} of {results.found} warnings (false-positive "
@@ -479,5 +496,5 @@ def status(results: LetterResults, baseline: Finding | str | None) -> list[str]:
     return [
         *lines,
         *(["Regressions:"] if regressions else []),
-        *(f"- {one}" for one in regressions),
+        *(f"- {regression}" for regression in regressions),
     ]

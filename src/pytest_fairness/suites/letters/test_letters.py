@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 def test_every_letter_passes(letters: LetterResults) -> None:
     """Every letter scores 80 of 100 at least."""
     failed = [
-        f"{one.failure}: "
-        + ", ".join(dict.fromkeys(f'"{warning.text}"' for warning in one.open_warnings))
-        for one in letters.failed
+        f"{persona.failure}: "
+        + ", ".join(dict.fromkeys(f'"{warning.text}"' for warning in persona.open_warnings))
+        for persona in letters.failed
     ]
     if failed or not letters.letters:
         pytest.fail(

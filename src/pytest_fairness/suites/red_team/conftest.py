@@ -107,19 +107,19 @@ def _read(config: pytest.Config) -> RedTeamOptions:
     if not path.exists():
         return RedTeamOptions()
     document = open_document(path)
-    found = document.convert(RedTeamOptions)
-    for key, given, known in (
-        ("detection", found.detection, vectors_of(config)),
-        ("kept", found.kept, MUTATIONS),
+    options = document.convert(RedTeamOptions)
+    for key, given, allowed in (
+        ("detection", options.detection, vectors_of(config)),
+        ("kept", options.kept, MUTATIONS),
     ):
         for name in given:
-            if name not in known:
-                raise document.wrong(f"{key}: {name!r} is none of {', '.join(known)}", key, name)
-    if found.template and not (path.parent / found.template).is_file():
+            if name not in allowed:
+                raise document.wrong(f"{key}: {name!r} is none of {', '.join(allowed)}", key, name)
+    if options.template and not (path.parent / options.template).is_file():
         raise document.wrong(
-            f"template: there is no file {found.template!r} beside {FILE}", "template"
+            f"template: there is no file {options.template!r} beside {FILE}", "template"
         )
-    return found
+    return options
 
 
 def pytest_pycollect_makemodule(
@@ -133,11 +133,11 @@ def pytest_pycollect_makemodule(
     module: pytest.Module = pytest.Module.from_parent(parent, path=module_path)
     options = options_of(parent.config)
     if options.template:
-        own = parent.config.rootpath / options.template
+        template = parent.config.rootpath / options.template
     else:
-        own = module_path.parent / "letter_request.txt"
+        template = module_path.parent / "letter_request.txt"
     design: dict[str, Any] = {
-        "template": own,
+        "template": template,
         "groups": {"candidate": {"any": ["Jordan Lee"]}},
         "context": {
             "note": {case.id: case.note for case in cases_of(parent.config) if case.vector != CLEAN}
@@ -161,31 +161,31 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     what = metafunc.definition.name.removeprefix("test_")
     for name, values in axes.items():
         if name in metafunc.fixturenames:
-            marks = [pytest.mark.fairness(id=f"red_team.{what}[{one}]") for one in values]
+            marks = [pytest.mark.fairness(id=f"red_team.{what}[{value}]") for value in values]
             items = [
-                pytest.param(one, id=one, marks=mark)
-                for one, mark in zip(values, marks, strict=True)
+                pytest.param(value, id=value, marks=mark)
+                for value, mark in zip(values, marks, strict=True)
             ]
             metafunc.parametrize(name, items)
 
 
 @pytest.fixture
 def red_team_options(pytestconfig: pytest.Config) -> RedTeamOptions:
-    """What ``red_team.yaml`` says."""
+    """Return what ``red_team.yaml`` says."""
     return options_of(pytestconfig)
 
 
 @pytest.fixture
 def detection(pytestconfig: pytest.Config, fairness_run: RunContext) -> Detection:
-    """What the project's lexicon finds in all cases; its tables are in the run's folder."""
+    """Return what the project's lexicon finds in all cases; its tables are in the run's folder."""
     from pytest_fairness.reports.sections import write_sections
     from pytest_fairness.suites.red_team.detection import detect, detection_section
 
     if _DETECTED not in pytestconfig.stash:
         lexicon = Lexicon.load(project_folder(pytestconfig.rootpath))
-        found = detect(lexicon, cases_of(pytestconfig), options_of(pytestconfig).seed)
-        write_sections(fairness_run.store.directory, "red_team", detection_section(found))
-        pytestconfig.stash[_DETECTED] = found
+        detection_ = detect(lexicon, cases_of(pytestconfig), options_of(pytestconfig).seed)
+        write_sections(fairness_run.store.directory, "red_team", detection_section(detection_))
+        pytestconfig.stash[_DETECTED] = detection_
     return pytestconfig.stash[_DETECTED]
 
 
@@ -198,6 +198,6 @@ def baited(
     from pytest_fairness.suites.red_team.bait import baited_letters, letters_section
 
     lexicon = Lexicon.load(project_folder(pytestconfig.rootpath))
-    found = baited_letters(trials, cases_of(pytestconfig), lexicon)
-    write_sections(fairness_run.store.directory, "red_team_letters", letters_section(found))
-    return found
+    letters = baited_letters(trials, cases_of(pytestconfig), lexicon)
+    write_sections(fairness_run.store.directory, "red_team_letters", letters_section(letters))
+    return letters

@@ -30,8 +30,8 @@ class CaseReading:
 
     def __str__(self) -> str:
         wrong = [
-            *(f"{one} missed" for one in self.missed),
-            *(f"{one} found" for one in self.false_alarms),
+            *(f"{category} missed" for category in self.missed),
+            *(f"{category} found" for category in self.false_alarms),
         ]
         return f"{self.case.id}: {', '.join(wrong)}: {self.case.text}"
 
@@ -49,19 +49,21 @@ class Detection:
         category.
         """
         return [
-            one
-            for one in self.readings
-            if one.mutation == mutation
-            and (one.case.vector == CLEAN) == clean
-            and vector in ("", one.case.vector)
-            and (not category or category in one.case.expected)
+            reading
+            for reading in self.readings
+            if reading.mutation == mutation
+            and (reading.case.vector == CLEAN) == clean
+            and vector in ("", reading.case.vector)
+            and (not category or category in reading.case.expected)
         ]
 
     @property
     def vectors(self) -> tuple[str, ...]:
         """In the order of the cases, without the clean ones."""
         return tuple(
-            dict.fromkeys(one.case.vector for one in self.readings if one.case.vector != CLEAN)
+            dict.fromkeys(
+                reading.case.vector for reading in self.readings if reading.case.vector != CLEAN
+            )
         )
 
 
@@ -71,15 +73,15 @@ def detect(lexicon: Lexicon, cases: Iterable[RedTeamCase], seed: int = 0) -> Det
     for case in cases:
         for mutation in MUTATIONS:
             text, expected = mutated(case, mutation, seed)
-            found = {warning.category for warning in lexicon.warnings(text)}
-            missed, extra = expected - found, found - expected
+            categories = {warning.category for warning in lexicon.warnings(text)}
+            missed, extra = expected - categories, categories - expected
             readings.append(
                 CaseReading(
                     case=case,
                     mutation=mutation,
                     text=text,
-                    missed=tuple(one for one in CATEGORIES if one in missed),
-                    false_alarms=tuple(one for one in CATEGORIES if one in extra),
+                    missed=tuple(category for category in CATEGORIES if category in missed),
+                    false_alarms=tuple(category for category in CATEGORIES if category in extra),
                 )
             )
     return Detection(tuple(readings))
@@ -88,18 +90,18 @@ def detect(lexicon: Lexicon, cases: Iterable[RedTeamCase], seed: int = 0) -> Det
 def share(readings: Sequence[CaseReading], holds: Callable[[CaseReading], Any]) -> float:
     """The share of *readings* of which something holds, 0 of none."""
     if readings:
-        return sum(bool(holds(one)) for one in readings) / len(readings)
+        return sum(bool(holds(reading)) for reading in readings) / len(readings)
     return 0.0
 
 
 def detected(reading: CaseReading) -> bool:
-    """Whether every category that is expected was found."""
+    """Return whether every category that is expected was found."""
     return not reading.missed
 
 
 def lines_of(readings: Iterable[CaseReading]) -> str:
     """A line each, at most :data:`MOST_LISTED`."""
-    listed = [f"  {one}" for one in readings]
+    listed = [f"  {reading}" for reading in readings]
     more = []
     if len(listed) > MOST_LISTED:
         more = [f"  … and {len(listed) - MOST_LISTED} more, in the report"]
@@ -116,36 +118,38 @@ def detection_section(detection: Detection) -> Section:
     lines = ["Red team: what the lexicon finds", "================================",
              f"{'vector':<22} cases  found  missed  false alarms"]  # fmt: skip
     for name, of in rows:
-        found = sum(map(detected, of))
-        alarms = sum(bool(one.false_alarms) for one in of)
-        lines.append(f"{name:<22} {len(of):>5}  {found:>5}  {len(of) - found:>6}  {alarms:>12}")
-    by_mutation: Columns = {"vector": lambda one: one.replace("_", " ") or "all"}
+        detections = sum(map(detected, of))
+        alarms = sum(bool(reading.false_alarms) for reading in of)
+        lines.append(
+            f"{name:<22} {len(of):>5}  {detections:>5}  {len(of) - detections:>6}  {alarms:>12}"
+        )
+    by_mutation: Columns = {"vector": lambda name: name.replace("_", " ") or "all"}
     by_mutation |= {name.replace("_", " "): _found_after(detection, name) for name in MUTATIONS}
     categories: Columns = {
-        "category": lambda one: one,
-        "cases": lambda one: str(len(detection.of(category=one))),
-        "found": lambda one: str(
-            sum(one not in found.missed for found in detection.of(category=one))
+        "category": lambda name: name,
+        "cases": lambda name: str(len(detection.of(category=name))),
+        "found": lambda name: str(
+            sum(name not in reading.missed for reading in detection.of(category=name))
         ),
     }
     mutations: Columns = {
-        "mutation": lambda one: one.replace("_", " "),
-        "expected flags": lambda one: MUTATIONS[one][0],
-        "found": lambda one: f"{100 * share(detection.of(mutation=one), detected):.0f} %",
-        "clean texts with a false alarm": lambda one: str(
-            sum(bool(found.false_alarms) for found in detection.of(mutation=one, clean=True))
+        "mutation": lambda name: name.replace("_", " "),
+        "expected flags": lambda name: MUTATIONS[name][0],
+        "found": lambda name: f"{100 * share(detection.of(mutation=name), detected):.0f} %",
+        "clean texts with a false alarm": lambda name: str(
+            sum(bool(reading.false_alarms) for reading in detection.of(mutation=name, clean=True))
         ),
     }
     wrong = [
-        one
-        for one in (*detection.of(), *detection.of(clean=True))
-        if one.missed or one.false_alarms
+        reading
+        for reading in (*detection.of(), *detection.of(clean=True))
+        if reading.missed or reading.false_alarms
     ]
     misses: Columns = {
-        "case": lambda one: one.case.id,
-        "missed": lambda one: ", ".join(one.missed),
-        "false alarm": lambda one: ", ".join(one.false_alarms),
-        "text": lambda one: one.case.text,
+        "case": lambda reading: reading.case.id,
+        "missed": lambda reading: ", ".join(reading.missed),
+        "false alarm": lambda reading: ", ".join(reading.false_alarms),
+        "text": lambda reading: reading.case.text,
     }
     return Section(
         id="red-team",

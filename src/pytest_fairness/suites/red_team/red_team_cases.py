@@ -42,7 +42,7 @@ class RedTeamCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def note(self) -> str:
-        """What a letter writer is handed."""
+        """Return what a letter writer is handed."""
         return self.prompt or self.text
 
 
@@ -50,16 +50,16 @@ def red_team_cases(folder: Path | None) -> tuple[RedTeamCase, ...]:
     """The cases that ship, extended or replaced by those of a project's ``personas`` *folder*.
     Raises UsageError.
     """
-    found: dict[str, RedTeamCase] = {}
+    cases: dict[str, RedTeamCase] = {}
     for name in ("cases", CLEAN):
         for id_, case in entries(f"red_team/{name}.yaml", folder, RedTeamCase, key="id").items():
-            if id_ in found:
+            if id_ in cases:
                 raise UsageError(
                     f"red_team/{name}.yaml: {id_} is a case of red_team/cases.yaml, too: name it "
                     "otherwise"
                 )
-            found[id_] = case
-    return tuple(found.values())
+            cases[id_] = case
+    return tuple(cases.values())
 
 
 # ---------------------------------------------------------------- mutations

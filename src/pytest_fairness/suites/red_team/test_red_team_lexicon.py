@@ -20,7 +20,7 @@ LEAST_OF_CATEGORY = 0.4
 def test_detection(detection: Detection, vector: str, red_team_options: RedTeamOptions) -> None:
     """Enough cases of the vector are found, each with all its categories."""
     readings, least = detection.of(vector=vector), red_team_options.least_detected(vector)
-    missed = [one for one in readings if one.missed]
+    missed = [reading for reading in readings if reading.missed]
     if share(readings, detected) < least:
         pytest.fail(
             f"{len(missed)} of {len(readings)} cases missed; {100 * least:.0f} % must be "
@@ -32,7 +32,7 @@ def test_detection(detection: Detection, vector: str, red_team_options: RedTeamO
 def test_category(detection: Detection, category: str) -> None:
     """Enough cases that expect the category are found."""
     readings = detection.of(category=category)
-    missed = [one for one in readings if category in one.missed]
+    missed = [reading for reading in readings if category in reading.missed]
     if len(missed) > len(readings) * (1 - LEAST_OF_CATEGORY):
         pytest.fail(
             f"{category} missed in {len(missed)} of {len(readings)} cases\n{lines_of(missed)}",
@@ -42,9 +42,12 @@ def test_category(detection: Detection, category: str) -> None:
 
 def test_mutation(detection: Detection, mutation: str, red_team_options: RedTeamOptions) -> None:
     """What is found as it stands is found after the mutation, too."""
-    before = {one.case.id for one in detection.of() if detected(one)}
-    after = [one for one in detection.of(mutation=mutation) if one.case.id in before]
-    lost, least = [one for one in after if not detected(one)], red_team_options.least_kept(mutation)
+    before = {reading.case.id for reading in detection.of() if detected(reading)}
+    after = [reading for reading in detection.of(mutation=mutation) if reading.case.id in before]
+    lost, least = (
+        [reading for reading in after if not detected(reading)],
+        red_team_options.least_kept(mutation),
+    )
     if len(lost) > len(after) * (1 - least):
         pytest.fail(
             f"{len(lost)} of {len(after)} are lost; {100 * least:.0f} % must be "
@@ -57,7 +60,7 @@ def test_mutation(detection: Detection, mutation: str, red_team_options: RedTeam
 def test_false_alarms(detection: Detection, red_team_options: RedTeamOptions) -> None:
     """Clean texts raise next to no false alarm."""
     readings, most = detection.of(clean=True), red_team_options.false_alarms
-    alarms = [one for one in readings if one.false_alarms]
+    alarms = [reading for reading in readings if reading.false_alarms]
     if len(alarms) > len(readings) * most:
         pytest.fail(
             f"{len(alarms)} of {len(readings)} raise one; at most {100 * most:.0f} % "

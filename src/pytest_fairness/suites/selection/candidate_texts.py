@@ -52,29 +52,31 @@ def candidate_texts(frame: pd.DataFrame, arm: str, classes: Classes) -> pd.DataF
     """
     rows = frame[(frame["arm"] == arm) & frame[SEEN].notna()]
     seats = (rows[name] for name in ("template", "first", "second", "first_name", "second_name"))
-    found = []
+    texts_ = []
     for whole, raw, context, *seated in zip(
         rows[SEEN].astype(str), _raw(frame, rows), *seats, strict=True
     ):
         left, before = split(whole) or (None, None), split(raw)
         for at, (group, name) in enumerate((seated[::2], seated[1::2])):
-            known = None
+            shown_name = None
             if isinstance(name, str):
-                known = name
-            own = "\n".join(line for line in raw.splitlines() if known and known in line)
-            found.append(
+                shown_name = name
+            lines_of_name = "\n".join(
+                line for line in raw.splitlines() if shown_name and shown_name in line
+            )
+            texts_.append(
                 (
                     group,
-                    known,
-                    before[at] if before else own,
+                    shown_name,
+                    before[at] if before else lines_of_name,
                     left[at],
                     whole,
                     context,
-                    known or group,
+                    shown_name or group,
                 )
             )
     texts = pd.DataFrame(
-        found, columns=[GROUP, "name", "raw", "left", "whole", "context", "unit"], dtype=object
+        texts_, columns=[GROUP, "name", "raw", "left", "whole", "context", "unit"], dtype=object
     )
     return texts.assign(
         **{name: texts[GROUP].map(values_of(classes, name)) for name in crossed_classes(classes)}
@@ -86,15 +88,15 @@ def _raw(frame: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
         return [str(text) for text in rows[RAW_TEXT]]
     key = [name for name in _KEY if name in frame.columns]
     others = frame[frame[SEEN].isna() & ~frame["arm"].astype(str).str.startswith("placebo")]
-    known = others[[*key, "prompt"]].drop_duplicates(key).rename(columns={"prompt": RAW_TEXT})
-    found = rows[key].merge(known, how="left", on=key)[RAW_TEXT]
-    if found.isna().any():
+    others_raw = others[[*key, "prompt"]].drop_duplicates(key).rename(columns={"prompt": RAW_TEXT})
+    texts = rows[key].merge(others_raw, how="left", on=key)[RAW_TEXT]
+    if texts.isna().any():
         raise FrameError(
             "what the candidates' texts were before scrubbing is not in the frame: give it as "
             "column 'raw_text', or "
             "run an arm that sends it unscrubbed (raw_naive) beside the arm that scrubs"
         )
-    return found.tolist()
+    return texts.tolist()
 
 
 @lru_cache(maxsize=16384)
@@ -112,16 +114,16 @@ def split(text: str) -> tuple[str, str] | None:
         return None
     starts = [match.start() for _, match in marks]
     ends = [starts[1], len(text)]
-    found = [text[start:end] for start, end in zip(starts, ends, strict=True)]
-    if all("\n" not in part.strip() for part in found[:1]):
-        found[1] = (
-            found[1].strip().split("\n")[0]
+    parts = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+    if all("\n" not in part.strip() for part in parts[:1]):
+        parts[1] = (
+            parts[1].strip().split("\n")[0]
         )  # one line a candidate: what follows is the prompt's
-    return found[0].strip(), found[1].strip()
+    return parts[0].strip(), parts[1].strip()
 
 
 def _number(match: re.Match[str]) -> int:
-    """Which candidate a marker stands before: ``2.`` and ``Candidate B`` are the second."""
+    """Return which candidate a marker stands before: ``2.`` and ``Candidate B`` are the second."""
     mark: str = match["number"] or match["letter"]
     if mark.isdigit():
         return int(mark)
@@ -147,14 +149,14 @@ def _signals() -> Signals:
 @cache
 def _phrases(classes: Conveyed) -> tuple[str, ...]:
     """The words of the groups in *classes*, the longest first."""
-    found = {
+    phrases = {
         phrase
         for (name, _), kind in _signals().kinds.items()
         for protected_class, group in classes
         if name == protected_class and group in kind.words and group != CONTROL
         for phrase in kind.phrases(group)
     }
-    return tuple(sorted(found, key=lambda phrase: (-len(phrase), phrase)))
+    return tuple(sorted(phrases, key=lambda phrase: (-len(phrase), phrase)))
 
 
 @cache
@@ -164,26 +166,26 @@ def _word(words: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=16384)
 def conveyed(raw: str, name: str | None, classes: Conveyed) -> dict[str, tuple[str, ...]]:
-    """What in *raw* conveys the candidate's groups, by kind: the name's parts, words of each class,
-    a pronoun.
+    """Return what in *raw* conveys the candidate's groups, by kind: the name's parts, words of each
+    class, a pronoun.
     """
     wanted = {NAME: [part for part in (name or "").split() if len(part.strip(".")) > 1]}
     wanted |= {f"words of {own[0]}": list(_phrases((own,))) for own in classes}
-    found = {
+    phrases = {
         kind: tuple(word for word in words if _word(word).search(raw))
         for kind, words in wanted.items()
     }
     if _PRONOUN.search(raw):
-        found[PRONOUN] = ("pronoun",)
+        phrases[PRONOUN] = ("pronoun",)
     else:
-        found[PRONOUN] = ()
-    return {kind: signals for kind, signals in found.items() if signals}
+        phrases[PRONOUN] = ()
+    return {kind: signals for kind, signals in phrases.items() if signals}
 
 
 @lru_cache(maxsize=16384)
 def is_removed(kind: str, signals: tuple[str, ...], left: str) -> bool:
-    """Whether nothing of a signal is left: no part of the name, none of the words, no gendered
-    pronoun.
+    """Return whether nothing of a signal is left: no part of the name, none of the words, no
+    gendered pronoun.
     """
     if kind == PRONOUN:
         return _PRONOUN.search(left) is None
@@ -239,19 +241,19 @@ def read_guesses(reply: str, classes: Mapping[str, Sequence[str]]) -> list[dict[
         return [dict.fromkeys(classes), dict.fromkeys(classes)]
     guesses: list[dict[str, str | None]] = []
     for text in (reply[first.end() : second.start()], reply[second.end() :]):
-        found = {
+        guesses_ = {
             name: [value for value in values if _form(name, value).search(text)]
             for name, values in classes.items()
         }
         guesses.append(
-            {name: values[0] if len(values) == 1 else None for name, values in found.items()}
+            {name: values[0] if len(values) == 1 else None for name, values in guesses_.items()}
         )
     return guesses
 
 
 @cache
 def _form(name: str, value: str) -> re.Pattern[str]:
-    """What a *value* of the class *name* is called."""
+    """Return what a *value* of the class *name* is called."""
     signals = _signals()
     forms = [value, value.replace("_", " "), value.replace("_", "-"), *_ALSO_CALLED.get(value, ())]
     if name in signals.protected_classes and value in signals.groups(name):

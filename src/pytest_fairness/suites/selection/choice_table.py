@@ -32,8 +32,8 @@ class Record(dict[str, Any]):
 
 
 def units_column(frame: pd.DataFrame) -> str | tuple[str, str] | None:
-    """What the unit of evidence is read from: both candidates' names, else the pair of them, else
-    rows.
+    """Return what the unit of evidence is read from: both candidates' names, else the pair of them,
+    else rows.
     """
     if all(name in frame.columns and frame[name].notna().all() for name in _NAMES):
         return _NAMES
@@ -72,15 +72,18 @@ def crossed_classes(classes: Classes) -> tuple[str, ...]:
     values at least.
     """
     values: dict[str, set[str]] = {}
-    for known in classes.values():
-        for name, value in known.items():
+    for classes_of_group in classes.values():
+        for name, value in classes_of_group.items():
             values.setdefault(name, set()).add(value)
-    return tuple(name for name, own in values.items() if 1 < len(own) < len(classes))
+    return tuple(name for name, value in values.items() if 1 < len(value) < len(classes))
 
 
 def values_of(classes: Classes, by: str) -> dict[str, str]:
     """Group → its value in class *by*, or the group itself."""
-    return {group: group if by == GROUP else known[by] for group, known in classes.items()}
+    return {
+        group: group if by == GROUP else classes_of_group[by]
+        for group, classes_of_group in classes.items()
+    }
 
 
 def by_class(frame: pd.DataFrame, by: str, classes: Classes) -> pd.DataFrame:

@@ -91,10 +91,10 @@ class Configuration(
         """The columns of the context, among *columns*: each one's interaction with the group is
         tested by itself.
         """
-        found = set(columns)
-        return tuple(name for name in ("role", "criteria", "qualifications") if name in found) or (
-            "template",
-        )
+        columns_ = set(columns)
+        return tuple(
+            name for name in ("role", "criteria", "qualifications") if name in columns_
+        ) or ("template",)
 
 
 def name_of(arm: Any) -> str:
@@ -217,17 +217,17 @@ def _groups(document: Document, root: Path) -> dict[str, Any]:
             groups[label] = {
                 key: list(value) if key == "names" else value[0] for key, value in texts.items()
             }
-    own = [label for label, body in groups.items() if _has_candidates(body)]
-    if own and len(own) < len(groups):
-        other = next(label for label in groups if label not in own)
+    labels = [label for label, body in groups.items() if _has_candidates(body)]
+    if labels and len(labels) < len(groups):
+        other = next(label for label in groups if label not in labels)
         raise _wrong(
-            document, "groups", f"{other}: {own[0]} brings its candidates, so every group has to"
+            document, "groups", f"{other}: {labels[0]} brings its candidates, so every group has to"
         )
     return groups
 
 
 def _has_candidates(group: Any) -> bool:
-    """Whether a group brings its candidates: résumés, or names of its own."""
+    """Return whether a group brings its candidates: résumés, or names of its own."""
     return isinstance(group, list) or "names" in group
 
 
@@ -239,8 +239,8 @@ def _names(document: Document, made: Configuration, entries: Mapping[str, Any]) 
                 document, "names", "the document's names are those of four_groups; leave groups out"
             )
         return {"groups": "four_names", "names": None}
-    own = isinstance(made.groups, dict) and any(map(_has_candidates, made.groups.values()))
-    if not own and made.groups != "four_names":
+    crossed = isinstance(made.groups, dict) and any(map(_has_candidates, made.groups.values()))
+    if not crossed and made.groups != "four_names":
         return {}
     if "names" in entries:
         raise _wrong(

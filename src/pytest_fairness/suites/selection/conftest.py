@@ -103,19 +103,23 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "contrast" in metafunc.fixturenames:
         bys = crossed_classes(_classes(metafunc.config)) or (GROUP,)
         each = {
-            (one.id if by == GROUP else f"{one.id}-{by}"): (one, by)
-            for one in planned_contrasts(arms)
+            (contrast.id if by == GROUP else f"{contrast.id}-{by}"): (contrast, by)
+            for contrast in planned_contrasts(arms)
             for by in bys
         }
         _parametrize(metafunc, "contrast,by", each)
     if "scrubber" in metafunc.fixturenames:
-        own = {arm.name for arm in configuration.arms if isinstance(arm, Arm) and arm.steps}
+        arms_with_steps = {
+            arm.name for arm in configuration.arms if isinstance(arm, Arm) and arm.steps
+        }
         _parametrize(
-            metafunc, "scrubber", {arm: (arm,) for arm in arms if arm in SCRUBBED or arm in own}
+            metafunc,
+            "scrubber",
+            {arm: (arm,) for arm in arms if arm in SCRUBBED or arm in arms_with_steps},
         )
     if "signal" in metafunc.fixturenames:
         several = len(configuration.signals) > 1
-        ids = [one if several else pytest.HIDDEN_PARAM for one in configuration.signals]
+        ids = [signal if several else pytest.HIDDEN_PARAM for signal in configuration.signals]
         metafunc.parametrize("signal", configuration.signals, ids=ids)
 
 
@@ -147,12 +151,12 @@ def _classes(config: pytest.Config) -> dict[str, dict[str, str]]:
     given = groups
     if not isinstance(groups, str):
         given = dict(groups)
-    found = {
+    classes = {
         group.label: dict(group.classes)
         for group in candidate_groups(given, project_folder(config.rootpath))
     }
-    if len({frozenset(known) for known in found.values()}) == 1 and all(found.values()):
-        return found
+    if len({frozenset(values) for values in classes.values()}) == 1 and all(classes.values()):
+        return classes
     return {}
 
 
@@ -191,7 +195,7 @@ def classes(by: str, pytestconfig: pytest.Config) -> ClassOf:
 
 @pytest.fixture
 def pay(suite: Configuration) -> Scorer:
-    """What reads a salary off a reply, in dollars a year."""
+    """Return what reads a salary off a reply, in dollars a year."""
     from pytest_fairness.scorers import Scorer
     from pytest_fairness.scorers.salary import read_salary
 

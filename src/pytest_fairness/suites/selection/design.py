@@ -43,31 +43,33 @@ def planned_contrasts(arms: Sequence[str]) -> tuple[PlannedContrast, ...]:
     control = "raw_naive"
     if "raw_naive" not in arms:
         control = arms[0]
-    known = {"raw_naive", "raw_matched", PLACEBO, *SCRUBBED, control}
+    names = {"raw_naive", "raw_matched", PLACEBO, *SCRUBBED, control}
     made += [
         PlannedContrast(arm, control, f"{arm} against {control}")
         for arm in arms
-        if arm not in known
+        if arm not in names
     ]
-    return tuple(one for one in made if one.treated in arms and one.control in arms)
+    return tuple(
+        contrast for contrast in made if contrast.treated in arms and contrast.control in arms
+    )
 
 
 def template_of(configuration: Configuration, task: str) -> Template:
     """The prompt of *task*: the project's own, or the one that ships."""
     if task == SELECTION:
-        own = configuration.template
+        template = configuration.template
     else:
-        own = configuration.salary_template
+        template = configuration.salary_template
     shipped = {SELECTION: ("selection", "resumes"), SALARY: ("salary", "salary_resumes")}[task]
-    found = read_template(
-        Path(own) if own else _PROMPTS / f"{shipped[configuration.whole_resumes]}.txt"
+    text = read_template(
+        Path(template) if template else _PROMPTS / f"{shipped[configuration.whole_resumes]}.txt"
     )
-    return Template(found.id, found.text.rstrip("\n"))
+    return Template(text.id, text.text.rstrip("\n"))
 
 
 def marker_arguments(configuration: Configuration, task: str) -> dict[str, Any]:
-    """What ``fairness_pairs`` takes for *task*: a choice between two, or a salary for one at a
-    time.
+    """Return what ``fairness_pairs`` takes for *task*: a choice between two, or a salary for one at
+    a time.
     """
     template = template_of(configuration, task)
     arguments: dict[str, Any] = {
@@ -106,7 +108,7 @@ def _axes(configuration: Configuration, template: Template, task: str) -> dict[s
     it is expanded.
     """
     plain, used = Configuration(), set(_SLOT.findall(template.text))
-    found: dict[str, Any] = {}
+    axes: dict[str, Any] = {}
     for name, field in (
         ("role", "roles"),
         ("criteria", "criteria"),
@@ -121,7 +123,7 @@ def _axes(configuration: Configuration, template: Template, task: str) -> dict[s
         configured = task == SELECTION and axis != getattr(plain, field)
         if configured or (places & used and not (stated and configuration.whole_resumes)):
             if isinstance(axis, dict):
-                found[name] = axis
+                axes[name] = axis
             else:
-                found[name] = list(axis)
-    return found
+                axes[name] = list(axis)
+    return axes

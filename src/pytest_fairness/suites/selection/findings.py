@@ -71,53 +71,59 @@ def interaction_findings(results: Record, frame: pd.DataFrame) -> Iterator[Findi
     the whole is then not the last word: preferences that turn round between two criteria even out.
     """
     for arm in results.arms:
-        tested = [one for one in arm.interactions if one.p_value is not None]
+        tested = [
+            interaction for interaction in arm.interactions if interaction.p_value is not None
+        ]
         corrected = []
         if tested:
-            corrected = correct([one.p_value for one in tested], "holm").tolist()
+            corrected = correct([interaction.p_value for interaction in tested], "holm").tolist()
         judged = [
-            (one, q, *_widest(one)) for one, q in zip(tested, corrected, strict=True) if q < ALPHA
+            (interaction, q, *_widest(interaction))
+            for interaction, q in zip(tested, corrected, strict=True)
+            if q < ALPHA
         ]
-        flagged = [found for found in judged if found[4][0] - found[3][0] >= SPREAD]
+        flagged = [flag for flag in judged if flag[4][0] - flag[3][0] >= SPREAD]
         if not flagged:
             continue
         pairs = [
             PairResult(
                 group_1=f"{group}, {low[1]}",
                 group_2=f"{group}, {high[1]}",
-                metric=f"chosen by {one.axis}",
+                metric=f"chosen by {interaction.axis}",
                 verdict=Verdict.FLAG,
-                p_value=one.p_value,
+                p_value=interaction.p_value,
                 corrected_p_value=q,
                 difference=low[0] - high[0],
                 test="likelihood ratio of the interaction, and F on clusters",
-                statistics={name: one[name] for name in ("likelihood_ratio", "df", "clustered_p")},
+                statistics={
+                    name: interaction[name] for name in ("likelihood_ratio", "df", "clustered_p")
+                },
             )
-            for one, q, group, low, high in flagged
+            for interaction, q, group, low, high in flagged
         ]
-        one, q, group, low, high = min(flagged, key=lambda both: both[1])
+        interaction, q, group, low, high = min(flagged, key=lambda both: both[1])
         rows = frame[frame["arm"] == arm.arm]
         shares = [
             (f"{share.group}, {level.level}", share.share)
-            for level in one.levels
+            for level in interaction.levels
             for share in level.shares
         ]
         finding = Finding(
             assertion="interaction",
             verdict=Verdict.FLAG,
             sentence=(
-                f"FLAG: in arm {arm.arm} who is chosen depends on {one.axis}: {group} is chosen in "
+                f"FLAG: in arm {arm.arm} who is chosen depends on {interaction.axis}: {group} is chosen in "
                 f"{100 * low[0]:.1f} % of its trials for {low[1]!r} and in {100 * high[0]:.1f} % "
                 f"for {high[1]!r} "
                 f"({100 * (high[0] - low[0]):.1f} points, corrected {p_words(q)})."
             ),
-            protected_class=one.by,
+            protected_class=interaction.by,
             outcome="chosen",
             kind=OutcomeKind.BINARY,
             **_groups(shares, rows),
-            test_statistic=_ratio_words(one),
+            test_statistic=_ratio_words(interaction),
             effect_size=f"widest difference of shares = {high[0] - low[0]:.3f} ({group})",
-            p_value=one.p_value,
+            p_value=interaction.p_value,
             corrected_p_value=q,
             pairs=tuple(pairs),
             family={"size": len(tested), "method": "holm", "alpha": ALPHA, "metrics": ["chosen"]},
@@ -137,24 +143,29 @@ def _groups(shares: Iterable[tuple[str, Rate]], rows: pd.DataFrame) -> dict[str,
         )
         for group, rate in shares
     ]
-    return {"n_per_group": {one.group: one.n for one in groups}, "group_results": tuple(groups)}
+    return {
+        "n_per_group": {group.group: group.n for group in groups},
+        "group_results": tuple(groups),
+    }
 
 
 def _ratio_words(tested: Record) -> str:
     return f"likelihood ratio = {tested.likelihood_ratio:.4f}, df = {tested.df}"
 
 
-def _widest(found: Record) -> tuple[str, tuple[float, str], tuple[float, str]]:
+def _widest(interaction: Record) -> tuple[str, tuple[float, str], tuple[float, str]]:
     """The group whose share varies most between levels, with its lowest and highest share, each
     with its level.
     """
     by_group: dict[str, list[tuple[float, str]]] = {}
-    for level in found.levels:
-        for one in level.shares:
-            if one.share.value is not None:
-                by_group.setdefault(one.group, []).append((one.share.value, level.level))
+    for level in interaction.levels:
+        for group_share in level.shares:
+            if group_share.share.value is not None:
+                by_group.setdefault(group_share.group, []).append(
+                    (group_share.share.value, level.level)
+                )
     ends = ((group, min(shares), max(shares)) for group, shares in by_group.items())
-    return max(ends, key=lambda one: one[2][0] - one[1][0])
+    return max(ends, key=lambda end: end[2][0] - end[1][0])
 
 
 def scrubber_findings(quality: Record, frame: pd.DataFrame) -> Iterator[Finding]:
@@ -163,16 +174,16 @@ def scrubber_findings(quality: Record, frame: pd.DataFrame) -> Iterator[Finding]
     Each kind of signal, and each class of the groups, is in the results: parts of the same whole
     are no further tests.
     """
-    for found in (*quality.recall[:1], *quality.content[:1]):
-        if found.verdict is not None:
+    for quality_ in (*quality.recall[:1], *quality.content[:1]):
+        if quality_.verdict is not None:
             finding = Finding(
                 assertion="scrubber_quality",
-                protected_class=found.by,
-                outcome=found.what,
+                protected_class=quality_.by,
+                outcome=quality_.what,
                 kind=OutcomeKind.BINARY,
-                **_groups([(one.group, one.share) for one in found.shares], frame),
-                details={"arm": quality.arm, "compared": to_json(found)},
-                **{name: found[name] for name in (*JUDGED, "sentence")},
+                **_groups([(share.group, share.share) for share in quality_.shares], frame),
+                details={"arm": quality.arm, "compared": to_json(quality_)},
+                **{name: quality_[name] for name in (*JUDGED, "sentence")},
             )
             yield stamp(finding, frame)
 

@@ -95,8 +95,8 @@ def selection_results(
         run=_facts(trials, choosing, classes),
         arms=[_arm(choosing[choosing["arm"] == arm], arm, classes) for arm in arms],
         contrasts=[
-            _contrast(choosing[choosing["arm"].isin(one[:2])], one, by, classes)
-            for one in planned_contrasts(arms)
+            _contrast(choosing[choosing["arm"].isin(contrast[:2])], contrast, by, classes)
+            for contrast in planned_contrasts(arms)
             for by in bys
         ],
         scrubbers=scrubber_qualities(trials, classes, permutations=permutations, seed=seed),
@@ -242,7 +242,8 @@ def _preferred(choices: Choices, units: Units, by: str) -> dict[str, Any]:
     return {
         "rates": _shares(choices, units),
         "pairs": [
-            _matchup(one, pair, choices, units) for one, pair in zip(compared, pairs, strict=True)
+            _matchup(comparison, pair, choices, units)
+            for comparison, pair in zip(compared, pairs, strict=True)
         ],
         "verdict": verdict,
         "reason": reason,
@@ -296,8 +297,8 @@ def _matchup(compared: Compared, pair: PairResult, choices: Choices, units: Unit
     )
 
 
-def _of(found: Any, *names: str) -> dict[str, Any]:
-    return {name: getattr(found, name) for name in names}
+def _of(row: Any, *names: str) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in names}
 
 
 def _ratio(ratio: LikelihoodRatio) -> dict[str, Any]:
@@ -354,7 +355,7 @@ def _strengths(fitted: Strengths | None) -> Record | None:
 
 
 def _outcomes(frame: pd.DataFrame) -> list[Record]:
-    """What the replies to each pair of groups came to, whatever their order."""
+    """Return what the replies to each pair of groups came to, whatever their order."""
     pair = np.sort(frame[["first", "second"]].astype(str).to_numpy(), axis=1)
     kinds = frame["choice"].where(frame["choice"].notna(), ChoiceStatus.UNPARSED.value).astype(str)
     table = pd.crosstab([pair[:, 0], pair[:, 1]], kinds.to_numpy()).reindex(
@@ -362,12 +363,12 @@ def _outcomes(frame: pd.DataFrame) -> list[Record]:
     )
     return [
         Record(
-            group_1=one,
+            group_1=first,
             group_2=other,
             asked=sum(counts),
             counts=dict(zip(table.columns, counts, strict=True)),
         )
-        for (one, other), counts in zip(table.index, table.to_numpy().tolist(), strict=True)
+        for (first, other), counts in zip(table.index, table.to_numpy().tolist(), strict=True)
     ]
 
 
@@ -386,7 +387,7 @@ def four_fifths_of(choices: Choices, units: Units) -> Record:
     reference = reference_group(wins, shown)
     every = list(combinations(range(len(choices.labels)), 2))
     differences = [equal_selection(choices, units, a, b) for a, b in every]
-    corrected = correct([one.p_value for one in differences], CORRECTION).tolist()
+    corrected = correct([difference.p_value for difference in differences], CORRECTION).tolist()
     pairs, records = [], []
     for places, difference, q in zip(every, differences, corrected, strict=True):
         if reference not in places:
@@ -453,10 +454,12 @@ def four_fifths_of(choices: Choices, units: Units) -> Record:
     sentence = four_fifths_sentence(
         verdict, reason, deciding_pair(pairs), by=GROUP, clusters="names"
     )
-    known = None
+    classes = None
     if reference is not None:
-        known = choices.labels[reference]
-    return Record(reference=known, pairs=records, verdict=verdict, reason=reason, sentence=sentence)
+        classes = choices.labels[reference]
+    return Record(
+        reference=classes, pairs=records, verdict=verdict, reason=reason, sentence=sentence
+    )
 
 
 def _decision(choices: Choices, units: Units, ratio: ImpactRatio, group: int, q: float) -> Decision:
@@ -478,13 +481,15 @@ def _decision(choices: Choices, units: Units, ratio: ImpactRatio, group: int, q:
 
 
 def _contrast(table: pd.DataFrame, planned: PlannedContrast, by: str, classes: Classes) -> Record:
-    """What an arm changes against another: the prompt alone, scrubbing beyond it, both together."""
+    """Return what an arm changes against another: the prompt alone, scrubbing beyond it, both
+    together.
+    """
     finding = analyze_arms(
         table,
         treated=planned.treated,
         control=planned.control,
         by=by,
-        classes=None if by == GROUP else {group: known[by] for group, known in classes.items()},
+        classes=None if by == GROUP else {group: values[by] for group, values in classes.items()},
         cluster=units_column(table),
         block=context_columns(table),
         alpha=ALPHA,

@@ -134,28 +134,28 @@ _SHOWN: dict[str, Callable[[Any], str]] = {
 }
 
 
-def _field(found: Any, name: str) -> Any:
-    if found is None:
+def _field(row: Any, name: str) -> Any:
+    if row is None:
         return None
     if name.isdigit():
-        return found[int(name)]
-    return getattr(found, name)
+        return row[int(name)]
+    return getattr(row, name)
 
 
 def _cell(column: str) -> Callable[[Any], str | Entry]:
-    """What ``page.toml`` says of a column: how it is shown, and the path of the figure, or of both
-    ends of an interval; ``verdict`` is a badge with its reason, or words in its place.
+    """Return what ``page.toml`` says of a column: how it is shown, and the path of the figure, or
+    of both ends of an interval; ``verdict`` is a badge with its reason, or words in its place.
     """
     kind, *paths = column.split()
     if kind == "verdict":
-        return lambda one: (
-            one.verdict
-            if type(one.verdict) is str
-            else Entry(verdict=one.verdict, reason=one.reason)
+        return lambda row: (
+            row.verdict
+            if type(row.verdict) is str
+            else Entry(verdict=row.verdict, reason=row.reason)
         )
 
-    def cell(one: Any) -> str:
-        figures = [reduce(_field, path.split("."), one) for path in paths]
+    def cell(row: Any) -> str:
+        figures = [reduce(_field, path.split("."), row) for path in paths]
         if len(figures) > 1:
             return between(figures[0], figures[1], _SHOWN[kind])
         return _SHOWN[kind](figures[0])
@@ -172,12 +172,12 @@ def _table(
     words: Sequence[str] = (),
 ) -> Table:
     """A row for each of *items*, with the columns of *section*, or those of the section *like*."""
-    known = WORDS[section]
+    section_words = WORDS[section]
     columns = {
         title.format(**names or {}): _cell(column)
         for title, column in WORDS[like or section]["columns"].items()
     }
-    return table(known["table"].format(**names or {}), items, columns, words)
+    return table(section_words["table"].format(**names or {}), items, columns, words)
 
 
 def _forest(section: str, rows: Iterable[ForestRow], names: Any = None, **options: Any) -> Forest:
@@ -196,27 +196,27 @@ def _row(label: str, share: Any, words: str = "", **options: Any) -> ForestRow:
     )
 
 
-def _sentence(found: Record) -> str:
-    return without_verdict(found.sentence, found.verdict)
+def _sentence(row: Record) -> str:
+    return without_verdict(row.sentence, row.verdict)
 
 
-def _judged(heading: str, found: Record, *parts: Part, sentence: str = "") -> Section:
+def _judged(heading: str, row: Record, *parts: Part, sentence: str = "") -> Section:
     return Section(
-        heading=heading, verdict=found.verdict, reason=found.reason, sentence=sentence, parts=parts
+        heading=heading, verdict=row.verdict, reason=row.reason, sentence=sentence, parts=parts
     )
 
 
 def _of_arms(arms: Iterable[Record], field: str) -> list[Record]:
-    """What the arms have under *field*, each with its arm and what is noted of it."""
-    found = (
-        (arm, one)
+    """Return what the arms have under *field*, each with its arm and what is noted of it."""
+    rows = (
+        (arm, row)
         for arm in arms
-        for one in (arm[field] if isinstance(arm[field], list) else [arm[field]])
+        for row in (arm[field] if isinstance(arm[field], list) else [arm[field]])
     )
     return [
-        Record(one, arm=arm.arm, about="; ".join(arm.notes) or NOTHING)
-        for arm, one in found
-        if one is not None
+        Record(row, arm=arm.arm, about="; ".join(arm.notes) or NOTHING)
+        for arm, row in rows
+        if row is not None
     ]
 
 
@@ -235,17 +235,24 @@ def _rest(share: float | None) -> float | None:
 
 
 def _conclusions(results: Record) -> list[Part]:
-    """Who is preferred in each arm; and what the prompt alone, scrubbing and both together do."""
+    """Return who is preferred in each arm; and what the prompt alone, scrubbing and both together
+    do.
+    """
     about: list[list[tuple[str, Record]]] = [
         [(arm.arm, arm) for arm in results.arms],
         [
-            (f"{one.isolates} ({one.treated} against {one.control}{_by(one)})", one)
-            for one in _concluding(results.contrasts)
+            (
+                f"{contrast.isolates} ({contrast.treated} against {contrast.control}{_by(contrast)})",
+                contrast,
+            )
+            for contrast in _concluding(results.contrasts)
         ],
     ]
     statements = [
         Statements(
-            items=tuple(_judged(heading, one, sentence=_sentence(one)) for heading, one in some)
+            items=tuple(
+                _judged(heading, section, sentence=_sentence(section)) for heading, section in some
+            )
         )
         for some in about
         if some
@@ -266,23 +273,27 @@ def _concluding(contrasts: Sequence[Record]) -> list[Record]:
     """Those of *contrasts* that a test judges: by the classes of the groups; by the groups where
     they share none.
     """
-    crossed = {(one.treated, one.control) for one in contrasts if one.by != GROUP}
+    crossed = {
+        (contrast.treated, contrast.control) for contrast in contrasts if contrast.by != GROUP
+    }
     return [
-        one for one in contrasts if one.by != GROUP or (one.treated, one.control) not in crossed
+        contrast
+        for contrast in contrasts
+        if contrast.by != GROUP or (contrast.treated, contrast.control) not in crossed
     ]
 
 
-def _by(one: Record) -> str:
-    if one.by == GROUP:
+def _by(row: Record) -> str:
+    if row.by == GROUP:
         return ""
-    return f", by {one.by.replace('_', ' ')}"
+    return f", by {row.by.replace('_', ' ')}"
 
 
 def _strongest(pairs: Sequence[Record]) -> str:
-    known = [pair for pair in pairs if pair.share.value is not None]
-    if not known:
+    measured = [pair for pair in pairs if pair.share.value is not None]
+    if not measured:
         return NOTHING
-    pair = max(known, key=lambda one: abs(one.share.value - 0.5))
+    pair = max(measured, key=lambda pair: abs(pair.share.value - 0.5))
     winner, loser, share = pair.group_1, pair.group_2, pair.share
     value, low, high = share.value, share.low, share.high
     if value < 0.5:
@@ -291,10 +302,10 @@ def _strongest(pairs: Sequence[Record]) -> str:
 
 
 def _design(results: Record) -> list[Part]:
-    """What was asked of whom, how often, and what that cost."""
+    """Return what was asked of whom, how often, and what that cost."""
     run = results.run
     classes = {group: ", ".join(run.classes.get(group, {}).values()) for group in run.groups}
-    known = {
+    facts_ = {
         "System under test": run.endpoint + (f" ({', '.join(run.models)})" if run.models else ""),
         "Groups": ", ".join(
             group + (f" ({words})" if words else "") for group, words in classes.items()
@@ -315,7 +326,7 @@ def _design(results: Record) -> list[Part]:
         Record(arm, what=WORDS["arms"].get(arm.arm, "an arm of this project's own"))
         for arm in results.arms
     ]
-    return [facts(known), _table("design", arms, words=("what is done",))]
+    return [facts(facts_), _table("design", arms, words=("what is done",))]
 
 
 # ---------------------------------------------------------------- who is preferred
@@ -346,32 +357,32 @@ def _pairs(section: str, pairs: Iterable[Record], names: Record) -> Table:
 
 
 def _rates(arm: Record) -> Section:
-    found, equal = arm.four_fifths, arm.equal_shares
-    impact = {pair.group: pair for pair in found.pairs}
+    by_four_fifths, equal = arm.four_fifths, arm.equal_shares
+    impact = {pair.group: pair for pair in by_four_fifths.pairs}
     alone = dict.fromkeys(("ratio", "low", "high", "corrected_p_value", "p_value", "fisher_p"))
     groups = [
-        Record(one) | impact.get(one.group, {"verdict": "highest", **alone}) for one in arm.rates
+        Record(rate) | impact.get(rate.group, {"verdict": "highest", **alone}) for rate in arm.rates
     ]
-    rates = {one.group: one.share.value for one in arm.rates if one.share.value is not None}
-    highest = rates.get(found.reference, max(rates.values(), default=None))
+    rates = {rate.group: rate.share.value for rate in arm.rates if rate.share.value is not None}
+    highest = rates.get(by_four_fifths.reference, max(rates.values(), default=None))
     lines = (
         ()
         if highest is None
         else (Reference(value=0.8 * highest, words="four fifths of the highest"),)
     )
     rows = (
-        _row(one.group, one.share, impact[one.group].verdict, verdict=impact[one.group].verdict)
-        if one.group in impact
-        else _row(one.group, one.share, "the highest")
-        for one in arm.rates
+        _row(rate.group, rate.share, impact[rate.group].verdict, verdict=impact[rate.group].verdict)
+        if rate.group in impact
+        else _row(rate.group, rate.share, "the highest")
+        for rate in arm.rates
     )
     p_values = {"p": p_value(equal.p_value), "plain_p": p_value(equal.plain_p)}
     chi_square = WORDS["rates"]["chi_square"].format(**equal | p_values)
     picture = _forest("rates", rows, arm, rate=True, lines=lines)
     return _judged(
         arm.arm,
-        found,
-        _sentence(found),
+        by_four_fifths,
+        _sentence(by_four_fifths),
         chi_square,
         picture,
         _table("rates", map(Record, groups), arm),
@@ -379,11 +390,11 @@ def _rates(arm: Record) -> Section:
 
 
 def _classes(arms: Sequence[Record]) -> list[Part]:
-    """What the groups have in common, if they are made of classes."""
+    """Return what the groups have in common, if they are made of classes."""
     blocks: list[Part] = []
     margins = _of_arms(arms, "margins")
     for by in dict.fromkeys(margin.by for margin in margins):
-        found = [margin for margin in margins if margin.by == by]
+        margins_ = [margin for margin in margins if margin.by == by]
         rows = (
             _row(
                 f"{p.group_1} over {p.group_2}",
@@ -392,56 +403,60 @@ def _classes(arms: Sequence[Record]) -> list[Part]:
                 verdict=p.verdict,
                 part=margin.arm,
             )
-            for margin in found
+            for margin in margins_
             for p in margin.pairs
         )
-        text = [f"{one.arm}: {_sentence(one)} ({one.verdict})" for one in found]
-        pairs = [pair for one in found for pair in _paired(one.pairs, of=f"{one.arm}: ")]
-        picture = _forest("classes", rows, found[0], **_HALF)
+        text = [f"{margin.arm}: {_sentence(margin)} ({margin.verdict})" for margin in margins_]
+        pairs = [
+            pair for margin in margins_ for pair in _paired(margin.pairs, of=f"{margin.arm}: ")
+        ]
+        picture = _forest("classes", rows, margins_[0], **_HALF)
         blocks.append(
-            Section(heading=by, parts=(*text, picture, _pairs("classes", pairs, found[0])))
+            Section(heading=by, parts=(*text, picture, _pairs("classes", pairs, margins_[0])))
         )
     return blocks
 
 
 def _changes(contrasts: Sequence[Record]) -> list[Part]:
-    """What the mitigation changes: a block for each two arms and class; with the last the figures
-    of all of them.
+    """Return what the mitigation changes: a block for each two arms and class; with the last the
+    figures of all of them.
     """
     blocks: list[Part] = []
-    for _, group in groupby(contrasts, key=lambda one: (one.treated, one.control)):
-        found = list(group)
-        concluding = _concluding(found)
-        for one in concluding:
+    for _, group in groupby(contrasts, key=lambda contrast: (contrast.treated, contrast.control)):
+        contrasts_ = list(group)
+        concluding = _concluding(contrasts_)
+        for contrast in concluding:
             # A class that had nothing to reduce leaves the verdict on another alone; all figures
             # stand after the last.
-            figures = _change_figures(found) if one is concluding[-1] else ()
-            heading = f"{one.isolates}: {one.treated} against {one.control}{_by(one)}"
-            blocks.append(_judged(heading, one, _sentence(one), *figures))
+            figures = _change_figures(contrasts_) if contrast is concluding[-1] else ()
+            heading = (
+                f"{contrast.isolates}: {contrast.treated} against {contrast.control}{_by(contrast)}"
+            )
+            blocks.append(_judged(heading, contrast, _sentence(contrast), *figures))
     return blocks
 
 
-def _change_figures(found: Sequence[Record]) -> tuple[Forest, Table]:
+def _change_figures(contrasts: Sequence[Record]) -> tuple[Forest, Table]:
     """The pairs of groups first, then those of each class, which say which."""
     ends = {"value": "reduction", "low": "reduction_low", "high": "reduction_high"}
-    pairs = [(one, pair) for one in found for pair in one.pairs]
+    pairs = [(contrast, pair) for contrast in contrasts for pair in contrast.pairs]
     rows = (
         ForestRow(
             label=f"{pair.group_1} – {pair.group_2}",
             **{end: pair[name] and 100 * pair[name] for end, name in ends.items()},
             verdict=pair.verdict,
             words=f"{points(pair.reduction)} {pair.verdict}",
-            part=f"by {one.by}" * (len(found) > 1),
+            part=f"by {contrast.by}" * (len(contrasts) > 1),
         )
-        for one, pair in pairs
+        for contrast, pair in pairs
     )
     figures = [
         Record(named, evidence=count(pair.units, pair.unit) if pair.unit else NOTHING)
-        for one, pair in pairs
-        for named in _paired([pair], of="" if one.by == GROUP else f"{one.by}: ")
+        for contrast, pair in pairs
+        for named in _paired([pair], of="" if contrast.by == GROUP else f"{contrast.by}: ")
     ]
-    return _forest("changes", rows, found[0], **_ZERO, least=10.0), _table(
-        "changes", figures, found[0]
+    return _forest("changes", rows, contrasts[0], **_ZERO, least=10.0), _table(
+        "changes", figures, contrasts[0]
     )
 
 
@@ -449,72 +464,80 @@ def _change_figures(found: Sequence[Record]) -> tuple[Forest, Table]:
 
 
 def _order(arms: Sequence[Record]) -> list[Part]:
-    words, found = WORDS["order"], _of_arms(arms, "order")
-    if not found:
+    words, rows = WORDS["order"], _of_arms(arms, "order")
+    if not rows:
         return [words["unread"]]
-    picture = _forest("order", (_row(one.arm, one.share) for one in found), **_HALF)
-    return [words["position"], picture, _table("order", found)]
+    picture = _forest("order", (_row(row.arm, row.share) for row in rows), **_HALF)
+    return [words["position"], picture, _table("order", rows)]
 
 
 def _interactions(arms: Sequence[Record]) -> list[Part]:
     """A block for each axis and class, the arms beside each other."""
     blocks: list[Part] = []
-    every = [one for one in _of_arms(arms, "interactions") if len(one.levels) > 1]
-    for axis, by in dict.fromkeys((one.axis, one.by) for one in every):
-        found = [one for one in every if (one.axis, one.by) == (axis, by)]
-        levels = list(dict.fromkeys(level.level for one in found for level in one.levels))
+    every = [
+        interaction for interaction in _of_arms(arms, "interactions") if len(interaction.levels) > 1
+    ]
+    for axis, by in dict.fromkeys((interaction.axis, interaction.by) for interaction in every):
+        interactions = [
+            interaction for interaction in every if (interaction.axis, interaction.by) == (axis, by)
+        ]
+        levels = list(
+            dict.fromkeys(
+                level.level for interaction in interactions for level in interaction.levels
+            )
+        )
         shares = [
-            (one.arm, level.level, share)
-            for one in found
-            for level in one.levels
+            (interaction.arm, level.level, share)
+            for interaction in interactions
+            for level in interaction.levels
             for share in level.shares
         ]
         rows: dict[str, dict[str, str]] = {}
-        for arm, level, one in shares:
-            interval = between(one.share.low, one.share.high, percent)
-            row = rows.setdefault(f"{arm}: {one.group}", dict.fromkeys(levels, NOTHING))
-            row[level] = f"{percent(one.share.value)} ({interval})"
+        for arm, level, group in shares:
+            interval = between(group.share.low, group.share.high, percent)
+            row = rows.setdefault(f"{arm}: {group.group}", dict.fromkeys(levels, NOTHING))
+            row[level] = f"{percent(group.share.value)} ({interval})"
         pictured = (
-            _row(one.group, one.share, part=arm, series=level) for arm, level, one in shares
+            _row(group.group, group.share, part=arm, series=level) for arm, level, group in shares
         )
         figures = Table(
-            caption=WORDS["interactions"]["rates"].format(**found[0]),
+            caption=WORDS["interactions"]["rates"].format(**interactions[0]),
             head=("arm and group", *levels),
             rows=tuple((label, *row.values()) for label, row in rows.items()),
         )
         picture, tests = (
-            _forest("interactions", pictured, found[0], **_HALF),
-            _table("interactions", found, found[0]),
+            _forest("interactions", pictured, interactions[0], **_HALF),
+            _table("interactions", interactions, interactions[0]),
         )
         blocks.append(Section(heading=f"{axis} × {by}", parts=(picture, figures, tests)))
     return blocks
 
 
 def _strengths(arms: Sequence[Record]) -> list[Part]:
-    found = _of_arms(arms, "strengths")
+    strengths_ = _of_arms(arms, "strengths")
     pictured, rows = [], []
-    for one in found:
-        for at, group in enumerate(one.groups):
+    for strength in strengths_:
+        for at, group in enumerate(strength.groups):
             low, high = _reach(group.value, group.error) if at else (None, None)
             words = "the reference"
             if at:
                 words = effect(group.value)
-            part = one.arm + " (ridge: for orientation)" * one.ridge
+            part = strength.arm + " (ridge: for orientation)" * strength.ridge
             pictured.append(
                 ForestRow(
                     label=group.group, value=group.value, low=low, high=high, words=words, part=part
                 )
             )
             rows.append(
-                (f"{one.arm}: {group.group}", effect(group.value), between(low, high, effect))
+                (f"{strength.arm}: {group.group}", effect(group.value), between(low, high, effect))
             )
-        position = between(*_reach(one.position, one.position_error), effect)
-        rows.append((f"{one.arm}: standing first", effect(one.position), position))
+        position = between(*_reach(strength.position, strength.position_error), effect)
+        rows.append((f"{strength.arm}: standing first", effect(strength.position), position))
     head = ("arm and group", "strength", "95 % interval")
     strengths = Table(caption=WORDS["strengths"]["strengths"], head=head, rows=tuple(rows))
     picture = _forest("strengths", pictured, **_ZERO, least=0.5)
-    if found:
-        return [picture, strengths, _table("strengths", found, words=("notes",))]
+    if strengths_:
+        return [picture, strengths, _table("strengths", strengths_, words=("notes",))]
     return []
 
 
@@ -529,7 +552,7 @@ def _outcomes(arms: Sequence[Record]) -> list[Part]:
     kinds = [
         kind.value
         for kind in ChoiceStatus
-        if any(one.counts[kind] for one in _of_arms(arms, "outcomes"))
+        if any(outcome.counts[kind] for outcome in _of_arms(arms, "outcomes"))
     ]
     for arm in arms:
         totals = {kind: sum(pair.counts[kind] for pair in arm.outcomes) for kind in kinds}
@@ -537,9 +560,11 @@ def _outcomes(arms: Sequence[Record]) -> list[Part]:
             asked=arm.trials, counts=totals, pair="all pairs", p=p_value(arm.no_choice_p)
         )
         bars[arm.arm] = {kind: number / arm.trials for kind, number in totals.items()}
-        for one in (whole, *_paired(arm.outcomes)):
-            parts = (part_of(one.counts[kind], one.asked) for kind in kinds)
-            rows.append((f"{arm.arm}: {one.pair}", f"{one.asked:,}", *parts, one.get("p", "")))
+        for outcome in (whole, *_paired(arm.outcomes)):
+            parts = (part_of(outcome.counts[kind], outcome.asked) for kind in kinds)
+            rows.append(
+                (f"{arm.arm}: {outcome.pair}", f"{outcome.asked:,}", *parts, outcome.get("p", ""))
+            )
     return [
         *(
             f"{arm.arm}: {arm.decided:,} of {count(arm.trials, 'trial')} name a candidate."
@@ -556,45 +581,55 @@ def _outcomes(arms: Sequence[Record]) -> list[Part]:
 
 
 def _scrubbers(scrubbers: Sequence[Record]) -> list[Part]:
-    """What each scrubber removes, keeps and gives away, compared between the groups."""
+    """Return what each scrubber removes, keeps and gives away, compared between the groups."""
     blocks: list[Part] = []
-    for one in scrubbers:
-        some = f"In {percent(one.lines.value)} of {count(one.lines.n, 'text')}"
+    for scrubber in scrubbers:
+        some = f"In {percent(scrubber.lines.value)} of {count(scrubber.lines.n, 'text')}"
         order = f"{some} the candidates can still be told apart, in order."
-        blocks.append(Section(heading=one.arm, parts=(order, *one.notes)))
-        blocks += [_compared(one, kind) for kind in ("recall", "content") if one[kind]]
+        blocks.append(Section(heading=scrubber.arm, parts=(order, *scrubber.notes)))
+        blocks += [_compared(scrubber, kind) for kind in ("recall", "content") if scrubber[kind]]
         blocks += [
-            _guesses(one, by) for by in dict.fromkeys(guess.by for guess in one.reidentified)
+            _guesses(scrubber, by)
+            for by in dict.fromkeys(guess.by for guess in scrubber.reidentified)
         ]
     return blocks
 
 
 def _compared(scrubber: Record, kind: str) -> Section:
-    figures, sentences, found = [], [], scrubber[kind]
-    judged = [one for one in found if one.verdict is not None]
-    for one in found:
-        label = f"{one.what}: "
+    figures, sentences, qualities = [], [], scrubber[kind]
+    judged = [quality for quality in qualities if quality.verdict is not None]
+    for quality in qualities:
+        label = f"{quality.what}: "
         figures += [
-            Record(label=label + s.group, share=s.share, verdict="", d="", p="") for s in one.shares
+            Record(label=label + s.group, share=s.share, verdict="", d="", p="")
+            for s in quality.shares
         ]
-        if one.corrected_p_value is None:
-            p = one.p_value
+        if quality.corrected_p_value is None:
+            p = quality.p_value
         else:
-            p = one.corrected_p_value
-        shown = {"verdict": one.verdict or NOTHING, "d": effect(one.effect), "p": p_value(p)}
-        figures.append(Record(one, label=f"{label}all, by {one.by}", share=one.overall, **shown))
-        if one in judged and one.verdict is not Verdict.PASS:
-            sentences.append(f"{one.what} by {one.by}: {_sentence(one)} ({one.verdict})")
+            p = quality.corrected_p_value
+        shown = {
+            "verdict": quality.verdict or NOTHING,
+            "d": effect(quality.effect),
+            "p": p_value(p),
+        }
+        figures.append(
+            Record(quality, label=f"{label}all, by {quality.by}", share=quality.overall, **shown)
+        )
+        if quality in judged and quality.verdict is not Verdict.PASS:
+            sentences.append(
+                f"{quality.what} by {quality.by}: {_sentence(quality)} ({quality.verdict})"
+            )
     if judged and not sentences:
         sentences = [
             f"{count(len(judged), 'comparison')} between groups: no difference larger than small."
         ]
     # Between the groups themselves: their classes say the same again, and stand in the table.
-    pictured = [one for one in found if one.by == GROUP] or found
+    pictured = [quality for quality in qualities if quality.by == GROUP] or qualities
     rows = (
-        _row(s.group, s.share, part=f"{one.what} by {one.by}")
-        for one in pictured
-        for s in one.shares
+        _row(s.group, s.share, part=f"{quality.what} by {quality.by}")
+        for quality in pictured
+        for s in quality.shares
     )
     picture = _forest(kind, rows, scrubber, rate=True)
     table_of_all = _table(kind, figures, scrubber, like="recall")
@@ -602,8 +637,8 @@ def _compared(scrubber: Record, kind: str) -> Section:
 
 
 def _guesses(scrubber: Record, by: str) -> Section:
-    """How often a class is guessed right, with the chance of guessing it without the text."""
-    found = [
+    """Return how often a class is guessed right, with the chance of guessing it without the text."""
+    guesses = [
         Record(
             guess,
             arm=scrubber.arm,
@@ -615,22 +650,24 @@ def _guesses(scrubber: Record, by: str) -> Section:
         for guess in scrubber.reidentified
         if guess.by == by
     ]
-    chances = enumerate(sorted({guess.chance for guess in found}))
+    chances = enumerate(sorted({guess.chance for guess in guesses}))
     lines = tuple(Reference(value=chance, words="" if at else "chance") for at, chance in chances)
-    rows = (_row(guess.what, guess.share, f"(chance {percent(guess.chance)})") for guess in found)
-    picture = _forest("guesses", rows, found[0], rate=True, lines=lines)
-    figures = _table("guesses", found, found[0], words=("right by group",))
-    return Section(heading=WORDS["guesses"]["heading"].format(**found[0]), parts=(picture, figures))
+    rows = (_row(guess.what, guess.share, f"(chance {percent(guess.chance)})") for guess in guesses)
+    picture = _forest("guesses", rows, guesses[0], rate=True, lines=lines)
+    figures = _table("guesses", guesses, guesses[0], words=("right by group",))
+    return Section(
+        heading=WORDS["guesses"]["heading"].format(**guesses[0]), parts=(picture, figures)
+    )
 
 
 # ---------------------------------------------------------------- how to read it, and examples
 
 
 def _reading(results: Record) -> list[Part]:
-    """What the words mean, and what this run cannot say, with its own figures."""
+    """Return what the words mean, and what this run cannot say, with its own figures."""
     run, pairs = results.run, [pair for arm in results.arms for pair in arm.pairs]
     one_name = run.names == 1 or any(pair.scope == "labels" for pair in pairs)
-    stereotypes = [one for one in run.criteria if one in _STEREOTYPED]
+    stereotypes = [criterion for criterion in run.criteria if criterion in _STEREOTYPED]
     ends = [(pair.share.low, pair.share.high) for pair in pairs]
     reaches = [100 * (high - low) / 2 for low, high in ends if low is not None and high is not None]
     undecided = [arm.arm for arm in results.arms if arm.verdict is Verdict.INCONCLUSIVE]
@@ -668,18 +705,18 @@ def _examples(records: Path, arms: Sequence[str]) -> list[Part]:
 
     *records* stand in the order of the design, so they are the same candidates in every arm.
     """
-    found: dict[tuple[str, bool], dict[str, Dialogue]] = {}
+    dialogues: dict[tuple[str, bool], dict[str, Dialogue]] = {}
     for line in records.read_text(encoding="ascii").splitlines() if records.exists() else ():
         record = Record(json.loads(line))
         refused = record.status == Status.REFUSED
         if refused or record.status == Status.ANSWERED:
             axes = ("role", "criteria", "qualifications", "signal")
             context = ", ".join(record[axis] for axis in axes if record.get(axis))
-            some = found.setdefault((record.arm, refused), {})
+            some = dialogues.setdefault((record.arm, refused), {})
             if context not in some and len(some) < (1 if refused else 2):
                 some[context] = _dialogue(record, context)
     shown = {
-        arm: [*found.get((arm, False), {}).values(), *found.get((arm, True), {}).values()]
+        arm: [*dialogues.get((arm, False), {}).values(), *dialogues.get((arm, True), {}).values()]
         for arm in arms
     }
     return [Details(summary=arm, parts=tuple(some)) for arm, some in shown.items() if some]

@@ -79,7 +79,7 @@ def scrubber_qualities(
     classes = classes or {group: {} for group in {*frame["first"], *frame["second"]}}
     bys = (GROUP, *crossed_classes(classes))
     guesses, unread = _endpoint_guesses(frame, classes, chance)
-    found = []
+    qualities = []
     for arm in arms:
         texts = candidate_texts(frame, arm, classes)
         # A name that stands in two groups conveys neither.
@@ -90,7 +90,7 @@ def scrubber_qualities(
             for what in ("raw", "scrubbed")
             for by in bys
         ]
-        known = [one for one in classified if one is not None]
+        classified_ = [person for person in classified if person is not None]
         notes = []
         if not named:
             notes.append("the groups share their names, which are therefore no signal here")
@@ -99,7 +99,7 @@ def scrubber_qualities(
                 "where candidates cannot be told apart any more, signals are looked for in the "
                 "whole text"
             )
-        if not any(one.by == GROUP for one in known):
+        if not any(label.by == GROUP for label in classified_):
             notes.append(
                 "a classifier guesses groups of two names at least: it must not have seen the name "
                 "before"
@@ -122,11 +122,14 @@ def scrubber_qualities(
             lines=clustered_mean(
                 np.asarray(ordered[::2], dtype=np.float64), rows["name"].astype(str).tolist()
             ),
-            reidentified=[*known, *(guess for scrubber, guess in guesses if scrubber in (arm, ""))],
+            reidentified=[
+                *classified_,
+                *(guess for scrubber, guess in guesses if scrubber in (arm, "")),
+            ],
             notes=[*notes, *unread],
         )
-        found.append(quality)
-    return found
+        qualities.append(quality)
+    return qualities
 
 
 # ---------------------------------------------------------------- what is removed, and what is left
@@ -144,8 +147,8 @@ def _removed(texts: pd.DataFrame, classes: Classes, named: bool) -> pd.DataFrame
             raw, name if named else None, tuple(classes[group].items())
         ).items()
     ]
-    found = texts.iloc[[at for at, _, _ in rows]].reset_index(drop=True)
-    return found.assign(
+    texts_ = texts.iloc[[at for at, _, _ in rows]].reset_index(drop=True)
+    return texts_.assign(
         kind=[kind for _, kind, _ in rows], removed=[removed for _, _, removed in rows]
     )
 
@@ -171,11 +174,11 @@ def _compared(
         return clustered_mean(some[outcome].to_numpy(dtype=float), some["unit"].tolist())
 
     shares = [
-        Record(group=str(group), share=share(own)) for group, own in table.groupby(by, sort=True)
+        Record(group=str(group), share=share(rows)) for group, rows in table.groupby(by, sort=True)
     ]
-    found = Record(what=what, by=by, shares=shares, overall=share(table))
+    quality = Record(what=what, by=by, shares=shares, overall=share(table))
     if len(shares) < 2:
-        return Record(found | dict.fromkeys((*JUDGED, "effect")), sentence="")
+        return Record(quality | dict.fromkeys((*JUDGED, "effect")), sentence="")
     finding = analyze_disparity(
         table,
         outcome,
@@ -187,7 +190,7 @@ def _compared(
     )
     effects = (pair.effect for pair in finding.pairs if pair.p_value == finding.p_value)
     judged_as = {name: getattr(finding, name) for name in (*JUDGED, "sentence")}
-    return Record(found | judged_as, effect=next(effects, None))
+    return Record(quality | judged_as, effect=next(effects, None))
 
 
 # ---------------------------------------------------------------- who can still guess the group
@@ -196,8 +199,8 @@ def _compared(
 def _classifier_guess(
     texts: pd.DataFrame, classes: Classes, by: str, what: str, chance: Mapping[str, int]
 ) -> Record | None:
-    """How often a classifier that never saw the name before guesses right from the ``raw`` or the
-    scrubbed text.
+    """Return how often a classifier that never saw the name before guesses right from the ``raw``
+    or the scrubbed text.
     """
     text = texts["raw" if what == "raw" else "left"]
     usable = texts["name"].notna() & text.notna()
@@ -215,26 +218,26 @@ def _guessed(
     seed: int,
 ) -> Guessed | None:
     labels, units = (
-        np.unique(one, return_inverse=True)[1] for one in (np.array(truth), np.array(names))
+        np.unique(labels, return_inverse=True)[1] for labels in (np.array(truth), np.array(names))
     )
     return guess_by_words(
-        [tokens(body(one)) for one in texts], labels, units, permutations=permutations, seed=seed
+        [tokens(body(text)) for text in texts], labels, units, permutations=permutations, seed=seed
     )
 
 
 def _endpoint_guesses(
     frame: pd.DataFrame, classes: Classes, chance: Mapping[str, int]
 ) -> tuple[list[tuple[str, Record]], list[str]]:
-    """What the arms that guess come to, each with the arm whose scrubbing it looks at (empty for
-    the raw text), and notes on those of which nothing could be read.
+    """Return what the arms that guess come to, each with the arm whose scrubbing it looks at (empty
+    for the raw text), and notes on those of which nothing could be read.
     """
-    found: list[tuple[str, Record]] = []
+    qualities: list[tuple[str, Record]] = []
     unread: list[str] = []
     wanted = list(
         crossed_classes(classes) or dict.fromkeys(name for own in classes.values() for name in own)
     )
     values = {name: sorted({own[name] for own in classes.values()}) for name in wanted}
-    group_of = {tuple(own[name] for name in wanted): group for group, own in classes.items()}
+    group_of = {tuple(values[name] for name in wanted): group for group, values in classes.items()}
     for arm in (str(arm) for arm in dict.fromkeys(frame["arm"]) if str(arm).startswith(GUESSING)):
         if not wanted:
             raise FrameError(
@@ -247,7 +250,7 @@ def _endpoint_guesses(
         ]
         guesses = pd.DataFrame([guess for both in read for guess in both], columns=wanted)
         guesses[GROUP] = [
-            group_of.get(one, "") for one in guesses.itertuples(index=False, name=None)
+            group_of.get(guess, "") for guess in guesses.itertuples(index=False, name=None)
         ]
         group, name = (pd.Series(rows[list(seats)].to_numpy().ravel()) for seats in _SEATS)
         text = "scrubbed"
@@ -255,26 +258,26 @@ def _endpoint_guesses(
             text = "raw"
         scored = []
         for by in (GROUP, *wanted) if len(wanted) > 1 else wanted:
-            known = guesses[wanted if by == GROUP else [by]].notna().all(axis=1)
+            complete = guesses[wanted if by == GROUP else [by]].notna().all(axis=1)
             kinds, truth = np.unique(
-                group.map(values_of(classes, by))[known].astype(str), return_inverse=True
+                group.map(values_of(classes, by))[complete].astype(str), return_inverse=True
             )
-            units = np.unique(name[known].astype(str), return_inverse=True)[1]
+            units = np.unique(name[complete].astype(str), return_inverse=True)[1]
             # A combination that no group has is a guess, and wrong.
-            codes = pd.Index(kinds).get_indexer(guesses[by][known]) % (len(kinds) + 1)
+            codes = pd.Index(kinds).get_indexer(guesses[by][complete]) % (len(kinds) + 1)
             guessed = score_guesses(codes, truth, units, **chance)
             scored.append(
-                _reidentified(guessed, kinds.tolist(), by, text, "endpoint", int((~known).sum()))
+                _reidentified(guessed, kinds.tolist(), by, text, "endpoint", int((~complete).sum()))
             )
         whose = ""
         if text != "raw":
             whose = f"scrubbed{arm.removeprefix(GUESSING)}"
-        found += [(whose, one) for one in scored if one is not None]
+        qualities += [(whose, guess) for guess in scored if guess is not None]
         if not any(scored):
             unread.append(
                 f"arm {arm}: no guess of a group could be read from its {len(rows)} replies"
             )
-    return found, unread
+    return qualities, unread
 
 
 _SEATS = (("first", "second"), ("first_name", "second_name"))
@@ -283,7 +286,8 @@ _SEATS = (("first", "second"), ("first_name", "second_name"))
 def _reidentified(
     guessed: Guessed | None, kinds: Sequence[str], by: str, text: str, reader: str, unread: int
 ) -> Record | None:
-    """How often the group (or one class of it, *by*) is guessed right from one candidate's *text*.
+    """Return how often the group (or one class of it, *by*) is guessed right from one candidate's
+    *text*.
 
     ``chance`` is what guessing without the text would reach; ``p_value`` is from permuting the
     truth over the names.

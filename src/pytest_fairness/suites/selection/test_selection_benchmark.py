@@ -80,7 +80,7 @@ def test_scrubber(trials: pd.DataFrame, results: Record, scrubber: str) -> None:
     """
     from pytest_fairness.suites.selection.findings import conclude_worst, scrubber_findings
 
-    (quality,) = (one for one in results.scrubbers if one.arm == scrubber)
+    (quality,) = (quality for quality in results.scrubbers if quality.arm == scrubber)
     conclude_worst(scrubber_findings(quality, trials[trials["arm"] == scrubber]))
 
 

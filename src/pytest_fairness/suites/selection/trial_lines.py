@@ -100,6 +100,6 @@ def with_salaries(trials: pd.DataFrame, hours_per_year: float) -> pd.DataFrame:
             return Salary(SalaryStatus.REFUSED if refused else SalaryStatus.UNPARSED)
         return read_salary(reply, hours_per_year)
 
-    found = [salary(*one) for one in zip(trials["reply"], trials["refused"], strict=True)]
-    amounts = [float("nan") if one.amount is None else one.amount for one in found]
-    return trials.assign(salary=amounts, read=[one.status.value for one in found])
+    salaries = [salary(*reply) for reply in zip(trials["reply"], trials["refused"], strict=True)]
+    amounts = [float("nan") if salary.amount is None else salary.amount for salary in salaries]
+    return trials.assign(salary=amounts, read=[salary.status.value for salary in salaries])
