@@ -72,7 +72,8 @@ def assert_no_disparity(
     FrameError for a table of the wrong shape. A list of outcomes is one family: each is judged at
     alpha divided by their number and reported by itself; the worst finding is returned, or raised.
     """
-    arguments, __tracebackhide__ = dict(locals()), True
+    arguments = dict(locals())
+    __tracebackhide__ = True
     test = current_test()
     if test is not None and test.room:
         arguments["room"] = True
@@ -102,7 +103,8 @@ def assert_four_fifths(
     The arguments are those of :func:`pytest_fairness.analyze_four_fifths`. Returns and raises as
     :func:`assert_no_disparity`.
     """
-    arguments, __tracebackhide__ = dict(locals()), True
+    arguments = dict(locals())
+    __tracebackhide__ = True
     return _assert("four_fifths", arguments)
 
 
@@ -127,7 +129,8 @@ def assert_no_preference(
     The arguments are those of :func:`pytest_fairness.analyze_preference`. Returns and raises as
     :func:`assert_no_disparity`.
     """
-    arguments, __tracebackhide__ = dict(locals()), True
+    arguments = dict(locals())
+    __tracebackhide__ = True
     return _assert("preference", arguments)
 
 
@@ -152,7 +155,8 @@ def assert_equivalent(
     The arguments are those of :func:`pytest_fairness.analyze_equivalence`. Returns and raises as
     :func:`assert_no_disparity`.
     """
-    arguments, __tracebackhide__ = dict(locals()), True
+    arguments = dict(locals())
+    __tracebackhide__ = True
     return _assert("equivalence", arguments)
 
 
@@ -183,7 +187,8 @@ def assert_arm_reduces_disparity(
     The arguments are those of :func:`pytest_fairness.analyze_arms`. Returns and raises as
     :func:`assert_no_disparity`.
     """
-    arguments, __tracebackhide__ = dict(locals()), True
+    arguments = dict(locals())
+    __tracebackhide__ = True
     return _assert("arm_contrast", arguments)
 
 
@@ -214,7 +219,8 @@ def assert_baseline(
     there is no baseline, or none that can be trusted. Needs a running test: outside pytest use
     :func:`pytest_fairness.compare_baseline`.
     """
-    arguments, __tracebackhide__ = dict(locals()), True
+    arguments = dict(locals())
+    __tracebackhide__ = True
     from pytest_fairness.analysis.baseline import comparison, first_approval, scores_of
     from pytest_fairness.baselines.document import Fingerprints, fingerprint
     from pytest_fairness.runs.judgements import Judgement
@@ -267,7 +273,9 @@ def _assert_each(arguments: dict[str, Any]) -> Finding:
     __tracebackhide__ = True
     from pytest_fairness.analysis.several_outcomes import levels, shared_by
 
-    outcomes, findings, failures = arguments["outcome"], list[Finding](), list[FairnessFailure]()
+    outcomes = arguments["outcome"]
+    findings = list[Finding]()
+    failures = list[FairnessFailure]()
     for outcome, level in levels(outcomes, arguments["alpha"], arguments):
         given = {**arguments, "outcome": outcome, "alpha": level}
         try:
@@ -360,7 +368,8 @@ def _judged(
     from pytest_fairness.statistics.arrays import require_frame
 
     analyze = analysis_called(analysis)
-    given, outcome = {**arguments, **(changed or {})}, None
+    given = {**arguments, **(changed or {})}
+    outcome = None
     if (
         current_test() is not None and given.get("outcome") is not None
     ):  # read once, for the analysis and for the record
@@ -390,7 +399,8 @@ def _second_look(
             "more"
         )
         return unconfirmed(finding, why), basis
-    analysis, arguments = assertion.analysis, assertion.arguments
+    analysis = assertion.analysis
+    arguments = assertion.arguments
     frame = arguments["frame"]
     try:
         sample = test.fresh_sample(assertion)

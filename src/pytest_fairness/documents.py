@@ -368,7 +368,8 @@ def shipped_folder() -> Path:
     lost it.
     """
     here = Path(__file__).resolve()
-    package, checkout = here.parent / "personas", here.parents[2] / "personas"
+    package = here.parent / "personas"
+    checkout = here.parents[2] / "personas"
     for folder in (package, checkout):
         if (folder / "names" / "first_names.csv").is_file():
             return folder
@@ -463,7 +464,8 @@ def chosen(where: str, given: object, entries: dict[str, T], kind: type[T]) -> t
     chosen_: list[Any] = [entries.get(item) if isinstance(item, str) else item for item in items]
     for item, entry in zip(items, chosen_, strict=True):
         if not isinstance(entry, kind):
-            what, hint = kind.__name__.lower(), did_you_mean(str(item), entries)
+            what = kind.__name__.lower()
+            hint = did_you_mean(str(item), entries)
             raise UsageError(
                 f"{where}: there is no {what} {item!r} (there are: {listed(entries)}){hint}"
             )

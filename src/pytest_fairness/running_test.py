@@ -70,7 +70,8 @@ class Rehearsal:
     """
 
     def __init__(self, wanted: Assertion) -> None:
-        self._wanted, self._place = wanted, 0
+        self._wanted = wanted
+        self._place = 0
         self.table: Any = None
 
     def take(self, analysis: str, arguments: Mapping[str, Any]) -> Finding:

@@ -53,13 +53,16 @@ class ScriptedEndpoint:
         simulated: bool = False,
         **parameters: Any,
     ) -> None:
-        self.name, self.price, self.simulated = name, price, simulated
+        self.name = name
+        self.price = price
+        self.simulated = simulated
         self.default_parameters = parameters
         self.requests: list[Request] = []
         self.most = 0
         self.closed = False
         self._now = 0
-        self._answer, self._delay = answer, delay
+        self._answer = answer
+        self._delay = delay
 
     def identity(self) -> dict[str, Any]:
         return {"type": self.type, "name": self.name}

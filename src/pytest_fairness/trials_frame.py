@@ -152,7 +152,8 @@ def trials_frame(
     """
     import pandas as pd
 
-    cells, trials = [cell for cell, _ in rows], [trial for _, trial in rows]
+    cells = [cell for cell, _ in rows]
+    trials = [trial for _, trial in rows]
     columns: dict[str, list[object]] = {
         "cell": [cell.id for cell in cells],
         **{

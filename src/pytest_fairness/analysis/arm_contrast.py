@@ -146,7 +146,8 @@ def analyze_arms(
         trials = partial(score_trials, reading=reading, by=seats, cluster=cluster, blocks=blocks)
     whole = data = trials(labelled, arms)
     detail: list[JudgedPair] = []
-    names, at = (treated, control), (arms.labels.index(treated), arms.labels.index(control))
+    names = (treated, control)
+    at = (arms.labels.index(treated), arms.labels.index(control))
     rule = Rule(alpha=alpha, correction=correction, cluster_noun=whole.noun)
     if classes is not None:
         lost = next((label for label in whole.labels if label not in classes), None)
@@ -253,7 +254,8 @@ class ArmTrials:
         """The pairs of groups to contrast."""
         if self.second is None:
             return list(combinations(range(len(self.labels)), 2))
-        low, high = np.minimum(self.first, self.second), np.maximum(self.first, self.second)
+        low = np.minimum(self.first, self.second)
+        high = np.maximum(self.first, self.second)
         return sorted(set(zip(low.tolist(), high.tolist(), strict=True)))
 
     @property
@@ -313,7 +315,8 @@ class ArmTrials:
         here = np.logical_or.reduce(self.cells(arms, a, b)) & (
             self.used if raised is None else True
         )
-        treated, lost = self.arm.codes == arms[0], ~self.used
+        treated = self.arm.codes == arms[0]
+        lost = ~self.used
         names = [self.cluster_of(group)[here] for group in (a, b)]
         if self.second is None:
             values = self.reading.values.values
@@ -438,7 +441,8 @@ def _judge(
         return []
     contrasts = [data.contrast(arms, a, b) for a, b in pairs]
     cells = np.array([data.cells(arms, a, b) for a, b in pairs])  # pairs × cells × rows
-    used, total = (cells & data.used).sum(axis=2), cells.sum(axis=2)
+    used = (cells & data.used).sum(axis=2)
+    total = cells.sum(axis=2)
     table = _table(data, pairs, contrasts, used.min(axis=1))
 
     def imputed(at: int, raised: bool, _: bool) -> PairTable | None:
@@ -511,10 +515,8 @@ def _table(
 
 
 def _row(contrast: ArmContrast) -> tuple[float, ...]:
-    change, extent = (
-        contrast.change,
-        max(contrast.extent(contrast.control), contrast.extent(contrast.treated)),
-    )
+    change = contrast.change
+    extent = max(contrast.extent(contrast.control), contrast.extent(contrast.treated))
     effect, low, high = (contrast.on_sd(value) for value in (change.mean, *change.interval(0.9)))
     return (
         effect,
@@ -535,7 +537,8 @@ def _decide(table: PairTable, rule: Rule) -> list[Decision]:
     shrinks, grows, extent, units = (
         table.beside[key] for key in ("shrinks", "grows", "extent", "units")
     )
-    significant, n = table.corrected < rule.alpha, table.trials[:, 0]
+    significant = table.corrected < rule.alpha
+    n = table.trials[:, 0]
     alarm = significant & (grows == 1) & (table.size >= TRIVIAL)
     single = "a single name a group: the result is about those, so FAIL is capped at FLAG"
 
@@ -743,7 +746,9 @@ def _gap(pair: PairResult, data: ArmTrials, names: tuple[str, str]) -> tuple[str
     before, after, low, high = (
         float(str(s[name])) for name in ("control", "treated", "change_low", "change_high")
     )
-    change, first, other = pair.difference or 0.0, pair.group_1, pair.group_2
+    change = pair.difference or 0.0
+    first = pair.group_1
+    other = pair.group_2
     if before < 0:
         before, after, change, low, high = -before, -after, -change, -high, -low
         first, other = other, first

@@ -190,7 +190,9 @@ def scores_of(frame: pd.DataFrame, outcome: Outcome, arguments: Mapping[str, Any
     """The persona scores that the assertion with *arguments* compares with its baseline."""
     from pytest_fairness.trials_frame import design_of
 
-    design, categories, column = design_of(frame), arguments["categories"], arguments["warnings"]
+    design = design_of(frame)
+    categories = arguments["categories"]
+    column = arguments["warnings"]
     by_scope: dict[str, Any] = {}
     if (
         isinstance(letter := getattr(outcome.scorer, "score", None), LetterReader)
@@ -246,24 +248,26 @@ def comparison(
 
 
 def _pair(scope: ScopeTest, lower_is_worse: bool, scale: Scale) -> PairResult:
-    passes, test = scope.label == PASSES, scope.test
+    passes = scope.label == PASSES
+    test = scope.test
     margin = (Scale(name="yes_no") if passes else scale).margin(scope.margin)
     if lower_is_worse or passes:
         worsening = -test.mean
     else:
         worsening = test.mean
-    verdict, reason, note = Verdict.PASS, scope.reason, ""
+    verdict = Verdict.PASS
+    reason = scope.reason
+    note = ""
     if scope.regression:
         verdict = Verdict.FAIL
     elif scope.reason is not None:
         verdict = Verdict.INCONCLUSIVE
     elif scope.slip:
-        verdict, note = (
-            Verdict.FLAG,
-            f"worse beyond chance, but by less than the margin of {margin}",
-        )
+        verdict = Verdict.FLAG
+        note = f"worse beyond chance, but by less than the margin of {margin}"
     elif scope.crowded:
-        verdict, reason = Verdict.INCONCLUSIVE, Reason.PRECISION
+        verdict = Verdict.INCONCLUSIVE
+        reason = Reason.PRECISION
         far = listed(list(scope.outliers))
         note = f"more changes far from all others are among {scope.label} than elsewhere: {far}"
     elif worsening > scope.margin > 0 and scope.corrected_p is not None:
@@ -520,10 +524,8 @@ def _sentence(
             "personas "
             f"({scope.label}) have a score in both; {needed} are needed"
         )
-    overall, others = (
-        gate.scopes[0],
-        sum(scope.label not in (OVERALL, PASSES) for scope in gate.scopes),
-    )
+    overall = gate.scopes[0]
+    others = sum(scope.label not in (OVERALL, PASSES) for scope in gate.scopes)
     return (
         f"no regression against the approved baseline: {overall.label} "
         f"{scale.value(overall.approved)} → "
@@ -535,7 +537,8 @@ def _sentence(
 def _fall(scope: ScopeTest, scale: Scale) -> str:
     sure = f"corrected {p_words(_corrected(scope))}"
     if scope.label == PASSES:
-        before, after = round(scope.approved * scope.n), round(scope.now * scope.n)
+        before = round(scope.approved * scope.n)
+        after = round(scope.now * scope.n)
         return (
             f"passes {before} → {after} of {scope.n} personas ({scope.lost} lost, {scope.gained} "
             f"gained, {sure})"

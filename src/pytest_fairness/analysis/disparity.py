@@ -269,13 +269,12 @@ class _Grouping:
 
     @classmethod
     def of(cls, rows: ScoredRows, refused_first: Metric | None) -> _Grouping:
-        reading, design, metric, refusals = (
-            rows.reading,
-            rows.design,
-            rows.measure(),
-            rows.refusals(),
-        )
-        kind, table = reading.values.kind, metric.pairs
+        reading = rows.reading
+        design = rows.design
+        metric = rows.measure()
+        refusals = rows.refusals()
+        kind = reading.values.kind
+        table = metric.pairs
         lost, total = rows.unanswered(table)
         without = missing_answers(rows.by, design, rows.missing)
         outcome_member = Member(
@@ -360,7 +359,8 @@ def _without_room(decision: Decision, still: int, live: int, rule: Rule) -> Deci
 def _check_intervals(pairs: Sequence[PairResult]) -> None:
     """Raise AssertionError for a FAIL whose interval holds 0: no evidence may contradict itself."""
     for pair in pairs:
-        low, high = pair.effect_low, pair.effect_high
+        low = pair.effect_low
+        high = pair.effect_high
         if (
             pair.verdict is Verdict.FAIL
             and low is not None
@@ -378,7 +378,8 @@ def _with_refusals(
 ) -> Judged:
     """Pairs whose refusals differ: the worse of the decision on the answers and that with every
     refusal worse than the worst answer."""
-    outcome_values, refused = rows.reading.values, rows.design.refused & ~rows.design.undetermined
+    outcome_values = rows.reading.values
+    refused = rows.design.refused & ~rows.design.undetermined
     unknown = outcome_values.kind is OutcomeKind.BINARY and rows.reading.favourable is None
     values, kind, categories = worst_rank(
         outcome_values.values,
@@ -427,11 +428,13 @@ def _with_templates(grouping: _Grouping, judged: Judged, rule: Rule) -> list[dic
     margin: alarm. The same without the correction over pairs: doubt, which turns a PASS into
     INCONCLUSIVE(TEMPLATE).
     """
-    table, layout = judged.table, grouping.metric.layout
+    table = judged.table
+    layout = grouping.metric.layout
     strata = table.strata
     if strata is None or layout is None:
         return []
-    level, names = rule.alpha * TEMPLATE_ALPHA, grouping.rows.design.block_labels
+    level = rule.alpha * TEMPLATE_ALPHA
+    names = grouping.rows.design.block_labels
     # Blocks too small to raise the alarm are tests too: each counts with p = 1.
     count = np.zeros((len(table.labels), layout.blocks))
     count[grouping.metric.present] = layout.count
@@ -444,7 +447,8 @@ def _with_templates(grouping: _Grouping, judged: Judged, rule: Rule) -> list[dic
     _, effect, low, high = largest(strata.effect, strata.low, strata.high)
     first, two = strata.means.T
     large = (np.abs(np.nan_to_num(effect)) > MARGIN) & ~too_small(first - two, first, two, rule)
-    alarm, doubt = large & (over_all < level), large & (within < level)
+    alarm = large & (over_all < level)
+    doubt = large & (within < level)
     surest = np.argsort(strata.p_value, kind="stable")
     for pair in np.unique(strata.pair[alarm | doubt]).tolist():
         raising, doubtful = (
@@ -507,7 +511,8 @@ def _in_block(
     if not block_rows:
         return ""
     strongest = min(block_rows, key=lambda block: float(block["p_value"]))
-    differ, sign = f"{strongest['group_1']} and {strongest['group_2']} differ", 1.0
+    differ = f"{strongest['group_1']} and {strongest['group_2']} differ"
+    sign = 1.0
     if decider.worse_off is not None:
         sign = -1.0
         if (strongest["effect"] < 0) == reading.lower_is_worse:
@@ -527,7 +532,8 @@ def _turning(frame: pd.DataFrame, rows: ScoredRows, decider: PairResult | None) 
     """
     if decider is None or not any("opposite directions" in note for note in decider.notes):
         return ""
-    group, values = rows.design.group, rows.reading.values.values
+    group = rows.design.group
+    values = rows.reading.values.values
     pair = group.labels.index(decider.group_1), group.labels.index(decider.group_2)
     turning = turning_rows(values, group.codes, pair, rows.used)
     if not turning:
@@ -541,7 +547,8 @@ def _turning(frame: pd.DataFrame, rows: ScoredRows, decider: PairResult | None) 
 
 def _statistic(decider: PairResult, home: _Grouping) -> str:
     table = next(member.table for member in home.members if member.name == decider.metric)
-    first, second = table.labels.index(decider.group_1), table.labels.index(decider.group_2)
+    first = table.labels.index(decider.group_1)
+    second = table.labels.index(decider.group_2)
     value = float(table.value_of_test[(table.first == first) & (table.second == second)][0])
     if np.isnan(value):
         return ""
@@ -551,14 +558,17 @@ def _statistic(decider: PairResult, home: _Grouping) -> str:
 def _notes(
     every: Sequence[_Grouping], reading: Reading, rule: Rule, missing: Mapping[str, str]
 ) -> Iterator[str]:
-    noun, cases, wanted = rule.cluster_noun, rule.case_noun, RECOMMENDED_N[reading.values.kind]
+    noun = rule.cluster_noun
+    cases = rule.case_noun
+    wanted = RECOMMENDED_N[reading.values.kind]
     if reading.values.why is not None:
         yield (
             f"the kind of {reading.name} is taken to be {reading.values.kind.value}: "
             f"{reading.values.why}"
         )
     for grouping in every:
-        results, metric = grouping.results[reading.name], grouping.metric
+        results = grouping.results[reading.name]
+        metric = grouping.metric
         few = [
             f"{g.group} ({g.clusters})"
             for g in results

@@ -120,7 +120,8 @@ def analyze_equivalence(
             beside={**table.beside, "tost": table.p_value},
         )
 
-    metric, refusals = rows.measure(), rows.refusals()
+    metric = rows.measure()
+    refusals = rows.refusals()
     table = compared(metric)
     lost, total = rows.unanswered(table)
     without = missing_answers(rows.by, design, rows.missing)
@@ -183,7 +184,8 @@ def analyze_equivalence(
 
 def _decide(table: PairTable, rule: Rule, alpha: float) -> list[Decision]:
     """See :func:`analyze_equivalence`."""
-    margin, apart = table.beside["margin"], np.abs(table.difference)
+    margin = table.beside["margin"]
+    apart = np.abs(table.difference)
     significant = table.corrected < rule.alpha
     alarm = significant & (apart > margin)
 
@@ -214,8 +216,10 @@ def _decide(table: PairTable, rule: Rule, alpha: float) -> list[Decision]:
 
 def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:
     """The pairs by the tests of equivalence, in place of those of a difference."""
-    tost, on = table.beside["tost"], np.where(table.single, "rows", "cluster means").astype(object)
-    tested, p_value = ~np.isnan(tost), np.nan_to_num(tost, nan=1.0)
+    tost = table.beside["tost"]
+    on = np.where(table.single, "rows", "cluster means").astype(object)
+    tested = ~np.isnan(tost)
+    p_value = np.nan_to_num(tost, nan=1.0)
     n_1, n_2 = n.T.astype(np.float64)
     columns = {
         "interval_low": table.difference_low,
@@ -251,7 +255,8 @@ def _in_words(pair: PairResult) -> tuple[str, str]:
     effect = effect_with_interval(pair.effect_name, pair.effect, pair.effect_low, pair.effect_high)
     if "margin" not in statistics:
         return f"z = {statistics['z']:.4f}" if "z" in statistics else "", effect
-    room, error = statistics["margin"] - abs(pair.difference or 0.0), statistics["standard_error"]
+    room = statistics["margin"] - abs(pair.difference or 0.0)
+    error = statistics["standard_error"]
     if error:
         t = room / error
     else:
@@ -280,14 +285,17 @@ def _sentence(
             f"{pair.group_1} and {pair.group_2} cannot be compared on {pair.metric}; it takes "
             f"{pair.needs}"
         )
-    kind, own_unit = reading.values.kind, reading.unit
+    kind = reading.values.kind
+    own_unit = reading.unit
     low, high = (float(str(pair.statistics[name])) for name in ("interval_low", "interval_high"))
     if unit == "d":
         allowed = f"{margin:g} d"
     else:
         allowed = amount(margin, kind, own_unit)
     confidence = f"{100 * float(str(pair.statistics['interval_confidence'])):.0f} %"
-    first, second, apart = pair.group_1, pair.group_2, pair.difference or 0.0
+    first = pair.group_1
+    second = pair.group_2
+    apart = pair.difference or 0.0
     if apart > 0:
         first, second, apart, low, high = second, first, -apart, -high, -low
     gap = f"{first} is {amount(-apart, kind, own_unit)} lower than {second} on {pair.metric}"

@@ -28,7 +28,8 @@ def explain(finding: Finding) -> str:
     """*finding* in three paragraphs: its sentence; the method with its sources; what would change
     the verdict.
     """
-    details, words = finding.details, _words()
+    details = finding.details
+    words = _words()
     values: dict[str, object] = {"treated": "treated", "control": "control", **details}
     values |= {
         "unit": finding.cluster or "row",
@@ -53,8 +54,11 @@ def explain(finding: Finding) -> str:
 
 def _values(finding: Finding) -> dict[str, object]:
     """Return what the words of one assertion name beside the details of the finding."""
-    details, family = finding.details, finding.family
-    size, method, alpha = family.get("size"), str(family.get("method", "")), family.get("alpha")
+    details = finding.details
+    family = finding.family
+    size = family.get("size")
+    method = str(family.get("method", ""))
+    alpha = family.get("alpha")
     corrections = _words()["corrections"]
     name = next((name for name in corrections if method == name or f"; {name} " in method), method)
     values: dict[str, object] = {
@@ -96,8 +100,12 @@ def _sections(finding: Finding) -> Iterator[str]:
     """The words that hold, as places in ``explanations.toml``; none for an assertion of another
     package.
     """
-    details, pairs, kind, rule = finding.details, finding.pairs, finding.kind, finding.assertion
-    size, method = finding.family.get("size"), finding.family.get("method")
+    details = finding.details
+    pairs = finding.pairs
+    kind = finding.kind
+    rule = finding.assertion
+    size = finding.family.get("size")
+    method = finding.family.get("method")
     clusters = "clusters"
     if kind is OutcomeKind.CATEGORICAL:
         clusters = "clusters_of_labels"

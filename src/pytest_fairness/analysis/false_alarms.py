@@ -93,7 +93,8 @@ def of_finding(finding: Finding) -> float | None:
 
 def is_judged_once(finding: Finding) -> bool:
     """Return whether an alarm of the assertion of *finding* stands without a second sample."""
-    share, alpha = of_finding(finding), finding.family.get("alpha")
+    share = of_finding(finding)
+    alpha = finding.family.get("alpha")
     if finding.assertion == "baseline" or share is None or not isinstance(alpha, float):
         return False
     return isclose(share, chance(alpha), rel_tol=1e-6)

@@ -165,7 +165,10 @@ class Family:
         """Return what the policy reads about the pairs of *member* as compared in *table*: beside
         the p-values, what is below what the caller declared, and which rates are nearly equal."""
         trivial, inside = _declared(table, self.rule, member)
-        near, close, b, rows = table.near, table.close, table.beside, table.rows
+        near = table.near
+        close = table.close
+        b = table.beside
+        rows = table.rows
         if member.kind in RATES and member.favourable is not None and "rate_1" in b:
             first, two = (
                 (b["rate_1"], b["rate_2"])
@@ -206,10 +209,13 @@ class Family:
         alarm stands if it remains where they are least favourable to it, by the milder of the two
         verdicts.
         """
-        member, cases, noun = self.members[at], self.rule.case_noun, self.members[at].noun
+        member = self.members[at]
+        cases = self.rule.case_noun
+        noun = self.members[at].noun
         lost = member.lost[place]
         many = float(np.max(lost / np.maximum(member.total[place], 1)))
-        over, article = many > MAX_UNSCORED, "an" if noun[0] in "aeiou" else "a"
+        over = many > MAX_UNSCORED
+        article = "an" if noun[0] in "aeiou" else "a"
         if decision.reason is Reason.RAGGED or not (over or decision.verdict is Verdict.PASS):
             return decision
         if decision.verdict is Verdict.PASS:
@@ -259,10 +265,8 @@ class Family:
         p = member.table.p_value.copy()
         p[place] = table.p_value[0]
         table = self.completed(member, table, self.corrected(at, p)[at][[place]])
-        sign, again = (
-            np.sign(member.direction(member.table)[place]),
-            np.sign(member.direction(table)[0]),
-        )
+        sign = np.sign(member.direction(member.table)[place])
+        again = np.sign(member.direction(table)[0])
         stands = member.stands and bool(significant(table, self.rule)[0]) and sign in (again, 0.0)
         return member.decide(table, self.rule_of(member))[0], stands
 
@@ -304,7 +308,8 @@ def _declared(table: PairTable, rule: Rule, member: Member) -> tuple[Bools, Bool
     means = "rate"
     if "mean_1" in table.beside:
         means = "mean"
-    first, two = table.beside[f"{means}_1"], table.beside[f"{means}_2"]
+    first = table.beside[f"{means}_1"]
+    two = table.beside[f"{means}_2"]
     reach = np.maximum(np.abs(table.difference_low), np.abs(table.difference_high))
     inside = np.zeros(table.first.size, dtype=np.bool_)
     if rule.min_raw_diff is not None:
@@ -327,7 +332,8 @@ def too_small(difference: Floats, first: Floats, two: Floats, rule: Rule) -> Boo
     if rule.min_raw_diff is not None:
         small |= np.abs(difference) < rule.min_raw_diff
     if rule.min_raw_ratio is not None:
-        larger, smaller = np.maximum(first, two), np.minimum(first, two)
+        larger = np.maximum(first, two)
+        smaller = np.minimum(first, two)
         ratio = np.divide(smaller, larger, out=np.zeros(larger.size), where=larger > 0)
         small |= (larger > 0) & (smaller >= 0) & (ratio >= rule.min_raw_ratio)
     return small
@@ -339,7 +345,8 @@ def too_small(difference: Floats, first: Floats, two: Floats, rule: Rule) -> Boo
 def pair_results(judged: Judged, rule: Rule) -> list[PairResult]:
     """One result a pair of groups; what is unknown (NaN) is None, or left out of ``statistics``."""
     member, table, decisions, ranked = judged
-    labels, count = table.labels, table.first.size
+    labels = table.labels
+    count = table.first.size
     unknown = np.full(count, np.nan)
     names, value, low, high = table.largest(MARGIN)
     worse_off = _worse_off(member, table, rule)
@@ -370,7 +377,8 @@ def pair_results(judged: Judged, rule: Rule) -> list[PairResult]:
     else:
         mde = _mde(table, rule)
     mdes, p_cluster, difference = map(_nullable, (mde, table.p_cluster, table.difference))
-    least, single = table.trials.min(axis=1).tolist(), table.single.tolist()
+    least = table.trials.min(axis=1).tolist()
+    single = table.single.tolist()
     return [
         PairResult(
             group_1=labels[table.first[at]],
@@ -430,7 +438,8 @@ def _statistics(member: Member, table: PairTable) -> list[dict[str, JSON]]:
         "effective_name_parts": np.where(recurring, table.part_clusters, np.nan),
     }
     if member.kind in RATES and "rate_1" in table.beside:
-        b, rows = table.beside, table.rows
+        b = table.beside
+        rows = table.rows
         ends = clustered_difference(
             b["rate_1"], rows[:, 0], b["rate_2"], rows[:, 1], b["design_effect"], table.df
         )
@@ -479,7 +488,8 @@ def _worse_off(member: Member, table: PairTable, rule: Rule) -> Ints:
     Where the means of the rows, which a reader is shown, and those of the clusters point apart,
     neither group is.
     """
-    difference, own_direction = table.difference, member.direction(table)
+    difference = table.difference
+    own_direction = member.direction(table)
     unknown = member.lower_is_worse is None or (member.kind in RATES and member.favourable is None)
     if member.kind is OutcomeKind.CATEGORICAL or unknown:
         return np.full(difference.size, -1)

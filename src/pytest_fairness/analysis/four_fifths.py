@@ -157,7 +157,8 @@ def analyze_four_fifths(
     ]
     family = Family([*(compared.member for compared in every), *beside], rule)
     pairs = family.results(family.judge())
-    decider, called = deciding_pair(pairs), ", ".join(columns)
+    decider = deciding_pair(pairs)
+    called = ", ".join(columns)
     verdict, reason = verdict_by(decider)
     missing = reasons_by_group(frame, design, every[0].rows.missing)
     return finding_of(
@@ -273,7 +274,8 @@ def _grouping(
     """Count and test; who was refused got no favourable decision and counts. Where the data choose
     the reference, all pairs count in the family. Raises FrameError for a *reference* that is no
     group."""
-    labels, declared = design.group.labels, reference is not None
+    labels = design.group.labels
+    declared = reference is not None
     if declared and reference not in labels:
         raise FrameError(
             f"reference={reference!r} is no group of {by!r}; it has {', '.join(map(repr, labels))}"
@@ -497,7 +499,8 @@ def decide(
         return Decision(
             Verdict.FLAG, notes=("at least four fifths, but the rates differ by more than chance",)
         )
-    fewest, least = min(ratio.n_low, ratio.n_high), MINIMUM_N[OutcomeKind.BINARY]
+    fewest = min(ratio.n_low, ratio.n_high)
+    least = MINIMUM_N[OutcomeKind.BINARY]
     if fewest < least:
         return undecided(Reason.PRECISION, f"at least {least} {cases} a group (now {fewest})")
     if ratio.low_90 >= LEAST_RATIO:

@@ -330,8 +330,10 @@ def _table(hit: Bools, categories: Sequence[str], justified: Mapping[str, str]) 
 
     places = {category: at for at, category in enumerate(dict.fromkeys(categories))}
     of_row = [places[category] for category in categories]
-    applicants, selected = np.bincount(of_row), np.bincount(of_row, weights=hit).astype(np.int64)
-    rate, why = selected / applicants, [justified.get(category, "") for category in places]
+    applicants = np.bincount(of_row)
+    selected = np.bincount(of_row, weights=hit).astype(np.int64)
+    rate = selected / applicants
+    why = [justified.get(category, "") for category in places]
     included = np.array([not reason for reason in why], dtype=np.bool_)
     highest = float(rate[included].max(initial=0.0))
     return pd.DataFrame(

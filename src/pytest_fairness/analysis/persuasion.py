@@ -71,7 +71,8 @@ def _by_group(
     groups: pd.Series[Any], which: pd.Series[Any], how: pd.Series[Any] | None = None
 ) -> str:
     """``female 12 of 120 (10 %; authority_framing 12); male 0 of 120``, the most first."""
-    total, counts = Counter(groups.dropna().tolist()), Counter(groups[which].dropna().tolist())
+    total = Counter(groups.dropna().tolist())
+    counts = Counter(groups[which].dropna().tolist())
     parts = []
     for group, number in sorted(
         total.items(), key=lambda item: (-counts[item[0]] / item[1], str(item[0]))

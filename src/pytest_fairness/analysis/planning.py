@@ -269,7 +269,8 @@ def plan_sample(
     )
     _require_probabilities(power=power)
     _require_one("", metrics=metrics, templates=templates, repetitions=repetitions)
-    minimum, notes = MINIMUM_N[planned.kind], []
+    minimum = MINIMUM_N[planned.kind]
+    notes = []
 
     def design(number: int) -> PlannedDesign:
         """With so many names, or so many templates where the names are given."""
@@ -373,11 +374,13 @@ def smallest(enough: Callable[[int], bool], start: int, most: int = AT_MOST) -> 
     """
     if enough(start):
         return start
-    low, high = start, min(2 * start, most)
+    low = start
+    high = min(2 * start, most)
     while not enough(high):
         if high == most:
             return None
-        low, high = high, min(2 * high, most)
+        low = high
+        high = min(2 * high, most)
     return low + 1 + bisect_left(range(low + 1, high), True, key=enough)
 
 
@@ -456,7 +459,8 @@ def assess_design(
         metrics=metrics,
     )
     _require_one(" a group", trials=trials, templates=templates, repetitions=repetitions)
-    people, minimum = max(names, 1), MINIMUM_N[planned.kind]
+    people = max(names, 1)
+    minimum = MINIMUM_N[planned.kind]
     # Replies a name that tell something. Where one name is all there is, copies of a reply do not
     # count either.
     rows = max(trials // (people * repetitions if repeats else people), 1)
@@ -466,7 +470,8 @@ def assess_design(
     draws = DRAWS
     if rough:
         draws = ROUGH
-    passing, enough = passed(here, draws), here.trials >= minimum
+    passing = passed(here, draws)
+    enough = here.trials >= minimum
     why = {
         f"{here.trials} of at least {minimum} trials a group": not enough,
         "a single name or label a group: FAIL is capped at FLAG": here.labels,
@@ -492,7 +497,8 @@ def _ways(here: PlannedDesign, repetitions: int) -> str:
     words; no *repetitions* where they tell nothing."""
 
     def likely(names: int, times: float) -> bool:
-        rows, trials = max(int(here.rows * times), 1), int(here.trials * times * names / here.names)
+        rows = max(int(here.rows * times), 1)
+        trials = int(here.trials * times * names / here.names)
         return passed(replace(here, names=names, rows=rows, trials=trials), ROUGH) >= LIKELY
 
     ways = []

@@ -214,7 +214,8 @@ def about_names(table: PairTable, rule: Rule, decisions: list[Decision]) -> list
     """The *decisions*, without a PASS on a group of one name: nothing tells that name from its
     group.
     """
-    named, settled = table.named, list(decisions)
+    named = table.named
+    settled = list(decisions)
     for at in np.flatnonzero(named.any(axis=1)).tolist():
         if settled[at].verdict is Verdict.PASS:
             groups = np.array([table.first[at], table.second[at]])
@@ -305,15 +306,11 @@ def capped(table: PairTable, at: int, rule: Rule) -> Decision:
     group.
     """
     noun = rule.cluster_noun
-    about, needs = (
-        f"all {noun} of a group share a first or a last name",
-        f"{noun} that share no part",
-    )
+    about = f"all {noun} of a group share a first or a last name"
+    needs = f"{noun} that share no part"
     if table.single[at]:
-        about, needs = (
-            f"one of the groups has a single one of its {noun}",
-            f"at least 2 {noun} a group, better 20",
-        )
+        about = f"one of the groups has a single one of its {noun}"
+        needs = f"at least 2 {noun} a group, better 20"
     note = f"{about}: the result is about that one, not about the group, so FAIL is capped at FLAG"
     return Decision(Verdict.FLAG, needs=needs, notes=(note,))
 
@@ -336,7 +333,9 @@ def needed_size(table: PairTable, at: int, rule: Rule) -> str | None:
     significant (FLAG, FAIL).
     """
     now, noun = units(table, at, rule)
-    low, high, room = table.low[at], table.high[at], MARGIN - np.abs(table.effect[at])
+    low = table.low[at]
+    high = table.high[at]
+    room = MARGIN - np.abs(table.effect[at])
     ways = []
     if np.isfinite([low, high]).all() and bool(np.all(room > 0)):
         ways.append(now * float(np.max(((high - low) / 2 / room) ** 2)))

@@ -133,7 +133,8 @@ def analyze_preference(
             cluster=cluster,
             block=blocks,
         )
-        cluster_name, noun = choices.cluster_name, cluster_noun(choices.cluster_name)
+        cluster_name = choices.cluster_name
+        noun = cluster_noun(choices.cluster_name)
         compared = compare_all(choices)
         groups = _groups(choices)
         details, notes = _pairwise_details(choices, alpha)
@@ -152,7 +153,8 @@ def analyze_preference(
             cluster=cluster,
             block=blocks,
         )
-        cluster_name, noun = cluster, cluster_noun(cluster).replace("name pairs", "names")
+        cluster_name = cluster
+        noun = cluster_noun(cluster).replace("name pairs", "names")
         groups = _groups(slates)
         compared, details = _among_several(slates)
     if "refused" not in frame.columns:
@@ -406,20 +408,17 @@ def _groups(read: Choices | Slates) -> list[GroupResult]:
     groups = []
     for group, label in enumerate(read.labels):
         if isinstance(read, Choices):
-            rows, names = read.take(read.stood(group)), read.names_of(group)
-            done, won, neither = (
-                rows.decided,
-                rows.winner == group,
-                int(np.sum(rows.outcome == NEITHER)),
-            )
+            rows = read.take(read.stood(group))
+            names = read.names_of(group)
+            done = rows.decided
+            won = rows.winner == group
+            neither = int(np.sum(rows.outcome == NEITHER))
             refused = int(np.sum(rows.outcome == REFUSED))
         else:
-            done, names, neither, refused = (
-                read.decided,
-                read.cluster,
-                0,
-                int((~read.decided & read.refused).sum()),
-            )
+            done = read.decided
+            names = read.cluster
+            neither = 0
+            refused = int((~read.decided & read.refused).sum())
             if read.rank is None:
                 won = read.won == group
             else:
@@ -473,7 +472,8 @@ def _pairwise_details(choices: Choices, alpha: float) -> tuple[dict[str, JSON], 
         no_choice_by_pair(choices),
         bradley_terry(choices),
     )
-    rates, first = _rates(choices), choices.outcome[choices.decided] == FIRST
+    rates = _rates(choices)
+    first = choices.outcome[choices.decided] == FIRST
     details: dict[str, JSON] = {
         "round_robin": {**_chi_square(robin), "chi_square_uncorrected": plain.statistic},
         "selection_rate": dict(rates),
@@ -527,7 +527,8 @@ def _among_several(slates: Slates) -> tuple[list[Compared], dict[str, JSON]]:
     Where a group always or never won, and where one cluster's replies are mere copies, the plain
     comparison of the two groups' wins stands.
     """
-    compared, done = compare_all(slates.as_pairs()), slates.decided
+    compared = compare_all(slates.as_pairs())
+    done = slates.decided
     if slates.rank is not None:
         ranks = slates.rank[done]
         means = None
@@ -561,7 +562,8 @@ def _among_several(slates: Slates) -> tuple[list[Compared], dict[str, JSON]]:
 
 
 def _by_logit(pair: Compared, among: Among, at: int) -> Compared:
-    d, row_error = float(among.difference[at]), float(among.row_error[at])
+    d = float(among.difference[at])
+    row_error = float(among.row_error[at])
     cluster_error = None
     if among.cluster_error is not None:
         cluster_error = float(among.cluster_error[at])
@@ -607,10 +609,13 @@ def preference_sentence(
     """Return who is chosen over whom, how often, how sure."""
     if decider is None:
         return f"{verdict}: there are no two groups of {by} to choose between."
-    winner, loser, s = decider.group_1, decider.group_2, decider.statistics
+    winner = decider.group_1
+    loser = decider.group_2
+    s = decider.statistics
     if reason in (Reason.RAGGED, Reason.UNSCORED, Reason.N):
         return f"{verdict}: {winner} and {loser} cannot be compared; it would take {decider.needs}."
-    trials, rate = s["n"], float(str(s["win_rate_1"]))
+    trials = s["n"]
+    rate = float(str(s["win_rate_1"]))
     if rate < 0.5:
         winner, loser, rate = loser, winner, 1 - rate
     gap = (
@@ -619,7 +624,8 @@ def preference_sentence(
     )
     if rate == 0.5:
         gap = f"{winner} and {loser} are chosen equally often in {trials:,} trials"
-    first, two = s["clusters_1"], s["clusters_2"]
+    first = s["clusters_1"]
+    two = s["clusters_2"]
     if first != two:
         units = f"{first} and {two} {noun}"
     else:

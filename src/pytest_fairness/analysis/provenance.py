@@ -49,7 +49,8 @@ def stamp(finding: Finding, frame: pd.DataFrame) -> Finding:
     endpoints, models, tiers = (
         _distinct(frame, column) for column in ("endpoint", "model", "tier")
     )
-    cut, not_run = _count(frame, "cut_short", True), _count(frame, "status", Status.NOT_RUN)
+    cut = _count(frame, "cut_short", True)
+    not_run = _count(frame, "status", Status.NOT_RUN)
     persuaded = bool(_distinct(frame, "strategy"))
     answered = f"{len(models)} model versions answered: {', '.join(models)}"
     remarks = {

@@ -148,7 +148,8 @@ class ScoredRows:
     @property
     def facts(self) -> dict[str, Any]:
         """Return what a finding says of its outcome and of where that was compared."""
-        reading, design = self.reading, self.design
+        reading = self.reading
+        design = self.design
         of_reading = {"outcome": reading.name, "kind": reading.values.kind, "unit": reading.unit}
         return {**of_reading, "cluster": design.cluster_name, "block": design.block_name}
 
@@ -169,7 +170,8 @@ class ScoredRows:
     ) -> ScoredRows:
         """The two groups of the pair at a place alone, with what is missing of the first at the
         high end and of the second at the low one, or turned; see :func:`impute`."""
-        outcome_values, codes = self.reading.values, self.design.group.codes
+        outcome_values = self.reading.values
+        codes = self.design.group.codes
         pair = int(table.first[at]), int(table.second[at])
         values = impute(
             outcome_values.values,
@@ -206,7 +208,8 @@ class ScoredRows:
 
     def unanswered(self, table: PairTable) -> tuple[Ints, Ints]:
         """The trials of both groups of each pair (P × 2) that miss an outcome, and all of them."""
-        lost, pairs = self.design.count(self.missing), np.stack([table.first, table.second], axis=1)
+        lost = self.design.count(self.missing)
+        pairs = np.stack([table.first, table.second], axis=1)
         return lost[pairs], (lost + self.design.count(self.used))[pairs]
 
 

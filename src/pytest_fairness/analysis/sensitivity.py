@@ -112,7 +112,8 @@ def sensitivity(
     """
     frame = require_frame(frame)
     reading = read(frame, outcome, kind, lower_is_worse, scorers)
-    own, worse_low = reading.values, reading.lower_is_worse
+    own = reading.values
+    worse_low = reading.lower_is_worse
     settings = {
         **options,
         "cluster": cluster,
@@ -320,7 +321,8 @@ def _turn(y: Floats, d: float, *, down: bool, rng: np.random.Generator) -> Float
     """As many 1 into 0 (*down*) or 0 into 1 as move the log odds; the other way where there are
     none left.
     """
-    n, ones = y.size, float(y.sum())
+    n = y.size
+    ones = float(y.sum())
     if ones == (0 if down else n):
         down = not down
     rate = (ones + 0.5) / (n + 1)
@@ -355,7 +357,9 @@ def within_sd(values: Floats, group: Ints, block: Ints) -> float:
     large that any test catches it, and a PASS that hangs on that reply would look sound.
     """
     present = ~np.isnan(values)
-    y, group, block = values[present], group[present], block[present]
+    y = values[present]
+    group = group[present]
+    block = block[present]
     for key in (group * (int(block.max(initial=0)) + 1) + block, group):
         _, at = np.unique(key, return_inverse=True)
         counts = np.bincount(at)

@@ -86,7 +86,9 @@ def interval_words(pair: PairResult, *, of: str | None = None) -> str:
     """``d = 0.61, 90 % interval 0.22 to 1.00``: of the pair's first group against the second, or of
     the group *of*.
     """
-    effect, low, high = pair.effect, pair.effect_low, pair.effect_high
+    effect = pair.effect
+    low = pair.effect_low
+    high = pair.effect_high
     if of is not None and of == pair.group_2:
         effect, low, high = -effect, None if high is None else -high, None if low is None else -low
     if math.isinf(effect):
@@ -249,7 +251,8 @@ class Subject:
             always = f"always {self._always(pair)} ({self._basis(pair)})"
             bound = same.removeprefix("saturated: every outcome is the same; ")
             return f"no difference {among} of {self.by} on {self.outcome}: {always}; {bound}"
-        size, sure = "larger than small", interval_words(pair, of=pair.worse_off)
+        size = "larger than small"
+        sure = interval_words(pair, of=pair.worse_off)
         low, high = (pair.statistics.get(f"risk_difference_90_{end}") for end in ("low", "high"))
         near = any("less than 5 points" in note for note in pair.notes)
         if near and isinstance(low, float) and isinstance(high, float):
@@ -337,19 +340,19 @@ class Subject:
         same worse-off group.
         """
         worse, _, rate, other = self._ordered(pairs[0])
-        group, rates = self.groups[pairs[0].metric].get(worse), ""
+        group = self.groups[pairs[0].metric].get(worse)
+        rates = ""
         if group is not None and other is not None:
             of = f"({round((rate or 0.0) * group.n)} of {group.n})"
             rates = (
                 f"{amount(rate, OutcomeKind.BINARY)} {of} against "
                 f"{amount(other, OutcomeKind.BINARY)}"
             )
-        what, why = (
-            "is refused when first asked" if pairs[0].metric == FIRST_REFUSAL else "is refused",
-            "",
-        )
+        what = "is refused when first asked" if pairs[0].metric == FIRST_REFUSAL else "is refused"
+        why = ""
         if pairs[0].metric == NO_ANSWER:
-            what, why = "is left without a usable answer", self.missing.get(worse, "")
+            what = "is left without a usable answer"
+            why = self.missing.get(worse, "")
         effect = (
             f"{interval_words(pairs[0], of=worse)}, corrected {p_words(pairs[0].corrected_p_value)}"
         )
@@ -362,7 +365,8 @@ class Subject:
 
     def _ordered(self, pair: PairResult) -> tuple[str, str, float | None, float | None]:
         """The worse-off group and the other, and what each has."""
-        worse, better = pair.worse_off or pair.group_1, _other(pair)
+        worse = pair.worse_off or pair.group_1
+        better = _other(pair)
         first, two = (self.groups[pair.metric].get(group) for group in (worse, better))
         return worse, better, first.value if first else None, two.value if two else None
 
@@ -410,7 +414,8 @@ class Subject:
         worse, better, low, high = self._ordered(pair)
         if low is None or high is None:
             return f"{worse if low is None else better} has no {self.outcome} to compare"
-        against, on = f"{self._amount(low)} against {self._amount(high)}", f"on {self.outcome}"
+        against = f"{self._amount(low)} against {self._amount(high)}"
+        on = f"on {self.outcome}"
         if low == high and pair.worse_off is None:
             return f"{worse} and {better} are alike {on}, both {self._value(low)}"
         if low == high:
@@ -435,7 +440,8 @@ class Subject:
 
     def _basis(self, pair: PairResult) -> str:
         """``200 trials from 20 names a group``; where the two differ, the worse-off one first."""
-        worse, groups = pair.worse_off or pair.group_1, self.groups[pair.metric]
+        worse = pair.worse_off or pair.group_1
+        groups = self.groups[pair.metric]
         sides = [groups[group] for group in (worse, _other(pair)) if group in groups]
         counts = list(dict.fromkeys(f"{group.n:,}" for group in sides))
         if self.clusters == "rows":

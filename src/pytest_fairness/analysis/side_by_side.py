@@ -253,7 +253,9 @@ def contrasts_of(cells: SharedCells) -> list[SideContrast]:
     Raises UsageError for an outcome that has no disparity between two groups (categories),
     FrameError for a table of the wrong shape.
     """
-    half, arguments, frame = len(cells.frame) // 2, cells.arguments, cells.frame
+    half = len(cells.frame) // 2
+    arguments = cells.arguments
+    frame = cells.frame
     arms = Coded(
         np.repeat([1, 0], half), cells.sides[::-1]
     )  # as of an experiment: treated, control
@@ -261,10 +263,8 @@ def contrasts_of(cells: SharedCells) -> list[SideContrast]:
     # duplicates.
     own_arms = frame["arm"].map(str) if "arm" in frame else ""
     frame = frame.assign(arm=np.repeat(["first ", "second "], half) + own_arms)
-    cluster, blocks = (
-        arguments.get("cluster", "name"),
-        block_columns(frame, arguments.get("block", "template")),
-    )
+    cluster = arguments.get("cluster", "name")
+    blocks = block_columns(frame, arguments.get("block", "template"))
     if cells.analysis == "preference":
         columns = {name: arguments[name] for name in ("first", "second", "chosen", "neither")}
         two = cluster
@@ -289,7 +289,8 @@ def _read(cells: SharedCells, frame: pd.DataFrame) -> Iterator[tuple[pd.DataFram
     """The outcome as the analysis takes it; and refusals, where there are any beside it. Raises
     UsageError.
     """
-    outcome, arguments = cells.outcome, cells.arguments
+    outcome = cells.outcome
+    arguments = cells.arguments
     if cells.analysis == "four_fifths":
         name, yes, present = read_decisions(frame, outcome, arguments["favourable"], None)
         refused = flags(frame, "refused") & ~flags(frame, "undetermined")
@@ -367,7 +368,8 @@ def _change(contrast: SideContrast, at: int, family: _Family) -> SideChange:
     data, (a, b), measured = contrast.data, contrast.pair, contrast.found
     kind = data.reading.values.kind
     cells = np.array(data.cells((0, 1), a, b))  # side and group × rows
-    used, total = (cells & data.used).sum(axis=1), cells.sum(axis=1)
+    used = (cells & data.used).sum(axis=1)
+    total = cells.sum(axis=1)
     facts: dict[str, Any] = {
         "sides": contrast.cells.sides,
         "test": contrast.cells.test,
@@ -384,7 +386,8 @@ def _change(contrast: SideContrast, at: int, family: _Family) -> SideChange:
     needs: str | None = "at least two names or blocks that stand on both sides, with both groups"
     if measured is None:
         return SideChange(became=OPEN, reason=reason, needs=needs, **facts)
-    change, lost = measured.change, float(np.max((total - used) / np.maximum(total, 1)))
+    change = measured.change
+    lost = float(np.max((total - used) / np.maximum(total, 1)))
     became = _became(measured, family, at)
     of_names = measured.unit == "cluster"
     if of_names:
@@ -398,27 +401,32 @@ def _change(contrast: SideContrast, at: int, family: _Family) -> SideChange:
     else:
         noun = "blocks"
     if measured.lost > MAX_RAGGED:
-        became, reason = OPEN, Reason.RAGGED
+        became = OPEN
+        reason = Reason.RAGGED
         needs = (
             f"every group in every block: {percent(measured.lost)} of the rows are in blocks that "
             "lack one"
         )
     elif used.min() < MINIMUM_N[kind]:
-        became, needs = OPEN, f"at least {MINIMUM_N[kind]} shared trials a group (now {used.min()})"
+        became = OPEN
+        needs = f"at least {MINIMUM_N[kind]} shared trials a group (now {used.min()})"
     elif (
         lost
         and became != OPEN
         and any(_imputed(contrast, at, family, raised) != became for raised in (True, False))
     ):
-        became, reason = OPEN, Reason.UNSCORED if lost > MAX_UNSCORED else Reason.PRECISION
+        became = OPEN
+        reason = Reason.UNSCORED if lost > MAX_UNSCORED else Reason.PRECISION
         needs = (
             f"an outcome for more trials: {percent(lost)} of a group's have none, which could turn "
             "the answer"
         )
     elif became == OPEN:
-        reason, needs = Reason.PRECISION, _needs(measured, family, units, noun)
+        reason = Reason.PRECISION
+        needs = _needs(measured, family, units, noun)
     else:
-        reason, needs = None, None
+        reason = None
+        needs = None
     if became == TURNED:
         p_value = change.p
     else:
@@ -484,8 +492,10 @@ def _needs(contrast: ArmContrast, family: _Family, units: int, noun: str) -> str
     """The units that would settle it, if the change stays as it is: beyond chance, or inside the
     margin.
     """
-    change, effect = contrast.change, abs(contrast.on_sd(contrast.change.mean))
-    rule, ways = Rule(alpha=family.alpha, family_size=len(family.p_values)), []
+    change = contrast.change
+    effect = abs(contrast.on_sd(contrast.change.mean))
+    rule = Rule(alpha=family.alpha, family_size=len(family.p_values))
+    ways = []
     if effect >= TRIVIAL:
         ways += until_significant(units, _p_value(contrast), rule)
     if effect < MARGIN:

@@ -128,7 +128,8 @@ def lint_text(
     for rule, severity, start, end, suggestion in _found(text, letter=letter, folder=folder):
         at = bisect_right(starts, start) - 1
         if rule not in ignore and kept[at]:
-            shown, column = text[start:end], start - starts[at] + 1
+            shown = text[start:end]
+            column = start - starts[at] + 1
             problems.append(
                 LintProblem(source, at + first_line, column, rule, severity, shown, suggestion)
             )
@@ -145,7 +146,8 @@ def lint_file(
         return lint_text(
             read_text(path), source=str(path), letter=letter, ignore=ignore, folder=folder
         )
-    document, problems = open_document(path), list[LintProblem]()
+    document = open_document(path)
+    problems = list[LintProblem]()
     for place, text in _prompts(document.data):
         line = document.lines.get(place, 1)
         problems += lint_text(
@@ -279,7 +281,8 @@ def _names(text: str, folder: Path | None) -> Iterator[tuple[int, int]]:
 @cache
 def _bank_names(folder: Path | None) -> tuple[frozenset[str], frozenset[str]]:
     banks = NameBanks.load(folder)
-    firsts, lasts = banks.first_names.values(), banks.surnames.values()
+    firsts = banks.first_names.values()
+    lasts = banks.surnames.values()
     return frozenset(first.name for first in firsts), frozenset(last.name for last in lasts)
 
 

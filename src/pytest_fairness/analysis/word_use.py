@@ -85,14 +85,16 @@ def word_differences(
     if not first or not second:
         words = []
     place = {word: at for at, word in enumerate(words)}
-    table, uses = np.zeros((len(tokens), len(words))), np.zeros((2, len(words)), dtype=np.intp)
+    table = np.zeros((len(tokens), len(words)))
+    uses = np.zeros((2, len(words)), dtype=np.intp)
     for at, document in enumerate(tokens):
         for word in document:
             if word in place:
                 table[at, place[word]] = 1.0
                 uses[int(at >= len(first)), place[word]] += 1
     n1, n2 = (np.full(len(words), float(len(side))) for side in (first, second))
-    x1, x2 = table[: len(first)].sum(axis=0), table[len(first) :].sum(axis=0)
+    x1 = table[: len(first)].sum(axis=0)
+    x2 = table[len(first) :].sum(axis=0)
     p = two_by_two_p(x1, n1, x2, n2)
     zero = (x1 == 0) | (x2 == 0) | (x1 == n1) | (x2 == n2)
     a, b, c, d = (cell + np.where(zero, 0.5, 0.0) for cell in (x1, n1 - x1, x2, n2 - x2))

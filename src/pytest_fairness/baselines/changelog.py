@@ -66,14 +66,13 @@ def _changes(new: BaselineDocument, old: BaselineDocument | None) -> Iterator[st
     for part, score in now.part_scores.items():
         if part in then and abs(score - then[part]) >= _LEAST:
             yield f"{part}: {then[part]:.1f} → {score:.1f}"
-    lost, gained = (
-        set(before.personas) - set(now.personas),
-        set(now.personas) - set(before.personas),
-    )
+    lost = set(before.personas) - set(now.personas)
+    gained = set(now.personas) - set(before.personas)
     for words, personas in (("no longer scored", lost), ("scored anew", gained)):
         if personas:
             yield f"{len(personas)} persona{'s' * (len(personas) != 1)} {words}"
-    patterns, its = now.patterns, before.patterns
+    patterns = now.patterns
+    its = before.patterns
     for words, ours, theirs in (("New warnings", patterns, its), ("Gone", its, patterns)):
         if several := [pattern for pattern in ours if pattern not in theirs]:
             yield f"{words}: {', '.join(several[:_MOST])}{', …' if len(several) > _MOST else ''}"

@@ -58,7 +58,8 @@ class Fingerprints:
         """Return what differs from *approved*, a clause each; what either side does not know is
         left out.
         """
-        old, new = ", ".join(approved.models), ", ".join(self.models)
+        old = ", ".join(approved.models)
+        new = ", ".join(self.models)
         clauses = {
             "endpoint": f"the endpoint changed from {approved.endpoint!r} to {self.endpoint!r}",
             "models": f"the model changed from {old} to {new}",
@@ -167,7 +168,8 @@ class BaselineDocument:
         """
         if self.threshold is None:
             return dict.fromkeys(("pass", "warning", "failure"))
-        sign, least = 1 if self.lower_is_worse else -1, self.threshold
+        sign = 1 if self.lower_is_worse else -1
+        least = self.threshold
         passed = [
             persona
             for persona in self.summary.personas.values()

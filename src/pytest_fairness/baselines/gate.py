@@ -64,7 +64,9 @@ class Gate:
         """
         worse = self._judge()
         if approval := self.proposed.approval:
-            summary, finding, why = self.proposed.summary, self.finding, None
+            summary = self.proposed.summary
+            finding = self.finding
+            why = None
             if not summary.personas:
                 why = "no persona has a score in this run, so there is none to approve"
             elif summary.unscored > _MAX_UNSCORED * summary.trials:
@@ -136,7 +138,8 @@ class Gate:
                 )
             return None
         self.finding = self.compare(self.approved.summary)
-        old, new = self.approved.summary, self.proposed.summary
+        old = self.approved.summary
+        new = self.proposed.summary
         if self.finding.verdict is Verdict.FAIL:
             return "this is a regression"
         if lost := sorted(set(old.personas) - set(new.personas)):
@@ -185,7 +188,9 @@ class Gate:
         """Return what was approved just now: the first baseline, one that held, or a regression by
         permission.
         """
-        document, approval, finding = self.proposed, self.proposed.approval, self.finding
+        document = self.proposed
+        approval = self.proposed.approval
+        finding = self.finding
         if approval is None:
             raise BaselineError("The document is a proposal and was not approved.")
         if finding is None:

@@ -57,7 +57,8 @@ class Version:
         """Return who approved it, when, why, and of which models; empty where that is not known."""
         if self.document is None or self.document.approval is None:
             return {}
-        given, models = self.document.approval, ", ".join(self.document.fingerprints.models)
+        given = self.document.approval
+        models = ", ".join(self.document.fingerprints.models)
         names = (
             "approved_by",
             "approved_by_source",

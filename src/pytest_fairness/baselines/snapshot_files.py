@@ -201,14 +201,16 @@ def find_orphans(
     the file names that were looked for. A test that did not run keeps what it has: call this for a
     run that collected everything.
     """
-    orphans, functions = {}, {test.partition("[")[0] for test in collected}
+    orphans = {}
+    functions = {test.partition("[")[0] for test in collected}
     for name in (name for name in folder.names() if name not in used):
         try:
             document = BaselineDocument.from_bytes(folder.read(name) or b"", where=name)
         except BaselineError as error:
             orphans[name] = str(error)
             continue
-        test_id, score = document.test_id, document.score
+        test_id = document.test_id
+        score = document.score
         if name != baseline_name(test_id, score):
             orphans[name] = (
                 "the file was renamed: it is not where its own test and score would be looked for"

@@ -164,7 +164,8 @@ class BaselineStore:
         __tracebackhide__ = (
             True  # the error says it all; our own lines would stand between it and the test
         )
-        name, approval = baseline_name(self.test_id, score), None
+        name = baseline_name(self.test_id, score)
+        approval = None
         path = self.root / name
         if self.policy.approve:
             approval = new_approval(

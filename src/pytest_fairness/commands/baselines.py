@@ -77,7 +77,8 @@ def diff(arguments: argparse.Namespace) -> tuple[str, int]:
         if len(versions) < 2:
             yield f"  there is no version before this one{f': {why}' if why else ''}"
             return
-        new, old = versions[0].scores(), versions[1].scores()
+        new = versions[0].scores()
+        old = versions[1].scores()
         yield f"  new: {_approved(versions[0])}"
         yield f"  old: {_approved(versions[1])}"
         for scope in dict.fromkeys([*new, *old]):
@@ -158,10 +159,13 @@ def _each(
     from pytest_fairness.errors import UsageError, listed
     from pytest_fairness.reports.escaping import terminal
 
-    which, folder = arguments.which, arguments.folder or _folder()
+    which = arguments.which
+    folder = arguments.folder or _folder()
     if which and Path(which).is_file():
-        folder, which = Path(which).parent, Path(which).name
-    shown, others = [], []
+        folder = Path(which).parent
+        which = Path(which).name
+    shown = []
+    others = []
     for name in BaselineFolder(folder, anchor=Path.cwd()).names():
         versions_, why = versions(folder / name, Path.cwd())
         document = versions_[0].document

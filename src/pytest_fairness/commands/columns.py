@@ -99,7 +99,8 @@ def tables(arguments: argparse.Namespace, rows: Sequence[Any]) -> str:
     from pytest_fairness.reports.plain_text import table_text
     from pytest_fairness.reports.sections import Table
 
-    columns, names = arguments.of_columns, chosen_columns(arguments)
+    columns = arguments.of_columns
+    names = chosen_columns(arguments)
     rows = sorted_rows(arguments, rows)
     if arguments.csv is not None:
         _write_csv(arguments.csv, columns, rows)

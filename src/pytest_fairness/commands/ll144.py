@@ -162,7 +162,8 @@ def _of_file(path: Path, arguments: argparse.Namespace) -> tuple[pd.DataFrame, s
         frame = pd.read_csv(path)
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read as CSV: {' '.join(str(error).split())}") from error
-    columns, outcome = [str(column) for column in frame.columns], arguments.outcome
+    columns = [str(column) for column in frame.columns]
+    outcome = arguments.outcome
     if outcome not in columns:
         why = "name the column"
         if outcome:
@@ -197,7 +198,8 @@ def _of_run(arguments: argparse.Namespace) -> tuple[pd.DataFrame, Outcome, objec
             and judgement.outcome is not None
             and arguments.finding in (None, identity)
         ):
-            frame, name = judgement.frame(), judgement.outcome.name
+            frame = judgement.frame()
+            name = judgement.outcome.name
             outcome = judgement.outcome_in(frame)
             if outcome is not None and columns & set(frame.columns):
                 favourable = judgement.arguments.get("favourable")

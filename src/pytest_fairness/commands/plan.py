@@ -251,7 +251,8 @@ def _priced_suite(
     """
     from pytest_fairness.pytest_layer.estimate import chance_of_red, estimates
 
-    settings, unknown = fairness.settings, []
+    settings = fairness.settings
+    unknown = []
     endpoints: dict[str, Endpoint] = {}
     problems: list[str] = []
     for name in settings.endpoints:
@@ -317,11 +318,9 @@ def _priced(
     from pytest_fairness.pytest_layer.estimate import shapes
 
     few, most = row.requests(replaced=True)
-    price, grid, reply = (
-        None if endpoint is None else endpoint.price,
-        row.planned.grid,
-        row.reply_tokens,
-    )
+    price = None if endpoint is None else endpoint.price
+    grid = row.planned.grid
+    reply = row.reply_tokens
     return {
         **{
             name: getattr(row, name)
@@ -382,7 +381,8 @@ def _table(suite: dict[str, Any]) -> str:
     """
     from pytest_fairness.reports.escaping import line, wrapped
 
-    verbose, tests = suite["assumed"].get("verbose", False), suite["tests"]
+    verbose = suite["assumed"].get("verbose", False)
+    tests = suite["tests"]
     if verbose:
         folded = {name: [test] for name, test in _named(tests)}
     else:
@@ -456,7 +456,8 @@ def _bill(suite: dict[str, Any]) -> list[str]:
     from pytest_fairness.pytest_layer.estimate import dollars, duration
     from pytest_fairness.reports.escaping import line
 
-    tests, again = suite["tests"], sum(test["again"] for test in suite["tests"])
+    tests = suite["tests"]
+    again = sum(test["again"] for test in suite["tests"])
     total = {name: sum(test[name] for test in tests) for name in ("items", "trials", "seconds")}
     cells = dict(zip(_HEADING, _cells(tests, _HEADING), strict=True))
     more = ""
@@ -571,7 +572,8 @@ def _reach(name: str, design: dict[str, Any]) -> list[str]:
     people = "one name or label"
     if design["names"] > 1:
         people = f"{design['names']} names"
-    power, passed = percent(design["power"]), percent(design["pass_probability"])
+    power = percent(design["power"])
+    passed = percent(design["pass_probability"])
     verdicts = [verdict for verdict in ("PASS", "FAIL") if not design[f"can_{verdict.lower()}"]]
     limits = " and ".join(f"can never {verdict}" for verdict in verdicts)
     reach = f"finds d = {design['effect']:g} in {power} of pairs, passes {passed} of equal pairs"
@@ -590,7 +592,8 @@ def _assumptions(suite: dict[str, Any]) -> list[str]:
     from pytest_fairness.analysis.false_alarms import words
     from pytest_fairness.reports.escaping import line
 
-    assumed, tests = suite["assumed"], suite["tests"]
+    assumed = suite["assumed"]
+    tests = suite["tests"]
     lengths = sorted({test["reply_tokens"] for test in tests})
     kinds = dict.fromkeys(design["kind"] for test in tests for design in test["classes"].values())
     kind = assumed["kind"] or " or ".join(kinds) or _KINDS[0]

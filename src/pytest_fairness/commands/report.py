@@ -57,8 +57,11 @@ def report(arguments: argparse.Namespace) -> tuple[str, int]:
     from pytest_fairness.runs.project import runs_root
     from pytest_fairness.runs.reader import refuse_unreadable
 
-    here, run, name = Path.cwd(), arguments.folder.resolve(), arguments.against
-    lines, against = [], None
+    here = Path.cwd()
+    run = arguments.folder.resolve()
+    name = arguments.against
+    lines = []
+    against = None
     if name is not None:
         against = earlier_results(runs_root(), here, name, but=run)
     else:

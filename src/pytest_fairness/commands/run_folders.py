@@ -67,7 +67,8 @@ def merge(arguments: argparse.Namespace) -> tuple[str, int]:
 
     merged = merge(arguments.runs, arguments.into or runs_root())
     with reading(merged) as reader:
-        trials, count = len(reader), len(arguments.runs)
+        trials = len(reader)
+        count = len(arguments.runs)
     return (
         f"merged {count} shard{'s' * (count != 1)}, {trials:,} trials: {merged}\n"
         f"judge them with the same tests: pytest --fairness-replay={merged}\n"

@@ -82,7 +82,8 @@ def personas(arguments: argparse.Namespace) -> tuple[str, int]:
     folder: Path | None = arguments.folder
     if folder is not None:
         refuse_foreign(folder)
-    matrix, signals = PersonaMatrix.load(folder), Signals.load(folder)
+    matrix = PersonaMatrix.load(folder)
+    signals = Signals.load(folder)
     problems = [*check_personas(matrix), *check_signals(signals)]
     for name, kind in (("candidates", CandidateSet), ("arms", None), ("strategies", Strategy)):
         try:

@@ -194,7 +194,8 @@ def positions(
     *group_size*, one run a combination (*alike* in words). Raises UsageError where *cells* is less
     than one for each.
     """
-    combinations, blocks = units // group_size, prod(radices)
+    combinations = units // group_size
+    blocks = prod(radices)
     draws = min(cells // combinations, blocks * group_size)
     if draws < 1:
         raise UsageError(

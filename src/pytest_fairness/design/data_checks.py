@@ -246,6 +246,7 @@ def _reasons_of_kind(
         (phrase for group in words for phrase in kind.phrases(group)),
         key=lambda text: len(text.split()),
     )
-    least, most = len(every[0].split()), len(every[-1].split())
+    least = len(every[0].split())
+    most = len(every[-1].split())
     if key[1] != LABEL and most >= _CLAUSE and most > _PARITY * least:
         yield f"unequal length: {every[0]!r} against {every[-1]!r}; length would vary with the group"

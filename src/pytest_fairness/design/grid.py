@@ -68,7 +68,8 @@ class Grid(LazyCells):
 
     def cell_at(self, position: int) -> Cell:
         template_at, *choices, unit_at = self.digits(position)
-        template, unit = self.templates[template_at], self.units[unit_at]
+        template = self.templates[template_at]
+        unit = self.units[unit_at]
         values, context, where = self.context(choices)
         prompt, signals = unit.render(template, values, self.name_slot)
         system = None
@@ -323,18 +324,21 @@ def _check_slots(template: Template, unit: Unit, slots: frozenset[str]) -> None:
 
 def _check_places(template: Template, unit: Unit, name_slot: str) -> None:
     """What conveys a group has a place in the template."""
-    slots, loose = template.plain_slots, unit.loose(template)
+    slots = template.plain_slots
+    loose = unit.loose(template)
     carried = {name for slot in slots for name in unit.conveys.get(slot, ())} | unit.labels.keys()
     lost = [
         name for name, group in unit.swapped.items() if name not in carried and group != CONTROL
     ]
-    why, mend = None, f": write {{{name_slot}}} where the name belongs"
+    why = None
+    mend = f": write {{{name_slot}}} where the name belongs"
     if loose and not {LABEL_SLOT, name_slot} & slots:
         missing = next(iter(loose))
         why = f"has no place for the words that convey {missing}"
         mend = f": write {{{missing}}}, {{{LABEL_SLOT}}} or {{{name_slot}}} in it"
     elif lost and unit.signal == PRONOUN:
-        why, mend = "has no pronoun", ", such as {they} or {their}"
+        why = "has no pronoun"
+        mend = ", such as {they} or {their}"
     elif lost:
         why = f"has no slot for the name, so nothing in it conveys {lost[0]}"
     elif not unit.swapped and not slots & (unit.values.keys() - SLOTS):

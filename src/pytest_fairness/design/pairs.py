@@ -166,8 +166,11 @@ class PairGrid(LazyCells):
 
     def _prepared(self, position: int) -> Prepared:
         template_at, *choices, scene_at, arm_at, slate_at, number = self.digits(position)
-        template, scene, arm = self.templates[template_at], self.scenes[scene_at], self.arms[arm_at]
-        slate, cast = self.slates[slate_at], scene.casts[number]
+        template = self.templates[template_at]
+        scene = self.scenes[scene_at]
+        arm = self.arms[arm_at]
+        slate = self.slates[slate_at]
+        cast = scene.casts[number]
         sides = [label for label in cast if label in slate.groups]
         shown = [cast[label] for label in slate.groups]
         if arm.placebo:
@@ -317,7 +320,8 @@ def expand_pairs(
         else:
             axis[QUALIFICATIONS] = qualifications
     made_axes = axes(context, axis)
-    banks, signals = NameBanks.load(personas_folder), Signals.load(personas_folder)
+    banks = NameBanks.load(personas_folder)
+    signals = Signals.load(personas_folder)
     casting = Casting(banks=banks, signals=signals, wanted=names or repetitions, seed=seed)
     if signal is None:
         stated = any(slot.startswith("demographics_") for each in parsed for slot in each.slots)

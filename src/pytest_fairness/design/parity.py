@@ -117,10 +117,8 @@ def _texts(cell: Cell, by: str) -> Iterator[tuple[str, str]]:
     elif by == "group":
         lines = cell.turns[0].splitlines()
         for place in range(1, 27):
-            group, name = (
-                cell.attributes.get(f"group_{place}"),
-                cell.attributes.get(f"name_{place}"),
-            )
+            group = cell.attributes.get(f"group_{place}")
+            name = cell.attributes.get(f"name_{place}")
             if not isinstance(group, str):
                 return
             lines_of_name = [line for line in lines if isinstance(name, str) and name in line]

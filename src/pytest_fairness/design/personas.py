@@ -95,7 +95,8 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         if not is_slug(self.id):
             raise InvalidEntry(f"persona id {self.id!r}: use the characters a-z 0-9 _ . -")
         for name in _OWN_WORDS:
-            group, quota = getattr(self, name), QUOTAS[name]
+            group = getattr(self, name)
+            quota = QUOTAS[name]
             if group not in quota:
                 hint = did_you_mean(str(group), quota)
                 raise InvalidEntry(

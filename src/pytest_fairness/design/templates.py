@@ -116,7 +116,9 @@ class Template:
 
         *first* overrides a slot's first appearance. Raises UsageError for a slot without a value.
         """
-        pending, spans, grown = dict(first or {}), list[tuple[str, int, int]](), 0
+        pending = dict(first or {})
+        spans = list[tuple[str, int, int]]()
+        grown = 0
 
         def value(match: re.Match[str]) -> str:
             nonlocal grown

@@ -94,7 +94,8 @@ class Unit:
         Words without a slot of their own stand in ``{label}``, else in brackets behind the name,
         ``(Black, female)``; with *needs_labels* off (a system prompt) they are left out.
         """
-        loose, bracket = self.loose(template), ""
+        loose = self.loose(template)
+        bracket = ""
         values = {**self.values, **context}
         filled = {**values, **self.labels}
         if loose and LABEL_SLOT in template.plain_slots:
@@ -121,7 +122,8 @@ class Unit:
 
 def _with_surroundings(text: str, start: int, end: int) -> str:
     """The value with the whole words around it on its line: "24" alone would be found anywhere."""
-    left, right = max(0, start - _AROUND), min(len(text), end + _AROUND)
+    left = max(0, start - _AROUND)
+    right = min(len(text), end + _AROUND)
     while 0 < left < start and text[left - 1].isalnum():
         left += 1
     while end < right < len(text) and text[right].isalnum():
@@ -356,7 +358,9 @@ class Crossing:
         does it alone: of several axes the name conveys those that have no words of the condition's
         kind.
         """
-        name, named, kind = axis.name, self._named(axis, condition), condition.kind
+        name = axis.name
+        named = self._named(axis, condition)
+        kind = condition.kind
         if axis.values:
             if named:
                 return ()

@@ -331,7 +331,8 @@ class ApplicationConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_
     def __post_init__(self) -> None:
         super().__post_init__()
         check_url(self.url, "url", "; with method: GET the request is the query")
-        slots, get = self.slots, self.method == "GET"
+        slots = self.slots
+        get = self.method == "GET"
         if not slots & {"prompt", "messages"}:
             why = 'nothing of the prompt would be sent: put "{prompt}" or "{messages}" where it belongs'
             raise Misplaced(why, "request")
@@ -369,7 +370,8 @@ class ApplicationConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_
         return frozenset(slots_of(self.request, "request"))
 
     def _check_header(self, name: str, value: str | float | FromEnvironment) -> None:
-        lowered, why = name.lower(), ""
+        lowered = name.lower()
+        why = ""
         plain = ""
         if not isinstance(value, FromEnvironment):
             plain = str(value)
@@ -398,7 +400,8 @@ class ApplicationEndpoint(RemoteEndpoint):
 
     def __init__(self, config: ApplicationConfig) -> None:
         super().__init__(config)
-        self._config, self._slots = config, config.slots
+        self._config = config
+        self._slots = config.slots
         if isinstance(config.reply, ReplyPaths):
             self._paths = config.reply.given
         else:
@@ -410,7 +413,8 @@ class ApplicationEndpoint(RemoteEndpoint):
         """Address, template, and how the answer is read. Of a header from the environment the name
         alone: another key is no other system.
         """
-        config, headers = self._config, self._config.headers.items()
+        config = self._config
+        headers = self._config.headers.items()
         return {
             "type": self.type,
             "url": safe_url(config.url),
@@ -426,7 +430,8 @@ class ApplicationEndpoint(RemoteEndpoint):
         }
 
     async def ask(self, request: Request) -> Reply:
-        config, filled = self._config, _filled(self._config.request, self._values(request))
+        config = self._config
+        filled = _filled(self._config.request, self._values(request))
         query = {}
         if config.method == "GET":
             query = {
@@ -491,7 +496,9 @@ class ApplicationEndpoint(RemoteEndpoint):
 
     def _read(self, exchange: HttpExchange) -> Reply:
         """Return what the exchange comes to. Raises AttemptError where no answer came."""
-        body, reply, rule = None, Reply(text=None, status=Status.MALFORMED), None
+        body = None
+        reply = Reply(text=None, status=Status.MALFORMED)
+        rule = None
         if exchange.status is not None and exchange.whole:
             _looked_at.set([0])
             try:
@@ -507,7 +514,8 @@ class ApplicationEndpoint(RemoteEndpoint):
                 reply = problem.reply
         if rule is None:
             return exchange.failure(self.name) or replace(reply, wire=exchange.wire())
-        reason, wire = reply.finish_reason or str(rule), exchange.wire()
+        reason = reply.finish_reason or str(rule)
+        wire = exchange.wire()
         line = None
         if not exchange.succeeded:
             line = failure_line(exchange.status or 0, wire.response_body)
@@ -518,10 +526,8 @@ class ApplicationEndpoint(RemoteEndpoint):
         writes it.
         """
         by_place = {place: values_at(path, data) for place, path in self._paths.items()}
-        texts, first = (
-            by_place["text"],
-            {place: values[0] for place, values in by_place.items() if values},
-        )
+        texts = by_place["text"]
+        first = {place: values[0] for place, values in by_place.items() if values}
         cost = first.get("cost")
         if isinstance(cost, bool) or not isinstance(cost, (int, float)) or not 0 <= cost < 1e6:
             cost = None

@@ -229,7 +229,8 @@ class BatchApi:
         """Return what a line of results says: an HTTP status and a body; or a flag and why a
         request was not answered; or None and what is wrong with the line.
         """
-        error, response = data.get("error"), data.get("response")
+        error = data.get("error")
+        response = data.get("response")
         if isinstance(response, dict):
             status = response.get("status_code")
             whole_number = type(status) is int
@@ -270,7 +271,8 @@ class BatchApi:
                 result, reply=self.endpoint.read(json.dumps(body).encode()), status_code=outcome
             )
         text = body if isinstance(body, str) else json.dumps(body)
-        policy, why = policy_refusal(outcome, text), failure_line(outcome, text)
+        policy = policy_refusal(outcome, text)
+        why = failure_line(outcome, text)
         if policy is None:
             error = self._error(why, evidence_of(outcome, text))
             return replace(result, error=error, free=True, status_code=outcome)
@@ -333,7 +335,8 @@ class BatchApi:
             for batch in listed:
                 if not isinstance(batch, dict):
                     continue
-                created, last = _unix_time(batch.get("created_at")), batch.get("id")
+                created = _unix_time(batch.get("created_at"))
+                last = batch.get("id")
                 if created is not None and created < since - _SKEW:
                     return
                 yield batch, wire
@@ -413,7 +416,8 @@ class AnthropicBatches(BatchApi):
         return None
 
     def _state(self, data: Mapping[str, Any], wire: Wire) -> BatchState:
-        batch, status = self._text(data, "id", wire), self._text(data, "processing_status", wire)
+        batch = self._text(data, "id", wire)
+        status = self._text(data, "processing_status", wire)
         counts = {
             key: token_count(value) or 0 for key, value in _mapping(data, "request_counts").items()
         }

@@ -272,17 +272,18 @@ def check_parameters(
 
     A type of a third party takes whatever its own factory accepts.
     """
-    allowed, where = ALLOWED.get(system.type), f"endpoint {system.name!r}"
+    allowed = ALLOWED.get(system.type)
+    where = f"endpoint {system.name!r}"
     for name, value in parameters.items() if allowed is not None else ():
         if name not in (allowed or ()):
             raise Misplaced(f"{where}: {unknown('parameter', name, allowed or ())}", *place)
         row = _PARAMETERS[name]
-        kind, least, greatest = row.get("kind"), row.get("least"), row.get("greatest")
+        kind = row.get("kind")
+        least = row.get("least")
+        greatest = row.get("greatest")
         numbers = (int, float) if kind == "number" else (int,)
-        low, high = (
-            (-math.inf if least is None else least),
-            (math.inf if greatest is None else greatest),
-        )
+        low = -math.inf if least is None else least
+        high = math.inf if greatest is None else greatest
         if kind is not None and (type(value) not in numbers or not low <= value <= high):  # type: ignore[operator]
             if math.isfinite(high):
                 between = f" from {low:g} to {high:g}"

@@ -268,7 +268,8 @@ class DaemonThreads:
     """
 
     def __init__(self, most: int) -> None:
-        self._most, self._threads = most, 0
+        self._most = most
+        self._threads = 0
         self._idle = threading.Semaphore(0)
         self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
 

@@ -202,13 +202,12 @@ def unpacked(
     kept.
     """
     encoding = (encoding or "identity").strip().lower()
-    data, readable = packed, encoding == "identity"
+    data = packed
+    readable = encoding == "identity"
     if encoding in _ENCODINGS:
         with contextlib.suppress(zlib.error):
-            data, readable = (
-                zlib.decompressobj(_ENCODINGS[encoding]).decompress(packed, limit + 1),
-                True,
-            )
+            data = zlib.decompressobj(_ENCODINGS[encoding]).decompress(packed, limit + 1)
+            readable = True
     return data[:limit], max(len(packed), len(data)) > limit, readable
 
 
@@ -242,10 +241,8 @@ class HttpExchange:
 
     def wire(self) -> Wire:
         """The record of it, without secrets."""
-        body, truncated = (
-            self.body or self.query.encode(),
-            self.full or (self.error is not None and self.status is not None),
-        )
+        body = self.body or self.query.encode()
+        truncated = self.full or (self.error is not None and self.status is not None)
         response = (self.status, self.response_headers, self.received)
         return make_wire(self.url, body, self.headers, *response, truncated=truncated)
 
@@ -278,7 +275,8 @@ class HttpExchange:
         """
         if self.succeeded and self.whole:
             return None
-        wire, status = self.wire(), self.status
+        wire = self.wire()
+        status = self.status
         if self.error is not None or status is None:
             what = "sent, and no response came"
             if not self.sent:
@@ -293,10 +291,8 @@ class HttpExchange:
                 error = full
             return Reply(text=None, status=Status.MALFORMED, error=error, wire=wire)
         else:
-            line, policy = (
-                failure_line(status, wire.response_body),
-                policy_refusal(status, wire.response_body),
-            )
+            line = failure_line(status, wire.response_body)
+            policy = policy_refusal(status, wire.response_body)
             if policy is not None:
                 return Reply(
                     text=None, status=Status.REFUSED, finish_reason=policy, wire=wire, error=line
@@ -352,7 +348,8 @@ class Sender:
             ) as response:
                 exchange.response_headers = dict(response.headers)
                 exchange.status = response.status
-                packed, limit = bytearray(), self._max_response_bytes
+                packed = bytearray()
+                limit = self._max_response_bytes
                 try:
                     async for chunk in response.content.iter_any():
                         packed += chunk
@@ -382,7 +379,8 @@ class Sender:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        session, self._session = self._session, None
+        session = self._session
+        self._session = None
         if session is not None:
             await session.close()
 

@@ -230,10 +230,8 @@ class LiteLLMEndpoint(ChatEndpoint):
         status = None
         if isinstance(code, int) and code >= 300 and "APIConnectionError" not in kinds:
             status = code
-        text, wire = (
-            f"{type(error).__name__}: {error}",
-            self._wire(given, b"", error, status=status),
-        )
+        text = f"{type(error).__name__}: {error}"
+        wire = self._wire(given, b"", error, status=status)
         policy = None
         if status is not None:
             policy = policy_refusal(status, detail)
@@ -267,7 +265,8 @@ class LiteLLMEndpoint(ChatEndpoint):
         """Return what litellm was given and what it returned, in the place of what went over the
         wire.
         """
-        url, headers = self.base_url or f"litellm:{self.model}", _headers(outcome)
+        url = self.base_url or f"litellm:{self.model}"
+        headers = _headers(outcome)
         return make_wire(url, encode_json(given), {}, status, headers, returned)
 
 

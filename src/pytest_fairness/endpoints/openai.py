@@ -56,7 +56,8 @@ class RemoteEndpoint:
     announces_leaving = True
 
     def __init__(self, config: RemoteConfig) -> None:
-        self.name, self.type = config.name, config.type
+        self.name = config.name
+        self.type = config.type
         self.supports_system_prompt = config.supports_system_prompt is True
         self.supports_structured_output = config.supports_structured_output
         self.default_parameters: Mapping[str, JSON] = dict(config.default_parameters)
@@ -81,7 +82,8 @@ class ChatEndpoint(RemoteEndpoint):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
-        self.model, self.base_url = config.model, config.address
+        self.model = config.model
+        self.base_url = config.address
         self._key_variable = config.key_variable
         self._headers = plain_headers()
 
@@ -223,23 +225,27 @@ def judge(content: Any, reason: str | None = None, *, refusal: Any = None, **fac
     """The reply with a message's *content*, the provider's finish *reason*, and what it gave as its
     *refusal*.
     """
-    status, text, error = Status.ANSWERED, content, None
+    status = Status.ANSWERED
+    text = content
+    error = None
     blank = content is None or (isinstance(content, str) and not content.strip())
     if isinstance(refusal, str) and refusal.strip():
-        status, text = Status.REFUSED, refusal
+        status = Status.REFUSED
+        text = refusal
     elif content is not None and not isinstance(content, str):
-        status, text, error = (
-            Status.MALFORMED,
-            None,
-            f"the content is {kind_of(content)}, not a text",
-        )
+        status = Status.MALFORMED
+        text = None
+        error = f"the content is {kind_of(content)}, not a text"
     elif reason is not None and reason.lower() in _REFUSING:
-        status, text = Status.REFUSED, None if blank else content
+        status = Status.REFUSED
+        text = None if blank else content
     elif blank:
         because = ""
         if reason:
             because = f" (finish reason {reason})"
-        status, text, error = Status.EMPTY, None, f"the reply holds no text{because}"
+        status = Status.EMPTY
+        text = None
+        error = f"the reply holds no text{because}"
     return Reply(text=text, status=status, error=error, finish_reason=reason, **facts)
 
 

@@ -95,7 +95,8 @@ class PipelineEndpoint:
         if not self.steps:
             raise UsageError(f"endpoint {name!r}: a pipeline needs at least one step")
         for number, step in enumerate(self.steps, start=1):
-            where, system = f"endpoint {name!r}, step {number}", step.endpoint
+            where = f"endpoint {name!r}, step {number}"
+            system = step.endpoint
             if isinstance(system, PipelineEndpoint):
                 raise UsageError(f"{where} is a pipeline itself: write its steps here")
             if (

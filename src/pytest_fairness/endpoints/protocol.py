@@ -115,7 +115,9 @@ class AttemptError(EndpointError):
         wire: Wire | None = None,
     ) -> None:
         super().__init__(message)
-        self.evidence, self.retry_after, self.wire = evidence, retry_after, wire
+        self.evidence = evidence
+        self.retry_after = retry_after
+        self.wire = wire
 
 
 class CutOff(asyncio.CancelledError):
@@ -128,7 +130,8 @@ class CutOff(asyncio.CancelledError):
 
     def __init__(self, *, evidence: Evidence, wire: Wire | None = None) -> None:
         super().__init__(f"cut off: {evidence}")
-        self.evidence, self.wire = evidence, wire
+        self.evidence = evidence
+        self.wire = wire
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

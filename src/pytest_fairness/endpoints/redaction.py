@@ -138,7 +138,8 @@ def _found_in(text: str) -> list[tuple[int, int]]:
 
 
 def _without(text: str, spans: list[tuple[int, int]]) -> str:
-    parts, end = list[str](), 0
+    parts = list[str]()
+    end = 0
     for first, last in sorted(spans):
         if first >= end:
             parts += (text[end:first], MARK)
@@ -201,7 +202,8 @@ class _Escapes:
 
     @classmethod
     def of(cls, text: str) -> _Escapes:
-        escapes, shorter = cls(), 0
+        escapes = cls()
+        shorter = 0
         for escape in _ESCAPE.finditer(text):
             if len(_character(escape)) == 1:
                 escapes.after.append(escape.start() - shorter)
@@ -258,7 +260,8 @@ def read_key(variable: str | None, endpoint: str, setting: str = "api_key_env") 
     if variable is None:
         return None
     remember(os.environ.get(variable))
-    key, wrong = os.environ.get(variable, "").strip(), ""
+    key = os.environ.get(variable, "").strip()
+    wrong = ""
     if not key:
         wrong = (
             f"the environment variable {variable} is not set; export the key, or name another "

@@ -102,7 +102,8 @@ def load_endpoints(path: Path, *, types: Iterable[str] = ()) -> dict[str, Endpoi
 
     Raises UsageError, beginning with ``path:line``, for whatever is no entry.
     """
-    document, third = documents.open_document(path, max_bytes=MAX_BYTES), frozenset(types)
+    document = documents.open_document(path, max_bytes=MAX_BYTES)
+    third = frozenset(types)
     entries: dict[str, EndpointConfig] = {}
     for number in range(len(document.convert(_EndpointsFile).endpoints)):
         config = _entry(document, third, "endpoints", number)
@@ -148,7 +149,8 @@ def _entry(
     entry: Any = document.data
     for step in place:
         entry = entry[step]
-    kind, types_ = entry.get("type"), {*_TYPES, *types}
+    kind = entry.get("type")
+    types_ = {*_TYPES, *types}
     if not isinstance(kind, str):
         raise document.wrong("an endpoint needs a type", *place, "type")
     if kind not in types_:
@@ -187,7 +189,8 @@ def create_endpoint(
         entry = _entry(
             documents.Document(f"endpoint {name!r}", dict(entry)), frozenset(types or ())
         )
-    config, limits = entry, entry.limits
+    config = entry
+    limits = entry.limits
     if concurrency is not None and getattr(config, "concurrency", concurrency) is None:
         config = replace(config, concurrency=concurrency)
     if isinstance(config, PipelineConfig):

@@ -145,9 +145,11 @@ def cut_off(error: BaseException, when: str, flag: str) -> Attempt:
     """Return the end of an attempt that was given up: bytes that had come are kept, and were paid
     for.
     """
-    evidence, wire = Evidence.NO_RESPONSE, None
+    evidence = Evidence.NO_RESPONSE
+    wire = None
     if isinstance(error, CutOff):
-        evidence, wire = error.evidence, error.wire
+        evidence = error.evidence
+        wire = error.wire
     texts = {
         Evidence.NOT_SENT: f"nothing could be sent {when}",
         Evidence.NO_RESPONSE: f"no answer {when} (the request was sent)",
@@ -158,9 +160,13 @@ def cut_off(error: BaseException, when: str, flag: str) -> Attempt:
 
 def replied(reply: Reply) -> Attempt:
     """Return the end of an attempt with a complete answer, of whatever kind."""
-    status, text, error, usage = reply.status, reply.text, reply.error, reply.usage
+    status = reply.status
+    text = reply.text
+    error = reply.error
+    usage = reply.usage
     if status is Status.ANSWERED and not isinstance(text, str):
-        status, text = Status.MALFORMED, None
+        status = Status.MALFORMED
+        text = None
         error = f"the reply is {type(reply.text).__name__}, not text"
     if usage is not None:
         usage = _loggable(usage)
@@ -196,7 +202,8 @@ def cut_secrets(attempt: Attempt) -> None:
         attempt.error = redact(attempt.error)
     if attempt.wire is not None:
         wire = attempt.wire
-        sent, received = redact_values(wire.request_body), redact_values(wire.response_body)
+        sent = redact_values(wire.request_body)
+        received = redact_values(wire.response_body)
         attempt.wire = replace(wire, request_body=sent, response_body=received)
 
 

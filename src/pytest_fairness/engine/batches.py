@@ -147,7 +147,8 @@ class BatchQueue(queue.Queue):
         super().__init__(missing, context)
         self._workers_wanted = 1
         self._api = api
-        self._lane, self._budget = context.own_lane, context.budget
+        self._lane = context.own_lane
+        self._budget = context.budget
         self._flying: list[Submission] = []
         self._most = api.options.max_requests
         self._full = 0
@@ -231,9 +232,12 @@ class BatchQueue(queue.Queue):
         nobody knows, with its trials charged.
         """
         self._flying.remove(submission)
-        event, evidence, why = "void", Evidence.NOT_SENT, f"the batch was not made: {error}"
+        event = "void"
+        evidence = Evidence.NOT_SENT
+        why = f"the batch was not made: {error}"
         if error.lost:
-            event, evidence = "lost", Evidence.NO_RESPONSE
+            event = "lost"
+            evidence = Evidence.NO_RESPONSE
             why = f"{LOST} (batch {submission.tag}: {error})"
         self._note(submission, event, why=str(error))
         for conversation in submission.members.values():
@@ -668,7 +672,8 @@ def ending_of(
             "perhaps paid for"
         )
         ending = failed(Evidence.NO_RESPONSE, why, flags=(BATCHED, "result_missing"))
-    url, sent = "", ""
+    url = ""
+    sent = ""
     if state.wire is not None:
         url = state.wire.url
     if waiting is not None:

@@ -101,7 +101,8 @@ class Conversation:
 
     def _next_messages(self, status: Status) -> tuple[Message, ...] | None:
         """Return what the next turn sends after a reply of *status*, None where there is none."""
-        cell, script = self.planned.cell, self.planned.script
+        cell = self.planned.cell
+        script = self.planned.script
         if script is not None:
             return script.next(cell, self.replies, status)
         if self.turn < len(cell.turns):
@@ -115,7 +116,8 @@ class Conversation:
             following = self._next_messages(status)
         except Exception as error:  # noqa: BLE001 - a step is somebody's function; what it raises is an outcome
             why = f"a step of the trial raised {type(error).__name__}: {error}"
-            status, self.error = Status.ERROR, redact(why)
+            status = Status.ERROR
+            self.error = redact(why)
         if following:
             self.messages = following
         else:
@@ -125,7 +127,8 @@ class Conversation:
         """Take in how an attempt ended. A failure that may be repeated, and the first empty answer,
         leave the conversation where it was.
         """
-        self.was_lost, self.waiting = False, None
+        self.was_lost = False
+        self.waiting = None
         self.attempts = max(self.attempts, attempt.number)
         self.endings.append(attempt)
         status = attempt.status
@@ -161,11 +164,13 @@ class Conversation:
 
     def give_up(self, status: Status, error: str | None) -> None:
         """End without a reply, for another reason than an attempt's ending."""
-        self.status, self.error = status, error
+        self.status = status
+        self.error = error
 
     def lose(self, *, again: bool) -> None:
         """Nobody knows what came of a request that was sent: end as UNKNOWN, or send it *again*."""
-        self.was_lost, self.waiting = False, None
+        self.was_lost = False
+        self.waiting = None
         if not again:
             self.give_up(Status.UNKNOWN, LOST)
 

@@ -315,7 +315,8 @@ class Engine(EngineContext):
         ends all the same.
         """
         with self._mutex:
-            loop, self.loop = self.loop, None
+            loop = self.loop
+            self.loop = None
             if loop is None:
                 return
             endpoints = [lane.endpoint for lane in self.lanes.values()]

@@ -148,7 +148,8 @@ class Lane:
         if self.limits.by_the_minute:
             self.limiter = context.store.limiter(self.digest, self.limits)
         if step is not None and context.own_lane.digest == self.digest:
-            self.pace, self.limiter = context.own_lane.pace, context.own_lane.limiter
+            self.pace = context.own_lane.pace
+            self.limiter = context.own_lane.limiter
         self.turns = asyncio.Lock()
         self._is_step = step is not None
         self._flags: tuple[str, ...] = ()

@@ -167,7 +167,8 @@ class Watch:
     """Calls *look* every so many seconds, in a thread of its own, until it is stopped."""
 
     def __init__(self, look: Callable[[], None], every: float) -> None:
-        self._look, self._every = look, every
+        self._look = look
+        self._every = every
         self._ended = threading.Event()
         self._thread = threading.Thread(
             target=self._watch, name="pytest-fairness-watch", daemon=True

@@ -70,7 +70,8 @@ class Deal:
             groups = sorted(trial.cell.groups.items())
             strata.setdefault(self._key(trial), repr((trial.cell.arm or "", groups)))
         ordered = sorted(strata, key=lambda key: (strata[key], key))
-        self._part, self._whole = part, whole
+        self._part = part
+        self._whole = whole
         self._shard = {key: place % whole + 1 for place, key in enumerate(ordered)}
 
     @staticmethod
@@ -96,8 +97,10 @@ class Queue:
     def __init__(self, missing: Mapping[str, PlannedTrial], context: EngineContext) -> None:
         self.finished: dict[str, Trial] = {}
         self.why: dict[str, str] = {}
-        self._missing, self._context = missing, context
-        self._store, self._progress = context.store, context.progress
+        self._missing = missing
+        self._context = context
+        self._store = context.store
+        self._progress = context.progress
         # A few more than may be in flight: their money is reserved, on the disk, before a place is
         # free.
         self._workers_wanted = min(context.concurrency + 1 + context.concurrency // 8, len(missing))
@@ -126,7 +129,8 @@ class Queue:
         try:
             with self._first_error():
                 await self._prepare()
-            pause, looked = 0.01, 0.0
+            pause = 0.01
+            looked = 0.0
             while not self._over():
                 if self._is_untried():
                     await self._try_first()
@@ -138,7 +142,8 @@ class Queue:
                 pause = min(pause * 1.5, 0.25)
                 if self._store.changed() or time.monotonic() - looked >= 1.0:
                     looked = time.monotonic()
-                    self._unclaimed, self._busy = iter(self._busy), []
+                    self._unclaimed = iter(self._busy)
+                    self._busy = []
         finally:
             with self._first_error():
                 self._store.release(self._claimed - self.finished.keys())
@@ -259,7 +264,9 @@ class Queue:
 
     def _end(self, conversation: Conversation) -> None:
         """Log a trial that has come to its end."""
-        context, planned, is_refusal = self._context, conversation.planned, self._context.is_refusal
+        context = self._context
+        planned = conversation.planned
+        is_refusal = self._context.is_refusal
         if is_refusal is not None:
             conversation.read_refusals(is_refusal)
         trial = conversation.to_trial(context.source)
@@ -434,7 +441,8 @@ class Queue:
 
     async def _after_failure(self, conversation: Conversation, lane: Lane, ending: Attempt) -> None:
         """Pause after an attempt that may be repeated, or give up where that would be too long."""
-        pause, left = ending.retry_after, self._context.left()
+        pause = ending.retry_after
+        left = self._context.left()
         if pause is None:
             pause = FIRST_PAUSE * 2 ** (conversation.failures - 1)
         if pause > LONGEST_PAUSE:

@@ -99,10 +99,12 @@ class Pipeline:
         return ()
 
     def columns(self, cell: Cell, trial: Trial) -> Mapping[str, JSON]:
-        steps, replies = len(cell.turns), trial.replies
+        steps = len(cell.turns)
+        replies = trial.replies
         if steps == 1:
             return {"requests": len(replies), "candidates_text": self.first}
-        seen, prompt = None, cell.prompt
+        seen = None
+        prompt = cell.prompt
         if len(replies) == steps:
             seen = self._text(replies[: steps - 1])
             prompt = prompt.replace(PREVIOUS, seen, 1)
@@ -200,8 +202,10 @@ class Escalation:
         return None
 
     def columns(self, cell: Cell, trial: Trial) -> Mapping[str, JSON]:  # noqa: ARG002 - as the protocol has it
-        replies, rungs = trial.replies, self._in_order(trial.replies)
-        level, name = len(rungs), "none"
+        replies = trial.replies
+        rungs = self._in_order(trial.replies)
+        level = len(rungs)
+        name = "none"
         if trial.status is Status.ANSWERED and self.usable(replies[-1]):
             ends = accumulate(len(rung.turns) for rung in rungs)
             level = sum(end < len(replies) for end in ends)

@@ -66,7 +66,8 @@ def problems(
         or any(item.get_closest_marker(name) for name in _NOT_JUDGED)
     ):
         return []
-    design, problems_ = _Design(planned, tier, scorers), []
+    design = _Design(planned, tier, scorers)
+    problems_ = []
     for call in _calls(item, function):
         why = _misfit(call) or (design.problem(call) if call.frame is not None else None)
         if why is not None:
@@ -292,7 +293,8 @@ def _is_touched(definition: ast.AST, names: Mapping[str, Any]) -> bool:
     """
     nodes = list(ast.walk(definition))
     calls = [node for node in nodes if isinstance(node, ast.Call)]
-    methods, reads = {id(call.func) for call in calls}, set[int]()
+    methods = {id(call.func) for call in calls}
+    reads = set[int]()
     for call in calls:
         is_reader = isinstance(call.func, ast.Name) and call.func.id in _READERS
         if is_reader or _ours(call.func, names, ()) is not None:
@@ -332,7 +334,9 @@ class _Design:
     def __init__(
         self, planned: Planned, tier: int, scorers: Callable[[], Mapping[str, Any]]
     ) -> None:
-        self._planned, self._tier, self._scorers = planned, tier, scorers
+        self._planned = planned
+        self._tier = tier
+        self._scorers = scorers
 
     def problem(self, call: _Call) -> str | None:
         """Why *call* cannot be right on such a table."""
@@ -422,7 +426,8 @@ class _Design:
     @cached_property
     def columns(self) -> list[str]:
         """All columns, made of trials that were never run."""
-        planned, trial = self._planned, Trial(key="", repetition=0, status=Status.NOT_RUN)
+        planned = self._planned
+        trial = Trial(key="", repetition=0, status=Status.NOT_RUN)
         # Choices have the same columns throughout, and a table of them is large.
         cells = 1
         if not isinstance(planned, PlannedPairs):

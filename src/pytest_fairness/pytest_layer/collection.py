@@ -231,7 +231,8 @@ def _planned(
     scorers: Callable[[], Mapping[str, Any]],
     resolve: Resolve,
 ) -> Planned:
-    root, folder = metafunc.config.rootpath, Path(metafunc.definition.path).parent
+    root = metafunc.config.rootpath
+    folder = Path(metafunc.definition.path).parent
     expand = expand_pairs if marker.name == PAIRS else expand_grid
     if marker.args:
         example = "candidates"
@@ -242,7 +243,8 @@ def _planned(
         )
     arguments = {key: _located(value, folder, root) for key, value in marker.kwargs.items()}
     arguments.setdefault("personas_folder", project_folder(root))
-    temperatures, ladder = _temperatures(arguments), None
+    temperatures = _temperatures(arguments)
+    ladder = None
     if marker.name == GRID:
         requested = arguments.pop("strategies", None), arguments.pop("scorer", None)
         ladder = ladder_of(*requested, arguments["personas_folder"])
@@ -338,7 +340,8 @@ def _tiers(grid: Planned, tier: str, *, declared: bool) -> tuple[list[Any], list
     *declared*: the system under test is one of the settings; of a test's own nobody knows yet
     whether it takes a system prompt.
     """
-    prompted, why = grid.has_system_prompt, None
+    prompted = grid.has_system_prompt
+    why = None
     if tier == "all" and prompted and not grid.tiers_by_arm:
         return [1, 2], ["tier1", "tier2"]
     if tier == "2" and prompted and grid.tiers_by_arm and declared:

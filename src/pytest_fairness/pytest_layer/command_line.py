@@ -47,7 +47,8 @@ def recorded_command(config: pytest.Config) -> list[str]:
     those of its controller. From now on the secrets among them are cut out of everything else, too.
     """
     given = getattr(config, "workerinput", {}).get("fairness_arguments") or arguments_of(config)
-    root, folder = Path(given["root"]), Path(given["folder"])
+    root = Path(given["root"])
+    folder = Path(given["folder"])
     for secret in secrets_of(given["all"]):
         remember(secret)
     command = ["pytest"]
@@ -79,7 +80,9 @@ def parsed(arguments: Sequence[str]) -> Iterator[tuple[str, str, str]]:
         if argument.startswith("--") or _FLAGS.fullmatch(argument):
             option, between, value = argument.partition("=")
         else:
-            option, between, value = argument[:2], "", argument[2:]
+            option = argument[:2]
+            between = ""
+            value = argument[2:]
         if between or value:
             yield option, between, value
             option = ""

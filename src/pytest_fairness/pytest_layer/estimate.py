@@ -96,7 +96,8 @@ def requests_of(entry: PlannedCell) -> tuple[Requests, Requests]:
     A conversation sends its earlier turns and their replies again with each turn. A pipeline gives
     each step the reply to the one before. Of strategies, the first may do, or all may be tried.
     """
-    cell, script = entry.cell, entry.script
+    cell = entry.cell
+    script = entry.script
     few = whole = Requests()
     if isinstance(script, Pipeline):
         for step, (system, turn) in enumerate(zip(script.systems, cell.turns, strict=False)):
@@ -167,7 +168,8 @@ def power_of(
     """Return what *grid* can find out about the class of that *shape*; *assumed* of its outcome."""
     from pytest_fairness.analysis.planning import assess_design
 
-    templates, repeats = len(grid.templates), temperature == 0
+    templates = len(grid.templates)
+    repeats = temperature == 0
     return assess_design(
         **shape._asdict(),
         templates=templates,
@@ -188,7 +190,8 @@ class _MeasuredCell(NamedTuple):
 
     @classmethod
     def of(cls, entry: PlannedCell) -> _MeasuredCell:
-        cell, script = entry.cell, entry.script
+        cell = entry.cell
+        script = entry.script
         how: Any = None
         if isinstance(script, Escalation):
             how = script.rungs, script.version
@@ -282,12 +285,14 @@ def estimates(
     """
     counted: dict[Any, int] = {}
     measured: dict[Any, list[_MeasuredCell]] = {}
-    cellwise, selections = collection.selected_cells(items), collection.active_items(items, grids)
+    cellwise = collection.selected_cells(items)
+    selections = collection.active_items(items, grids)
     for selection, members in selections.items():
         (key, tier, temperature, named), item = selection, members[0]
         asked = context.settings.endpoints[0] if named is None else named
         endpoint = endpoints.get(asked)
-        planned, cells = grids[key], cellwise.get(selection)
+        planned = grids[key]
+        cells = cellwise.get(selection)
         parameters: dict[str, Any] = parameters_of(planned, temperature)
         chosen = range(len(planned.grid)) if cells is None else cells
         # Every temperature and every endpoint is asked the same texts.
@@ -297,16 +302,20 @@ def estimates(
             for each, measured_cells in _measured(planned, tiers, chosen[::step]).items():
                 measured[key, each, cells] = measured_cells
         entries = measured[key, tier, cells]
-        repetitions, share = planned.grid.repetitions, len(chosen) / max(1, len(entries))
+        repetitions = planned.grid.repetitions
+        share = len(chosen) / max(1, len(entries))
         counts = {replaced: (Requests(), Requests()) for replaced in (False, True)}
-        before, bringing = 0, brings_its_own(item)
-        system, settings = _system_of(item), repr(sorted(parameters.items()))
+        before = 0
+        bringing = brings_its_own(item)
+        system = _system_of(item)
+        settings = repr(sorted(parameters.items()))
         for entry in entries:
             place = system, entry.is_of_the_test and named, settings, entry.sent
             done = min(counted.get(place, 0), repetitions)
             counted[place] = max(counted.get(place, 0), repetitions)
             before += done
-            asks_others, factor = bringing or entry.asks_others, share * (repetitions - done)
+            asks_others = bringing or entry.asks_others
+            factor = share * (repetitions - done)
             if factor:
                 few, most = counts[asks_others]
                 counts[asks_others] = few.plus(entry.few, factor), most.plus(entry.most, factor)

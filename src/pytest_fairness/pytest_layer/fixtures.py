@@ -136,7 +136,8 @@ def _refuse_without_design(request: pytest.FixtureRequest) -> None:
     from pytest_fairness.errors import UsageError, did_you_mean
 
     if not has_design(request.node):
-        name, typo = request.fixturename, ""
+        name = request.fixturename
+        typo = ""
         for marker in request.node.iter_markers():
             if hint := did_you_mean(marker.name, DESIGNS):
                 typo = f"; @pytest.mark.{marker.name} is a typo{hint}"

@@ -115,9 +115,11 @@ class Ledger:
 
     def record(self, report: pytest.TestReport) -> None:
         """Enter what *report* carries; a rerun replaces what the item had before."""
-        outcome, message = str(report.outcome), ""
+        outcome = str(report.outcome)
+        message = ""
         if hasattr(report, "wasxfail"):
-            outcome, message = "xfailed" if report.skipped else "xpassed", str(report.wasxfail)
+            outcome = "xfailed" if report.skipped else "xpassed"
+            message = str(report.wasxfail)
         elif report.skipped and isinstance(report.longrepr, tuple):
             message = str(report.longrepr[2])
         elif report.failed:
@@ -212,7 +214,8 @@ def make_safe(report: pytest.TestReport) -> None:
 
 def make_warning_safe(message: warnings.WarningMessage) -> None:
     """Write out, in a warning's text, whatever could not cross or would be obeyed."""
-    warning, text = message.message, str(message.message)
+    warning = message.message
+    text = str(message.message)
     if isinstance(warning, Warning) and terminal(text) != text:
         warning.args = tuple(
             terminal(value) if isinstance(value, str) else value for value in warning.args

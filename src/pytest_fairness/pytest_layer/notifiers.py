@@ -36,7 +36,8 @@ def notify(config: pytest.Config, facts: Mapping[str, Any]) -> list[str]:
 def _call(
     config: pytest.Config, plugin: object, plugins: list[object], facts: Mapping[str, Any]
 ) -> str:
-    manager, raised = config.pluginmanager, list[BaseException]()
+    manager = config.pluginmanager
+    raised = list[BaseException]()
     call = manager.subset_hook_caller(HOOK, [other for other in plugins if other is not plugin])
 
     def run() -> None:

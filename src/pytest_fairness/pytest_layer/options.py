@@ -368,7 +368,9 @@ def _resolved(config: pytest.Config) -> Settings:
         values[field] = config.rootpath / values[field]
     if values["markdown"] is not None:  # as pytest's own outputs
         values["markdown"] = _output_path(config, values["markdown"])
-    resume, replay, against = values["resume"], values["replay"], values["against"]
+    resume = values["resume"]
+    replay = values["replay"]
+    against = values["against"]
     if resume is None and replay is None and against is None and values["endpoint"] != EVERY:
         return Settings(**values)
 

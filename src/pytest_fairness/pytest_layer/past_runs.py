@@ -79,14 +79,16 @@ def changes_since(run: Path, settings: Settings, root: Path) -> list[str]:
     from pytest_fairness.baselines.approval import git_commit
 
     manifest = read_manifest(run)
-    before, now = manifest.get("settings", {}), settings.to_dict()
+    before = manifest.get("settings", {})
+    now = settings.to_dict()
     pairs = [(f"the {field}", before.get(field), now[field]) for field in (*RECORDED, "shard")]
     changed = [
         f"{what} was {old!r}, is {new!r}"
         for what, old, new in pairs
         if old is not None and old != new
     ]
-    old, new = manifest.get("versions", {}).get(_PACKAGE), versions().get(_PACKAGE)
+    old = manifest.get("versions", {}).get(_PACKAGE)
+    new = versions().get(_PACKAGE)
     if old != new:
         changed.append(f"the version of {_PACKAGE} was {old}, is {new}")
     # Where the system under test is code of this project, a function's own source would not show

@@ -97,7 +97,8 @@ def needs_one_message(entry: PlannedCell, endpoint: Endpoint) -> bool:
     """Return whether *entry* holds what can be said in one message alone to *endpoint*, or to the
     system of a step: a role beside the request, or strategies of several turns.
     """
-    cell, script = entry.cell, entry.script
+    cell = entry.cell
+    script = entry.script
     if isinstance(script, Pipeline):
         return any(
             prompt is not None and takes_one_text(system)
@@ -174,13 +175,13 @@ class PlannedGrid:
 
     def entry(self, tier: int, index: int, cell: Cell) -> PlannedCell:
         """*cell*, the one at *index*, as *tier* sends it."""
-        turns, script = self.grid.conversation_at(index, cell), None
-        role, request = cell.system, cell.prompt
+        turns = self.grid.conversation_at(index, cell)
+        script = None
+        role = cell.system
+        request = cell.prompt
         if role is None:  # the turns of the test establish it
-            role, request = (
-                "\n\n".join(turns[: self.grid.asked_at]) or None,
-                turns[self.grid.asked_at],
-            )
+            role = "\n\n".join(turns[: self.grid.asked_at]) or None
+            request = turns[self.grid.asked_at]
         if tier == 1:
             # Where the grid has a system prompt, its cells are of this tier already.
             if cell.tier != 1:
@@ -198,7 +199,8 @@ class PlannedGrid:
         one message, and of the strategies those of one turn. Raises UsageError where there are none
         of those, or turns after the request.
         """
-        cell, script = entry.cell, entry.script
+        cell = entry.cell
+        script = entry.script
         if len(cell.turns) > 1:
             _refuse_turns_after_the_request(self.grid.turns, endpoint)
         if isinstance(script, Escalation) and self.ladder is not None:
@@ -309,7 +311,8 @@ class PlannedPairs:
         entries = []
         for index in range(len(self.grid)) if indices is None else indices:
             made = self.grid.prepared(index)
-            steps, arm = made.steps, arms.get(made.cell.arm or "")
+            steps = made.steps
+            arm = arms.get(made.cell.arm or "")
             script = None
             if steps is not None:
                 script = Pipeline(
@@ -334,7 +337,8 @@ class PlannedPairs:
         """*entry* as it is asked of *endpoint*, which is sent one text a request: of a pipeline,
         each step that asks such a system.
         """
-        cell, script = entry.cell, entry.script
+        cell = entry.cell
+        script = entry.script
         if len(cell.turns) > 1 and not isinstance(script, Pipeline):
             _refuse_turns_after_the_request(self.grid.turns, endpoint)
         if not isinstance(script, Pipeline):
@@ -342,7 +346,8 @@ class PlannedPairs:
                 cell, system=None, turns=(one_text(cell.system, "\n\n".join(cell.turns)),)
             )
             return replace(entry, cell=cell, one_message=True)
-        systems, turns = list(script.systems), list(cell.turns)
+        systems = list(script.systems)
+        turns = list(cell.turns)
         for step, (prompt, system) in enumerate(step_systems(script, endpoint)):
             if takes_one_text(system):
                 turns[step], systems[step] = one_text(prompt, turns[step]), None

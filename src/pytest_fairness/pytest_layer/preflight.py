@@ -67,7 +67,9 @@ def announcement(
     Raises :class:`pytest.UsageError` where an endpoint that is going to be asked is configured
     wrongly, is the same system as another, or its cost has a cap and no price.
     """
-    settings, endpoints, wrong = context.settings, dict[str, Endpoint](), dict[str, str]()
+    settings = context.settings
+    endpoints = dict[str, Endpoint]()
+    wrong = dict[str, str]()
     for name in settings.endpoints:
         try:
             endpoints[name] = configured(name)
@@ -187,19 +189,22 @@ def _price(
     # The price of a pipeline is that of its steps together; what it is asked once are as many
     # requests.
     requests = total / shards * len(_steps_of(endpoint))
-    limits, price = limits_of(endpoint), endpoint.price
+    limits = limits_of(endpoint)
+    price = endpoint.price
     at_once = limits.concurrency or settings.concurrency
     seconds = requests / at_once * LATENCY
     if limits.requests_per_minute is not None:
         seconds = max(seconds, 60 * requests / limits.requests_per_minute)
-    cost, amounts = "cost unknown (give price: in endpoints.yaml)", None
+    cost = "cost unknown (give price: in endpoints.yaml)"
+    amounts = None
     if price is not None:
         expected = sum(few.usual_cost(price, tokens) for few, tokens in usual) / shards
         most = (
             sum(row.requests(replaced=False)[1].most_cost(price, row.longest_reply) for row in rows)
             / shards
         )
-        cost, amounts = _cost(expected, most), (expected, most)
+        cost = _cost(expected, most)
+        amounts = (expected, most)
     rest = (
         f", about {duration(seconds)} ({at_once} at a time, {LATENCY:g} s and {reply} tokens a "
         "reply)"
@@ -242,7 +247,8 @@ def _replacements(context: RunContext, items: Sequence[pytest.Item]) -> list[str
     """A line for each built-in scorer, and each use of ``--fairness-endpoint``, that the project
     replaces.
     """
-    named, several = _named_endpoint(context), len(context.settings.endpoints) > 1
+    named = _named_endpoint(context)
+    several = len(context.settings.endpoints) > 1
     replaced = [item for item in items if named is not None and brings_its_own(item)]
     fixtures = []
     for item in replaced:

@@ -97,7 +97,9 @@ def start_manifest(store: RunStore, context: RunContext) -> None:
     Once a session, whichever process is first; a session that resumes a run is added to what is
     there.
     """
-    settings, session, root = context.settings, context.session, context.root
+    settings = context.settings
+    session = context.session
+    root = context.root
     before = store.manifest().get("sessions", ())
     if session in before:
         return
@@ -211,7 +213,10 @@ def write_reports(
     from pytest_fairness.reports.findings_json import write_results
     from pytest_fairness.reports.outputs import write_outputs
 
-    run, end, root, settings = store.directory, now(), context.root, context.settings
+    run = store.directory
+    end = now()
+    root = context.root
+    settings = context.settings
     store.check_written()  # what is judged from must not have been lost meanwhile
     notes: list[JSON] = [*run_notes(run, store.manifest()), *still_open(store.of_type("batch"))]
     store.update_manifest(notes=notes)
@@ -269,7 +274,8 @@ def log_conclusions(
 
     Raises StoreError.
     """
-    number, manifest = number_of_session(store, context), store.manifest()
+    number = number_of_session(store, context)
+    manifest = store.manifest()
     about = manifest
     if number != 1:
         about = (manifest.get("resumed") or [manifest])[-1]
@@ -316,7 +322,8 @@ def summary(outputs: Mapping[str, Path], context: RunContext) -> list[str]:
     from pytest_fairness.reports.plain_text import summary_lines
     from pytest_fairness.reports.sections import page_stems, printed_lines, read_sections
 
-    run, root = outputs["report"].parent, context.root
+    run = outputs["report"].parent
+    root = context.root
     against = compared_with(context, run)
     lines = summary_lines(
         read_results(run), shown(outputs["report"], root), printed_lines(read_sections(run))
@@ -443,7 +450,8 @@ def _repeated_requests(run: Path) -> list[str]:
     """Return how many trials were asked again, in each group: to replace failures alone shifts the
     sample that is left.
     """
-    trials, again = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    trials = Counter[tuple[str, str]]()
+    again = Counter[tuple[str, str]]()
     total = 0
     with reading(run) as reader:
         for record in reader.all_records():

@@ -103,7 +103,10 @@ class Repeatable:
             *context,
         )
         self._columns = [column for column in dict.fromkeys(design) if column in table.columns]
-        self._table, self._ask, self.possible, self._remake = table, ask, possible, remake
+        self._table = table
+        self._ask = ask
+        self.possible = possible
+        self._remake = remake
         self._sample: FreshSample | None = None
 
     def like(self, assertion: Assertion) -> FreshSample:
@@ -149,7 +152,8 @@ class Repeatable:
         places = pd.MultiIndex.from_frame(handed_out[row]).get_indexer(
             pd.MultiIndex.from_frame(part[row].astype(object))
         )
-        rows, theirs = part[places >= 0], handed_out.iloc[places[places >= 0]]
+        rows = part[places >= 0]
+        theirs = handed_out.iloc[places[places >= 0]]
         return tuple(
             column
             for column in shared
@@ -258,7 +262,8 @@ def _is_named(column: object, assertion: Assertion) -> bool:
 
 def _differ(mine: pd.Series[Any], theirs: pd.Series[Any]) -> bool:
     """Return whether two columns of equal length differ in any row; nothing is like nothing."""
-    absent, also = mine.isna().to_numpy(), theirs.isna().to_numpy()
+    absent = mine.isna().to_numpy()
+    also = theirs.isna().to_numpy()
     if (absent != also).any():
         return True
     values, others = (column.to_numpy(object)[~absent].tolist() for column in (mine, theirs))
@@ -275,7 +280,8 @@ def _remake_in(item: pytest.Item) -> Remake | None:
         return None
 
     def remake(assertion: Assertion, trials: pd.DataFrame) -> Any:
-        test, rehearsal = current_test(), Rehearsal(assertion)
+        test = current_test()
+        rehearsal = Rehearsal(assertion)
         assert test is not None  # noqa: S101 - an assertion of it is under way
         given = {name: item.funcargs[name] for name in names}  # type: ignore[attr-defined]
         with running_test(replace(test, rehearsal=rehearsal)), warnings.catch_warnings():

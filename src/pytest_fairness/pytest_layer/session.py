@@ -222,10 +222,8 @@ class FairnessSession:
 
     def _letter_scorers(self) -> Sequence[Scorer]:
         """Scorers by the lexicon of the project and by what it has accepted, where it has any."""
-        folder, accepted = (
-            project_folder(self.config.rootpath),
-            self.config.rootpath / "accepted.yaml",
-        )
+        folder = project_folder(self.config.rootpath)
+        accepted = self.config.rootpath / "accepted.yaml"
         has_terms = folder is not None and (folder / "lexicon").is_dir()
         if not has_terms and not accepted.exists():
             return ()
@@ -241,11 +239,14 @@ class FairnessSession:
 
     @cached_property
     def context(self) -> RunContext:
-        given, controller = self._given, self._controller
+        given = self._given
+        controller = self._controller
         # Controller and workers share the token, and through it the run's folder.
-        token, started = given.get(xdist.TOKEN), given.get(xdist.STARTED)
+        token = given.get(xdist.TOKEN)
+        started = given.get(xdist.STARTED)
         if controller is not None:
-            token, started = controller.token, controller.started
+            token = controller.token
+            started = controller.started
         started = started or self._started
         place: dict[str, Any] = {"settings": self.settings, "started": started}
         if xdist.CHANNEL in given:
@@ -339,11 +340,10 @@ class FairnessSession:
 
     def _context_of(self, item: pytest.Item, findings: list[Finding]) -> TestContext:
         """The context of *item*, whose assertions add to *findings*."""
-        labels, context = collection.labels_of(item), self.context
-        documented, nodeid = (
-            (*labels.justifications, *self._justifications),
-            collection.nodeid_of(item),
-        )
+        labels = collection.labels_of(item)
+        context = self.context
+        documented = (*labels.justifications, *self._justifications)
+        nodeid = collection.nodeid_of(item)
         scored_by: set[str] = set()
         offered = item.stash.get(second_sample.OFFERED, None)
 
@@ -444,7 +444,8 @@ class FairnessSession:
         error of ours in
         *call* is shown without our inside.
         """
-        findings, ours = item.stash.get(_FINDINGS, []), marks.is_fairness_item(item)
+        findings = item.stash.get(_FINDINGS, [])
+        ours = marks.is_fairness_item(item)
         asked = (
             report.when == "call"
             and collection.grid_key(item) in self.grids
@@ -495,7 +496,8 @@ class FairnessSession:
         """
         if self.worker is not None:
             return 0
-        count, alpha = 0, self.settings.session_alpha
+        count = 0
+        alpha = self.settings.session_alpha
         if self.has_run and not self.config.option.collectonly:
             with contextlib.suppress(
                 StoreError
@@ -578,7 +580,8 @@ class FairnessSession:
         from pytest_fairness.reports.findings_json import read_results
         from pytest_fairness.reports.outputs import compared_runs
 
-        run, against = outputs["report"].parent, self.settings.against
+        run = outputs["report"].parent
+        against = self.settings.against
         changes = None
         if against is not None:
             changes = compared_runs(run, against)
@@ -631,7 +634,8 @@ class Systems:
     """
 
     def __init__(self, context: RunContext, config: pytest.Config) -> None:
-        self._context, self._config = context, config
+        self._context = context
+        self._config = config
         self._named: dict[str, Endpoint] = {}
         self._configured: dict[str, Endpoint] = {}
 
@@ -682,7 +686,8 @@ class Systems:
         UsageError.
         """
         self._context.refuse_if_barred()
-        settings, recording = self._context.settings, self._context.recording
+        settings = self._context.settings
+        recording = self._context.recording
         if recording is None:
             return named_endpoint(
                 name,
@@ -690,10 +695,8 @@ class Systems:
                 types=self._types,
                 concurrency=settings.concurrency,
             )
-        systems, run = (
-            [record["endpoint"] for record in recording.engines.values()],
-            recording.directory.name,
-        )
+        systems = [record["endpoint"] for record in recording.engines.values()]
+        run = recording.directory.name
         systems_ = [system for system in systems if system["name"] == name]
         if not systems_:
             names = listed(sorted({system["name"] for system in systems}))

@@ -83,15 +83,15 @@ class TrialSource:
         controller: int | None = None,
         firsts: Sequence[pytest.Item] = (),
     ) -> None:
-        self._context, self._resolve, self._grids, self._selected = (
-            context,
-            resolve,
-            grids,
-            selected,
-        )
-        self._deal, self._progress = deal, progress
+        self._context = context
+        self._resolve = resolve
+        self._grids = grids
+        self._selected = selected
+        self._deal = deal
+        self._progress = progress
         self._controller = controller
-        self._firsts, self._refused = firsts, ""
+        self._firsts = firsts
+        self._refused = ""
         self._engines: dict[str, tuple[Endpoint, Engine | Replayer]] = {}
         self._parent: ParentWatch | None = None
         self._loop: EventLoop | None = None
@@ -118,7 +118,8 @@ class TrialSource:
         selection = collection.selection_of(item)
         memory = self._prefetched.setdefault((*selection, id(system)), {})
         if index not in memory:
-            planned, chosen = self._grids[selection.key], self._selected[selection]
+            planned = self._grids[selection.key]
+            chosen = self._selected[selection]
             places = {planned.grid[at].id: at for at in chosen}
             for _, _, rows in self._answers(planned, item, system, chosen):
                 for cell_id, several in itertools.groupby(rows, key=lambda row: row[0].cell.id):
@@ -130,7 +131,9 @@ class TrialSource:
     def _table(self, planned: Planned, item: pytest.Item, system: Any) -> pd.DataFrame:
         import pandas as pd
 
-        grid, temperature, frames = planned.grid, collection.selection_of(item).temperature, []
+        grid = planned.grid
+        temperature = collection.selection_of(item).temperature
+        frames = []
         for endpoint, entries, rows in self._answers(planned, item, system):
             design = (
                 [entry.cell.id for entry in entries],
@@ -187,7 +190,8 @@ class TrialSource:
         an arm brings; with these cells, and each with its trials, one after the other.
         """
         selection = collection.selection_of(item)
-        tier, temperature = selection.tier, selection.temperature
+        tier = selection.tier
+        temperature = selection.temperature
         by_system: dict[int, list[PlannedCell]] = {}
         for entry in planned.entries(tier, indices):
             by_system.setdefault(id(entry.system), []).append(entry)
@@ -231,7 +235,9 @@ class TrialSource:
         UsageError where a resumed run asked otherwise before (nothing is asked then, and nothing
         mixed), and EndpointError where no trial has a usable answer.
         """
-        context, store, design = self._context, self._context.store, None
+        context = self._context
+        store = self._context.store
+        design = None
         mine = plan
         if self._deal is not None:
             mine = [trial for trial in plan if self._deal.mine(trial)]
@@ -252,7 +258,8 @@ class TrialSource:
                 whole=len(plan) == planned.grid.calls,
                 trials=len(mine),
             )
-            designs, resumed = store.designs(), context.settings.run_to_resume is not None
+            designs = store.designs()
+            resumed = context.settings.run_to_resume is not None
             previous = [grid for grid in designs if resumed and grid.session != design.session]
             if changed := closest_changes(previous, design):
                 raise UsageError(
@@ -297,10 +304,12 @@ class TrialSource:
         that the last one refuses us is found before the others are paid. Raises EndpointError, then
         and from then on.
         """
-        items, self._firsts = self._firsts, ()
+        items = self._firsts
+        self._firsts = ()
         for item in items:
             selection = collection.selection_of(item)
-            planned, index = self._grids[selection.key], self._selected.get(selection, (0,))[0]
+            planned = self._grids[selection.key]
+            index = self._selected.get(selection, (0,))[0]
             (entry,) = planned.entries(selection.tier, [index])
             endpoint, engine = self._engine(selection.endpoint)
             if endpoint.simulated or entry.asks_others or not isinstance(engine, Engine):
@@ -322,7 +331,8 @@ class TrialSource:
             raise EndpointError(self._refused)
 
     def _engine(self, system: Any) -> tuple[Endpoint, Engine | Replayer]:
-        context, settings = self._context, self._context.settings
+        context = self._context
+        settings = self._context.settings
         endpoint = self._resolve(system)
         key = identity_hash(endpoint.identity())
         if key in self._engines:
@@ -470,7 +480,8 @@ def _add_columns(
     """
     script_rows: list[dict[str, JSON]] = []
     for entry, trial in rows:
-        cell, script = entry.cell, entry.script
+        cell = entry.cell
+        script = entry.script
         row: dict[str, JSON] = {
             "requests": len(trial.replies) or int(trial.status is not Status.NOT_RUN)
         }

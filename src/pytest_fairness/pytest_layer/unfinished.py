@@ -43,7 +43,8 @@ def chosen(
     *tests* are those that the session is going to run. The first process that has chosen reserves
     the folder for all. Raises FairnessError where what may be resumed is damaged.
     """
-    settings, what = context.settings, asked(tests, grids)
+    settings = context.settings
+    what = asked(tests, grids)
     chosen_tests: list[str] = []
 
     def choose() -> str | None:
@@ -69,9 +70,11 @@ def asked(tests: Sequence[str], grids: Mapping[Key, Planned]) -> dict[str, str]:
     """A digest of the designs of each test function in *grids* that *tests* belong to; of texts, a
     sample.
     """
-    digests, functions = {}, {test.partition("[")[0] for test in tests}
+    digests = {}
+    functions = {test.partition("[")[0] for test in tests}
     for key, planned in grids.items():
-        test, grid = "::".join(key), planned.grid
+        test = "::".join(key)
+        grid = planned.grid
         if test.partition("[")[0] in functions:
             cells = [grid[at] for at in range(0, len(grid), max(1, len(grid) // _COMPARED))]
             about = (
@@ -89,7 +92,8 @@ def asked(tests: Sequence[str], grids: Mapping[Key, Planned]) -> dict[str, str]:
 
 def _last(context: RunContext, what: Mapping[str, str]) -> tuple[Path | None, str]:
     """The run to resume and why; or None, and why not. *what* the tests ask."""
-    settings, mine = context.settings, _essence(context.command)
+    settings = context.settings
+    mine = _essence(context.command)
     for run in filter(has_begun, reversed(run_folders(settings.run_dir))):
         manifest = read_manifest(run)
         if manifest.keys() & {"replay_of", "merged_from"}:
@@ -135,8 +139,10 @@ def _left(run: Path, manifest: Mapping[str, Any], context: RunContext) -> str:
 
     if FINISHED not in manifest:
         return "never came to its end"
-    results, settings = read_results(run), context.settings
-    trials, unasked = results.run["trials"], manifest.get("unasked") or ()
+    results = read_results(run)
+    settings = context.settings
+    trials = results.run["trials"]
+    unasked = manifest.get("unasked") or ()
     last = [manifest, *(manifest.get("resumed") or ())][-1]["settings"].get("max_cost")
     if results.missing:
         return f"left {len(results.missing)} of its tests unfinished"

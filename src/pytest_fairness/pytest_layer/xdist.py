@@ -52,9 +52,11 @@ class Controller:
     """
 
     def __init__(self, config: pytest.Config, session: Callable[[], Any]) -> None:
-        self._config, self._session = config, session
+        self._config = config
+        self._session = session
         self.settings = settings_of(config)
-        self.token, self.started = uuid.uuid4().hex, time.monotonic()
+        self.token = uuid.uuid4().hex
+        self.started = time.monotonic()
         #: The folder of the run that workers have begun, as far as :attr:`begun` has looked.
         self.folder: Path | None = None
         #: Whether the session ends early, and its workers may still write.
@@ -105,7 +107,8 @@ class Controller:
         from pytest_fairness.runs.folder import leave_sign
         from pytest_fairness.runs.remote import Service
 
-        worker, session = node.workerinput["workerid"], self._session()
+        worker = node.workerinput["workerid"]
+        session = self._session()
         settings = session.context.settings
         service = Service(
             channel,

@@ -291,7 +291,8 @@ _CONTENTS = {
 def _documentation() -> Path:
     """The pages that say how verdicts are reached: in the wheel, or of a source checkout."""
     here = Path(__file__).resolve()
-    package, checkout = here.parents[1] / "docs", here.parents[3] / "docs"
+    package = here.parents[1] / "docs"
+    checkout = here.parents[3] / "docs"
     for folder in (package, checkout):
         if (folder / _METHODS[0]).is_file():
             return folder
@@ -409,7 +410,8 @@ def _pack(folder: Path, into: Path) -> None:
     with zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
         for name in _files(folder):
             entry = zipfile.ZipInfo(f"{folder.name}/{name}", _MOMENT)
-            entry.compress_type, entry.create_system = zipfile.ZIP_DEFLATED, 3
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.create_system = 3
             entry.external_attr = (stat.S_IFREG | 0o600) << 16
             entry.file_size = (folder / name).stat().st_size  # decides whether it needs ZIP64
             with (folder / name).open("rb") as source, archive.open(entry, "w") as target:
@@ -455,10 +457,8 @@ def unpack(bundle: Path, into: Path) -> Path:
 
 def _refuse_hostile(bundle: Path, entries: Sequence[zipfile.ZipInfo]) -> None:
     names = [entry.filename for entry in entries]
-    whole, most = (
-        sum(entry.file_size for entry in entries),
-        max(_LEAST, _RATIO * bundle.stat().st_size),
-    )
+    whole = sum(entry.file_size for entry in entries)
+    most = max(_LEAST, _RATIO * bundle.stat().st_size)
     why = ""
     if len(entries) > _ENTRIES or whole > min(_BYTES, most):
         why = f"it would unpack to {len(entries):,} files of {whole:,} bytes"
@@ -565,7 +565,8 @@ def _about(folder: Path) -> dict[str, Any]:
     if not (folder / ABOUT).is_file():
         return {}
     about: dict[str, Any] = json.loads((folder / ABOUT).read_bytes())
-    made_by, here = str(about.get("made_by")), installed()["pytest-fairness"]
+    made_by = str(about.get("made_by"))
+    here = installed()["pytest-fairness"]
     try:
         newer = Version(made_by) > Version(str(here))
     except InvalidVersion:

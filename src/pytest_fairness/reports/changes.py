@@ -70,7 +70,8 @@ def changes_between(before: RunResults, after: RunResults) -> tuple[FindingChang
     earlier = {id_: at for at, id_ in enumerate(before.ids)}
     changes = []
     for at, id_ in enumerate(after.ids):
-        now, then = after.findings[at], earlier.pop(id_, None)
+        now = after.findings[at]
+        then = earlier.pop(id_, None)
         old = None
         if then is not None:
             old = before.findings[then]
@@ -82,7 +83,8 @@ def changes_between(before: RunResults, after: RunResults) -> tuple[FindingChang
             )
         )
     for id_, then in earlier.items():
-        old, nodeid = before.findings[then], before.maker_of(then).nodeid
+        old = before.findings[then]
+        nodeid = before.maker_of(then).nodeid
         changes.append(
             FindingChange(change=Change.GONE, id=id_, nodeid=nodeid or old.test_id, before=old)
         )
@@ -105,7 +107,8 @@ def counted(changes: Iterable[FindingChange]) -> str:
 
 
 def _change(before: Finding | None, after: Finding) -> tuple[Change, str]:
-    alarm, now = after.verdict in ALARMS, after.verdict
+    alarm = after.verdict in ALARMS
+    now = after.verdict
     if before is None or (alarm and before.verdict not in ALARMS):
         return (Change.NEW if alarm else Change.ADDED), ""
     then = before.verdict
@@ -143,5 +146,6 @@ def _has_grown(before: PairResult, after: PairResult) -> bool:
     side = -1
     if after.effect > 0:
         side = 1
-    then, now = ([side * end for end in numbers[:2]], [side * end for end in numbers[2:]])
+    then = [side * end for end in numbers[:2]]
+    now = [side * end for end in numbers[2:]]
     return min(now) > max(way * end for end in then)

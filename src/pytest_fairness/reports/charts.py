@@ -147,10 +147,12 @@ def standalone(chart: Chart) -> str | None:
     if drawn is None:
         return None
     body, height, description = drawn
-    top, title = MARGIN, in_lines(chart.title, 72, 3)
+    top = MARGIN
+    title = in_lines(chart.title, 72, 3)
     head = [_text(line, "0", 14 + 20 * at, "heading") for at, line in enumerate(title)]
     shift = 20 * len(title) + 6
-    width, whole = WIDTH + 2 * MARGIN, height + shift + 2 * MARGIN
+    width = WIDTH + 2 * MARGIN
+    whole = height + shift + 2 * MARGIN
     return (
         f'<svg class="picture" viewBox="0 0 {width} {whole:g}" width="{width}" height="{whole:g}" role="img" '
         f'xmlns="http://www.w3.org/2000/svg"><title>{html(chart.title)}</title><desc>{html(description)}</desc>'
@@ -214,7 +216,8 @@ class AxisScale(NamedTuple):
         step = next(
             power * factor for factor in (1, 2, 5, 10) if rough <= power * factor * 1.000001
         )
-        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        first = math.ceil(self.low / step - 1e-9)
+        last = math.floor(self.high / step + 1e-9)
         return [round(number * step, 12) + 0.0 for number in range(first, last + 1)]
 
 
@@ -428,10 +431,8 @@ _HEADING = 18
 
 
 def _forest(chart: Forest) -> _Drawn:
-    rows, series = (
-        chart.rows,
-        list(dict.fromkeys(row.series for row in chart.rows if row.series))[:MOST_SERIES],
-    )
+    rows = chart.rows
+    series = list(dict.fromkeys(row.series for row in chart.rows if row.series))[:MOST_SERIES]
     if not any(row.value is not None for row in rows):
         return None
     parts: dict[str, dict[str | int, list[ForestRow]]] = {}
@@ -455,7 +456,9 @@ def _forest(chart: Forest) -> _Drawn:
     ]
     if any(line.words for line in chart.lines):
         top += 18
-    y, marks, described = top + 4, [], []
+    y = top + 4
+    marks = []
+    described = []
     for heading, lines in parts.items():
         if heading:
             # Over the lines, so that they do not run through it.
@@ -525,7 +528,8 @@ def _forest_line(
 def _forest_row(row: ForestRow, places: AxisScale, y: float) -> Iterator[str]:
     if row.value is None:
         return
-    kind, x = _kind(row.verdict), places.at(row.value)
+    kind = _kind(row.verdict)
+    x = places.at(row.value)
     shown = row.dots if len(row.dots) <= MOST_DOTS else _spread(row.dots)
     for at, (name, value) in enumerate(shown):
         # Neighbours in value stand at different heights: the golden ratio never comes round.
@@ -567,11 +571,13 @@ def _over_time(chart: OverTime) -> _Drawn:
     ends = [end for row in rows for end in (row.value, row.low, row.high)] + [
         line.value for line in chart.lines
     ]
-    top, left = 26.0, 14.0
+    top = 26.0
+    left = 14.0
     up = scale(ends, top + _TALL, top)
     body = []
     if chart.band is not None:
-        start, end = up.at(chart.band[1]), up.at(chart.band[0])
+        start = up.at(chart.band[1])
+        end = up.at(chart.band[0])
         body.append(_rect(left, start, RIGHT - left, end - start, "band"))
     for tick in up.ticks(4):
         body += [_line(left, up.at(tick), RIGHT, up.at(tick), "grid")]
@@ -583,7 +589,8 @@ def _over_time(chart: OverTime) -> _Drawn:
         for line in chart.lines
         if up.low <= line.value <= up.high
     ]
-    steps, room = max(len(rows) - 1, 1), RIGHT - left - 10
+    steps = max(len(rows) - 1, 1)
+    room = RIGHT - left - 10
     across = [left + 5 + room * (at / steps if len(rows) > 1 else 0.5) for at in range(len(rows))]
     points = [(x, row) for x, row in zip(across, rows, strict=True) if row.value is not None]
     for (x1, first), (x2, two) in pairwise(points):
@@ -600,7 +607,8 @@ def _over_time(chart: OverTime) -> _Drawn:
         before = row.part
         if row.value is None:
             continue
-        kind, marks = _kind(row.verdict), []
+        kind = _kind(row.verdict)
+        marks = []
         if row.low is not None and row.high is not None:
             marks.append(_line(x, up.at(row.low), x, up.at(row.high), f"whisker {kind}"))
         body.append(
@@ -636,13 +644,16 @@ def _bars(chart: Bars) -> _Drawn:
             f'<rect class="share s{min(at, 7)}" x="{x:g}%" y="{y - 11:g}" width="13" height="13"/>'
         )
         legend += [square, _legend_words(names[at], x, y)]
-    y, drawn, described = top + 4, [], []
+    y = top + 4
+    drawn = []
+    described = []
     for label, parts in chart.bars.items():
         words, y = _label(label, "", "", y)
         drawn.append(words)
         start = 0.0
         for part, share in parts.items():
-            x, end = places.at(start), places.at(start + share)
+            x = places.at(start)
+            end = places.at(start + share)
             kind = f"share s{min(names.index(part), 7)}"
             drawn.append(
                 _titled(f"{label}: {part} {percent(share)}", _rect(x, y + 4, end - x, 20, kind))

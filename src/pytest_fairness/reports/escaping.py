@@ -196,16 +196,22 @@ def wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]
 
     A word that is wider than a line is broken.
     """
-    lines, line, empty = [], first, True
+    lines = []
+    line = first
+    empty = True
     for word in text.split():
         if not empty and columns_of(line) + 1 + columns_of(word) > width:
             lines.append(line)
-            line, empty = rest, True
-        line, left, empty = line + " " * (not empty), word, False
+            line = rest
+            empty = True
+        line = line + " " * (not empty)
+        left = word
+        empty = False
         while columns_of(line) + columns_of(left) > width:
             head = _head(left, width - columns_of(line)) or left[0]
             lines.append(line + head)
-            left, line = left[len(head) :], rest
+            left = left[len(head) :]
+            line = rest
         line += left
     if line.strip() or not lines:
         return [*lines, line]

@@ -78,7 +78,8 @@ class Examples:
     endings: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
     def add(self, group: str, record: LoggedTrial) -> None:
-        trial, kept = record.trial, self.kept[group]
+        trial = record.trial
+        kept = self.kept[group]
         shown = trial.status in _MOST
         # More attempts than requests; the one that was not answered is a request, too.
         requests = min(max(len(record.cell.turns), 1), len(trial.replies) + (not shown))
@@ -154,7 +155,8 @@ def groups_of(trial: LoggedTrial, protected_class: str) -> frozenset[str]:
 
 def dialogue(record: LoggedTrial) -> Dialogue:
     """Return what was asked and answered, step by step, cut to what a reader would read."""
-    trial, cell = record.trial, record.cell
+    trial = record.trial
+    cell = record.cell
     about = [
         cell.name or cell.persona or "no name",
         shortened(cell.template, 80),

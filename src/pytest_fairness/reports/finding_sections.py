@@ -191,7 +191,8 @@ def _matched(finding: Finding, judged: JudgedTable, replies: Replies) -> Part | 
 
 def group_table(finding: Finding, *, most_labels: int) -> Table:
     """Return what was found in each group."""
-    groups, labels = finding.group_results, _categories(finding)[:most_labels]
+    groups = finding.group_results
+    labels = _categories(finding)[:most_labels]
 
     def shown(figure: float | None) -> str:
         return formatting.value(figure, finding)
@@ -270,7 +271,8 @@ def pair_table(finding: Finding, pairs: Sequence[PairResult]) -> Table:
         columns |= {"approved": score("approved"), "now": score("now")}
         columns |= {"change": lambda pair: effect(pair.difference), "margin": score("margin")}
     elif finding.assertion == FOUR_FIFTHS:
-        low, high = "impact_ratio_low", "impact_ratio_high"
+        low = "impact_ratio_low"
+        high = "impact_ratio_high"
         columns |= {
             "ratio": lambda pair: ratio_words(_statistic(pair, "impact_ratio")),
             "95 % interval": lambda pair: between(
@@ -296,7 +298,8 @@ def _blocks(finding: Finding) -> Part | None:
     """Each pair of groups within each block; None where there are no blocks. The picture stands
     open where the blocks disagree on a pair.
     """
-    rows, picture = _block_rows(finding), block_chart(finding)
+    rows = _block_rows(finding)
+    picture = block_chart(finding)
     if picture is None:
         return None
     left_out = finding.details.get("by_block_left_out")
@@ -534,7 +537,8 @@ def baseline_chart(finding: Finding) -> Chart | None:
     """Each scope's approved score as a ring, the score now as a mark."""
     rows = []
     for pair in finding.pairs[:MOST_ROWS] if finding.assertion == "baseline" else ():
-        approved, now = _statistic(pair, "approved"), _statistic(pair, "now")
+        approved = _statistic(pair, "approved")
+        now = _statistic(pair, "now")
         if approved is not None and now is not None:
             change = f"{formatting.value(approved, finding)} → {formatting.value(now, finding)}"
             rows.append(
@@ -583,7 +587,8 @@ def refusal_chart(finding: Finding) -> Bars | None:
 
 def share_chart(finding: Finding) -> Chart | None:
     """The distribution of a label in each group."""
-    bars, labels = {}, _categories(finding)[:7]
+    bars = {}
+    labels = _categories(finding)[:7]
     for group in [group for group in finding.group_results if group.shares][:MOST_ROWS]:
         parts = {label: group.shares.get(label, 0.0) for label in labels}
         rest = 1.0 - sum(parts.values())

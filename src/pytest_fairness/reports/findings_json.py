@@ -290,7 +290,8 @@ def _finding(data: Mapping[str, Any]) -> Finding:
     finding = Finding.from_dict(
         {key: value for key, value in data.items() if key not in ("id", "nodeid")}
     )
-    statistic, effect = finding.test_statistic or NOT_COMPUTED, finding.effect_size or NOT_COMPUTED
+    statistic = finding.test_statistic or NOT_COMPUTED
+    effect = finding.effect_size or NOT_COMPUTED
     return replace(finding, test_statistic=statistic, effect_size=effect)
 
 

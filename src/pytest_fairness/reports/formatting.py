@@ -100,7 +100,8 @@ def cost_line(run: Mapping[str, Any]) -> str:
     too; empty where nothing was to be paid.
     """
     each = [entry for entry in run.get("costs") or () if isinstance(entry, Mapping)]
-    cost, unpriced = run.get("cost") or 0.0, run.get("unpriced") or 0
+    cost = run.get("cost") or 0.0
+    unpriced = run.get("unpriced") or 0
     at_worst = run.get("charged_at_worst_case") or 0
     priced = ((run.get("trials") or {}).get("total") or 0) - unpriced
     parts = []
@@ -207,11 +208,14 @@ def effect_words(finding: Finding) -> str:
         ratio, low, high = (
             number(pair.statistics.get(f"impact_ratio{end}")) for end in ("", "_90_low", "_90_high")
         )
-        words, interval = f"ratio {_ratio(ratio)}", between(low, high, _ratio)
+        words = f"ratio {_ratio(ratio)}"
+        interval = between(low, high, _ratio)
     elif finding.assertion == "baseline":
-        words, interval = f"{effect(pair.difference)} {finding.unit}".rstrip(), NOTHING
+        words = f"{effect(pair.difference)} {finding.unit}".rstrip()
+        interval = NOTHING
     else:
-        about, decided = "", pair.statistics.get("worst_rank_p_value")
+        about = ""
+        decided = pair.statistics.get("worst_rank_p_value")
         if decided is not None and decided == pair.p_value:  # by refusals, whatever the answers are
             groups = {pair.group_1, pair.group_2}
             beside = (
@@ -223,14 +227,17 @@ def effect_words(finding: Finding) -> str:
             about = ""
             if pair.alarm_only:
                 about = f"{pair.metric} "
-        low, high, sign = pair.effect_low, pair.effect_high, 1.0
+        low = pair.effect_low
+        high = pair.effect_high
+        sign = 1.0
         if (
             pair.reason is Reason.N and low is None
         ):  # nothing, or next to nothing, was there to compare
             return NOTHING
         if pair.worse_off == pair.group_2:
             low, high, sign = None if high is None else -high, None if low is None else -low, -1.0
-        words, interval = f"{about}d {effect(sign * pair.effect)}", between(low, high, effect)
+        words = f"{about}d {effect(sign * pair.effect)}"
+        interval = between(low, high, effect)
     if interval == NOTHING:
         return words
     return f"{words} ({interval})"
@@ -268,7 +275,8 @@ def regressions(finding: Finding) -> list[str]:
             and isinstance(now, (int, float))
             and isinstance(approved, (int, float))
         ):
-            arrow, unit = "↓" if now < approved else "↑", finding.unit or "points"
+            arrow = "↓" if now < approved else "↑"
+            unit = finding.unit or "points"
             was, is_now, fall = (
                 value(number, finding) for number in (approved, now, abs(now - approved))
             )
@@ -300,10 +308,8 @@ def family_line(finding: Finding) -> str:
     evidence was.
     """
     parts = []
-    size, method = (
-        finding.family.get("size"),
-        finding.family.get("method", finding.family.get("correction")),
-    )
+    size = finding.family.get("size")
+    method = finding.family.get("method", finding.family.get("correction"))
     if isinstance(size, int):
         alpha = finding.family.get("alpha")
         tests = f"{count(size, 'test')} in the family"
@@ -388,7 +394,8 @@ def false_alarm_line(session: Mapping[str, Any]) -> str:
     """Return how often a fair system turns such a session red, and what to do; empty where that is
     rare or not known.
     """
-    share, judged_once = session.get("false_alarm"), session.get("judged_once")
+    share = session.get("false_alarm")
+    judged_once = session.get("judged_once")
     if not isinstance(share, (int, float)) or share <= false_alarms.RARE:
         return ""
     text = f"A fair system turns such a session red in about {false_alarms.words(share)} of runs"

@@ -64,7 +64,8 @@ def write_html(run_dir: Path) -> Path:
     Raises FairnessError if there are no findings to read, StoreError if a page cannot be written.
     """
     results = read_results(run_dir)
-    run, damage = run_section(results, run_dir), unreadable(run_dir)
+    run = run_section(results, run_dir)
+    damage = unreadable(run_dir)
     pages = {"report": report_page(results, run_dir)}
     for stem, page in read_pages(run_dir).items():
         pages[stem] = msgspec.structs.replace(page, sections=(*page.sections, run))
@@ -168,7 +169,8 @@ def finding_cards(results: RunResults, run_dir: Path) -> list[Section]:
     first: dict[tuple[str, str], int] = {}
     cards = []
     for at in shown:
-        finding, maker = results.findings[at], results.maker_of(at)
+        finding = results.findings[at]
+        maker = results.maker_of(at)
         key = (finding.protected_class, finding.model_endpoint or "")
         card = finding_section(
             finding,
@@ -188,7 +190,8 @@ def banners(results: RunResults, *, outcome: bool = True) -> list[tuple[str, str
     """Return what has to be read before anything else: kind, what it is about, and the words.
     *outcome*: also that the session failed.
     """
-    notes, verdict = results.run.get("notes"), verdict_on_session(results)
+    notes = results.run.get("notes")
+    verdict = verdict_on_session(results)
     failed = verdict.tone == "failed" and outcome
     banners_ = []
     if failed:

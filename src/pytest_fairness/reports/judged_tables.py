@@ -115,7 +115,8 @@ class JudgedTable:
 
     def _scored(self) -> Iterator[ScoredRows]:
         """The outcome by each grouping. Raises FairnessError for a table that cannot be compared."""
-        given, kind = self.arguments, "binary" if self.analysis == "four_fifths" else None
+        given = self.arguments
+        kind = "binary" if self.analysis == "four_fifths" else None
         reading = read(
             self.frame,
             self.outcome,
@@ -138,7 +139,8 @@ class JudgedTable:
         wanted = {group.group for group in finding.group_results}
         dots_: dict[str, tuple[tuple[str, float], ...]] = {}
         for scored in self._scored():
-            design, values = scored.design, scored.reading.values.values
+            design = scored.design
+            values = scored.reading.values.values
             names = None
             if design.cluster_name is not None:
                 names = self.frame[design.cluster_name].tolist()
@@ -176,7 +178,8 @@ class JudgedTable:
         return None
 
     def _matched(self, scored: ScoredRows, pair: PairResult, of_labels: bool) -> Matches | None:
-        frame, design = self.frame, scored.design
+        frame = self.frame
+        design = scored.design
         first, second = sorted(
             (pair.group_1, pair.group_2), key=lambda group: group == pair.worse_off
         )
@@ -218,8 +221,10 @@ class JudgedTable:
         """The columns that two matched trials agree on: what was asked; and the protected classes
         that are not compared.
         """
-        frame, design = self.frame, scored.design
-        compared, name = scored.by.split(" × "), design.cluster_name
+        frame = self.frame
+        design = scored.design
+        compared = scored.by.split(" × ")
+        name = design.cluster_name
         classes = [
             protected
             for protected in design_of(frame).protected_classes
@@ -248,7 +253,8 @@ class JudgedTable:
         """Two *replies*, matched at a place, with their scores, names and the words in which they
         differ.
         """
-        frame, rows = self.frame, matches.rows[at].tolist()
+        frame = self.frame
+        rows = matches.rows[at].tolist()
         names = names_of(frame.iloc[rows])
         about = [f"{column} {frame[column].iloc[rows[0]]}" for column in matches.same]
         name = None
@@ -384,7 +390,8 @@ def matched_replies(
         matches = judged.matches(finding)
     except (FairnessError, KeyError, TypeError, ValueError):
         return None
-    frame, column = judged.frame, "reply" if replies is None else "key"
+    frame = judged.frame
+    column = "reply" if replies is None else "key"
     if matches is None or column not in frame.columns:
         return None
     shown = []
@@ -406,10 +413,8 @@ def chosen_how(finding: Finding, matches: Matches) -> str:
     ahead, behind = (int((matches.contrast * sign > 0).sum()) for sign in (1, -1))
     same = "".join(f"the same {column}, " for column in matches.same)
     if finding.kind is OutcomeKind.CATEGORICAL:
-        shares, shown = (
-            f"the answers differ in {formatting.part_of(ahead, total)}",
-            "the first that differs, and one that is typical",
-        )
+        shares = f"the answers differ in {formatting.part_of(ahead, total)}"
+        shown = "the first that differs, and one that is typical"
     else:
         worse, better, alike = (
             formatting.part_of(n, total) for n in (ahead, behind, total - ahead - behind)

@@ -70,7 +70,8 @@ def _report(
 
 
 def _head(results: RunResults) -> str:
-    failed, alarms = len(results.failed), len(results.session.get("alarms") or ())
+    failed = len(results.failed)
+    alarms = len(results.session.get("alarms") or ())
     reasons = []
     if failed:
         reasons = [f"{formatting.count(failed, 'test')} of {len(results.items):,} failed"]
@@ -140,7 +141,8 @@ def _findings(results: RunResults, rows: int) -> list[str]:
     )
     lines = ["| verdict | what was found |", "|---|---|"]
     for at in order[:rows]:
-        finding, maker = results.findings[at], results.maker_of(at)
+        finding = results.findings[at]
+        maker = results.maker_of(at)
         marks = ", ".join(formatting.marks(finding, maker.outcome))
         if finding.verdict is not Verdict.PASS:
             verdict = f"**{finding.verdict}**"

@@ -110,10 +110,8 @@ def table(
     the right.
     """
     cell = "padding:.15em .6em;border-bottom:1px solid rgba(128,128,128,.35);"
-    words, figure = (
-        "min-width:4em;overflow-wrap:anywhere;text-align:left",
-        "white-space:nowrap;text-align:",
-    )
+    words = "min-width:4em;overflow-wrap:anywhere;text-align:left"
+    figure = "white-space:nowrap;text-align:"
 
     def line(kind: str, texts: Iterable[Any]) -> str:
         styles = [

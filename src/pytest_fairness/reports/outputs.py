@@ -51,7 +51,8 @@ def write_outputs(
         root = Path.cwd()
     if environment is None:
         environment = os.environ
-    results, folder = read_results(run), repository_folder(root, environment)
+    results = read_results(run)
+    folder = repository_folder(root, environment)
     done = {"report": write_html(run)}
     if html is not None:
         for page in run.glob("*.html"):
@@ -80,7 +81,8 @@ def markdown_text(
     compared = None
     if against is not None:
         compared = read_results(against)
-    report, job = shown(run / REPORT, root), job_address(environment)
+    report = shown(run / REPORT, root)
+    job = job_address(environment)
     printed = printed_lines(read_sections(run))
     return markdown_report(
         read_results(run), compared=compared, report=report, job=job, printed=printed
@@ -199,9 +201,7 @@ def repository_folder(root: Path, environment: Mapping[str, str]) -> str:
 def job_address(environment: Mapping[str, str]) -> str:
     """Return where this job of GitHub or GitLab shows its logs and artefacts; empty elsewhere."""
     if environment.get("GITHUB_RUN_ID"):
-        server, repository = (
-            environment.get("GITHUB_SERVER_URL", ""),
-            environment.get("GITHUB_REPOSITORY", ""),
-        )
+        server = environment.get("GITHUB_SERVER_URL", "")
+        repository = environment.get("GITHUB_REPOSITORY", "")
         return f"{server}/{repository}/actions/runs/{environment['GITHUB_RUN_ID']}"
     return environment.get("CI_JOB_URL", "")

@@ -275,7 +275,8 @@ def decision_section(results: RunResults, _: Path) -> Section | None:
     """Return what tests leave to people: FLAGs, what is expected to fail, justifications that run
     out, and INCONCLUSIVE.
     """
-    open_, parts = _open_alarms(results), list[Part]()
+    open_ = _open_alarms(results)
+    parts = list[Part]()
     if open_:
         today = _day(results.run.get("finished") or results.run.get("started"))
         columns: Columns = {
@@ -337,7 +338,8 @@ def _open_alarms(results: RunResults) -> list[int]:
 
 
 def _accepted(results: RunResults, at: int) -> str:
-    finding, item = results.findings[at], results.maker_of(at)
+    finding = results.findings[at]
+    item = results.maker_of(at)
     if finding.justification:
         return shortened(str(finding.justification.get("reason", "")), 120)
     if item.outcome == "xfailed":

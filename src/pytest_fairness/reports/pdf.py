@@ -108,7 +108,8 @@ class _Summary:
             from fpdf import FPDF
         except ImportError as error:
             raise MissingExtra("a summary as PDF", "pdf") from error
-        self._results, self._run_dir = results, run_dir
+        self._results = results
+        self._run_dir = run_dir
         self._pdf = FPDF(format="A4")
         finished = str(results.run.get("finished") or "1980-01-01T00:00:00+00:00")
         self._pdf.set_creation_date(datetime.datetime.fromisoformat(finished))
@@ -209,7 +210,9 @@ class _Summary:
     # ------------------------------------------------------------ the pages
 
     def made(self) -> bytes:
-        pdf, results, run = self._pdf, self._results, self._results.run
+        pdf = self._pdf
+        results = self._results
+        run = self._results.run
         pdf.add_page()
         self._paragraph("Fairness: summary of a run", 17, bold=True)
         self._paragraph(
@@ -299,7 +302,8 @@ class _Summary:
         return bytes(pdf.output())
 
     def _asked(self) -> list[list[object]]:
-        run, results = self._results.run, self._results
+        run = self._results.run
+        results = self._results
         models = sorted({model for entry in run.get("models") or [] for model in entry["answered"]})
         trials = run.get("trials") or {}
         command = run.get("command")
@@ -374,10 +378,8 @@ class _Summary:
         if self._pdf.will_page_break(62):
             self._pdf.add_page()
         self._heading("Sign-off")
-        roles, head = (
-            ("Prepared", "Reviewed", "Approved"),
-            ("", "Name and position", "Date", "Signature"),
-        )
+        roles = ("Prepared", "Reviewed", "Approved")
+        head = ("", "Name and position", "Date", "Signature")
         self._table([[role, "", "", ""] for role in roles], (30, 64, 28, 52), head=head, height=11)
 
     def _footer(self) -> None:

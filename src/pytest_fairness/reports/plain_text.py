@@ -171,7 +171,8 @@ def summary_lines(
 
 def _unjudged(run: RunResults) -> list[str]:
     """The tests that concluded nothing; where nothing was judged, why tests were skipped, too."""
-    lines, tests = [], unjudged_tests(run)
+    lines = []
+    tests = unjudged_tests(run)
     for item, words in tests[:MOST_MISSING]:
         lines += wrapped(line(f"{item.nodeid} {words}"), WIDTH, "  ", "    ")
     if len(tests) > MOST_MISSING:

@@ -348,7 +348,8 @@ def _shared(
     """The rows of both that have a counterpart. Raises UsageError where they cannot be compared."""
     import pandas as pd
 
-    mine, theirs = entry.judgement, other.judgement
+    mine = entry.judgement
+    theirs = other.judgement
     if mine.analysis not in COMPARABLE:
         raise UsageError(
             f"a judgement of {mine.analysis.replace('_', ' ')} is not compared: it has no gap of "

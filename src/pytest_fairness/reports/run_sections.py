@@ -38,7 +38,8 @@ _SENTENCE = re.compile(r"(?<! v\.)(?<=\.) (?=[A-Z])")
 def run_section(results: RunResults, _: Path) -> Section:
     """Return what a reader needs to repeat the run, and to read what it says."""
     run = results.run
-    command, trials = run.get("command"), run.get("trials") or {}
+    command = run.get("command")
+    trials = run.get("trials") or {}
     ended = Counter(item.outcome for item in results.items) + Counter(
         {"never finished": len(results.missing)}
     )
@@ -79,7 +80,8 @@ def systems_section(results: RunResults, run_dir: Path) -> Section | None:
     seen = set()
     for record in _records(run_dir, "engine"):
         endpoint: Any = record.get("endpoint") or {}
-        identity, name = dict(endpoint.get("identity") or {}), str(endpoint.get("name"))
+        identity = dict(endpoint.get("identity") or {})
+        name = str(endpoint.get("name"))
         if record.get("identity") in seen:
             continue
         seen.add(record.get("identity"))

@@ -88,7 +88,8 @@ class RunTables:
         rows: dict[str, list[tuple[Cell, Trial, str]]] = {}
         with reading(self.directory, check=False) as reader:
             for record in reader.all_records():
-                cell, messages = cell_of(record["cell"]), record["messages"]
+                cell = cell_of(record["cell"])
+                messages = record["messages"]
                 # As it was sent: a cell's last turn may have had a slot for an earlier reply.
                 if messages:
                     sent = messages[-1]["content"]
@@ -97,7 +98,8 @@ class RunTables:
                 rows.setdefault(record["endpoint"]["name"], []).append(
                     (cell, trial_of(record), sent)
                 )
-        frames, replayed = [], "replay_of" in self.manifest
+        frames = []
+        replayed = "replay_of" in self.manifest
         for name, rows_ in sorted(rows.items()):
             rows_.sort(key=lambda row: (row[0].id, row[1].repetition))
             trials = [trial for _, trial, _ in rows_]
@@ -219,7 +221,8 @@ class RunTables:
             ids = {
                 self.results.place_of(at): identity for at, identity in enumerate(self.results.ids)
             }
-        log, scores_ = set(frame.columns), dict[str, list[tuple[str, Any]]]()
+        log = set(frame.columns)
+        scores_ = dict[str, list[tuple[str, Any]]]()
         for place, judgement in judged.items():
             table = judgement.frame()
             if not set(_ROW) <= set(table.columns):
@@ -346,7 +349,8 @@ def _agreed(value: Any, other: Any) -> Any:
     import pandas as pd
 
     both = value.index.intersection(other.index)
-    first, second = value.loc[both], other.loc[both]
+    first = value.loc[both]
+    second = other.loc[both]
     if not ((first == second) | (first.isna() & second.isna())).all():
         return None
     return pd.concat([value.astype(object), other.drop(both).astype(object)]).infer_objects()

@@ -120,14 +120,16 @@ def message(
     marks = ", ".join(["simulated"] * results.simulated + ["replayed"] * results.replayed)
     counts = ", ".join(f"{count} {verdict}" for verdict, count in results.counts.items() if count)
     head = f"Fairness: {counts}{f' ({marks})' if marks else ''}"
-    run, endpoints = results.run, ", ".join(map(str, results.run.get("endpoints") or ()))
+    run = results.run
+    endpoints = ", ".join(map(str, results.run.get("endpoints") or ()))
     facts = [
         f"run {run.get('id')}",
         f"endpoint {_cut(endpoints)}" if endpoints else "",
         formatting.cost_line(run),
     ]
     facts += ["" if changes is None else f"compared: {counted(changes)}"]
-    shown_facts, job = [slack(redact(fact)) for fact in facts if fact], job_address(environment)
+    shown_facts = [slack(redact(fact)) for fact in facts if fact]
+    job = job_address(environment)
     if _ADDRESS.fullmatch(job):
         shown_facts.append(f"<{job}|this job>")
     scores = [f"*{slack(redact(_cut(score)))}*" for score in _overall_scores(results.findings)]

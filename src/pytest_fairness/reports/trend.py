@@ -70,7 +70,9 @@ def read_runs(folders: Iterable[Path]) -> ReadRuns:
     """Read the results of the runs in *folders*; one that waits for its judgement, as a merged one,
     is left out.
     """
-    runs, letters, unreadable = list[RunResults](), list[LettersOfRun](), list[str]()
+    runs = list[RunResults]()
+    letters = list[LettersOfRun]()
+    unreadable = list[str]()
     left_out: list[str] = []
     for folder in folders:
         try:

@@ -97,7 +97,8 @@ def verify_run(run_dir: Path, baselines: Baselines, watch: Watch = unwatched) ->
     """
     verification = Verification()
     try:
-        results, manifest = read_results(run_dir), read_manifest(run_dir)
+        results = read_results(run_dir)
+        manifest = read_manifest(run_dir)
         if FINISHED not in manifest:
             verification.problems.append(
                 "the run did not come to its end: nothing shows whether the end of its logs is "
@@ -162,10 +163,8 @@ def _check_trials(reader: RunReader, verification: Verification, watch: Watch) -
         "trials checked", len(reader) + len(reader.shared_cells), reader.all_records()
     ):
         trials += 1
-        cell, about = (
-            cell_of(record["cell"]),
-            f"trial {record['key'][:12]}… ({record['cell']['id']})",
-        )
+        cell = cell_of(record["cell"])
+        about = f"trial {record['key'][:12]}… ({record['cell']['id']})"
         asked = engines.get(record["endpoint"]["identity"]), record["parameters"]["sent"]
         if asked[0] is None:
             wrong.append(f"{about}: the log says of no endpoint that it was the one asked")
@@ -375,7 +374,8 @@ def _check_judged(
     """Find the judgement of each finding, by its place; one that stands and has no finding is
     named.
     """
-    last, counts = conclusions.last, conclusions.counts(conclusions.last)
+    last = conclusions.last
+    counts = conclusions.counts(conclusions.last)
     makers = {(item.judged_in, item.nodeid): item for item in results.items}
     standing: dict[tuple[str, str], list[Judgement]] = defaultdict(list)
     for (test, _), judgement in sorted(conclusions.kept(last, counts).items()):
@@ -417,7 +417,8 @@ def _check_conclusions(
     verification: Verification,
 ) -> None:
     """Conclude again from manifest, logs and findings what ``findings.json`` says of the run."""
-    run, book = {**results.run}, results.to_dict()
+    run = {**results.run}
+    book = results.to_dict()
     ended = conclusions.ended.get(conclusions.last, {})
     entries = msgspec.convert(ended.get("mitigations", []), list[Mitigation])
     again = conclude(run_dir, manifest, book, entries)
@@ -531,7 +532,8 @@ def _analysed(
                  for key, value in judgement.arguments.items()}  # fmt: skip
     if judgement.analysis == "baseline":
         return _against_baseline(judgement, arguments, frame, finding, approved)
-    analyze, first = analysis_called(judgement.analysis), judgement.first
+    analyze = analysis_called(judgement.analysis)
+    first = judgement.first
 
     def judged(rows: pd.DataFrame, **changed: Any) -> Finding:
         outcome = {}
@@ -557,7 +559,8 @@ def _against_baseline(
 ) -> Finding:
     from pytest_fairness.analysis.baseline import comparison, first_approval, scores_of
 
-    outcome, warnings = judgement.outcome_in(frame), arguments["warnings"]
+    outcome = judgement.outcome_in(frame)
+    warnings = arguments["warnings"]
     if outcome is None:
         raise StoreError("the judgement has no score")
     outcome = replace(outcome, scorer=_scorer_of(judgement))
@@ -593,7 +596,8 @@ def _approved(finding: Finding, baselines: Baselines) -> tuple[Any, str]:
     baseline = finding.details.get("baseline")
     if not isinstance(baseline, Mapping):
         return None, "it does not say which baseline it was compared with"
-    file, digest = str(baseline.get("file")), str(baseline.get("digest"))
+    file = str(baseline.get("file"))
+    digest = str(baseline.get("digest"))
     document = baselines(baseline, digest)
     if document is None:
         return None, f"{file} is not to be had as it was then ({digest[:19]}…): taken as recorded"
@@ -718,11 +722,9 @@ def _of_cells(frame: pd.DataFrame, reader: RunReader) -> Iterator[dict[str, Any]
 
 def _expected(record: Mapping[str, Any], trial: Any, row: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the log says of a row, by column; of a choice, who was listed where."""
-    cell, groups, attributes = (
-        record["cell"],
-        record["cell"]["groups"],
-        record["cell"]["attributes"],
-    )
+    cell = record["cell"]
+    groups = record["cell"]["groups"]
+    attributes = record["cell"]["attributes"]
     expected: dict[str, Any] = {
         "cell": cell["id"],
         "repetition": trial.repetition,
@@ -754,7 +756,8 @@ def _read_again(
     """Return how the scores of *frame* were had, and which differ from what the scorer makes of
     *replies*.
     """
-    outcome, columns = judgement.outcome, {*map(str, frame.columns)}
+    outcome = judgement.outcome
+    columns = {*map(str, frame.columns)}
     if not _READ_OFF.isdisjoint(judgement.changed):
         return "scores as recorded", []
     if {"choice", "chosen"} <= columns:
@@ -832,7 +835,8 @@ def _choices(frame: pd.DataFrame, replies: Sequence[Any]) -> dict[str, list[Any]
     shown: dict[Any, dict[int, Any]] = defaultdict(dict)
     for trial, position, name, _ in rows:
         shown[trial][position] = name
-    ranking, read = "rank" in frame, dict[Any, Any]()
+    ranking = "rank" in frame
+    read = dict[Any, Any]()
     for trial, _, _, text in rows:
         if trial not in read:
             names = [shown[trial].get(at) for at in range(1, max(shown[trial]) + 1)]

@@ -59,7 +59,8 @@ class StandingJudgement:
         """The inverse of :meth:`to_record`. Raises StoreError."""
         try:
             judgement = msgspec.convert(record["judgement"], Judgement)
-            place, item = str(record["judged_in"]), dict(record["item"])
+            place = str(record["judged_in"])
+            item = dict(record["item"])
             return cls(judged_in=place, judgement=judgement, item=item, replayed=True)
         except (KeyError, TypeError, ValueError) as error:
             raise StoreError(f"a judgement of another run cannot be read ({error})") from error
@@ -144,9 +145,11 @@ class Conclusions:
         return any(self.judged[later].answers(judgement) for later in places)
 
     def _standing(self, judgement: Judgement, last: int) -> StandingJudgement:
-        judged_in, item = self.name, self.outcomes.get(judgement.session, {}).get(judgement.test)
+        judged_in = self.name
+        item = self.outcomes.get(judgement.session, {}).get(judgement.test)
         if judgement.session == last:
-            judged_in, item = f"an earlier try in {self.name}", None
+            judged_in = f"an earlier try in {self.name}"
+            item = None
         elif len(self.sessions) > 1:
             judged_in = f"{self.name}, session {judgement.session}"
         if item is None:
@@ -168,10 +171,12 @@ def with_standing(book: Mapping[str, Any], left: Sequence[StandingJudgement]) ->
     """The *book* of a session (items, findings, missing) with the judgements *left* behind its own,
     marked with where they were judged.
     """
-    items, findings = list(book["items"]), list(book["findings"])
+    items = list(book["items"])
+    findings = list(book["findings"])
     entries: dict[tuple[str, str], dict[str, Any]] = {}
     for standing in left:
-        judged_in, test = standing.judged_in, standing.judgement.test
+        judged_in = standing.judged_in
+        test = standing.judgement.test
         blank = {"nodeid": test, **standing.item, "judged_in": judged_in, "findings": []}
         entries.setdefault((judged_in, test), blank)["findings"].append(len(findings))
         finding = dict(standing.judgement.finding)

@@ -394,7 +394,8 @@ class _OpenFiles:
                 return self._lost(path, "replaced")
             if path == self._log:
                 # It grows until it is written again from its beginning, and keeps its length then.
-                size, self._size = self._size, status.st_size
+                size = self._size
+                self._size = status.st_size
                 if status.st_size < size:
                     return self._lost(path, "cut")
         return None
@@ -464,7 +465,8 @@ class Database:
         self._account: tuple[int, int] | None = None
         self._account_changed = False
         self._queue: deque[_Waiting] = deque()
-        self._filled, self._urgent = threading.Event(), threading.Event()
+        self._filled = threading.Event()
+        self._urgent = threading.Event()
         self._broken: StoreError | None = None
         presence = _presence(directory, writer)
         if presence is None:
@@ -507,7 +509,8 @@ class Database:
 
     @account.setter
     def account(self, account: tuple[int, int]) -> None:
-        self._account, self._account_changed = account, True
+        self._account = account
+        self._account_changed = True
 
     def append(self, body: str) -> None:
         self._put(_Waiting(Append(body), None), urgent=len(body) > _LONG)
@@ -648,7 +651,8 @@ class Database:
         if self._account_changed:
             self.connection.execute("UPDATE account SET settled = ?, reserved = ?", self.account)
             self._account_changed = False
-        rows, self._rows = self._rows, []
+        rows = self._rows
+        self._rows = []
         for start in range(0, len(rows), _ROWS):
             some = rows[start : start + _ROWS]
             values = list(itertools.chain.from_iterable(some))

@@ -188,7 +188,8 @@ def changes(before: RecordedDesign, now: RecordedDesign) -> list[str]:
                 f"{what} {'were' if plural else 'was'} {was}, {'are' if plural else 'is'} {present}"
             )
     for key in dict.fromkeys((*before.templates, *now.templates)):
-        then, since = before.templates.get(key), now.templates.get(key)
+        then = before.templates.get(key)
+        since = now.templates.get(key)
         if then is None or since is None:
             changes_.append(
                 f"the prompt: template {key!r} is {'new' if then is None else 'absent'}"

@@ -29,7 +29,8 @@ def export_records(connection: sqlite3.Connection, directory: Path) -> dict[str,
 
     A file appears whole or not at all. Raises StoreError where it cannot be written.
     """
-    heads, texts = heads_of(connection), Unpacker(connection)
+    heads = heads_of(connection)
+    texts = Unpacker(connection)
     for name, head in heads.items():
         digest = hashlib.sha256()
         with replacing(directory / name) as stream:

@@ -75,7 +75,8 @@ def _one_after_the_other(entry: Path) -> Iterator[None]:
 
     One that was killed here holds up the others of its session, but not for ever.
     """
-    turn, until = entry.with_suffix(".turn"), time.monotonic() + _PATIENCE
+    turn = entry.with_suffix(".turn")
+    until = time.monotonic() + _PATIENCE
     while not entry.exists() and time.monotonic() < until:
         with contextlib.suppress(FileExistsError):
             turn.touch(exist_ok=False)
@@ -148,7 +149,8 @@ def locate_run(
 
 def _counted_back(root: Path, number: int, is_meant: Callable[[Path], bool], which: str) -> Path:
     """The run *number* before the newest of those under *root* that have begun, and *is_meant*."""
-    meant, later = list[Path](), list[Path]()
+    meant = list[Path]()
+    later = list[Path]()
     for run in reversed(runs := run_folders(root)):
         if not has_begun(run):
             later.append(run)

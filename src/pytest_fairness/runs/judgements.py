@@ -158,7 +158,8 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
             return False
         if not earlier.columns:  # the table stayed in the log of its run
             return bool(self.finding.get("verdict") == earlier.finding.get("verdict"))
-        before, now = earlier._table(), self._table()
+        before = earlier._table()
+        now = self._table()
         names = sorted(before["columns"].keys() - _OF_THE_SOURCE)
         if not now["columns"].keys() >= set(names):
             return False
@@ -244,7 +245,8 @@ def _packed(column: pd.Series[Any]) -> JSON:
     # 1, 1.0 and True are one value to pandas: a column of several kinds is compared with its types.
     if column.dtype != object or pd.api.types.infer_dtype(column) in ("string", "boolean"):
         codes, distinct = pd.factorize(column, use_na_sentinel=False)
-        coded, labels = list[JSON](codes.tolist()), _cells(distinct.tolist())
+        coded = list[JSON](codes.tolist())
+        labels = _cells(distinct.tolist())
     else:
         values: dict[tuple[type, Any], int] = {}
         coded = [

@@ -84,7 +84,8 @@ def _opened(directory: Path, stack: contextlib.ExitStack) -> _Shard:
 def _check_complete(shards: Sequence[_Shard]) -> None:
     if not shards:
         raise UsageError("there is nothing to merge: name the folders of all shards")
-    whole, parts = shards[0].whole, [shard.part for shard in shards]
+    whole = shards[0].whole
+    parts = [shard.part for shard in shards]
     if other := next((shard for shard in shards if shard.whole != whole), None):
         raise UsageError(f"{shards[0]} and {other} are of different runs")
     for part in range(1, whole + 1):
@@ -95,7 +96,8 @@ def _check_complete(shards: Sequence[_Shard]) -> None:
 
 
 def _check_alike(first: _Shard, other: _Shard) -> None:
-    mine, its = first.conditions(), other.conditions()
+    mine = first.conditions()
+    its = other.conditions()
     if differ := [
         f"{field} {mine[field]!r} and {its[field]!r}" for field in mine if mine[field] != its[field]
     ]:
@@ -113,7 +115,8 @@ def _check_alike(first: _Shard, other: _Shard) -> None:
 
 
 def _fill(connection: sqlite3.Connection, shards: Sequence[_Shard]) -> dict[str, Any]:
-    merged, endpoints = [], list[Any]()
+    merged = []
+    endpoints = list[Any]()
     for shard in shards:
         for name in shard.reader.logs:
             text = ""

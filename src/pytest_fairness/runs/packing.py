@@ -62,7 +62,9 @@ class Packer:
     """
 
     def __init__(self, writer: str, number: int = 0, head: str = FIRST) -> None:
-        self.writer, self.number, self.head = writer, number, head
+        self.writer = writer
+        self.number = number
+        self.head = head
         #: Of each type a record, and how many more are packed with it.
         self._models: dict[str | None, tuple[_Base, int]] = {}
         self._attempts: dict[bytes, list[_Base]] = {}
@@ -71,7 +73,8 @@ class Packer:
         """The row of the next record, whose *text* is JSON without hashes."""
         kind, key, status = columns_of(text)
         digest = chained_digest(text, self.head)
-        self.number, self.head = self.number + 1, digest.hex()
+        self.number = self.number + 1
+        self.head = digest.hex()
         place = _TYPE + len(kind or "")
         body = (text if key is None else text[:place] + text[place + _KEY :]).encode("ascii")
         bases = self._bases_of(kind, key, body)
@@ -83,7 +86,8 @@ class Packer:
         """Return what the next record is packed with; and *body* is kept where others will be
         packed with it.
         """
-        this, bases = _Base(self.number, body[-_WINDOW:]), list[_Base]()
+        this = _Base(self.number, body[-_WINDOW:])
+        bases = list[_Base]()
         if key is not None and kind == "trial":
             bases = self._attempts.pop(key, [])
         elif key is not None and kind == "attempt":
@@ -157,7 +161,8 @@ class Unpacker:
         """The records of *writer*, each as it is exported: a line, without its end. Raises as
         above.
         """
-        query, previous = f"SELECT {COLUMNS} FROM records WHERE writer = ? ORDER BY number", FIRST
+        query = f"SELECT {COLUMNS} FROM records WHERE writer = ? ORDER BY number"
+        previous = FIRST
         for row in self._connection.execute(query, (writer,)):
             digest = Row(*row).hash.hex()
             yield as_line(self.text(row), previous, digest)

@@ -110,7 +110,8 @@ def chosen_run(
     the project: ``last`` is the newest that *judged* something, or else of all. Raises UsageError,
     naming runs that are near, where it means none or several.
     """
-    here, text = Path.cwd() if here is None else here, os.fspath(name)
+    here = Path.cwd() if here is None else here
+    text = os.fspath(name)
     if (here / text).is_dir() and is_run(here / text):
         return here / text
     if len(Path(text).parts) != 1 or text in (os.curdir, os.pardir):

@@ -37,7 +37,8 @@ class Take(Operation):
     taken: bool = False
 
     def run(self, database: Database) -> float:
-        now, execute = database.clock(), database.connection.execute
+        now = database.clock()
+        execute = database.connection.execute
         query = "SELECT written, request_due, token_due FROM rate_limits WHERE identity = ?"
         written, request_due, token_due = execute(query, (self.identity,)).fetchone() or (
             now,
@@ -68,7 +69,9 @@ class Limiter:
     """
 
     def __init__(self, database: Operator, identity: str, limits: Limits) -> None:
-        self._database, self._identity, self._limits = database, identity, limits
+        self._database = database
+        self._identity = identity
+        self._limits = limits
         self._typical = FIRST_GUESS
 
     def estimate(self, messages: Sequence[Message], parameters: Mapping[str, JSON]) -> int:

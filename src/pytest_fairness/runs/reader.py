@@ -69,7 +69,8 @@ class Find(Operation):
     keys: list[Key]
 
     def run(self, database: Any) -> list[str | None]:
-        answer, size = list[str | None](), 0
+        answer = list[str | None]()
+        size = 0
         for start in range(0, len(self.keys), AT_ONCE):
             some = self.keys[start : start + AT_ONCE]
             ((wanted, values),) = in_keys(some)
@@ -106,7 +107,8 @@ class RunRecords:
 
     def records(self, keys: Iterable[str]) -> Iterator[dict[str, Any] | None]:
         """The record of each finished trial of *keys*, whoever asked it, or None, in their order."""
-        wanted, at = list(keys), 0
+        wanted = list(keys)
+        at = 0
         while at < len(wanted):
             lines = self.ask(Find(keys=wanted[at : at + AT_ONCE]))
             for key, line in zip(wanted[at:], lines, strict=False):
@@ -178,7 +180,8 @@ class RunReader(RunRecords):
 
     def missing(self, keys: Iterable[str]) -> list[str]:
         """Those of *keys* whose trial is not finished."""
-        all_keys, finished = list(keys), set[str]()
+        all_keys = list(keys)
+        finished = set[str]()
         for wanted, values in in_keys(all_keys):
             query = f"SELECT key FROM records WHERE type = 'trial' AND key {wanted}"
             finished |= {key.hex() for (key,) in self.connection.execute(query, values)}
@@ -375,7 +378,8 @@ class Heads:
         """Check every record of the run, which are read into *connection* from its exported files
         where those are all there is. Raises StoreError naming record or line.
         """
-        where, logs = self._directory / database.NAME, sorted(self._directory.glob(LOGS))
+        where = self._directory / database.NAME
+        logs = sorted(self._directory.glob(LOGS))
         if _is_stored(connection, self._directory):
             with _naming(where):
                 self._check_stored(connection, where, watch)

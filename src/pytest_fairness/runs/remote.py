@@ -172,7 +172,8 @@ class Line:
         self._send(StoreMessage(None, Append(body)))
 
     def submit(self, operation: Any) -> Future[Any]:
-        number, future = next(self._numbers), Future[Any]()
+        number = next(self._numbers)
+        future = Future[Any]()
         self._waiting[number] = future
         self._send(StoreMessage(number, operation))
         return future
@@ -236,7 +237,8 @@ class Line:
     def _break(self, error: FairnessError) -> FairnessError:
         """Ask nothing more, because of *error*, of which all who wait get one of their own."""
         self._broken = self._broken or error
-        waiting, self._waiting = self._waiting, {}
+        waiting = self._waiting
+        self._waiting = {}
         for future in waiting.values():
             with contextlib.suppress(Exception):  # its asker has just given up
                 future.set_exception(type(error)(str(error)))
@@ -271,7 +273,10 @@ class Service:
         self.worker = worker
         #: Why the store could not be closed, or the worker not be served.
         self.trouble: str | None = None
-        self._channel, self._open_store, self._greet, self._cap = channel, open_store, greet, cap
+        self._channel = channel
+        self._open_store = open_store
+        self._greet = greet
+        self._cap = cap
         self._store: RunStore | None = None
         #: Trials whose request has left and whose answer is not here yet.
         self._under_way: set[str] = set()
@@ -366,7 +371,8 @@ class Service:
         return self._store
 
     def _hello(self, hello: Hello) -> dict[str, Any]:
-        ours, its = importlib.metadata.version("pytest-fairness"), hello.version[:40]
+        ours = importlib.metadata.version("pytest-fairness")
+        its = hello.version[:40]
         if its != ours:
             raise StoreError(
                 f"worker {self.worker} has pytest-fairness {its}, the controller {ours}: install "
@@ -399,6 +405,7 @@ class Service:
             self._under_way.discard(begins[2])
 
     def _close(self, _: CloseStore | None = None) -> None:
-        store, self._store = self._store, None
+        store = self._store
+        self._store = None
         if store is not None:
             store.close()

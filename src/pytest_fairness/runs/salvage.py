@@ -186,9 +186,11 @@ def _stored(directory: Path, folder: str) -> Iterator[tuple[str, int, bytes, str
     """
     for path in directory.glob(f"{NAME}*"):
         shutil.copy(path, folder, follow_symlinks=False)
-    last, step = 0, 1
+    last = 0
+    step = 1
     with contextlib.closing(sqlite3.connect(Path(folder, NAME))) as copy:
-        query, texts = f"SELECT id, {COLUMNS} FROM records WHERE id > ? ORDER BY id", Unpacker(copy)
+        query = f"SELECT id, {COLUMNS} FROM records WHERE id > ? ORDER BY id"
+        texts = Unpacker(copy)
         heads: dict[str, Anchor] = {}
         copy.text_factory = legible
         with contextlib.suppress(sqlite3.DatabaseError):
@@ -196,7 +198,9 @@ def _stored(directory: Path, folder: str) -> Iterator[tuple[str, int, bytes, str
         while step < _FURTHEST:
             try:
                 for number, *row in copy.execute(query, (last,)):
-                    last, step, record = number, 1, Row(*row)
+                    last = number
+                    step = 1
+                    record = Row(*row)
                     previous = heads.get(record.writer, Anchor(0, FIRST))
                     heads[record.writer] = Anchor(record.number, record.hash.hex())
                     data, why = _line_of(record, previous, texts)
@@ -204,7 +208,8 @@ def _stored(directory: Path, folder: str) -> Iterator[tuple[str, int, bytes, str
             except (
                 sqlite3.DatabaseError
             ):  # a page that cannot be read: what stands on it is passed over, and missed
-                last, step = last + step, 2 * step
+                last = last + step
+                step = 2 * step
             else:
                 return
 
@@ -257,7 +262,8 @@ class _Log:
         self.records: dict[str, _Record] = {}
         self.lost: list[Lost] = []
         self._texts = texts
-        self._end, self._debris = 0, False
+        self._end = 0
+        self._debris = False
 
     def lose(self, first: int, why: str, last: int = 0) -> None:
         last = last or first
@@ -302,7 +308,8 @@ class _Log:
         manifest knows
         *anchor*.
         """
-        leading, at = set[str](), "" if anchor is None else anchor.head
+        leading = set[str]()
+        at = "" if anchor is None else anchor.head
         while at in self.records:
             leading.add(at)
             at = self.records[at].previous

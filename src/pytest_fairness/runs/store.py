@@ -94,7 +94,8 @@ class Claim(Operation):
     before: int
 
     def run(self, database: Database) -> dict[str, Any]:
-        mine, busy = dict[str, list[str]](), list[str]()
+        mine = dict[str, list[str]]()
+        busy = list[str]()
         for start in range(0, len(self.keys), AT_ONCE):
             claimed, left = self._some(database, self.keys[start : start + AT_ONCE])
             mine |= claimed
@@ -189,7 +190,8 @@ class _Finish(Operation):
     export: bool = False
 
     def run(self, database: Database) -> None:
-        connection, directory = database.connection, database.directory
+        connection = database.connection
+        directory = database.directory
         export = self.export or any(directory.glob(LOGS))
         if export:
             heads = export_records(connection, directory)
@@ -232,7 +234,10 @@ class RunStore(RunRecords):
         *,
         introduced: bool = False,
     ) -> None:
-        self.database, self.directory, self.writer, self.notes = database, directory, writer, notes
+        self.database = database
+        self.directory = directory
+        self.writer = writer
+        self.notes = notes
         self._mutex = threading.Lock()
         self._introduced = introduced
         # Of what was there before this session alone, what failed is asked again.
@@ -368,7 +373,8 @@ class RunStore(RunRecords):
         """Let *change* edit the manifest; again, where another process has written meanwhile.
         Raises StoreError.
         """
-        before, current = "", self.ask(ExchangeManifest())
+        before = ""
+        current = self.ask(ExchangeManifest())
         while before != current:
             manifest = json.loads(before := current)
             change(manifest)

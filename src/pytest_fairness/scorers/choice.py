@@ -171,10 +171,8 @@ class _Mentions:
         noun = _READ.noun.pattern
         parts: list[tuple[int, str]] = []
         for number, words in enumerate(self._known, start=1):
-            letter, ordinal = (
-                chr(64 + number),
-                _ORDINALS[number - 1] if number <= len(_ORDINALS) else str(number),
-            )
+            letter = chr(64 + number)
+            ordinal = _ORDINALS[number - 1] if number <= len(_ORDINALS) else str(number)
             forms = [
                 rf"(?:{noun}|number|no\.|#)[\s\[(#-]{{0,8}}(?:{letter}|{number})",
                 rf"(?:the\s+)?{ordinal}(?:[\s-](?:listed\s+)?{noun}|\s+one|-listed)",
@@ -268,7 +266,8 @@ def _bare(text: str, mentions: _Mentions) -> Choice:
     if lead:
         body = text[lead.end() :]
     named = mentions.find(body)
-    starts, ends = [start for _, start, _ in named], [end for _, _, end in named]
+    starts = [start for _, start, _ in named]
+    ends = [end for _, _, end in named]
     rest = "".join(
         body[end:start] for end, start in zip([0, *ends], [*starts, len(body)], strict=True)
     )

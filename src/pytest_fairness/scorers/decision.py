@@ -86,11 +86,13 @@ def _votes(sentence: str) -> list[bool]:
     votes = []
     for word in words:
         clause = max(ends[bisect_right(ends, word.start()) - 1], word.start() - _BEFORE)
-        vote, at = word["bad"] is None, word.start()
+        vote = word["bad"] is None
+        at = word.start()
         while (negation := _READ.negation.search(sentence, clause, at)) is not None:
             # "No reason not to approve" holds two.
             times = len(_READ.negator.findall(sentence, negation.start(), at))
-            vote, at = vote == (times > 0 and times % 2 == 0), negation.start()
+            vote = vote == (times > 0 and times % 2 == 0)
+            at = negation.start()
         votes.append(vote != (_READ.turned.match(sentence, word.end()) is not None))
     return votes
 

@@ -90,7 +90,8 @@ class LetterReader:
     """A score of a letter by one lexicon: what a :class:`Scorer` calls."""
 
     def __init__(self, name: str, lexicon: Lexicon | None = None) -> None:
-        self.name, self._lexicon = name, lexicon
+        self.name = name
+        self._lexicon = lexicon
 
     @property
     def lexicon(self) -> Lexicon:

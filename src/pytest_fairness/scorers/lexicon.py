@@ -482,14 +482,13 @@ class _ReadText:
         shown = text
         if not text.isascii() and _INVISIBLE.search(text):
             kept = [at for at, character in enumerate(text) if not _INVISIBLE.match(character)]
-            shown, self._origin = "".join(text[at] for at in kept), kept
+            shown = "".join(text[at] for at in kept)
+            self._origin = kept
         self._shown = shown
-        words, self._starts, self._spans, self._ends = (
-            [],
-            list[int](),
-            list[tuple[int, int]](),
-            list[int](),
-        )
+        words = []
+        self._starts = list[int]()
+        self._spans = list[tuple[int, int]]()
+        self._ends = list[int]()
         place = 1
         for match in _READ.finditer(shown):
             word = "¶"

@@ -193,7 +193,8 @@ def unknown_outcome(
     """That *outcome* is none of *columns* and *scorers*, with the one that is meant, or all where
     none is close.
     """
-    columns, scorers = [str(column) for column in columns], list(scorers)
+    columns = [str(column) for column in columns]
+    scorers = list(scorers)
     mend = did_you_mean(outcome, [*scorers, *columns])
     if not mend:
         mend = (

@@ -43,7 +43,8 @@ class Patterns:
     """
 
     def __init__(self, reader: str) -> None:
-        self._entries, self._texts = _all_patterns()[reader], dict[str, str]()
+        self._entries = _all_patterns()[reader]
+        self._texts = dict[str, str]()
         for name in self._entries:
             texts = self.resolved(name)
             if len(texts) == 1:
@@ -248,7 +249,8 @@ def unmasked(
     text: str, words: tuple[str, ...], spans: Iterable[tuple[int, int]]
 ) -> list[tuple[int, int]]:
     """Return where *spans*, places in ``masked(text, words)``, stand in *text* itself."""
-    ends, shifts = list[int](), [0]
+    ends = list[int]()
+    shifts = [0]
     for match in _names_pattern(words).finditer(text) if words else ():
         shifts.append(shifts[-1] + len(match[0]) - len(STAND_IN))
         ends.append(match.end() - shifts[-1])

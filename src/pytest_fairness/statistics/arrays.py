@@ -200,12 +200,14 @@ def first_repeat(columns: Sequence[Ints]) -> tuple[int, int] | None:
     """Two rows alike in all *columns* (codes, −1 where missing), the one above first; None where
     all differ.
     """
-    key, width = np.zeros(columns[0].size, dtype=np.intp), 1
+    key = np.zeros(columns[0].size, dtype=np.intp)
+    width = 1
     for codes in columns:
         size = int(codes.max(initial=0)) + 2
         if width * size >= 2**62:
             key, width = np.unique(key, return_inverse=True)[1], key.size
-        key, width = key * size + codes + 1, width * size
+        key = key * size + codes + 1
+        width = width * size
     ordered = np.sort(key)
     if not np.any(ordered[1:] == ordered[:-1]):
         return None
@@ -488,7 +490,8 @@ def _labelled(
 ) -> Values:
     """Two labels as yes and no, the favourable one as yes; other numbers of labels as codes."""
     codes, labels = pd.factorize(series.map(str, na_action="ignore"), sort=True)
-    values, names = np.where(codes < 0, np.nan, codes), tuple(map(str, labels))
+    values = np.where(codes < 0, np.nan, codes)
+    names = tuple(map(str, labels))
     listed = ", ".join(map(repr, names[:8])) + (" …" if len(names) > 8 else "")
     if len(names) != 2:
         if favourable is not None:
@@ -572,10 +575,8 @@ def refuse_text_numbers(column: str, series: pd.Series[Any], *, labels: bool = T
         labels and {text.strip() for text in texts} <= {"0", "1"}
     ):
         return
-    example, where = (
-        next((text for text in numbers if not _is_float(text)), numbers[0]),
-        f"frame[{column!r}]",
-    )
+    example = next((text for text in numbers if not _is_float(text)), numbers[0])
+    where = f"frame[{column!r}]"
     others = [text for text in texts if not _NUMBER.fullmatch(text)]
     raise FrameError(
         f"column {column!r} holds numbers written as text ({example!r}): labels cannot be more or "
@@ -676,7 +677,8 @@ def _require_text(frame: pd.DataFrame, column: str, series: pd.Series[Any]) -> N
     would hide.
     """
     if series.dtype == object:
-        other, missing = ~_are(str, series), series.isna().to_numpy()
+        other = ~_are(str, series)
+        missing = series.isna().to_numpy()
         # The odd one out is what a reader has to look at, be it a number among labels or a text
         # among numbers.
         texts = ~other & ~missing

@@ -97,7 +97,8 @@ def bradley_terry(choices: Choices) -> Strengths | None:
     at = int(choices.listed)
     full = fit_binomial(design, won)
     p, trials = means_of(won, choices.listing[choices.decided])
-    p, trials = p[trials > 0], trials[trials > 0]
+    p = p[trials > 0]
+    trials = trials[trials > 0]
     saturated = float(np.sum(trials * (xlogy(p, p) + xlogy(1 - p, 1 - p))))
     strengths, errors = (
         dict(
@@ -150,8 +151,10 @@ def interaction_terms(choices: Choices, level: Coded) -> tuple[Floats, Floats, F
 def _design(choices: Choices) -> tuple[Ints, Floats, Floats]:
     """The groups that stand anywhere; a row each decided trial: position where known, and +1/−1 for
     all groups but the first; and whether the first-listed won."""
-    done, size = choices.decided, len(choices.labels)
-    first, second = choices.first[done], choices.second[done]
+    done = choices.decided
+    size = len(choices.labels)
+    first = choices.first[done]
+    second = choices.second[done]
     there = np.unique(np.concatenate([first, second]))
     groups = (np.eye(size)[first] - np.eye(size)[second])[:, there]
     design = np.concatenate([np.ones((first.size, int(choices.listed))), groups[:, 1:]], axis=1)
@@ -193,9 +196,11 @@ def choose_among(slates: Slates) -> Among:
     t, df K − 1.
     """
     used = slates.decided
-    won, k = slates.won[used], len(slates.labels)
+    won = slates.won[used]
+    k = len(slates.labels)
     groups = np.broadcast_to(np.eye(k)[:, 1:], (won.size, k, k - 1))
-    design, offered = groups, np.ones((won.size, k), dtype=np.bool_)
+    design = groups
+    offered = np.ones((won.size, k), dtype=np.bool_)
     order = positions = None
     if slates.place is not None:
         place = slates.place[used]
@@ -218,7 +223,8 @@ def choose_among(slates: Slates) -> Among:
             np.sqrt(np.maximum(np.einsum("pi,ij,pj->p", weights, covariance, weights), 0.0))
         )
 
-    difference, row_error = weights @ fit.beta, errors(fit.covariance)
+    difference = weights @ fit.beta
+    row_error = errors(fit.covariance)
     count = cluster_error = p_cluster = None
     if slates.cluster is not None:
         labels, cluster = np.unique(slates.cluster[used], return_inverse=True)
@@ -271,7 +277,8 @@ def fit_choice(
     (trials × alternatives) which alternatives there were; by default all. A trial counts *weight*
     times, by default once.
     """
-    at, size = np.arange(chosen.size), design.shape[2]
+    at = np.arange(chosen.size)
+    size = design.shape[2]
     if offered is None:
         offered = np.ones(design.shape[:2], dtype=np.bool_)
     there: Bools = offered

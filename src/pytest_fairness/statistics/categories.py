@@ -34,7 +34,8 @@ def compare_categories(layout: Layout, pairs: Pairs, categories: int, seed: int)
     effect 2V/√(1−V²) is never negative, V that of the table in which both groups weigh the same;
     its 90 % interval is a percentile bootstrap over clusters. Both are seeded by *seed*.
     """
-    i, j = pairs.first, pairs.second
+    i = pairs.first
+    j = pairs.second
     codes = np.rint(layout.values + layout.reference).astype(np.intp)
     width = max(categories, int(codes.max()) + 1)
     places = (
@@ -149,7 +150,8 @@ def _each_block(layout: Layout, pairs: Pairs, by_cell: Floats, seed: int) -> Str
         if place.size:
             by_group = np.zeros((layout.groups, by_cell.shape[1]))
             np.add.at(by_group, layout.cell_group[here], by_cell[here])
-            i, j = pairs.first[place], pairs.second[place]
+            i = pairs.first[place]
+            j = pairs.second[place]
             comparison = _compare(
                 by_cell[here], layout.cell_group[here], by_group, i, j, seed + block
             )
@@ -228,7 +230,8 @@ def clustering(
     """
     k = np.maximum(np.bincount(group, minlength=len(counts)).astype(np.float64), 1.0)
     share = by_cluster / np.maximum(by_cluster.sum(axis=1, keepdims=True), 1.0)
-    centre, square = np.zeros_like(counts), np.zeros_like(counts)
+    centre = np.zeros_like(counts)
+    square = np.zeros_like(counts)
     np.add.at(centre, group, share)
     centre /= k[:, None]
     np.add.at(square, group, (share - centre[group]) ** 2)
@@ -261,7 +264,8 @@ def _bootstrap(
             k = int(clusters[g])
             weights = rng.multinomial(k, np.full(k, 1 / k), size=RESAMPLES).astype(np.float64)
             drawn[g] = weights @ by_cluster[layout.cluster_group == g]
-    low, high = np.empty(pairs.first.size), np.empty(pairs.first.size)
+    low = np.empty(pairs.first.size)
+    high = np.empty(pairs.first.size)
     for at, (i, j) in enumerate(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)):
         tables = np.stack([drawn[i], drawn[j]], axis=1)
         effect = d_of_v(balanced_v(tables))
@@ -272,7 +276,8 @@ def _bootstrap(
 def _omnibus(counts: Floats) -> dict[str, float]:
     """Chi-square and Cramér's V of all groups together."""
     chi2, used = chi_square(counts[None])
-    rows, n = counts.shape[0], float(counts.sum())
+    rows = counts.shape[0]
+    n = float(counts.sum())
     df = (rows - 1) * (float(used[0]) - 1)
     if df <= 0:
         return {"chi2": 0.0, "chi2_df": 0.0, "chi2_p": 1.0, "cramers_v": 0.0}

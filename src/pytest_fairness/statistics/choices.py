@@ -124,7 +124,8 @@ class Choices:
 
     def wins(self) -> tuple[Floats, Floats]:
         """Times each group was chosen, and decided trials it stood in (length G)."""
-        done, size = self.decided, len(self.labels)
+        done = self.decided
+        size = len(self.labels)
         shown = np.bincount(self.first[done], minlength=size) + np.bincount(
             self.second[done], minlength=size
         )
@@ -266,14 +267,17 @@ class Slates:
         """Each two groups of a trial as a pairwise choice: the one ranked better, or the winner
         over each of the others; neither where they tie, or both lost."""
         pairs = all_pairs(len(self.labels))
-        trials, count = self.won.size, pairs.first.size
-        i, j = np.tile(pairs.first, trials), np.tile(pairs.second, trials)
+        trials = self.won.size
+        count = pairs.first.size
+        i = np.tile(pairs.first, trials)
+        j = np.tile(pairs.second, trials)
         at = np.repeat(np.arange(trials), count)
         if self.place is None:
             ahead = np.ones(at.size, dtype=np.bool_)
         else:
             ahead = self.place[at, i] < self.place[at, j]
-        first, second = np.where(ahead, i, j), np.where(ahead, j, i)
+        first = np.where(ahead, i, j)
+        second = np.where(ahead, j, i)
         if self.rank is None:
             won = self.won[at]
             gap = (first == won).astype(np.float64) - (second == won)
@@ -317,7 +321,8 @@ def read_slates(
     within a trial.
     """
     frame = require_frame(frame)
-    groups, trials = code(frame, by, "group"), code(frame, trial, "trial")
+    groups = code(frame, by, "group")
+    trials = code(frame, trial, "trial")
     if len(groups.labels) < 2:
         raise FrameError(f"column {by!r} holds one group only: a choice needs two")
     counts = np.zeros((len(trials.labels), len(groups.labels)), dtype=np.intp)
@@ -363,7 +368,9 @@ def read_slates(
     refused = np.asarray(flags(frame, "refused")[at].any(axis=1), dtype=np.bool_)
     # A trial that was never answered has chosen nobody, whatever its columns hold.
     lost = refused | flags(frame, "undetermined")[at].any(axis=1)
-    won, place, midrank = np.full(lost.size, -1, dtype=np.intp), None, None
+    won = np.full(lost.size, -1, dtype=np.intp)
+    place = None
+    midrank = None
     if chosen is not None:
         require_column(frame, chosen, "choice")
         wins = flags(frame, chosen)[at]

@@ -87,7 +87,8 @@ class NameParts:
     def by_label(self, cells: PairCells, influence: Floats) -> list[Floats]:
         """Of each part: Σ(sum of *influence* (M) over a label)², the number of labels, and the
         largest label, on each side of each comparison (3 × Q × 2)."""
-        size, variances = 2 * cells.comparisons, []
+        size = 2 * cells.comparisons
+        variances = []
         for codes, count in zip(self.codes, self.labels, strict=True):
             held, at = np.unique(
                 cells.unit_place * count + codes[cells.unit_cluster], return_inverse=True
@@ -172,7 +173,9 @@ def _covariance(cells: PairCells, influence: Floats, units: Floats) -> Floats | 
     single = np.flatnonzero(
         (cells.mate >= 0) & (cells.unit_side == 0) & partly[cells.unit_comparison]
     )
-    q, x, y = cells.unit_comparison[single], influence[single], influence[cells.mate[single]]
+    q = cells.unit_comparison[single]
+    x = influence[single]
+    y = influence[cells.mate[single]]
     n = np.maximum(cells.shared, 2.0)
     of_x, of_y, xx, yy, xy = (
         sums(q, values, cells.comparisons) for values in (x, y, x * x, y * y, x * y)
@@ -230,7 +233,8 @@ def contrast(
     if parts is not None:
         least, _ = recurrence(cells, parts)
         df = np.minimum(df, np.where(cells.paired, least - 1, 2 * least - 2))
-    difference, error = mean[:, 0] - mean[:, 1], np.sqrt(square)
+    difference = mean[:, 0] - mean[:, 1]
+    error = np.sqrt(square)
     p = two_sided_t(difference, error, df)
     # Where clusters stand in different blocks, each with few neighbours, that all say the same is
     # no certainty: two names in each of five blocks do so in one fair pair of sixteen.
@@ -282,7 +286,9 @@ def intraclass(cells: PairCells, values: Floats, squares: Floats) -> tuple[Float
     *values* and *squares* are sums over each cell (E). ICC = (MSB − MSW)/(MSB + (n₀−1)·MSW) with n₀
     = (N − Σn_c²/N)/(K−1) (Donner 1986); NaN where a side has one unit or no unit has two rows.
     """
-    rows, total, units = cells.by_unit(cells.size), cells.side_rows, cells.units
+    rows = cells.by_unit(cells.size)
+    total = cells.side_rows
+    units = cells.units
     mean = cells.by_unit(values) / np.maximum(rows, 1.0)
     within = cells.units_by_side(cells.by_unit(squares) - rows * mean**2)
     grand = cells.units_by_side(rows * mean) / np.maximum(total, 1.0)
@@ -313,7 +319,9 @@ class Removals:
     """
 
     def __init__(self, cells: PairCells) -> None:
-        self.cells, self.removal, self.stratum = cells, cells.unit, cells.stratum
+        self.cells = cells
+        self.removal = cells.unit
+        self.stratum = cells.stratum
         self.row: Ints | None = None
         if bool(cells.paired.any()):
             second = cells.paired[cells.unit_comparison] & (cells.unit_side == 1)
@@ -322,7 +330,8 @@ class Removals:
             key, self.row = np.unique(
                 unit[cells.unit] * strata + cells.stratum, return_inverse=True
             )
-            self.removal, self.stratum = key // strata, key % strata
+            self.removal = key // strata
+            self.stratum = key % strata
         rows = cells.rows[self.stratum]
         self.left = rows[:, 0] - self.on(0, cells.size), rows[:, 1] - self.on(1, cells.size)
         self.broken: Bools = (self.left[0] == 0) | (self.left[1] == 0)
@@ -422,7 +431,8 @@ class MeanTest:
         half = 0.0
         if self.error:
             half = float(t_quantile(self.df, (1 + confidence) / 2)) * self.error
-        low, high = self.mean - half, self.mean + half
+        low = self.mean - half
+        high = self.mean + half
         if side > 0:
             return (low, high)
         return (-high, -low)
@@ -438,7 +448,9 @@ def one_sample_t(
     n = len(data)
     if n < 2:
         return MeanTest(float(data[0]) if n else 0.0, math.inf, 0, n)
-    mean, sd = float(data.mean()), float(data.std(ddof=1))
+    mean = float(data.mean())
+    sd = float(data.std(ddof=1))
     dust = TINY * float(np.abs(data).max())
-    mean, sd = 0.0 if abs(mean) <= dust else mean, 0.0 if sd <= dust else sd
+    mean = 0.0 if abs(mean) <= dust else mean
+    sd = 0.0 if sd <= dust else sd
     return MeanTest(mean, sd / math.sqrt(n), n - 1, n, sd, alternative)

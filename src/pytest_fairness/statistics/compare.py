@@ -81,7 +81,9 @@ def measure(
     *used*.
     """
     labels = design.group.labels
-    groups, pairs, blocks = len(labels), all_pairs(len(labels)), design.blocks
+    groups = len(labels)
+    pairs = all_pairs(len(labels))
+    blocks = design.blocks
     rows = _Rows(values, design.group.codes, design.cluster, design.block, design.copy).take(used)
     trials = np.bincount(rows.group, minlength=groups).astype(np.intp)
     present = np.flatnonzero(trials)
@@ -235,7 +237,8 @@ def describe_groups(
 ) -> tuple[GroupResult, ...]:
     """One result a group. *refused* and *missing* mark rows; *refused_count*: what is refused is
     among the scored rows."""
-    layout, labels = metric.layout, design.group.labels
+    layout = metric.layout
+    labels = design.group.labels
     summary = np.full((4, len(labels)), np.nan)
     clusters = np.zeros(len(labels), dtype=np.intp)
     rows: dict[int, Floats] = {}
@@ -259,7 +262,8 @@ def describe_groups(
         rates = design.has_refusals
 
     def describe(code: int, label: str) -> GroupResult:
-        median, shares = None, {}
+        median = None
+        shares = {}
         if code in rows and kind is OutcomeKind.CATEGORICAL:
             share = (
                 np.bincount(rows[code].astype(np.intp), minlength=len(categories)) / rows[code].size
@@ -291,7 +295,8 @@ def _summarise(layout: Layout, kind: OutcomeKind) -> tuple[Floats, Floats, Float
     Scores: t on cluster means, df K−1, about the mean of the rows; from the rows where there is one
     cluster. Rates: Wilson's interval on n/deff rows with that t (after Korn & Graubard 1998).
     """
-    n, k = layout.sizes, layout.clusters.astype(np.float64)
+    n = layout.sizes
+    k = layout.clusters.astype(np.float64)
     mean = np.add.reduceat(layout.values, layout.group_start) / n
     residual = layout.values - np.repeat(mean, n.astype(np.intp))
     variance = np.add.reduceat(residual**2, layout.group_start) / np.maximum(n - 1, 1.0)
@@ -314,7 +319,8 @@ def _summarise(layout: Layout, kind: OutcomeKind) -> tuple[Floats, Floats, Float
         low, high = wilson(value * size, size, np.where(sound, quantile, 2.0))
     else:
         reach = np.where(sound, quantile, 0.0) * np.sqrt(square)
-        low, high = value - reach, value + reach
+        low = value - reach
+        high = value + reach
     low, high = (np.where(sound, end, np.nan) for end in (low, high))
     return value, low, high, np.where(n >= 2, np.sqrt(variance), np.nan)
 
@@ -383,7 +389,8 @@ def impute(
     if at_random is not None and both.size and kind in RATES:
         rate = float(both.mean())
         for which, up in ((first, first_high), (second, not first_high)):
-            odds, rows = (TAIL / (1 - TAIL)) ** (1 if up else -1), np.flatnonzero(which)
+            odds = (TAIL / (1 - TAIL)) ** (1 if up else -1)
+            rows = np.flatnonzero(which)
             rows = rows[np.argsort(at_random[rows], kind="stable")]
             filled[rows] = _thinned(rows.size, rate * odds / (1 - rate + rate * odds), up=up)
         return filled
@@ -464,7 +471,8 @@ def two_one_sided(table: PairTable, margin: float, *, on_d: bool, alpha: float) 
     variance p is 0 inside the margin and 1 outside it; errors are infinite where there is nothing
     to tell them from.
     """
-    difference, df = table.difference, np.maximum(table.difference_df, 1e-9)
+    difference = table.difference
+    df = np.maximum(table.difference_df, 1e-9)
     apart = table.rows.min(axis=1) == 0
     error = np.where(apart | np.isnan(table.error), np.inf, table.error)
     bound = np.full(difference.size, float(margin))

@@ -92,7 +92,8 @@ def self_starting(values: Sequence[float], variances: Sequence[float] | None = N
         w = w / w.mean()
     scores = np.full(len(x), np.nan)
     for at in range(2, len(x)):
-        before, weights = x[:at], 1 / w[:at]
+        before = x[:at]
+        weights = 1 / w[:at]
         mean = float(before @ weights / weights.sum())
         spread = math.sqrt(float(np.square(before - mean) @ weights) / (at - 1))
         same = _SAME * max(1e-300, float(np.abs(x[: at + 1]).max()))
@@ -114,7 +115,9 @@ def self_starting_counts(counts: Sequence[int], sizes: Sequence[int]) -> Floats:
     """
     scores = np.full(len(counts), np.nan)
     for at in range(2, len(counts)):
-        size, before, total = sizes[at], sum(sizes[:at]), sum(counts[: at + 1])
+        size = sizes[at]
+        before = sum(sizes[:at])
+        total = sum(counts[: at + 1])
         tail = sum(
             math.comb(size, x) * math.comb(before, total - x)
             for x in range(counts[at], min(size, total) + 1)
@@ -149,7 +152,8 @@ def control_chart(
     alone.
     """
     z = np.asarray(scores, dtype=float)
-    upper, lower = np.zeros(len(z)), np.zeros(len(z))
+    upper = np.zeros(len(z))
+    lower = np.zeros(len(z))
     since = {1: 0, -1: 0}
     for at, score in enumerate(z):
         if math.isnan(score):

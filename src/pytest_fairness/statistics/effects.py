@@ -57,7 +57,8 @@ def moments_of(layout: Layout, scale: float, *, blocked: bool) -> Moments:
     squares that are no more than rounding beside *scale*, the largest value, are 0."""
     shape = (layout.groups, layout.blocks if blocked else 1)
     at = layout.row_group * shape[1] + (layout.row_block if blocked else 0)
-    count, size = (layout.count if blocked else layout.sizes[:, None]).ravel(), shape[0] * shape[1]
+    count = (layout.count if blocked else layout.sizes[:, None]).ravel()
+    size = shape[0] * shape[1]
     mean = sums(at, layout.values, size) / np.maximum(count, 1.0)
     rest = layout.values - mean[at]
     squares = sums(at, rest**2, size)
@@ -105,21 +106,21 @@ def standardise(
         )
     )
     block = cells.stratum_block[cells.stratum]
-    first, other = (
-        moments.mean[cells.layout.cell_group[cells.cell], block],
-        moments.mean[cells.partner, block],
-    )
+    first = moments.mean[cells.layout.cell_group[cells.cell], block]
+    other = moments.mean[cells.partner, block]
     half = (first - other) / 2
     aligned = deviation + cells.size * half
     contrast_ = contrast(cells, aligned, scale, parts)
     without = _difference_without(cells, leaving, contrast_, aligned, deviation)
 
-    q, blocks = cells.stratum_comparison, cells.stratum_block
+    q = cells.stratum_comparison
+    blocks = cells.stratum_block
     stratum_squares = (
         moments.squares[cells.first[q], blocks] + moments.squares[cells.second[q], blocks]
     )
     stratum_squares = np.where(cells.live, stratum_squares, 0.0)
-    inner, live = cells.strata_by_comparison(stratum_squares), cells.live.astype(np.float64)
+    inner = cells.strata_by_comparison(stratum_squares)
+    live = cells.live.astype(np.float64)
     strata = cells.strata_by_comparison(live)
     n1, n2 = cells.side_rows.T
     df = n1 + n2 - 2 * strata
@@ -174,9 +175,12 @@ def _difference_without(
     """The difference of cluster means without each unit (M): the middle of the blocks that it stood
     in moves too.
     """
-    units, here, at = cells.units, cells.unit_comparison, leaving.removal
+    units = cells.units
+    here = cells.unit_comparison
+    at = leaving.removal
     paired = cells.paired[here]
-    first, second = paired & (cells.unit_side == 0), paired & (cells.unit_side == 1)
+    first = paired & (cells.unit_side == 0)
+    second = paired & (cells.unit_side == 1)
     weight = cells.size / cells.by_unit(cells.size)[cells.unit]
     share = cells.by_stratum_side(weight) / np.maximum(units[cells.stratum_comparison], 1.0)
     moved = np.zeros(at.size)
@@ -189,7 +193,8 @@ def _difference_without(
             )
             / 2
         )
-    means, nobody = [], np.zeros(here.size, dtype=np.bool_)
+    means = []
+    nobody = np.zeros(here.size, dtype=np.bool_)
     for side in (0, 1):
         out = (cells.unit_side == side) | paired  # whether the removal takes a unit from this side
         value = np.where(cells.unit_side == side, contrast.unit_mean, 0.0)
@@ -216,7 +221,8 @@ def _anew(cells: PairCells, leaving: Removals, aligned: Floats, broken: Ints) ->
     that are left.
     """
     start = np.searchsorted(cells.comparison, np.arange(cells.comparisons + 1))
-    strata, rest = cells.stratum_comparison.size, []
+    strata = cells.stratum_comparison.size
+    rest = []
     absent = (leaving.removal * strata + leaving.stratum)[leaving.broken]
     for units in np.array_split(
         broken, 1 + np.diff(start)[cells.unit_comparison[broken]].sum() // MOST_CELLS
@@ -228,7 +234,8 @@ def _anew(cells: PairCells, leaving: Removals, aligned: Floats, broken: Ints) ->
         mate = np.where(cells.paired[q], cells.mate[units], -1)
         kept = (cells.unit[at] != units[owner]) & (cells.unit[at] != mate[owner])
         kept &= ~np.isin(units[owner] * strata + cells.stratum[at], absent)
-        owner, at = owner[kept], at[kept]
+        owner = owner[kept]
+        at = at[kept]
         held, stratum = np.unique(owner * strata + cells.stratum[at], return_inverse=True)
         left = PairCells(
             cells.layout,
@@ -275,7 +282,8 @@ def rank_effect(
     ahead = cells.by_stratum_side(below)[:, 0]
     n1, n2 = cells.rows.T
     total = n1 + n2 + 1
-    top, weight = 2 * ahead / total, n1 * n2 / total
+    top = 2 * ahead / total
+    weight = n1 * n2 / total
     delta = _delta(cells.strata_by_comparison(top), cells.strata_by_comparison(weight))
     value = d_of_delta(delta, cells.side_rows.prod(axis=1))
 
@@ -304,7 +312,8 @@ def dominance_test(
     strongest differences would be hidden. p is 0 where the error is, as it is where δ is ±1: then
     it has nothing to say. NaN where a side has one unit.
     """
-    delta, pairs = ranked.delta, cells.side_rows.prod(axis=1)
+    delta = ranked.delta
+    pairs = cells.side_rows.prod(axis=1)
     error = jackknife_error(cells, ranked.without, parts)
     error = np.where(error < TINY, 0.0, error)  # NaN stays
     half = reach(error, df)
@@ -337,11 +346,15 @@ def cumulative_odds(
     every cut has a cell under 5: so few cannot show their spread.
     """
     n1, n2 = cells.rows.T
-    total, side_rows = np.maximum(n1 + n2, 1.0), cells.side_rows.T
-    at, here, rows_left = leaving.stratum, cells.unit_comparison, leaving.rows_left
+    total = np.maximum(n1 + n2, 1.0)
+    side_rows = cells.side_rows.T
+    at = leaving.stratum
+    here = cells.unit_comparison
+    rows_left = leaving.rows_left
     left1, left2 = leaving.left
     left = np.maximum(left1 + left2, 1.0)
-    whole, without = np.zeros((4, cells.comparisons)), np.zeros((4, here.size))
+    whole = np.zeros((4, cells.comparisons))
+    without = np.zeros((4, here.size))
     woolf = np.full(cells.comparisons, np.inf)
     few = np.ones(cells.comparisons, dtype=np.bool_)
     reached = np.zeros(cells.comparisons)
@@ -353,7 +366,8 @@ def cumulative_odds(
         # twice.
         cut = pooled.sum(axis=0) > reached + 0.5
         reached = pooled.sum(axis=0)
-        up, down = (n1 - f1) * f2 / total, f1 * (n2 - f2) / total
+        up = (n1 - f1) * f2 / total
+        down = f1 * (n2 - f2) / total
         halves = _with_half(side_rows, pooled)
         whole += cut * np.stack(
             [cells.strata_by_comparison(up), cells.strata_by_comparison(down), *halves]
@@ -364,7 +378,8 @@ def cumulative_odds(
         woolf = np.where(real, np.minimum(woolf, variance), woolf)
         few &= ~real | (least < FEW)
 
-        g1, g2 = f1[at] - leaving.on(0, held), f2[at] - leaving.on(1, held)
+        g1 = f1[at] - leaving.on(0, held)
+        g2 = f2[at] - leaving.on(1, held)
         stay = leaving.kept(held)
         without += cut[here] * np.stack([
             leaving.without(up, (left1 - g1) * g2 / left),
@@ -386,7 +401,8 @@ def _log_odds(up: Floats, down: Floats, half_up: Floats, half_down: Floats) -> F
     """ln of what speaks for side 0 over what speaks for side 1; of the pooled tables + ½ where one
     of them is rounding beside the other: they are sums of products of counts over totals."""
     poor = np.minimum(up, down) <= 1e-11 * (up + down)
-    up, down = np.where(poor, half_up, up), np.where(poor, half_down, down)
+    up = np.where(poor, half_up, up)
+    down = np.where(poor, half_down, down)
     sound = (up > 0) & (down > 0)
     return np.where(sound, np.log(np.where(sound, up, 1.0) / np.where(sound, down, 1.0)), 0.0)
 

@@ -74,7 +74,8 @@ class ArmContrast:
     def possible_growth(self) -> float:
         """By how much the disparity can have grown, on its own side or on the other (in SD)."""
         side = math.copysign(1.0, self.control.mean)
-        growth, other = self.change.interval(0.9, side)[1], self.total.interval(0.9, side)[0]
+        growth = self.change.interval(0.9, side)[1]
+        other = self.total.interval(0.9, side)[0]
         return max(self.on_sd(growth), self.on_sd(-other))
 
     def extent(self, arm: MeanTest) -> float:
@@ -103,7 +104,9 @@ def contrast_scores(
     shared = np.all(table(y, blocks, slice(None))[1] > 0, axis=(0, 1))[blocks]
     if not shared.any():
         return None
-    lost, y, blocks = 1 - float(shared.mean()), y[shared], cross([block[shared]], int(shared.sum()))
+    lost = 1 - float(shared.mean())
+    y = y[shared]
+    blocks = cross([block[shared]], int(shared.sum()))
     cells, counts = table(y, blocks, shared)
     rest = y - cells[second[shared].astype(np.intp), treated[shared].astype(np.intp), blocks]
     df = y.size - counts.size
@@ -179,13 +182,16 @@ def _two_samples(first: Floats, second: Floats) -> MeanTest:
     """Difference of means: Student for equal numbers, else Welch if both have five, else df min −
     1.
     """
-    k1, k2 = first.size, second.size
-    a, b = float(first.var(ddof=1)) / k1, float(second.var(ddof=1)) / k2
+    k1 = first.size
+    k2 = second.size
+    a = float(first.var(ddof=1)) / k1
+    b = float(second.var(ddof=1)) / k2
     mean = float(first.mean() - second.mean())
     scale = float(max(np.abs(first).max(), np.abs(second).max()))
     if abs(mean) <= TINY * scale:
         mean = 0.0
-    square, df = a + b, float(k1 + k2 - 2)
+    square = a + b
+    df = float(k1 + k2 - 2)
     if square <= (TINY * scale) ** 2:
         return MeanTest(mean, 0.0, df, k1 + k2)
     if k1 != k2:

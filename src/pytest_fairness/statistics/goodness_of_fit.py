@@ -40,8 +40,10 @@ def goodness_of_fit(
     """Return how *counts* of two or more groups fit *shares*, which are positive and sum to 1; some
     are counted.
     """
-    observed, declared = np.asarray(counts, dtype=np.float64), np.asarray(shares, dtype=np.float64)
-    n, expected = observed.sum(), observed.sum() * declared
+    observed = np.asarray(counts, dtype=np.float64)
+    declared = np.asarray(shares, dtype=np.float64)
+    n = observed.sum()
+    expected = observed.sum() * declared
     statistic = float(np.sum((observed - expected) ** 2 / expected))
     if expected.min() >= FEW:
         p = float(chdtrc(len(counts) - 1, statistic))

@@ -41,27 +41,27 @@ class Layout:
             order = np.argsort(
                 key
             )  # the order of a cell's repetitions is left open: it does not matter
-            key, group, cluster, block, values = (
-                key[order],
-                group[order],
-                cluster[order],
-                block[order],
-                values[order],
-            )
-        self.groups, self.blocks, self.own_rows = groups, blocks, own_rows
+            key = key[order]
+            group = group[order]
+            cluster = cluster[order]
+            block = block[order]
+            values = values[order]
+        self.groups = groups
+        self.blocks = blocks
+        self.own_rows = own_rows
         self.reference = float(values[0])
         self.values = values - self.reference
-        self.row_group, self.row_block = group, block
+        self.row_group = group
+        self.row_block = block
         self.group_start = _starts(group)
         self.cell_start = _starts(key)
-        self.cell_group, self.cell_block = group[self.cell_start], block[self.cell_start]
+        self.cell_group = group[self.cell_start]
+        self.cell_block = block[self.cell_start]
         self.cell_size = np.diff(self.cell_start, append=values.size).astype(np.float64)
         label = cluster[self.cell_start]
         self.cluster_start = _starts(self.cell_group * span + label)
-        self.cluster_label, self.cluster_group = (
-            label[self.cluster_start],
-            self.cell_group[self.cluster_start],
-        )
+        self.cluster_label = label[self.cluster_start]
+        self.cluster_group = self.cell_group[self.cluster_start]
         lengths = np.diff(self.cluster_start, append=self.cell_start.size)
         self.cell_cluster = np.repeat(np.arange(self.cluster_start.size), lengths)
         self.count = sums(group * blocks + block, None, groups * blocks).reshape(groups, blocks)
@@ -130,10 +130,15 @@ class PairCells:
         stratum_comparison: Ints,
         stratum_block: Ints,
     ) -> None:
-        self.layout, self.comparisons = layout, int(pairs.first.size)
+        self.layout = layout
+        self.comparisons = int(pairs.first.size)
         self.first, self.second = pairs
-        self.comparison, self.side, self.stratum, self.cell = comparison, side, stratum, cell
-        self.stratum_comparison, self.stratum_block = stratum_comparison, stratum_block
+        self.comparison = comparison
+        self.side = side
+        self.stratum = stratum
+        self.cell = cell
+        self.stratum_comparison = stratum_comparison
+        self.stratum_block = stratum_block
         self.partner = np.where(side == 0, self.second[comparison], self.first[comparison])
         if layout.own_rows:
             self.size = np.ones(cell.size)
@@ -146,7 +151,8 @@ class PairCells:
         self.unit = np.repeat(
             np.arange(self._unit_start.size), np.diff(self._unit_start, append=cell.size)
         )
-        self.unit_comparison, self.unit_side = comparison[self._unit_start], side[self._unit_start]
+        self.unit_comparison = comparison[self._unit_start]
+        self.unit_side = side[self._unit_start]
         self.unit_cluster = layout.cell_cluster[cell[self._unit_start]]
         self.unit_place = 2 * self.unit_comparison + self.unit_side
         self.units = self.units_by_side(np.ones(self._unit_start.size))
@@ -156,7 +162,8 @@ class PairCells:
             key = self.unit_comparison * (int(label.max(initial=0)) + 1) + label
             order = np.argsort(key, kind="stable")
             same = np.flatnonzero(key[order][1:] == key[order][:-1])
-            first, two = order[same], order[same + 1]
+            first = order[same]
+            two = order[same + 1]
             self.mate[first], self.mate[two] = two, first
         met = self.unit_comparison[(self.mate >= 0) & (self.unit_side == 0)]
         self.shared = sums(met, None, self.comparisons)
@@ -215,11 +222,10 @@ class PairCells:
         place[kept] = np.arange(kept.size)
         order = np.flatnonzero(place[self.stratum] >= 0)
         order = order[np.argsort(2 * place[self.stratum[order]] + self.side[order], kind="stable")]
-        stratum, parent = place[self.stratum[order]], self.stratum_comparison[kept]
-        pairs, strata = (
-            Pairs(self.first[parent], self.second[parent]),
-            (np.arange(kept.size), self.stratum_block[kept]),
-        )
+        stratum = place[self.stratum[order]]
+        parent = self.stratum_comparison[kept]
+        pairs = Pairs(self.first[parent], self.second[parent])
+        strata = (np.arange(kept.size), self.stratum_block[kept])
         return PairCells(
             self.layout, pairs, stratum, self.side[order], stratum, self.cell[order], *strata
         ), kept
@@ -227,7 +233,8 @@ class PairCells:
 
 def pair_cells(layout: Layout, pairs: Pairs) -> PairCells:
     """The cells of *pairs* of groups, without those in blocks that lack the partner."""
-    count, blocks = pairs.first.size, layout.blocks
+    count = pairs.first.size
+    blocks = layout.blocks
     groups, partners = (np.stack(both, axis=1).ravel() for both in (pairs, pairs[::-1]))
     start = _starts(layout.cell_group)
     lengths = np.diff(start, append=layout.cell_start.size)[groups]
@@ -235,7 +242,8 @@ def pair_cells(layout: Layout, pairs: Pairs) -> PairCells:
     cell = np.arange(place.size) + np.repeat(start[groups] - np.cumsum(lengths) + lengths, lengths)
     if np.any(layout.count == 0):
         kept = layout.count[partners[place], layout.cell_block[cell]] > 0
-        place, cell = place[kept], cell[kept]
+        place = place[kept]
+        cell = cell[kept]
     stratum = (place // 2) * blocks + layout.cell_block[cell]
     strata = np.repeat(np.arange(count), blocks), np.tile(np.arange(blocks), count)
     return PairCells(layout, pairs, place // 2, place % 2, stratum, cell, *strata)

@@ -159,7 +159,9 @@ class PairTable:
         kept = firm | ~firm.any(axis=1, keepdims=True)
         chosen, *_ = largest(np.where(kept, self.effect, 0.0), self.low, self.high)
         at = np.arange(chosen.size)
-        effect, low, high = self.effect[at, chosen], self.low[at, chosen], self.high[at, chosen]
+        effect = self.effect[at, chosen]
+        low = self.low[at, chosen]
+        high = self.high[at, chosen]
         return [self.effect_names[at] for at in chosen.tolist()], effect, low, high
 
     def choose(self, other: Self, which: Bools) -> Self:
@@ -170,7 +172,8 @@ class PairTable:
 
         strata = None
         if self.strata is not None and other.strata is not None:
-            kept, new = ~which[self.strata.pair], which[other.strata.pair]
+            kept = ~which[self.strata.pair]
+            new = which[other.strata.pair]
             both = zip(self.strata, other.strata, strict=True)
             strata = Strata(*(np.concatenate([old[kept], fresh[new]]) for old, fresh in both))
         return replace(self._each(other, either), strata=strata)
@@ -241,7 +244,8 @@ def intervals(effects: Sequence[Effect], df: Floats) -> tuple[Floats, Floats, Fl
 
 def ragged_share(layout: Layout, pairs: Pairs) -> Floats:
     """Share of a pair's rows that stand in blocks which lack one of the two groups."""
-    n1, n2 = layout.count[pairs.first], layout.count[pairs.second]
+    n1 = layout.count[pairs.first]
+    n2 = layout.count[pairs.second]
     kept = np.where((n1 > 0) & (n2 > 0), n1 + n2, 0.0).sum(axis=1)
     return np.asarray(1 - kept / np.maximum((n1 + n2).sum(axis=1), 1.0))
 

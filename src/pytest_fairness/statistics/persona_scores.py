@@ -170,7 +170,8 @@ def summarise_scores(
         require_column(frame, column, "baseline")
     missing = frame[persona].isna().to_numpy()
     refuse(frame, persona, missing, lambda _: "the persona is missing; each score needs one")
-    scores, refused = _numbers(frame, score_values), flags(frame, "refused")
+    scores = _numbers(frame, score_values)
+    refused = flags(frame, "refused")
     scores[refused | flags(frame, "undetermined")] = np.nan
     table = pd.DataFrame(
         {"persona": frame[persona].astype(str).to_numpy(dtype=object), "score": scores}
@@ -325,7 +326,8 @@ def _numbers(frame: pd.DataFrame, score_values: pd.Series[Any] | Sequence[float 
     refuse_text_numbers(str(series.name or "score"), series, labels=False)
     numbers, bad = finite_numbers(score_values)
     if bad.any():
-        value, row = list(score_values)[int(bad.argmax())], frame.index[int(bad.argmax())]
+        value = list(score_values)[int(bad.argmax())]
+        row = frame.index[int(bad.argmax())]
         raise FrameError(
             f"row {row!r}: the score is {value!r}; a finite number, or None for no score, is needed"
         )
@@ -343,7 +345,8 @@ def _categories(
             .drop_duplicates()
         )
         for at in np.flatnonzero(table.who.duplicated())[:1].tolist():
-            who, value = table.who.iloc[at], table.value.iloc[at]
+            who = table.who.iloc[at]
+            value = table.value.iloc[at]
             raise FrameError(
                 f"{row_name(frame, int(table.index[at]))}: persona {who!r} has {column!r} = "
                 f"{value!r} here "
@@ -490,7 +493,8 @@ def baseline_gate(
     if threshold is not None and reasons[OVERALL] is None:
         passed = (data[["old", "new"]] >= sign * threshold - SLACK).astype(np.float64)
         change = passed.new - passed.old
-        lost, gained = int((change < 0).sum()), int((change > 0).sum())
+        lost = int((change < 0).sum())
+        gained = int((change > 0).sum())
         # The binomial test of lost against gained; importing scipy.stats for it would take a
         # second.
         if lost:
@@ -510,11 +514,10 @@ def baseline_gate(
     strict = alpha / 2 / max(len(raw), 1)
 
     def judge(label: str) -> ScopeTest:
-        both, turn = shared[label], 1.0 if label == PASSES or label in parts else sign
-        test, mean = (
-            one_sample_t(both.change.to_numpy(), "less"),
-            float(both.kept.mean()) if len(both) else 0.0,
-        )
+        both = shared[label]
+        turn = 1.0 if label == PASSES or label in parts else sign
+        test = one_sample_t(both.change.to_numpy(), "less")
+        mean = float(both.kept.mean()) if len(both) else 0.0
         margin = margin_category
         if label in (OVERALL, PASSES):
             margin = margin_overall
@@ -637,7 +640,8 @@ def _clipped_p(label: str, shared: Mapping[str, pd.DataFrame]) -> float:
         return 1.0
     spread = math.sqrt(sum(float(np.sum((part - part.mean()) ** 2)) for part in parts) / df)
     noise = math.sqrt(float(shared[label].noise.to_numpy().mean()))
-    sd, mean = max(spread, noise), float(kept.mean())
+    sd = max(spread, noise)
+    mean = float(kept.mean())
     if sd <= TINY * max(float(np.abs(kept).max(initial=0.0)), 1e-300):
         if mean < 0:
             return 0.0

@@ -129,18 +129,21 @@ def draw_scores(sample: Sample, effect: float, draws: int = DRAWS) -> Drawn:
     that twice.
     """
     ranks = _normal_ranks(effect, sample.icc)
-    k, df, small = sample.clusters, float(sample.df), 1 / sample.in_a_block
-    of_score, of_rank = (
-        sample.spread(sample.icc),
-        ranks.within * sample.spread(ranks.icc) * (1 + small),
-    )
+    k = sample.clusters
+    df = float(sample.df)
+    small = 1 / sample.in_a_block
+    of_score = sample.spread(sample.icc)
+    of_rank = ranks.within * sample.spread(ranks.icc) * (1 + small)
     # Stein's lemma: a normal score and its rank covary by the mean slope of the latter.
     slope = (1 + math.exp(-(effect**2) / 4)) / (4 * math.sqrt(math.pi))
     r = min(slope * math.sqrt(of_score / of_rank), 1.0)
     rest = math.sqrt(1 - r * r)
     rng = np.random.default_rng(SEED)
-    first, other, cross = _normal(draws), rng.standard_normal(draws), rng.standard_normal(draws)
-    square, beside = rng.chisquare(df, draws), rng.chisquare(df - 1, draws)
+    first = _normal(draws)
+    other = rng.standard_normal(draws)
+    cross = rng.standard_normal(draws)
+    square = rng.chisquare(df, draws)
+    beside = rng.chisquare(df - 1, draws)
     gap = ranks.gap + math.sqrt(2 * of_rank / k) * first
     error = np.sqrt(2 * of_rank / k * square / df)
     difference = effect + math.sqrt(2 * of_score / k) * (r * first + rest * other)
@@ -175,15 +178,15 @@ def draw_ratings(sample: Sample, effect: float, levels: int, draws: int = DRAWS)
 
     The log odds ratio is all but proportional to the difference of mean ranks, and so is its error.
     """
-    ranks, least = (
-        _rating_ranks(effect, levels, sample.icc),
-        _rating_ranks(1e-3, levels, sample.icc),
-    )
+    ranks = _rating_ranks(effect, levels, sample.icc)
+    least = _rating_ranks(1e-3, levels, sample.icc)
     if effect:
         scale = effect / ranks.gap
     else:
         scale = 1e-3 / least.gap
-    of_rank, k, df = ranks.within * sample.spread(ranks.icc), sample.clusters, float(sample.df)
+    of_rank = ranks.within * sample.spread(ranks.icc)
+    k = sample.clusters
+    df = float(sample.df)
     gap = ranks.gap + math.sqrt(2 * of_rank / k) * _normal(draws)
     rng = np.random.default_rng(SEED)
     error = np.sqrt(2 * of_rank / k * rng.chisquare(df, draws) / df)
@@ -225,7 +228,8 @@ def _normal_ranks(effect: float, icc: float) -> _Ranks:
         rank = (ndtr(x * scale) + ndtr(x * scale - shift)) / 2
         return float(weight @ rank**2 - (weight @ rank) ** 2)
 
-    within, inner = variance(effect, 1.0), math.sqrt(2 - icc)
+    within = variance(effect, 1.0)
+    inner = math.sqrt(2 - icc)
     between = variance(effect / inner, math.sqrt(icc) / inner)
     return _Ranks(float(ndtr(effect / math.sqrt(2))) - 0.5, within, 1 / 12, between / within)
 
@@ -258,7 +262,9 @@ def draw_rates(
     """
     sample = sample.counted()
     other = float(expit(logit(rate) + math.copysign(effect / LOGIT_TO_D, rate - 0.5)))
-    k, m, n = sample.clusters, float(sample.rows), float(sample.size)
+    k = sample.clusters
+    m = float(sample.rows)
+    n = float(sample.size)
     draws = max(min(draws, 200_000 // k), 1)
     rng = np.random.default_rng(SEED)
     icc = sample.icc, sample.icc * math.sqrt(other * (1 - other) / (rate * (1 - rate)))
@@ -342,7 +348,8 @@ def draw_labels(
     the clusters are drawn again, as the run does; without, they are endless. The lower ends, which
     are never below 0, are left out.
     """
-    rng, shares = np.random.default_rng(SEED), label_shares(effect, labels)
+    rng = np.random.default_rng(SEED)
+    shares = label_shares(effect, labels)
     if sample.labels:
         n = sample.size
         tables = rng.multinomial(n, shares, size=(draws, 2)).astype(np.float64)
@@ -353,7 +360,8 @@ def draw_labels(
             high = _upper_end(np.moveaxis(again, 0, 2))
     else:
         sample = sample.counted()
-        k, m = sample.clusters, sample.rows
+        k = sample.clusters
+        m = sample.rows
         parts = []
         for _ in range(draws // PART):
             of_names = np.broadcast_to(shares[:, None], (PART, 2, k, labels))
@@ -373,9 +381,11 @@ def draw_labels(
         drawn = np.concatenate(parts)
         tables = drawn.sum(axis=2) * m
         chi2, used = chi_square(tables)
-        first, owner = np.arange(0, 2 * len(drawn), 2), np.repeat(np.arange(2 * len(drawn)), k)
+        first = np.arange(0, 2 * len(drawn), 2)
+        owner = np.repeat(np.arange(2 * len(drawn)), k)
         flat = (drawn * m).reshape(-1, labels), owner, tables.reshape(-1, labels)
-        inflation, df = clustering(*flat, first, first + 1, used), labels - 1.0
+        inflation = clustering(*flat, first, first + 1, used)
+        df = labels - 1.0
         p_cluster = np.asarray(
             fdtrc(df, df * float(sample.df), chi2 / (inflation * df)), dtype=np.float64
         )
@@ -402,7 +412,8 @@ def label_shares(effect: float, labels: int) -> Floats:
 
 def _upper_end(again: Floats) -> Floats:
     """The 95 % percentile of the effect over resamples (draws × 2 × resamples × labels)."""
-    first, other = again[:, 0], again[:, 1]
+    first = again[:, 0]
+    other = again[:, 1]
     # The square of the balanced V of two groups, and d grows with it.
     square = np.sum((first - other) ** 2 / np.maximum(2 * (first + other), 1e-12), axis=2)
     at = math.ceil(0.95 * RESAMPLES) - 1

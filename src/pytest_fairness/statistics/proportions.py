@@ -28,7 +28,8 @@ TINY_N = 1e-9
 def wilson(x: Floats, n: Floats, z: Floats | float) -> tuple[Floats, Floats]:
     """Wilson score interval (Wilson 1927); *z* the normal or t quantile. 0–1 where n is 0."""
     m = np.maximum(n, TINY_N)
-    p, square = x / m, np.square(z)
+    p = x / m
+    square = np.square(z)
     middle = (p + square / (2 * m)) / (1 + square / m)
     half = z / (1 + square / m) * np.sqrt(np.maximum(p * (1 - p) / m + square / (4 * m * m), 0.0))
     return np.where(n > 0, np.maximum(middle - half, 0.0), 0.0), np.where(
@@ -57,7 +58,8 @@ def newcombe(
 ) -> tuple[Floats, Floats]:
     """Interval of p₁ − p₂ from the two Wilson intervals (Newcombe 1998, method 10)."""
     (l1, u1), (l2, u2) = wilson(x1, n1, z), wilson(x2, n2, z)
-    p1, p2 = x1 / np.maximum(n1, TINY_N), x2 / np.maximum(n2, TINY_N)
+    p1 = x1 / np.maximum(n1, TINY_N)
+    p2 = x2 / np.maximum(n2, TINY_N)
     low = p1 - p2 - np.sqrt((p1 - l1) ** 2 + (u2 - p2) ** 2)
     high = p1 - p2 + np.sqrt((u1 - p1) ** 2 + (p2 - l2) ** 2)
     return low, high
@@ -75,7 +77,8 @@ def katz(
     a, m, b, n = (np.where(zero, v + 0.5, v) for v in (x1, n1, x2, n2))
     error = np.sqrt(np.maximum(1 / a - 1 / m + 1 / b - 1 / n, 0.0))
     centre = np.log(a / m) - np.log(b / n)
-    p1, p2 = x1 / n1, x2 / n2
+    p1 = x1 / n1
+    p2 = x2 / n2
     ratio = np.where(p2 > 0, p1 / np.where(p2 > 0, p2, 1.0), np.where(p1 > 0, np.inf, np.nan))
     return ratio, np.exp(centre - z * error), np.exp(centre + z * error)
 
@@ -104,7 +107,8 @@ def pearson(x1: Floats, n1: Floats, x2: Floats, n2: Floats, *, yates: bool = Fal
     """Pearson's chi-square of the table, 0 where a margin is empty; with Yates' correction on
     request.
     """
-    total, x = n1 + n2, x1 + x2
+    total = n1 + n2
+    x = x1 + x2
     bottom = n1 * n2 * x * (total - x)
     cross = np.abs(x1 * (n2 - x2) - x2 * (n1 - x1))
     if yates:
@@ -114,7 +118,8 @@ def pearson(x1: Floats, n1: Floats, x2: Floats, n2: Floats, *, yates: bool = Fal
 
 def smallest_expected(x1: Floats, n1: Floats, x2: Floats, n2: Floats) -> Floats:
     """The smallest expected count of the table."""
-    total, x = np.maximum(n1 + n2, TINY_N), x1 + x2
+    total = np.maximum(n1 + n2, TINY_N)
+    x = x1 + x2
     return np.asarray(np.minimum(n1, n2) * np.minimum(x, n1 + n2 - x) / total)
 
 
@@ -151,7 +156,8 @@ def clustered_difference(
     give none.
     """
     z = t_quantile(df, 0.95)
-    m1, m2 = n1 / design_effect, n2 / design_effect
+    m1 = n1 / design_effect
+    m2 = n2 / design_effect
     ends = newcombe(p1 * m1, m1, p2 * m2, m2, z=np.where(np.isfinite(z), z, 1.0))
     low, high = (np.where(np.isfinite(z), end, np.nan) for end in ends)
     return low, high
@@ -169,7 +175,8 @@ def nearly_equal(
     """
     low, high = clustered_difference(p1, n1, p2, n2, design_effect, df)
     z = np.where(np.isnan(low), 1.0, t_quantile(df, 0.95))
-    m1, m2 = n1 / design_effect, n2 / design_effect
+    m1 = n1 / design_effect
+    m2 = n2 / design_effect
     _, ratio_low, ratio_high = katz(
         p1 * m1, np.maximum(m1, TINY_N), p2 * m2, np.maximum(m2, TINY_N), z=z
     )
@@ -178,7 +185,8 @@ def nearly_equal(
         & (ratio_low > NEAR_RATIO)
         & (ratio_high < 1 / NEAR_RATIO)
     )
-    smaller, larger = np.minimum(p1, p2), np.maximum(p1, p2)
+    smaller = np.minimum(p1, p2)
+    larger = np.maximum(p1, p2)
     close = (larger - smaller < NEAR) & (smaller >= NEAR_RATIO * larger) & (larger > 0)
     return np.asarray(inside & (larger > 0)), np.asarray(close)
 

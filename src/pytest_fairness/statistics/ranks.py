@@ -54,7 +54,8 @@ def rank_sums(layout: Layout, order: Ints, *, blocked: bool) -> RankSums:
     *order* sorts the rows by value, ties anyhow. ``below`` is G × U (sums by cell) if blocked, else
     G × G (sums by group). Time O(G·n), memory O(G·U).
     """
-    values, groups = layout.values, layout.groups
+    values = layout.values
+    groups = layout.groups
     blocked = blocked and layout.blocks > 1
     if blocked:
         order = ascending_within(order, layout.row_block)
@@ -155,7 +156,8 @@ def mann_whitney(
     ``u[j, i]`` = Σ over rows of group i of P_j. As
     ``scipy.stats.mannwhitneyu(method="asymptotic")``; p is 1 where all rows of a pair tie.
     """
-    n1, n2 = sizes[first], sizes[second]
+    n1 = sizes[first]
+    n2 = sizes[second]
     n = n1 + n2
     statistic = u[second, first]
     cubes = n
@@ -181,7 +183,9 @@ def hodges_lehmann(layout: Layout, pairs: Pairs, order: Ints) -> tuple[Floats, b
     error is small beside the standard error of the shift, which such numbers of rows make small.
     NaN for a pair without a common block.
     """
-    i, j, h = pairs.first, pairs.second, layout.blocks
+    i = pairs.first
+    j = pairs.second
+    h = layout.blocks
     exact = float(np.sum(layout.count[i] * layout.count[j])) <= EXACT_UP_TO
     cap = max(int(np.sqrt(SKETCHED / max(i.size * h, 1))), 8)
     size = layout.count.astype(np.intp)

@@ -70,7 +70,8 @@ def _units(labels: Ints, names: Ints, least: int) -> _Units | None:
     """None where there is one group, or one of fewer than *least* units."""
     size = int(labels.max(initial=-1)) + 1
     unit, row = np.unique(names * max(size, 1) + labels, return_inverse=True)
-    name, label = unit // max(size, 1), unit % max(size, 1)
+    name = unit // max(size, 1)
+    label = unit % max(size, 1)
     if size < 2 or np.bincount(label, minlength=size).min() < least:
         return None
     return _Units(row.astype(np.intp), label, name, size, np.unique(name).size == name.size)
@@ -81,12 +82,14 @@ def _guessed(
 ) -> Guessed:
     """Return how well each unit is guessed, 0 to 1, against *dealt*: the mean where the unit at
     place i has the group (and fold) that belongs to place i."""
-    rng, size = np.random.default_rng(seed), units.label.size
+    rng = np.random.default_rng(seed)
+    size = units.label.size
     others = [
         dealt(rng.permutation(size) if units.nested else np.lexsort((rng.random(size), units.name)))
         for _ in range(permutations)
     ]
-    accuracy, test = float(credit.mean()), one_sample_t(credit)
+    accuracy = float(credit.mean())
+    test = one_sample_t(credit)
     low, high = test.interval(0.95)
     if test.error == 0:
         low, high = map(float, wilson(np.array(credit.sum()), np.array(float(size)), Z_95))
@@ -141,7 +144,8 @@ def guess_by_words(
     order = units.order
 
     def credit(dealt: Ints) -> Floats:
-        label, place = np.empty_like(units.label), np.empty_like(fold)
+        label = np.empty_like(units.label)
+        place = np.empty_like(fold)
         label[dealt], place[dealt] = units.label[order], fold[order]
         credit_rows = np.zeros(size)
         for held in range(int(fold.max()) + 1):
@@ -188,7 +192,9 @@ def score_guesses(
 def _read(texts: Sequence[frozenset[str]], row: Ints) -> tuple[Ints, Floats, Floats]:
     """Each unit's most frequent texts: the unit, weights that add up to 1 a unit, and texts ×
     words, 1 where a text has the word; without words that all texts have, or one name only."""
-    units, words, weights = [], [], []
+    units = []
+    words = []
+    weights = []
     for unit in np.unique(row).tolist():
         counts = Counter(texts[at] for at in np.flatnonzero(row == unit).tolist())
         often = sorted(counts.items(), key=lambda item: (-item[1], sorted(item[0])))[:TEXTS_A_NAME]

@@ -174,7 +174,8 @@ def _without_zero(
     if effect.shape[1] < 2:
         return effect, low, high
     delta_low, delta_high = of_delta
-    held, d = apart & (low[:, 1] <= 0) & (high[:, 1] >= 0), effect[:, 1]
+    held = apart & (low[:, 1] <= 0) & (high[:, 1] >= 0)
+    d = effect[:, 1]
     low[:, 1] = np.where(held & (d > 0), np.maximum(delta_low, low[:, 1]), low[:, 1])
     high[:, 1] = np.where(held & (d < 0), np.minimum(delta_high, high[:, 1]), high[:, 1])
     return effect, low, high
@@ -190,7 +191,8 @@ def _unlike_spread(layout: Layout, pairs: Pairs, moments: Moments) -> dict[str, 
     if layout.own_rows:
         # A cluster stands for all rows alike.
         alike = count.astype(np.intp)
-        mean, group = np.repeat(mean, alike), np.repeat(group, alike)
+        mean = np.repeat(mean, alike)
+        group = np.repeat(group, alike)
     k = np.bincount(group, minlength=layout.groups).astype(np.float64)
     ordered = mean[np.lexsort((mean, group))]
     start = np.cumsum(k) - k
@@ -202,7 +204,8 @@ def _unlike_spread(layout: Layout, pairs: Pairs, moments: Moments) -> dict[str, 
         sums(group, (values - about[group]) ** 2, layout.groups)
         for values, about in ((mean, centre), (distance, middle))
     )
-    i, j = pairs.first, pairs.second
+    i = pairs.first
+    j = pairs.second
     df = k[i] + k[j] - 2.0
     error = np.sqrt((of_distance[i] + of_distance[j]) / np.maximum(df, 1.0) * (1 / k[i] + 1 / k[j]))
     sound = np.minimum(k[i], k[j]) > 1
@@ -246,7 +249,8 @@ def _van_elteren_variance(layout: Layout, pairs: Pairs, sums: RankSums) -> Float
     (van Elteren 1960).
     """
     n = layout.count
-    n1, n2 = n[pairs.first], n[pairs.second]
+    n1 = n[pairs.first]
+    n2 = n[pairs.second]
     total = n1 + n2
     spread = total**3 - sums.tie_cubes(pairs.first, pairs.second, n)
     spread = np.where(spread > 1e-12 * total**3, spread, 0.0) / 12
@@ -257,7 +261,9 @@ def _plain_scores(
     layout: Layout, pairs: Pairs, plain: Moments, order: Ints, blocked: RankSums
 ) -> tuple[dict[str, Floats], dict[str, float]]:
     """The plain recipe, for readers of the literal specification: no blocks, no clusters."""
-    i, j, n = pairs.first, pairs.second, layout.sizes
+    i = pairs.first
+    j = pairs.second
+    n = layout.sizes
     unblocked = blocked
     if layout.blocks != 1:
         unblocked = rank_sums(layout, order, blocked=False)
@@ -266,7 +272,8 @@ def _plain_scores(
     ] * n / 2
     statistic, p = mann_whitney(u, i, j, n, unblocked)
     h, df = kruskal_wallis(u, n, unblocked.levels)
-    mean, squares = plain.mean[:, 0], plain.squares[:, 0]
+    mean = plain.mean[:, 0]
+    squares = plain.squares[:, 0]
     difference = mean[i] - mean[j]
     difference = np.where(np.abs(difference) < TINY, 0.0, difference)
     rows = n[i] + n[j]
@@ -308,16 +315,15 @@ def compare_rates(layout: Layout, pairs: Pairs, parts: NameParts | None = None) 
         variance = n1 * n2 * x * (n - x) / (n**2 * np.maximum(n - 1, 1.0))
         z, p_row = _stratified_z(cells, aligned, variance)
         log_odds, effect = cumulative_odds(cells, Removals(cells), levels, 2, parts)
-        means, contrast_ = (
-            by_side / np.maximum(cells.rows, 1.0),
-            contrast(cells, aligned, 1.0, parts),
-        )
+        means = by_side / np.maximum(cells.rows, 1.0)
+        contrast_ = contrast(cells, aligned, 1.0, parts)
         return Comparison(z, p_row, contrast_, (effect,), means, aligned, square), log_odds
 
     comparison, log_odds = compare(cells)
     yes = cells.one_row(yes_by_cell)
     (x1, x2), (n1, n2) = cells.by_side(yes).T, cells.side_rows.T
-    expected, fisher = smallest_expected(x1, n1, x2, n2), fisher_exact(x1, n1, x2, n2)
+    expected = smallest_expected(x1, n1, x2, n2)
+    fisher = fisher_exact(x1, n1, x2, n2)
     exact = (layout.blocks == 1) & layout.own_rows & (expected < FEW)
     constant, sure = constant_pairs(layout, pairs)
     effect = comparison.effects[0]
@@ -333,10 +339,8 @@ def compare_rates(layout: Layout, pairs: Pairs, parts: NameParts | None = None) 
     row_test = "Mantel-Haenszel chi-square"
     if layout.blocks > 1:
         row_test = "Cochran-Mantel-Haenszel"
-    total, n = (
-        np.add.reduceat(layout.values, layout.group_start) + layout.sizes * layout.reference,
-        layout.sizes,
-    )
+    total = np.add.reduceat(layout.values, layout.group_start) + layout.sizes * layout.reference
+    n = layout.sizes
     of_all = total[pairs.first], n[pairs.first], total[pairs.second], n[pairs.second]
     chi2 = pearson(*of_all)
     return pair_table(
@@ -382,7 +386,8 @@ def _design_effect(by_cluster: Contrast, row_error: Floats) -> Floats:
     """Return how much wider the difference of cluster means spreads than that of independent rows
     would; at least 1.
     """
-    square, plain = np.nan_to_num(by_cluster.error) ** 2, row_error**2
+    square = np.nan_to_num(by_cluster.error) ** 2
+    plain = row_error**2
     return np.maximum(np.where(plain > 0, square / np.where(plain > 0, plain, 1.0), 1.0), 1.0)
 
 
@@ -393,7 +398,8 @@ def _row_error(cells: PairCells, yes: Floats) -> tuple[Floats, Floats]:
     x = cells.by_stratum_side(yes)
     within = cells.strata_by_comparison(np.sum(x * (n - x) / np.maximum(n, 1.0), axis=1))
     df = n1 + n2 - 2 * cells.strata_by_comparison(cells.live.astype(np.float64))
-    whole, rows = cells.by_side(yes), cells.side_rows
+    whole = cells.by_side(yes)
+    rows = cells.side_rows
     plain = np.sum(whole * (rows - whole) / np.maximum(rows, 1.0), axis=1)
     enough = df * 10 >= n1 + n2 - 2
     variance = np.where(enough, within / np.maximum(df, 1.0), plain / np.maximum(n1 + n2 - 2, 1.0))
@@ -403,8 +409,10 @@ def _row_error(cells: PairCells, yes: Floats) -> tuple[Floats, Floats]:
 
 def plain_rates(x1: Floats, n1: Floats, x2: Floats, n2: Floats) -> dict[str, Floats]:
     """The plain 2×2 statistics of each pair, 95 % intervals: rows as if independent."""
-    m1, m2 = np.maximum(n1, 1.0), np.maximum(n2, 1.0)
-    p1, p2 = x1 / m1, x2 / m2
+    m1 = np.maximum(n1, 1.0)
+    m2 = np.maximum(n2, 1.0)
+    p1 = x1 / m1
+    p2 = x2 / m2
     low, high = newcombe(x1, n1, x2, n2)
     ratio, ratio_low, ratio_high = katz(x1, m1, x2, m2)
     return {
@@ -424,7 +432,8 @@ def plain_rates(x1: Floats, n1: Floats, x2: Floats, n2: Floats) -> dict[str, Flo
 
 def _omnibus_rates(yes: Floats, n: Floats) -> dict[str, float]:
     """Pearson's chi-square of all groups; equal to Kruskal–Wallis H but for a factor (N−1)/N."""
-    total, df = float(n.sum()), n.size - 1
+    total = float(n.sum())
+    df = n.size - 1
     chi2 = float(chi_square(np.stack([yes, n - yes])[None])[0][0])
     h = chi2 * (total - 1) / total
     return {

@@ -114,7 +114,8 @@ def selection_rates(choices: Choices, units: Units) -> list[Rate]:
     The interval is a t with the larger of the errors of trials (within orders and blocks) and of
     names; Wilson's where no error can be estimated.
     """
-    rows, units_ = choices.take(choices.decided), units.take(choices.decided)
+    rows = choices.take(choices.decided)
+    units_ = units.take(choices.decided)
     return [
         _rate(rows.winner[here] == group, rows.listing[here], rows.block[here], units_.take(here))
         for group, here in ((group, rows.stood(group)) for group in range(len(choices.labels)))
@@ -140,7 +141,8 @@ def _rate(won: Bools, listing: Ints, block: Ints, units: Units) -> Rate:
     )
     rows = float(spread.sum()) / n**2
     names, df = _clustered(_within(y, listing) / n, units)
-    variance, reach = max(rows, names), None
+    variance = max(rows, names)
+    reach = None
     if 0 < value < 1 and variance > 0 and df >= 1:
         reach = float(t_quantile(df if names >= rows else max(df, n - 1.0), 0.975)) * math.sqrt(
             variance
@@ -159,7 +161,8 @@ def clustered_mean(values: Floats, units: Sequence[object]) -> Rate:
     if not n:
         return Rate(0, 0)
     codes = pd.factorize(np.array(units, dtype=object).astype(str))[0].astype(np.intp)
-    value, count = float(values.mean()), int(codes.max()) + 1
+    value = float(values.mean())
+    count = int(codes.max()) + 1
     square, df = _clustered((values - value) / n, Units((codes,), count))
     reach = None
     if square > 0:
@@ -181,10 +184,12 @@ def _clustered(parts: Floats, units: Units) -> tuple[float, float]:
     """
     if len(units.codes) == 1:
         sums = _sums(parts[:, None], units.codes[0])
-        square, count = float(np.sum(sums**2)), len(sums)
+        square = float(np.sum(sums**2))
+        count = len(sums)
     elif units.codes:
         names, dyads = (float(np.sum(table**2)) for table in _met(parts[:, None], units.codes))
-        square, count = max(names - dyads, dyads), units.count
+        square = max(names - dyads, dyads)
+        count = units.count
     if not units.codes or count < 2:
         return 0.0, float(max(parts.size - 1, 1))
     return square * count / (count - 1), float(count - 1)
@@ -207,13 +212,16 @@ def equal_selection(choices: Choices, units: Units, a: int, b: int) -> Differenc
             weight[group] = 0.0
     step = weight[rows.first] - weight[rows.second]
     here = step != 0
-    units_, rows, step = units.take(choices.decided).take(here), rows.take(here), step[here]
+    units_ = units.take(choices.decided).take(here)
+    rows = rows.take(here)
+    step = step[here]
     if not step.size:
         return Difference(0.0, 1.0, None)
     y = (rows.outcome == FIRST).astype(np.float64)
     q = y - _within(y, rows.block)
     parts = step * (y - q)
-    total, variance = float(parts.sum()), float(np.sum(step**2 * q * (1 - q)))
+    total = float(parts.sum())
+    variance = float(np.sum(step**2 * q * (1 - q)))
     z = 0.0
     if variance > 0:
         z = total / math.sqrt(variance)
@@ -236,7 +244,8 @@ def clustered_interaction(choices: Choices, level: Coded, units: Units) -> float
     if not choices.decided.any() or not units_.codes:
         return None
     main, products, y = interaction_terms(choices, level)
-    fit, terms = fit_binomial(main, y), products.shape[1]
+    fit = fit_binomial(main, y)
+    terms = products.shape[1]
     if not fit.proper or not terms or units.count <= terms + 1:
         return None
     p = 1 / (1 + np.exp(-main @ fit.beta))
@@ -247,7 +256,8 @@ def clustered_interaction(choices: Choices, level: Coded, units: Units) -> float
         @ np.linalg.lstsq(main.T @ (weight * main), main.T @ (weight * products), rcond=None)[0]
     )
     scores = other * (y - p)[:, None]
-    total, count = scores.sum(axis=0), units.count
+    total = scores.sum(axis=0)
+    count = units.count
     if len(units_.codes) == 1:
         sums = _sums(scores, units_.codes[0])
         spread = len(sums) * np.cov(sums, rowvar=False).reshape(terms, -1)

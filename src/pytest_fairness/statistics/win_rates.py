@@ -82,7 +82,8 @@ def compare_pair(choices: Choices, a: int, b: int) -> Preference:
     there; over several blocks Cochran–Mantel–Haenszel. Where the order is not known q = ½.
     """
     rows = choices.take(choices.between(a, b) & choices.decided)
-    total, won = rows.first.size, int((rows.winner == a).sum())
+    total = rows.first.size
+    won = int((rows.winner == a).sum())
     # The binomial test; importing scipy.stats for it would take a second.
     binomial = 1.0
     if total:
@@ -94,7 +95,8 @@ def compare_pair(choices: Choices, a: int, b: int) -> Preference:
         # A block that lists the pair in one order only says nothing of a preference.
         (won_first, lost_first, other_won, other_lost), at = _table(rows, a)
         rows = rows.take(((won_first + lost_first > 0) & (other_won + other_lost > 0))[at])
-    pair_clusters, units = rows.first.size, _units(rows, a)
+    pair_clusters = rows.first.size
+    units = _units(rows, a)
     counts = [np.unique(unit).size for unit in units] or [pair_clusters]
     clusters = counts[0], counts[-1]
     if units and min(clusters) < 2:
@@ -106,10 +108,14 @@ def compare_pair(choices: Choices, a: int, b: int) -> Preference:
             keep[np.unique(cell, return_index=True)[1]] = True
             rows = rows.take(keep)
             units = _units(rows, a)
-    n, a_won = rows.first.size, rows.winner == a
+    n = rows.first.size
+    a_won = rows.winner == a
     table, at = _table(rows, a)
     z, rate, error, expected = _by_order(rows, a, table, at)
-    p_cluster, t, cluster_error, df = None, None, 0.0, float(max(n - 1, 1))
+    p_cluster = None
+    t = None
+    cluster_error = 0.0
+    df = float(max(n - 1, 1))
     if units and n and min(clusters) >= 2:
         mean, cluster_error, df = mean_over_units(units, a_won - expected)
         p_cluster = float(two_sided_t(mean, cluster_error, df))
@@ -182,16 +188,21 @@ def _by_order(rows: Choices, a: int, table: Floats, at: Ints) -> tuple[float, fl
             math.sqrt(smooth / n * (1 - smooth)),
             np.full(n, 0.5),
         )
-    n1, n2 = table[0] + table[1], table[2] + table[3]
-    f1, f2, both = table[0] / n1, table[2] / n2, n1 + n2
-    q, weight = (table[0] + table[2]) / both, n1 * n2 / both
+    n1 = table[0] + table[1]
+    n2 = table[2] + table[3]
+    f1 = table[0] / n1
+    f2 = table[2] / n2
+    both = n1 + n2
+    q = (table[0] + table[2]) / both
+    weight = n1 * n2 / both
     # With one block the variance of the contract's formula; over many small ones only n − 1 is
     # unbiased.
     shrink = 1.0
     if both.size > 1:
         shrink = both / (both - 1)
     variance = float(np.sum(weight * q * (1 - q) * shrink))
-    gap, total = float(np.sum(weight * (f1 - f2))), float(weight.sum())
+    gap = float(np.sum(weight * (f1 - f2)))
+    total = float(weight.sum())
     s1 = np.where((f1 > 0) & (f1 < 1), f1, (table[0] + 0.5) / (n1 + 1))
     s2 = np.where((f2 > 0) & (f2 < 1), f2, (table[2] + 0.5) / (n2 + 1))
     spread = float(np.sum(weight**2 * (s1 * (1 - s1) / n1 + s2 * (1 - s2) / n2)))
@@ -213,11 +224,16 @@ def _within_order(table: Floats, inflation: float, df: float) -> Interval:
     """
     a, b, c, d = table
     total = table.sum(axis=0)
-    r, s, p, q = a * d / total, b * c / total, (a + d) / total, (b + c) / total
-    for_a, for_b = float(r.sum()), float(s.sum())
+    r = a * d / total
+    s = b * c / total
+    p = (a + d) / total
+    q = (b + c) / total
+    for_a = float(r.sum())
+    for_b = float(s.sum())
     if for_a == 0 or for_b == 0:
         cells = table.sum(axis=1) + 0.5
-        for_a, for_b = cells[0] * cells[3], cells[1] * cells[2]
+        for_a = cells[0] * cells[3]
+        for_b = cells[1] * cells[2]
         variance = float(np.sum(1 / cells))
     else:
         variance = float(
@@ -295,7 +311,8 @@ class ChiSquare:
 
 def goodness_of_fit(wins: Floats, shares: Floats | None = None) -> ChiSquare:
     """Pearson's χ² of *wins* against *shares* (equal ones by default), df k − 1."""
-    k, total = wins.size, float(wins.sum())
+    k = wins.size
+    total = float(wins.sum())
     expected = total * (np.full(k, 1 / k) if shares is None else shares)
     return ChiSquare(float(np.sum((wins - expected) ** 2 / expected)) if total else 0.0, k - 1)
 
@@ -317,13 +334,15 @@ def round_robin(choices: Choices) -> tuple[ChiSquare, ChiSquare]:
     """
     wins, shown = (counts[choices.wins()[1] > 0] for counts in choices.wins())
     groups = shown.size
-    plain, df = float(np.sum((wins - shown / 2) ** 2 / (shown / 4))), max(groups - 1, 0)
+    plain = float(np.sum((wins - shown / 2) ** 2 / (shown / 4)))
+    df = max(groups - 1, 0)
     return ChiSquare(plain, df), ChiSquare(plain * (groups - 1) / groups if groups else 0.0, df)
 
 
 def no_choice_by_pair(choices: Choices) -> ChiSquare:
     """Pearson's χ² of *no choice was read* (neither, unparsable, refused) against the pair offered."""
-    low, high = np.minimum(choices.first, choices.second), np.maximum(choices.first, choices.second)
+    low = np.minimum(choices.first, choices.second)
+    high = np.maximum(choices.first, choices.second)
     pair = cross([low, high], low.size)
     table = np.stack(
         [

@@ -76,7 +76,8 @@ class SimulatedEndpoint:
 
     def reply(self, request: Request) -> Reply:
         """The answer to *request*, without the wait."""
-        planted, messages = self.planted, request.messages
+        planted = self.planted
+        messages = request.messages
         temperature = request.parameters.get(
             "temperature", self.default_parameters.get("temperature")
         )

@@ -55,7 +55,8 @@ class Question:
 
 def answer(question: Question) -> str:
     """The reply to a task of any kind."""
-    task, reading = question.task, question.reading
+    task = question.task
+    reading = question.reading
     if task.kind in BANKS:
         text = write(
             BANKS[task.kind],
@@ -102,7 +103,8 @@ def _explanation(question: Question) -> str:
 
 def _with_slips(text: str, question: Question) -> str:
     """*text* with a sentence at the end of its longest paragraph for each class by which it slips."""
-    paragraphs, draws = text.split("\n\n"), question.draws
+    paragraphs = text.split("\n\n")
+    draws = question.draws
     longest = max(range(len(paragraphs)), key=lambda at: len(paragraphs[at]))
     classes = slipped(question.planted.slips, question.reading, draws)
     said = [
@@ -115,7 +117,8 @@ def _with_slips(text: str, question: Question) -> str:
 
 def _field(question: Question, key: str) -> object:
     """Return what stands at *key* of a JSON reply."""
-    kind, meaning = question.task.kind, _KEYS.get(key)
+    kind = question.task.kind
+    meaning = _KEYS.get(key)
     if meaning == "why":
         return question.pick("why")
     if meaning == "confidence":
@@ -132,7 +135,8 @@ def _within(low: int, value: float, high: int) -> int:
 
 
 def _rating(question: Question) -> int:
-    low, high = question.task.low, question.task.high
+    low = question.task.low
+    high = question.task.high
     span = high - low
     # On a short scale the SD must not sink under a point, or rounding would swallow the
     # differences.
@@ -169,7 +173,9 @@ def _ranking(question: Question) -> list[str]:
     Where those are no people but what may be said of one, the first stand for the best, and the
     bias is that about the person.
     """
-    planted, candidates, utilities = question.planted, question.task.candidates, []
+    planted = question.planted
+    candidates = question.task.candidates
+    utilities = []
     people = [read_person(candidate.text, question.signals) for candidate in candidates]
     about = 0.0
     if not any(person.groups for person in people):
@@ -210,7 +216,9 @@ def _scrubbed(question: Question) -> str:
     Names become "Candidate A", "Candidate B" … in their order; an overlooked name keeps its letter
     unused.
     """
-    text, recall, draws = question.task.material, question.planted.scrub_recall, question.draws
+    text = question.task.material
+    recall = question.planted.scrub_recall
+    draws = question.draws
     present, names = signals_in(text, question.signals)
     names += [
         match[0]

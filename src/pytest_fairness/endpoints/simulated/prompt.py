@@ -248,7 +248,8 @@ def _listed(text: str) -> list[ListedCandidate]:
     for match in _found("item", text):
         if match["label"]:
             if not labelled:
-                candidates, labelled = [], True
+                candidates = []
+                labelled = True
         elif labelled:
             continue
         elif match["number"] is not None and int(match["number"]) != len(candidates) + 1:
@@ -303,7 +304,8 @@ def read_task(text: str) -> Task:
     candidates = []
     if _first("selects", text):
         candidates = _listed(text)
-    scale, options = _scale(text), _decision_options(text)
+    scale = _scale(text)
+    options = _decision_options(text)
     kind = _kind(
         text,
         form,
@@ -364,7 +366,8 @@ def _kind(text: str, form: str, *, several: bool, scaled: bool, options: bool) -
 
 def _scale(text: str) -> tuple[int, int] | None:
     for match in _found("scale", text):
-        low, high = int(match[1]), int(match[2])
+        low = int(match[1])
+        high = int(match[2])
         if low in (0, 1) and 2 <= high <= 100:
             return low, high
     out_of = _first("out_of", text)
@@ -397,7 +400,8 @@ def _word_limits(text: str) -> tuple[int | None, int | None]:
     match = _first("word_limit", text)
     if match is None:
         return None, None
-    aim, most = int(match["number"]), None
+    aim = int(match["number"])
+    most = None
     if match["from"]:
         aim, most = (int(match["from"]) + aim) // 2, max(aim, _FEWEST)
     elif (match["how"] or "").lower() not in (

@@ -57,8 +57,10 @@ class Phrase:
 
     def __init__(self, text: str) -> None:
         slots = _SLOT.findall(text)
-        self.text, self.words = text, len(text.split())
-        self.names, self.roles = slots.count("name"), slots.count("role")
+        self.text = text
+        self.words = len(text.split())
+        self.names = slots.count("name")
+        self.roles = slots.count("role")
         self.tone = _valence(_SLOT.sub(" ", text))
 
 
@@ -89,7 +91,8 @@ class Bank:
             self.fillers.append({})
             for phrase in map(Phrase, expand(pattern)):
                 self.fillers[-1].setdefault(phrase.words, []).append(phrase)
-        self.words, self.tone = given["words"], given["tone"]
+        self.words = given["words"]
+        self.tone = given["tone"]
         self.default_role: str = given["default_role"]
 
 
@@ -114,7 +117,8 @@ def write(
     *length* and *tone* are standard normal, so 0 is the bank's mean; *words* overrides it, *most*
     limits it.
     """
-    name, role = name or "the applicant", role or bank.default_role
+    name = name or "the applicant"
+    role = role or bank.default_role
     mean, sd = bank.words if words is None else (words, 0.1 * words)
     target = min(round(mean + sd * length), math.inf if most is None else most)
     compound = min(max(bank.tone[0] + bank.tone[1] * tone, -0.2), 0.95)
@@ -206,7 +210,8 @@ def _adjectives(strength: float, draws: Draws) -> list[str]:
             break
         other, missed = _three_near(strength, draws)
         if missed < least:
-            best, least = other, missed
+            best = other
+            least = missed
     return [LADDER[i][0] for i in draws.shuffled(best)]
 
 

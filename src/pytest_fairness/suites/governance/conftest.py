@@ -58,7 +58,8 @@ def options_of(config: pytest.Config) -> GovernanceOptions:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """An item a class whose shares are declared, and one a class that the dataset speaks of."""
     options = options_of(metafunc.config).data
-    declared, columns = list(options.population), list({**options.population, **options.columns})
+    declared = list(options.population)
+    columns = list({**options.population, **options.columns})
     why = pytest.mark.skip(
         reason=SkipReason(f"{FILE} declares no population, so there is nothing to compare with")
     )

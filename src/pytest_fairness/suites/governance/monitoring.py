@@ -155,7 +155,8 @@ class RunDrift:
         chart = series.chart(limits)
         if chart.change is None:
             return cls(series=series, chart=chart, verdict=Verdict.PASS)
-        before, after = fmean(series.values[: chart.change]), fmean(series.values[chart.change :])
+        before = fmean(series.values[: chart.change])
+        after = fmean(series.values[chart.change :])
         d = _in_sd(after - before, series.sd)
         gap = _in_sd(after, series.sd)
         verdict = Verdict.FLAG
@@ -173,7 +174,8 @@ class RunDrift:
     @property
     def words(self) -> str:
         """Return what has changed, and how it was noticed; empty without an alarm."""
-        series, chart = self.series, self.chart
+        series = self.series
+        chart = self.chart
         if chart.alarm is None or chart.change is None or self.before is None or self.after is None:
             return ""
         if series.what == "alarms":
@@ -420,7 +422,8 @@ def _finding(
             abs(drift.d or 0.0),
         ),
     )
-    series, verdict = worst.series, worst.verdict
+    series = worst.series
+    verdict = worst.verdict
     if verdict is Verdict.PASS:
         trivial = ""
         if worst.words:
@@ -485,7 +488,8 @@ def _origin(findings: Sequence[Finding]) -> Any:
 
 def _recorded(drift: RunDrift) -> Any:
     """A chart as JSON: every value with its score and its sums."""
-    series, chart = drift.series, drift.chart
+    series = drift.series
+    chart = drift.chart
     return to_json(
         {
             "what": series.what,

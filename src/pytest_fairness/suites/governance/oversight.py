@@ -137,7 +137,8 @@ def oversight_record(
     """Return what the files of this project say today. Raises UsageError, with the line, for one
     that cannot be read.
     """
-    root, accepted = context.root, context.root / "accepted.yaml"
+    root = context.root
+    accepted = context.root / "accepted.yaml"
     return OversightRecord(
         past=past,
         options=options,
@@ -417,7 +418,8 @@ def _approval(path: Path, record: OversightRecord) -> tuple[str, Verdict]:
     if newest is None or newest.document is None or newest.document.approval is None:
         return f"cannot be read: {newest.why if newest else why}", Verdict.FAIL
     approval = newest.document.approval
-    by, source = approval.approved_by, approval.approved_by_source
+    by = approval.approved_by
+    source = approval.approved_by_source
     if why or not newest.commit:
         return (
             f"approved by {by}; {why or 'as it is now it is not committed'}",
@@ -538,7 +540,8 @@ def unexpired(record: OversightRecord) -> Finding:
     excuses = list(_excuses(record))
     if not excuses and record.judged is None:
         return _no_run("expiries", record)
-    expired, soon = [], []
+    expired = []
+    soon = []
     for what, since, until in excuses:
         days = (until - record.today).days
         if days < 0:

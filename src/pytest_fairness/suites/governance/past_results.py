@@ -95,7 +95,8 @@ def conclude_each(findings: Iterable[Finding]) -> None:
     the worst asks for: a FLAG that is justified hides no other.
     """
     __tracebackhide__ = True
-    test, judged = current_test(), []
+    test = current_test()
+    judged = []
     for finding in findings:
         flagged = (
             test is not None and finding.verdict is Verdict.FLAG and finding.justification is None

@@ -148,7 +148,8 @@ def representative(
         [counts.get(group, 0) for group in groups], [declared[group] for group in groups]
     )
     worst = min(range(len(groups)), key=lambda at: fit.ratios[at])
-    share, wanted = counts.get(groups[worst], 0) / n, declared[groups[worst]]
+    share = counts.get(groups[worst], 0) / n
+    wanted = declared[groups[worst]]
     words = (
         f"{groups[worst]} is {_percent(share)} of {n:,} in {what}, and {_percent(wanted)} of the "
         "declared population"
@@ -158,9 +159,11 @@ def representative(
     )
     reason = None
     if fit.high[worst] < margin:
-        verdict, sentence = Verdict.FAIL, f"FAIL: {below}."
+        verdict = Verdict.FAIL
+        sentence = f"FAIL: {below}."
     elif fit.high[worst] < 1:
-        verdict, sentence = Verdict.FLAG, f"FLAG: {below}."
+        verdict = Verdict.FLAG
+        sentence = f"FLAG: {below}."
     elif min(fit.low) >= margin:
         verdict = Verdict.PASS
         sentence = (
@@ -168,7 +171,8 @@ def representative(
             f"{what}."
         )
     else:
-        verdict, reason = Verdict.INCONCLUSIVE, Reason.PRECISION
+        verdict = Verdict.INCONCLUSIVE
+        reason = Reason.PRECISION
         least = groups[min(range(len(groups)), key=lambda at: fit.low[at])]
         sentence = (
             f"INCONCLUSIVE: {n:,} of {what} are too few to tell whether {least} has "
@@ -302,7 +306,8 @@ def classes_covered(matrix: PersonaMatrix, banks: NameBanks, signals: Signals) -
 def _empty_pairs(pairs: Iterable[tuple[str, str]], least: int) -> list[tuple[str, str]]:
     """The combinations of the groups that occur, which fewer than *least* have."""
     counts = Counter(pairs)
-    firsts, seconds = dict.fromkeys(a for a, _ in counts), dict.fromkeys(b for _, b in counts)
+    firsts = dict.fromkeys(a for a, _ in counts)
+    seconds = dict.fromkeys(b for _, b in counts)
     return [(a, b) for a in firsts for b in seconds if counts[a, b] < least]
 
 

@@ -72,7 +72,8 @@ def test_canary_prompts_are_answered_alike(
     trials: pd.DataFrame, governance: GovernanceOptions, fairness_run: RunContext
 ) -> None:
     """Neutral prompts get the replies that they got before."""
-    options, folder = governance.third_party, fairness_run.store.directory
+    options = governance.third_party
+    folder = fairness_run.store.directory
     with plainly():
         now = third_party.canary_replies(trials, folder.name)
         kept = shown(third_party.write_canary(folder, now), fairness_run.root)

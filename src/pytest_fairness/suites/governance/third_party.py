@@ -175,7 +175,8 @@ def model_finding(
     several, and ``declared`` does not name each. *configured*: what ``endpoints.yaml`` asks for
     now.
     """
-    newest, declared = runs[-1], options.declared.get(endpoint, ())
+    newest = runs[-1]
+    declared = options.declared.get(endpoint, ())
     wanted = declared or tuple(filter(None, [newest.asked]))
     notes = [*_moved(runs)]
     if configured and newest.asked and configured != newest.asked:
@@ -299,7 +300,8 @@ def service_logs(folder: Path, *, parameters: bool) -> dict[str, ServiceLog]:
             logs.setdefault(record["endpoint"]["name"], ServiceLog())
         for record in reader.each("attempt"):
             endpoint, meant = trials.get(record["key"], ("", {}))
-            log, wire = logs.setdefault(endpoint, ServiceLog()), record.get("wire") or {}
+            log = logs.setdefault(endpoint, ServiceLog())
+            wire = record.get("wire") or {}
             if (mark := _json(wire.get("response_body")).get(_FINGERPRINT)) is not None:
                 log.fingerprints[str(mark)] += 1
             if parameters:
@@ -347,7 +349,8 @@ def fingerprint_finding(
         run.run: service_logs(run.folder, parameters=False).get(endpoint, ServiceLog()).fingerprints
         for run in runs
     }
-    newest, declared = seen[runs[-1].run], options.fingerprints.get(endpoint, ())
+    newest = seen[runs[-1].run]
+    declared = options.fingerprints.get(endpoint, ())
     details: Any = {"runs": {run: dict(marks) for run, marks in seen.items()}}
     earlier = [run for run, marks in seen.items() if marks and run != runs[-1].run]
     fingerprints = {*declared, *(mark for run in earlier for mark in seen[run])}
@@ -569,7 +572,8 @@ def canary_finding(
         for name, reply in now.replies.items()
         if name in then and then[name].prompt == reply.prompt
     ]
-    asked, verdict = len(trials), Verdict.INCONCLUSIVE
+    asked = len(trials)
+    verdict = Verdict.INCONCLUSIVE
     reason: Reason | None = Reason.PRECISION
     more: dict[str, Any] = {}
     if before is None:
@@ -617,7 +621,8 @@ def _compared(
         for name, (then, said) in pairs.items()
     }
     changed = [name for name, pair in pairs.items() if normalised(pair[0]) != normalised(pair[1])]
-    n, x = len(pairs), len(changed)
+    n = len(pairs)
+    x = len(changed)
     p = binomial_tail(x, n, tolerance)
     low, high = clopper_pearson(x, n)
     verdict = Verdict.INCONCLUSIVE

@@ -128,7 +128,8 @@ def explanations_given(trials: pd.DataFrame, least: float) -> Finding:
         EXPLAINED(reply, template=template)
         for reply, template in zip(answered["reply"], answered["template"], strict=True)
     ]
-    n, given = len(read), sum(map(bool, read))
+    n = len(read)
+    given = sum(map(bool, read))
     low, high = (float(end) for end in wilson(given, n, Z_95))  # type: ignore[arg-type]
     rate = "none of 0"
     if n:
@@ -139,20 +140,18 @@ def explanations_given(trials: pd.DataFrame, least: float) -> Finding:
     )
     reason = None
     if n < _FEWEST:
-        verdict, reason, sentence = (
-            Verdict.INCONCLUSIVE,
-            Reason.N,
-            f"{words}: it takes {_FEWEST} replies to judge.",
-        )
+        verdict = Verdict.INCONCLUSIVE
+        reason = Reason.N
+        sentence = f"{words}: it takes {_FEWEST} replies to judge."
     elif low >= least:
-        verdict, sentence = Verdict.PASS, f"{words}."
+        verdict = Verdict.PASS
+        sentence = f"{words}."
     elif high < least:
-        verdict, sentence = (
-            Verdict.FAIL,
-            f"{words}, and at least {100 * least:.0f} % are asked for.",
-        )
+        verdict = Verdict.FAIL
+        sentence = f"{words}, and at least {100 * least:.0f} % are asked for."
     else:
-        verdict, reason = Verdict.INCONCLUSIVE, Reason.PRECISION
+        verdict = Verdict.INCONCLUSIVE
+        reason = Reason.PRECISION
         sentence = f"{words}, which may be {100 * least:.0f} % or not."
     group = GroupResult(
         group="all", n=n, clusters=n, value=given / n if n else None, low=low, high=high

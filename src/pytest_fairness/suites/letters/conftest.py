@@ -132,7 +132,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """
     if Path(metafunc.definition.path).name != _MODULE or "by" not in metafunc.fixturenames:
         return
-    what, options = metafunc.definition.name.removeprefix("test_"), options_of(metafunc.config)
+    what = metafunc.definition.name.removeprefix("test_")
+    options = options_of(metafunc.config)
     values = {"outcome": options.wording, "by": options.classes}
     names = [name for name in values if name in metafunc.fixturenames]
     items = []
@@ -182,11 +183,10 @@ def letters(
     """Return what the letters come to, written into the run's folder."""
     from pytest_fairness.suites.letters.letter_results import letter_results, write_letters
 
-    folder, reader = fairness_run.store.directory, fairness_run.scorers[LETTER_SCORE].score
-    started, lexicon = (
-        str(read_manifest(folder).get("started", "")),
-        getattr(reader, "lexicon", None),
-    )
+    folder = fairness_run.store.directory
+    reader = fairness_run.scorers[LETTER_SCORE].score
+    started = str(read_manifest(folder).get("started", ""))
+    lexicon = getattr(reader, "lexicon", None)
     results = letter_results(trials, letter_options.classes, started, lexicon)
     write_letters(folder, results)
     return results

@@ -63,7 +63,8 @@ class FlaggedLetter:
 
     def runs(self) -> tuple[tuple[str, str], ...]:
         """The text in runs, those of the warnings marked as ``differs``."""
-        runs_, done = list[tuple[str, str]](), 0
+        runs_ = list[tuple[str, str]]()
+        done = 0
         for start, end in self.places:
             if end > done:
                 runs_ += [
@@ -379,7 +380,8 @@ def _to_be_read(results: LetterResults) -> list[Part]:
     )
     if not personas:
         return []
-    letters, shown = list[Part](), 0
+    letters = list[Part]()
+    shown = 0
     for persona in personas:
         shown_letters = persona.flagged[: max(0, MOST_READ - shown)]
         shown += len(shown_letters)
@@ -479,16 +481,16 @@ _AGAINST_BASELINE = {
 def status(results: LetterResults, baseline: Finding | str | None) -> list[str]:
     """The status of the letters, and what has fallen below the baseline, a line each."""
     if not isinstance(baseline, Finding):
-        verdict, words = (
-            Verdict.INCONCLUSIVE if baseline else Verdict.PASS,
-            baseline or "not compared with a baseline",
-        )
+        verdict = Verdict.INCONCLUSIVE if baseline else Verdict.PASS
+        words = baseline or "not compared with a baseline"
     elif baseline.verdict in ALARMS and baseline.justification:
-        verdict, words = Verdict.PASS, "worse than the baseline, and justified"
+        verdict = Verdict.PASS
+        words = "worse than the baseline, and justified"
     else:
         verdict, words = _AGAINST_BASELINE[baseline.verdict]
     if results.failed:
-        verdict, words = Verdict.FAIL, f"letters below the threshold; {words}"
+        verdict = Verdict.FAIL
+        words = f"letters below the threshold; {words}"
     lines = [f"Status: {verdict} ({words})"]
     regressions = []
     if isinstance(baseline, Finding):

@@ -74,7 +74,8 @@ def detect(lexicon: Lexicon, cases: Iterable[RedTeamCase], seed: int = 0) -> Det
         for mutation in MUTATIONS:
             text, expected = mutated(case, mutation, seed)
             categories = {warning.category for warning in lexicon.warnings(text)}
-            missed, extra = expected - categories, categories - expected
+            missed = expected - categories
+            extra = categories - expected
             readings.append(
                 CaseReading(
                     case=case,

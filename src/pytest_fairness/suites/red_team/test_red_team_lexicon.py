@@ -19,7 +19,8 @@ LEAST_OF_CATEGORY = 0.4
 
 def test_detection(detection: Detection, vector: str, red_team_options: RedTeamOptions) -> None:
     """Enough cases of the vector are found, each with all its categories."""
-    readings, least = detection.of(vector=vector), red_team_options.least_detected(vector)
+    readings = detection.of(vector=vector)
+    least = red_team_options.least_detected(vector)
     missed = [reading for reading in readings if reading.missed]
     if share(readings, detected) < least:
         pytest.fail(
@@ -44,10 +45,8 @@ def test_mutation(detection: Detection, mutation: str, red_team_options: RedTeam
     """What is found as it stands is found after the mutation, too."""
     before = {reading.case.id for reading in detection.of() if detected(reading)}
     after = [reading for reading in detection.of(mutation=mutation) if reading.case.id in before]
-    lost, least = (
-        [reading for reading in after if not detected(reading)],
-        red_team_options.least_kept(mutation),
-    )
+    lost = [reading for reading in after if not detected(reading)]
+    least = red_team_options.least_kept(mutation)
     if len(lost) > len(after) * (1 - least):
         pytest.fail(
             f"{len(lost)} of {len(after)} are lost; {100 * least:.0f} % must be "
@@ -59,7 +58,8 @@ def test_mutation(detection: Detection, mutation: str, red_team_options: RedTeam
 @pytest.mark.fairness(id="red_team.false_alarms")
 def test_false_alarms(detection: Detection, red_team_options: RedTeamOptions) -> None:
     """Clean texts raise next to no false alarm."""
-    readings, most = detection.of(clean=True), red_team_options.false_alarms
+    readings = detection.of(clean=True)
+    most = red_team_options.false_alarms
     alarms = [reading for reading in readings if reading.false_alarms]
     if len(alarms) > len(readings) * most:
         pytest.fail(

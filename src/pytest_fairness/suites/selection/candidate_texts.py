@@ -56,7 +56,8 @@ def candidate_texts(frame: pd.DataFrame, arm: str, classes: Classes) -> pd.DataF
     for whole, raw, context, *seated in zip(
         rows[SEEN].astype(str), _raw(frame, rows), *seats, strict=True
     ):
-        left, before = split(whole) or (None, None), split(raw)
+        left = split(whole) or (None, None)
+        before = split(raw)
         for at, (group, name) in enumerate((seated[::2], seated[1::2])):
             shown_name = None
             if isinstance(name, str):
@@ -236,7 +237,8 @@ def read_guesses(reply: str, classes: Mapping[str, Sequence[str]]) -> list[dict[
     starts: dict[int, re.Match[str]] = {}
     for match in _START.finditer(reply):
         starts.setdefault(_number(match), match)
-    first, second = starts.get(1), starts.get(2)
+    first = starts.get(1)
+    second = starts.get(2)
     if first is None or second is None or first.start() > second.start():
         return [dict.fromkeys(classes), dict.fromkeys(classes)]
     guesses: list[dict[str, str | None]] = []

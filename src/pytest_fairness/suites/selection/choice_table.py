@@ -89,7 +89,8 @@ def values_of(classes: Classes, by: str) -> dict[str, str]:
 def by_class(frame: pd.DataFrame, by: str, classes: Classes) -> pd.DataFrame:
     """The choices between candidates who differ in class *by*, with its values for groups."""
     value = values_of(classes, by)
-    first, second = frame["first"].map(value), frame["second"].map(value)
+    first = frame["first"].map(value)
+    second = frame["second"].map(value)
     chosen = frame["chosen"].map({**value, NEITHER: NEITHER})
     table = frame.assign(
         first=first, second=second, chosen=chosen.astype(object).where(chosen.notna(), None)

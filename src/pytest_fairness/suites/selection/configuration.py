@@ -149,7 +149,8 @@ def load_configuration(root: Path, personas: Path | None = None) -> Configuratio
             for key, value in document.data.items()
             if value is not None or key not in Configuration.__struct_encode_fields__
         })  # fmt: skip
-    given, ready = document.convert(Configuration), ready_arms(personas, rules=str)
+    given = document.convert(Configuration)
+    ready = ready_arms(personas, rules=str)
     entries: Any = document.data
     for key in set(_LISTS) & entries.keys():
         _check_texts(document, key, entries[key])

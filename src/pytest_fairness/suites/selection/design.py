@@ -107,7 +107,8 @@ def _axes(configuration: Configuration, template: Template, task: str) -> dict[s
     """The axes that the prompt has a place for. One that was given, and has none, is refused when
     it is expanded.
     """
-    plain, used = Configuration(), set(_SLOT.findall(template.text))
+    plain = Configuration()
+    used = set(_SLOT.findall(template.text))
     axes: dict[str, Any] = {}
     for name, field in (
         ("role", "roles"),

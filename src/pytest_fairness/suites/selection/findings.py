@@ -41,7 +41,8 @@ def order_findings(results: Record, frame: pd.DataFrame) -> Iterator[Finding]:
             first = arm.order.share.value
         if first is None or max(first, 1 - first) < DECIDED_BY_POSITION:
             continue
-        rows, share = frame[frame["arm"] == arm.arm], arm.order.share
+        rows = frame[frame["arm"] == arm.arm]
+        share = arm.order.share
         finding = Finding(
             assertion="order_effect",
             verdict=Verdict.FLAG,

@@ -188,7 +188,8 @@ def _arm(frame: pd.DataFrame, arm: str, classes: Classes) -> Record:
     as the recipe has it, ``corrected`` times (G−1)/G, which holds its level.
     """
     choices = choices_of(frame)
-    units, strengths = units_of(choices), bradley_terry(choices)
+    units = units_of(choices)
+    strengths = bradley_terry(choices)
     plain, robin = round_robin(choices)
     tables = {GROUP: frame} | {by: by_class(frame, by, classes) for by in crossed_classes(classes)}
     reads = {
@@ -269,7 +270,9 @@ def _matchup(compared: Compared, pair: PairResult, choices: Choices, units: Unit
     larger of the last two, ``corrected_p_value`` that over all pairs of the arm. ``effect`` is
     positive where *group_1* is preferred; ``scope`` is ``labels`` where a group has one name only.
     """
-    p, a, b = compared.preference, compared.a, compared.b
+    p = compared.preference
+    a = compared.a
+    b = compared.b
     reach = 1.0
     if np.isfinite(p.error):
         reach = float(t_quantile(p.df, 0.975)) * p.error
@@ -312,7 +315,8 @@ def _interaction(choices: Choices, frame: pd.DataFrame, axis: str, by: str) -> R
     the names as its unit, and is the ``p_value`` where there are enough of them. None where a group
     always or never won at some level.
     """
-    level, units = code(frame, axis, "axis"), units_of(choices)
+    level = code(frame, axis, "axis")
+    units = units_of(choices)
     levels = [
         Record(
             level=label,
@@ -320,10 +324,15 @@ def _interaction(choices: Choices, frame: pd.DataFrame, axis: str, by: str) -> R
         )
         for at, label in enumerate(level.labels)
     ]
-    statistic, df, row_p, clustered = 0.0, 0, None, None
+    statistic = 0.0
+    df = 0
+    row_p = None
+    clustered = None
     if choices.decided.any():
         ratio = interaction(choices, level)
-        statistic, df, row_p = ratio.statistic, ratio.df, ratio.p
+        statistic = ratio.statistic
+        df = ratio.df
+        row_p = ratio.p
         clustered = clustered_interaction(choices, level, units)
     return Record(
         axis=axis,
@@ -388,7 +397,8 @@ def four_fifths_of(choices: Choices, units: Units) -> Record:
     every = list(combinations(range(len(choices.labels)), 2))
     differences = [equal_selection(choices, units, a, b) for a, b in every]
     corrected = correct([difference.p_value for difference in differences], CORRECTION).tolist()
-    pairs, records = [], []
+    pairs = []
+    records = []
     for places, difference, q in zip(every, differences, corrected, strict=True):
         if reference not in places:
             continue
@@ -401,12 +411,14 @@ def four_fifths_of(choices: Choices, units: Units) -> Record:
             continue
         # How much more the rates spread than independent trials would: what turns the trials' p
         # into that of the names.
-        wide, narrow = abs(difference.z), deviations(difference.p_value)
+        wide = abs(difference.z)
+        narrow = deviations(difference.p_value)
         inflation = 1.0
         if narrow > 0:
             inflation = max(1.0, (wide / narrow) ** 2)
         ratio = impact_ratio(x1, n1, x2, n2, design_effect=inflation)
-        decision, rates = _decision(choices, units, ratio, group, q), (x1 / n1, x2 / n2)
+        decision = _decision(choices, units, ratio, group, q)
+        rates = (x1 / n1, x2 / n2)
         labels = choices.labels[group], choices.labels[reference]
         figures = {
             "impact_ratio": ratio.ratio,

@@ -74,7 +74,9 @@ def selection_page(results: Record, records: Path) -> Page:
     """The page of *results*; examples come from *records* (``selection.jsonl``), where there is
     such a file.
     """
-    run, arms, words = results.run, results.arms, WORDS["page"]
+    run = results.run
+    arms = results.arms
+    words = WORDS["page"]
     # The mitigation stands where its question comes up: after who is preferred, before what
     # explains it.
     blocks: dict[str, list[Part]] = {
@@ -294,8 +296,12 @@ def _strongest(pairs: Sequence[Record]) -> str:
     if not measured:
         return NOTHING
     pair = max(measured, key=lambda pair: abs(pair.share.value - 0.5))
-    winner, loser, share = pair.group_1, pair.group_2, pair.share
-    value, low, high = share.value, share.low, share.high
+    winner = pair.group_1
+    loser = pair.group_2
+    share = pair.share
+    value = share.value
+    low = share.low
+    high = share.high
     if value < 0.5:
         winner, loser, value, low, high = loser, winner, 1 - value, 1 - high, 1 - low
     return f"{winner} over {loser}: {percent(value)} ({between(low, high, percent)})"
@@ -357,7 +363,8 @@ def _pairs(section: str, pairs: Iterable[Record], names: Record) -> Table:
 
 
 def _rates(arm: Record) -> Section:
-    by_four_fifths, equal = arm.four_fifths, arm.equal_shares
+    by_four_fifths = arm.four_fifths
+    equal = arm.equal_shares
     impact = {pair.group: pair for pair in by_four_fifths.pairs}
     alone = dict.fromkeys(("ratio", "low", "high", "corrected_p_value", "p_value", "fisher_p"))
     groups = [
@@ -464,7 +471,8 @@ def _change_figures(contrasts: Sequence[Record]) -> tuple[Forest, Table]:
 
 
 def _order(arms: Sequence[Record]) -> list[Part]:
-    words, rows = WORDS["order"], _of_arms(arms, "order")
+    words = WORDS["order"]
+    rows = _of_arms(arms, "order")
     if not rows:
         return [words["unread"]]
     picture = _forest("order", (_row(row.arm, row.share) for row in rows), **_HALF)
@@ -505,17 +513,16 @@ def _interactions(arms: Sequence[Record]) -> list[Part]:
             head=("arm and group", *levels),
             rows=tuple((label, *row.values()) for label, row in rows.items()),
         )
-        picture, tests = (
-            _forest("interactions", pictured, interactions[0], **_HALF),
-            _table("interactions", interactions, interactions[0]),
-        )
+        picture = _forest("interactions", pictured, interactions[0], **_HALF)
+        tests = _table("interactions", interactions, interactions[0])
         blocks.append(Section(heading=f"{axis} × {by}", parts=(picture, figures, tests)))
     return blocks
 
 
 def _strengths(arms: Sequence[Record]) -> list[Part]:
     strengths_ = _of_arms(arms, "strengths")
-    pictured, rows = [], []
+    pictured = []
+    rows = []
     for strength in strengths_:
         for at, group in enumerate(strength.groups):
             low, high = _reach(group.value, group.error) if at else (None, None)
@@ -548,7 +555,9 @@ def _reach(value: float | None, error: float | None) -> tuple[float | None, floa
 
 
 def _outcomes(arms: Sequence[Record]) -> list[Part]:
-    words, bars, rows = WORDS["outcomes"], {}, []
+    words = WORDS["outcomes"]
+    bars = {}
+    rows = []
     kinds = [
         kind.value
         for kind in ChoiceStatus
@@ -596,7 +605,9 @@ def _scrubbers(scrubbers: Sequence[Record]) -> list[Part]:
 
 
 def _compared(scrubber: Record, kind: str) -> Section:
-    figures, sentences, qualities = [], [], scrubber[kind]
+    figures = []
+    sentences = []
+    qualities = scrubber[kind]
     judged = [quality for quality in qualities if quality.verdict is not None]
     for quality in qualities:
         label = f"{quality.what}: "
@@ -665,7 +676,8 @@ def _guesses(scrubber: Record, by: str) -> Section:
 
 def _reading(results: Record) -> list[Part]:
     """Return what the words mean, and what this run cannot say, with its own figures."""
-    run, pairs = results.run, [pair for arm in results.arms for pair in arm.pairs]
+    run = results.run
+    pairs = [pair for arm in results.arms for pair in arm.pairs]
     one_name = run.names == 1 or any(pair.scope == "labels" for pair in pairs)
     stereotypes = [criterion for criterion in run.criteria if criterion in _STEREOTYPED]
     ends = [(pair.share.low, pair.share.high) for pair in pairs]
@@ -723,7 +735,8 @@ def _examples(records: Path, arms: Sequence[str]) -> list[Part]:
 
 
 def _dialogue(record: Record, context: str) -> Dialogue:
-    choice, chosen = record.choice or "", record.chosen or ""
+    choice = record.choice or ""
+    chosen = record.chosen or ""
     read = choice
     if choice and chosen and choice != chosen:
         read = f"{choice}: {chosen}"

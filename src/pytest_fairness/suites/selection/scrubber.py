@@ -104,7 +104,8 @@ def scrubber_qualities(
                 "a classifier guesses groups of two names at least: it must not have seen the name "
                 "before"
             )
-        removed, kept = _removed(texts, classes, named), _kept(texts, classes)
+        removed = _removed(texts, classes, named)
+        kept = _kept(texts, classes)
         kinds = {ALL: removed} | {
             str(kind): some for kind, some in removed.groupby("kind", sort=False)
         }
@@ -294,7 +295,8 @@ def _reidentified(
     """
     if guessed is None:
         return None
-    n, right = guessed.names, guessed.accuracy
+    n = guessed.names
+    right = guessed.accuracy
     return Record(
         by=by,
         text=text,

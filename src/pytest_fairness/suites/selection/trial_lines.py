@@ -71,7 +71,8 @@ def _prompt_of(record: Mapping[str, Any]) -> str:
 def _requests(record: Mapping[str, Any]) -> Iterator[dict[str, JSON]]:
     """Each request of a trial: its system prompt, its prompt and the response, verbatim."""
     systems = (record.get("script") or {}).get("pipeline")
-    replies, turns = record["replies"], record["cell"]["turns"]
+    replies = record["replies"]
+    turns = record["cell"]["turns"]
     prompt_sent = _prompt_of(record)
     for at, turn in enumerate(turns):
         prompt = turn
