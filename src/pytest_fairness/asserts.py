@@ -19,10 +19,10 @@ from pytest_fairness.errors import (
     InconclusiveWarning,
     StoreError,
     UsageError,
-    listed,
 )
 from pytest_fairness.model import ALARMS, Finding, Verdict
 from pytest_fairness.running_test import Assertion, Policy, TestContext, current_test
+from pytest_fairness.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd

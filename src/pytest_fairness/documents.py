@@ -28,7 +28,8 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 import msgspec
 import yaml
 
-from pytest_fairness.errors import UsageError, did_you_mean, listed, refuse_twice, unknown
+from pytest_fairness.errors import UsageError, did_you_mean, refuse_twice, unknown
+from pytest_fairness.words import listed
 
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
 Place: TypeAlias = "tuple[str | int, ...]"

@@ -120,15 +120,12 @@ def unknown(what: str, wrong: str, candidates: Iterable[str]) -> str:
         names = sorted(candidates)
     else:
         names = list(candidates)
-    near = did_you_mean(wrong, names)
-    return f"unknown {what} {wrong!r}" + (
-        near or (f" (there are: {listed(names)})" if names else "; it takes none")
-    )
-
-
-def listed(names: Iterable[str]) -> str:
-    """The names in their order, with commas; ``none`` where there are none."""
-    return ", ".join(names) or "none"
+    hint = did_you_mean(wrong, names)
+    if not hint and names:
+        hint = f" (there are: {', '.join(names)})"
+    elif not hint:
+        hint = "; it takes none"
+    return f"unknown {what} {wrong!r}{hint}"
 
 
 def refuse_twice(where: str, items: Iterable[str]) -> None:

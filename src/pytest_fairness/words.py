@@ -6,7 +6,7 @@ Nothing is escaped here: each sink escapes what it writes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 #: Stands for a number that is not there.
 NOTHING = "–"
@@ -117,28 +117,17 @@ def part_of(some: int, whole: int) -> str:
     return f"{some:,}"
 
 
-def listed(
-    items: Iterable[str],
-    most: int | None = None,
-    *,
-    last: str = ", ",
-    separator: str = ", ",
-    none: str = "none",
-) -> str:
-    """List *items* in their order: ``a, b, c``.
+def listed(items: Iterable[str], *, none: str = "none") -> str:
+    """List all *items* in their order: ``a, b, c``; *none* stands for an empty list."""
+    return ", ".join(items) or none
 
-    *most*: so many of them at most, and how many more there are; *last* joins the last one
-    (``" and "``), *none* stands for an empty list.
+
+def enumerated(items: Sequence[str], most: int = 3) -> str:
+    """Enumerate *items* within a sentence, at most so many of them: ``a, b and c``, ``a, b, c and 4
+    more``.
     """
-    names = list(items)
-    if not names:
-        return none
-    if most is not None and len(names) > most:
-        rest = f"{len(names) - most:,} more"
-        joint = last
-        if last == separator:
-            joint = f"{separator}and "
-        return f"{separator.join(names[:most])}{joint}{rest}"
-    if len(names) == 1:
-        return names[0]
-    return f"{separator.join(names[:-1])}{last}{names[-1]}"
+    if len(items) > most:
+        return f"{', '.join(items[:most])} and {len(items) - most} more"
+    if len(items) == 1:
+        return items[0]
+    return f"{', '.join(items[:-1])} and {items[-1]}"

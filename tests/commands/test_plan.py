@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.analysis.false_alarms import chance, of_session, words
+from pytest_fairness.analysis.false_alarms import chance, of_session
 from pytest_fairness.analysis.planning import assess_design, plan_sample
 from pytest_fairness.cli import main
 from pytest_fairness.commands import plan
@@ -24,6 +24,7 @@ from pytest_fairness.model import Cell
 from pytest_fairness.pytest_layer.estimate import Requests, requests_of
 from pytest_fairness.pytest_layer.plans import PlannedCell
 from pytest_fairness.runs.money import output_limit
+from pytest_fairness.words import rounded_percent
 from tests.support.sessions import run_pytest
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -386,7 +387,7 @@ def test_the_command_tells_it_all(cli: Cli, project: Path) -> None:
     assert (code, err) == (0, "")
     assert "endpoint paid" in text
     assert "2 groups of 10 names, finds d = " in text
-    assert f"Chance of a false red at most {words(chance(confirmed=True))}" in text
+    assert f"Chance of a false red at most {rounded_percent(chance(confirmed=True))}" in text
     assert "  1 test, 120 trials, up to 120 more where an alarm is asked about again\n" in text
     assert "at most $" not in text
     assert "unknown" not in text

@@ -4,8 +4,9 @@ import pytest
 
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.analysis.four_fifths import four_fifths_sentence
-from pytest_fairness.analysis.sentences import Subject, amount, effect_words, p_words
+from pytest_fairness.analysis.sentences import Subject, amount
 from pytest_fairness.model import OutcomeKind, Verdict
+from pytest_fairness.words import effect_size, p_equals
 
 from .frames_of import decisions, scores
 from .test_disparity import audit
@@ -75,11 +76,11 @@ def test_p_values_and_effects_in_words():
     """A p is never zero and carries no useless nought; without a spread to measure by, an effect is
     without bound.
     """
-    assert [p_words(p) for p in (0.0, 0.0314, 1.0, 0.9999)] == [
+    assert [p_equals(p) for p in (0.0, 0.0314, 1.0, 0.9999)] == [
         "p < .001",
         "p = .031",
         "p = 1",
         "p = 1",
     ]
     effects = (0.614, -0.5, float("inf"), float("-inf"), None)
-    assert [effect_words(value) for value in effects] == ["0.61", "−0.50", "∞", "−∞", "unknown"]
+    assert [effect_size(value) for value in effects] == ["0.61", "−0.50", "∞", "−∞", "unknown"]

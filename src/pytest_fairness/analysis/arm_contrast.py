@@ -25,7 +25,7 @@ from pytest_fairness.analysis.policy import (
 )
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import Reading, ScoredRows, check_level, nouns, read, several
-from pytest_fairness.analysis.sentences import RATES, amount, effect_words, p_words, percent, signed
+from pytest_fairness.analysis.sentences import RATES, amount
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import (
     ALARMS,
@@ -60,6 +60,7 @@ from pytest_fairness.statistics.compare import impute
 from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.gaps import ArmContrast, contrast_choices, contrast_scores
 from pytest_fairness.statistics.pair_table import PairTable
+from pytest_fairness.words import effect_size, p_equals, percent, signed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -202,7 +203,7 @@ def analyze_arms(
         decider=decider,
         tested=lambda pair: (
             f"t = {pair.statistics['t']:.4f}",
-            f"Δ/SD = {effect_words(pair.effect)}",
+            f"Δ/SD = {effect_size(pair.effect)}",
         ),
         notes=notes,
         pairs=[compared.pair for compared in (*judged, *detail)],
@@ -550,7 +551,7 @@ def _decide(table: PairTable, rule: Rule) -> list[Decision]:
 
     def ragged(table: PairTable, at: int, _rule: Rule) -> Decision:
         needs = (
-            f"the same cells in both arms: {percent(table.ragged[at])} of the rows have no "
+            f"the same cells in both arms: {percent(table.ragged[at], 0)} of the rows have no "
             "counterpart"
         )
         return undecided(Reason.RAGGED, needs)
@@ -773,7 +774,7 @@ def _gap(pair: PairResult, data: ArmTrials, names: tuple[str, str]) -> tuple[str
     else:
         units = "contexts"
     interval = f"change {moved(change)}, 95 % interval {moved(low)} to {moved(high)}"
-    sure = f"{interval}, corrected {p_words(pair.corrected_p_value)}; {s['units']} {units}"
+    sure = f"{interval}, corrected {p_equals(pair.corrected_p_value)}; {s['units']} {units}"
     return gap, sure, after < 0
 
 

@@ -12,14 +12,7 @@ import pandas as pd
 
 from pytest_fairness.analysis.policy import MAX_REFUSAL_DIFFERENCE, MAX_UNSCORED, worst_spec
 from pytest_fairness.analysis.provenance import finding_of, stamp
-from pytest_fairness.analysis.sentences import (
-    amount,
-    effect_with_interval,
-    listed,
-    p_words,
-    percent,
-    signed,
-)
+from pytest_fairness.analysis.sentences import amount, effect_with_interval
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import (
     ALARMS,
@@ -49,6 +42,7 @@ from pytest_fairness.statistics.persona_scores import (
     summarise_scores,
     wider_scale,
 )
+from pytest_fairness.words import enumerated, p_equals, percent, signed
 
 if TYPE_CHECKING:
     from pytest_fairness.scorers.outcome import Outcome
@@ -268,7 +262,7 @@ def _pair(scope: ScopeTest, lower_is_worse: bool, scale: Scale) -> PairResult:
     elif scope.crowded:
         verdict = Verdict.INCONCLUSIVE
         reason = Reason.PRECISION
-        far = listed(list(scope.outliers))
+        far = enumerated(list(scope.outliers))
         note = f"more changes far from all others are among {scope.label} than elsewhere: {far}"
     elif worsening > scope.margin > 0 and scope.corrected_p is not None:
         note = f"worse by more than the margin of {margin}, but not beyond chance"
@@ -488,7 +482,7 @@ def _sentence(
         if len(fallen) > _MOST_FALLEN:
             worse.append(f"{len(fallen) - _MOST_FALLEN} further categories")
         if new_warnings:
-            worse.append(f"warnings that the baseline has none of: {listed(new_warnings)}")
+            worse.append(f"warnings that the baseline has none of: {enumerated(new_warnings)}")
         within = ""
         if verdict is Verdict.FLAG and not new_warnings:
             within = " (within the margin)"
@@ -500,7 +494,7 @@ def _sentence(
             f"and {approved.unscored} of {approved.trials} then gave no score (5 % are allowed)"
         )
     if reason is Reason.DIFFERENTIAL_REFUSAL:
-        before, now = (percent(share(run.refused, run)) for run in runs)
+        before, now = (percent(share(run.refused, run), 0) for run in runs)
         return (
             f"the scores held, but refusals rose from {before} to {now} since the baseline was "
             "approved: what is no "
@@ -510,9 +504,9 @@ def _sentence(
         held = [pair.metric for pair in pairs if pair.reason is Reason.PRECISION]
         named = [f"{key} {scale.change(change)}" for key, change in gate.changes.items()]
         return (
-            f"no regression shown, but {listed(held)} cannot be judged because of changes far from "
+            f"no regression shown, but {enumerated(held)} cannot be judged because of changes far from "
             "all others "
-            f"({listed(named)}). Look at their replies, or run again"
+            f"({enumerated(named)}). Look at their replies, or run again"
         )
     if verdict is Verdict.INCONCLUSIVE:
         scope = next(scope for scope in gate.scopes if scope.reason is not None)
@@ -535,7 +529,7 @@ def _sentence(
 
 
 def _fall(scope: ScopeTest, scale: Scale) -> str:
-    sure = f"corrected {p_words(_corrected(scope))}"
+    sure = f"corrected {p_equals(_corrected(scope))}"
     if scope.label == PASSES:
         before = round(scope.approved * scope.n)
         after = round(scope.now * scope.n)
@@ -547,7 +541,7 @@ def _fall(scope: ScopeTest, scale: Scale) -> str:
     if scope.outliers:
         moved = (
             f"{scale.change(scope.clipped)} over {scope.n} personas with "
-            f"{listed(list(scope.outliers))} clipped"
+            f"{enumerated(list(scope.outliers))} clipped"
         )
     return (
         f"{scope.label} {scale.value(scope.approved)} → {scale.value(scope.now)} ({moved}, {sure}, "
@@ -559,7 +553,7 @@ def _fall(scope: ScopeTest, scale: Scale) -> str:
 def _notes(gate: GateResult, scale: Scale, new_warnings: list[str]) -> Iterator[str]:
     if gate.changes:
         named = [f"{key} {scale.change(change)}" for key, change in gate.changes.items()]
-        yield (f"changes far from all others, clipped in the second family: {listed(named, 6)}")
+        yield (f"changes far from all others, clipped in the second family: {enumerated(named, 6)}")
     if gate.untested:
         yield (f"not tested, one persona only: {', '.join(gate.untested)}")
     if not scale.declared:
@@ -569,7 +563,7 @@ def _notes(gate: GateResult, scale: Scale, new_warnings: list[str]) -> Iterator[
             f"{scale.margin(scale.category)} a category"
         )
     if new_warnings:
-        yield (f"warnings that the baseline has none of: {listed(new_warnings, 10)}")
+        yield (f"warnings that the baseline has none of: {enumerated(new_warnings, 10)}")
 
 
 def share(count: int, summary: ScoreSummary) -> float:

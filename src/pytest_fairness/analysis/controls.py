@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
-from pytest_fairness.errors import UsageError, did_you_mean, listed
+from pytest_fairness.errors import UsageError, did_you_mean
 from pytest_fairness.model import Finding
+from pytest_fairness.words import listed
 
 #: ``direct``: it measures what the control is about; ``supporting``: it shows a part, or that
 #: something is done; ``context``: it is about the surroundings, or about no system at all, as what

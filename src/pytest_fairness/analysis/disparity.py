@@ -56,9 +56,7 @@ from pytest_fairness.analysis.sentences import (
     Subject,
     amount,
     effect_with_interval,
-    listed,
     lost_words,
-    p_words,
 )
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import (
@@ -84,6 +82,7 @@ from pytest_fairness.statistics.compare import (
 )
 from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.pair_table import largest
+from pytest_fairness.words import enumerated, p_equals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -624,7 +623,7 @@ def _of_pairs(pairs: Sequence[PairResult], reading: Reading) -> Iterator[str]:
         if CONTRARY in pair.notes and min(pair.p_row, pair.p_cluster or 1.0) < ALPHA
     ]
     if contrary:
-        yield f"{CONTRARY} ({listed(contrary)})"
+        yield f"{CONTRARY} ({enumerated(contrary)})"
     unlike = [
         pair for pair in of_outcome if pair.verdict is Verdict.PASS and _spread_p(pair) < UNLIKE
     ]
@@ -639,7 +638,7 @@ def _of_pairs(pairs: Sequence[PairResult], reading: Reading) -> Iterator[str]:
         )
         yield (
             f"{more} spreads more than {less} on {reading.name} ({sizes}, Brown–Forsythe "
-            f"{p_words(_spread_p(pair))}): a way of being treated differently that this verdict "
+            f"{p_equals(_spread_p(pair))}): a way of being treated differently that this verdict "
             "does not judge"
         )
 

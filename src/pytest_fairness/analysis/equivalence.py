@@ -41,12 +41,13 @@ from pytest_fairness.analysis.reading import (
     read,
     reasons_by_group,
 )
-from pytest_fairness.analysis.sentences import amount, effect_with_interval, left_without, p_words
+from pytest_fairness.analysis.sentences import amount, effect_with_interval, left_without
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Finding, OutcomeKind, PairResult, Reason, Verdict, deciding_pair
 from pytest_fairness.statistics.arrays import Ints, read_design
 from pytest_fairness.statistics.compare import Metric, describe_groups, two_one_sided
 from pytest_fairness.statistics.pair_table import PairTable
+from pytest_fairness.words import p_equals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -301,7 +302,7 @@ def _sentence(
     gap = f"{first} is {amount(-apart, kind, own_unit)} lower than {second} on {pair.metric}"
     if apart == 0:
         gap = f"{first} and {second} are alike on {pair.metric}"
-    sure = f"TOST {p_words(pair.p_value)}"
+    sure = f"TOST {p_equals(pair.p_value)}"
     if low < apart < high:
         ends = f"{amount(low, kind)} to {amount(high, kind)}"
         sure = f"{confidence} interval of the difference {ends}, {sure}"

@@ -100,14 +100,6 @@ def is_judged_once(finding: Finding) -> bool:
     return isclose(share, chance(alpha), rel_tol=1e-6)
 
 
-def words(share: float) -> str:
-    """``14 %``, ``1.3 %``."""
-    percent = 100 * share
-    if percent >= 9.95:
-        return f"{percent:.0f} %"
-    return f"{percent:.1f} %"
-
-
 # ---------------------------------------------------------------- across a session
 
 

@@ -29,7 +29,7 @@ from pytest_fairness.analysis.policy import (
     spec_verdict,
     undecided,
 )
-from pytest_fairness.analysis.sentences import NO_ANSWER, WORST_RANK, percent
+from pytest_fairness.analysis.sentences import NO_ANSWER, WORST_RANK
 from pytest_fairness.model import ALARMS, JSON, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints, Membership
 from pytest_fairness.statistics.clusters import TINY
@@ -37,6 +37,7 @@ from pytest_fairness.statistics.compare import RATES, Metric, measure
 from pytest_fairness.statistics.corrections import correct, minimum_detectable_effect
 from pytest_fairness.statistics.pair_table import EMPTY, PairTable
 from pytest_fairness.statistics.proportions import clustered_difference, nearly_equal
+from pytest_fairness.words import percent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,7 +241,7 @@ class Family:
             least = self._imputed(at, place, bool(member.direction(member.table)[place] < 0))
             if least is not None and least[1] and least[0].verdict in ALARMS:
                 note = (
-                    f"stands although {percent(many)} of a group's {cases} have no {noun}: at "
+                    f"stands although {percent(many, 0)} of a group's {cases} have no {noun}: at "
                     "their worst for it the"
                 )
                 return replace(
@@ -248,7 +249,7 @@ class Family:
                     notes=(*decision.notes, f"{note} difference remains"),
                 )
         needs = (
-            f"{article} {noun} for more {cases}: {percent(many)} of a group's have none, and what "
+            f"{article} {noun} for more {cases}: {percent(many, 0)} of a group's have none, and what "
             "is missing could "
         )
         return undecided(Reason.UNSCORED, needs + "turn the verdict")

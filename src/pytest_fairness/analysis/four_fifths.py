@@ -32,13 +32,7 @@ from pytest_fairness.analysis.reading import (
     nouns,
     reasons_by_group,
 )
-from pytest_fairness.analysis.sentences import (
-    effect_with_interval,
-    left_without,
-    listed,
-    lost_words,
-    p_words,
-)
+from pytest_fairness.analysis.sentences import effect_with_interval, left_without, lost_words
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import (
     JSON,
@@ -73,6 +67,7 @@ from pytest_fairness.statistics.proportions import (
     impact_ratio,
     reference_group,
 )
+from pytest_fairness.words import enumerated, p_equals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -563,7 +558,7 @@ def four_fifths_sentence(
         f"{shares[1]}: an impact "
         f"ratio of {s['impact_ratio']:.2f}"
     )
-    sure = f"corrected {p_words(decider.corrected_p_value)}"
+    sure = f"corrected {p_equals(decider.corrected_p_value)}"
     if s["impact_ratio_90_low"] < s["impact_ratio"] < s["impact_ratio_90_high"]:
         sure = (
             f"90 % interval {s['impact_ratio_90_low']:.2f} to {s['impact_ratio_90_high']:.2f}, "
@@ -646,4 +641,4 @@ def _trifles(pairs: Sequence[PairResult]) -> Iterator[str]:
     """Yield which pairs differ beyond chance, and too little to matter in practice."""
     trifles = [f"{pair.group_1} and {pair.group_2}" for pair in pairs if TOO_LITTLE in pair.notes]
     if trifles:
-        yield f"{TOO_LITTLE}: {listed(trifles)}"
+        yield f"{TOO_LITTLE}: {enumerated(trifles)}"

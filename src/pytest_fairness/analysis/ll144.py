@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from pytest_fairness.analysis.four_fifths import read_decisions
-from pytest_fairness.errors import FrameError, UsageError, listed
+from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.errors import unknown as unknown_name
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.statistics.arrays import (
@@ -26,6 +26,7 @@ from pytest_fairness.statistics.arrays import (
     require_column,
     require_frame,
 )
+from pytest_fairness.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd

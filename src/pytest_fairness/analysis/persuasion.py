@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.analysis.sentences import percent
 from pytest_fairness.model import OutcomeKind, Status
 from pytest_fairness.trials_frame import DISCLAIMS, EMPTY_FIRST, REFUSED_FIRST
+from pytest_fairness.words import percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -83,7 +83,7 @@ def _by_group(
             if how is not None:
                 ways = Counter(how[which & (groups == group)].tolist()).most_common()
             named = ", ".join(f"{way} {count:,}" for way, count in ways)
-            text += f" ({'; '.join(filter(None, [percent(counts[group] / number), named]))})"
+            text += f" ({'; '.join(filter(None, [percent(counts[group] / number, 0), named]))})"
         parts.append(text)
     more = ""
     if len(parts) > _MOST_GROUPS:

@@ -18,7 +18,7 @@ import numpy as np
 
 from pytest_fairness.analysis.false_alarms import ALPHA
 from pytest_fairness.analysis.policy import MARGIN, MINIMUM_N, RECOMMENDED_CLUSTERS, TRIVIAL
-from pytest_fairness.analysis.sentences import RATES, percent
+from pytest_fairness.analysis.sentences import RATES
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.statistics.arrays import Bools
@@ -32,6 +32,7 @@ from pytest_fairness.statistics.power import (
     draw_scores,
     label_shares,
 )
+from pytest_fairness.words import percent
 
 AT_MOST = 5000
 """Names a group, or templates, or repetitions beyond which nothing is planned."""
@@ -309,7 +310,7 @@ def plan_sample(
         _require_one(" a group", names=names)
         fewest = _smallest(enough, math.ceil(minimum / (names * repetitions)))
         if fewest is None:
-            most = percent(detected(design(AT_MOST), effect))
+            most = percent(detected(design(AT_MOST), effect), 0)
             raise UsageError(
                 f"names={names!r}: even {AT_MOST} templates find d = {effect:g} in {most} of pairs "
                 "only; it takes more "
@@ -329,7 +330,7 @@ def plan_sample(
             what = "name"
         notes.append(
             f"{_some(least, what)} would find the effect, and pass "
-            f"{percent(passed(design(least)))} of equal pairs; "
+            f"{percent(passed(design(least)), 0)} of equal pairs; "
             f"{number} are planned, so that as many of them pass"
         )
     if passing < LIKELY:

@@ -18,10 +18,11 @@ from typing import TypeAlias
 import numpy as np
 
 from pytest_fairness.analysis.false_alarms import ALPHA
-from pytest_fairness.analysis.sentences import ABOUT, percent
+from pytest_fairness.analysis.sentences import ABOUT
 from pytest_fairness.model import ALARMS, OutcomeKind, PairResult, Reason, Verdict, deciding_pair
 from pytest_fairness.statistics.arrays import Bools
 from pytest_fairness.statistics.pair_table import PairTable
+from pytest_fairness.words import percent
 
 MINIMUM_N = dict.fromkeys(OutcomeKind, 30) | {OutcomeKind.BINARY: 50, OutcomeKind.CATEGORICAL: 50}
 """Fewest trials a group that may carry a verdict, by kind of outcome."""
@@ -235,7 +236,7 @@ def undecided(reason: Reason, needs: str | None, *notes: str) -> Decision:
 
 
 def ragged(table: PairTable, at: int, _: Rule) -> Decision:
-    lost = percent(table.ragged[at])
+    lost = percent(table.ragged[at], 0)
     return undecided(
         Reason.RAGGED,
         f"every group in every block: {lost} of the rows are in blocks that lack a group",

@@ -17,7 +17,7 @@ from pytest_fairness.analysis.policy import Decision, Rule, assertion_verdict
 from pytest_fairness.analysis.policy import judge as judge_table
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import check_level, several
-from pytest_fairness.analysis.sentences import effect_words, interval_words, p_words, percent
+from pytest_fairness.analysis.sentences import interval_words
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import (
     ALARMS,
@@ -64,6 +64,7 @@ from pytest_fairness.statistics.win_rates import (
     round_robin,
     share_interval,
 )
+from pytest_fairness.words import effect_size, p_equals, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -173,7 +174,7 @@ def analyze_preference(
         decider=decider,
         tested=lambda pair: (
             f"z = {pair.statistics['z']:.4f}",
-            f"{pair.effect_name} = {effect_words(pair.effect)}",
+            f"{pair.effect_name} = {effect_size(pair.effect)}",
         ),
         notes=notes,
         pairs=pairs,
@@ -365,7 +366,7 @@ def _decide(table: PairTable, rule: Rule) -> list[Decision]:
     decisions = judge_table(table, rule)
     for at, decision in enumerate(decisions):
         if decision.reason is Reason.RAGGED:
-            lost = percent(table.ragged[at])
+            lost = percent(table.ragged[at], 0)
             needs = (
                 f"each two candidates in both orders: {lost} of their trials come in one order only"
             )
@@ -514,7 +515,7 @@ def _pairwise_details(choices: Choices, alpha: float) -> tuple[dict[str, JSON], 
             }
             if ratio.p is not None and ratio.p < alpha:
                 notes.append(
-                    f"the preference depends on {name} ({p_words(ratio.p)}): judge each {name} by "
+                    f"the preference depends on {name} ({p_equals(ratio.p)}): judge each {name} by "
                     "itself too"
                 )
     return details | ({"interaction": interactions} if interactions else {}), tuple(notes)
@@ -630,7 +631,7 @@ def preference_sentence(
         units = f"{first} and {two} {noun}"
     else:
         units = f"{first} {noun[:-1] if first == 1 else noun}"
-    sure = f"{interval_words(decider, of=loser)}, corrected {p_words(decider.corrected_p_value)}"
+    sure = f"{interval_words(decider, of=loser)}, corrected {p_equals(decider.corrected_p_value)}"
     remark = f"({sure}{'' if noun == 'rows' else f'; {units}'}){_room(s.get('first_listed_share'))}"
     if verdict in ALARMS:
         return f"{verdict}: {gap}, where 50 % would be even {remark}."

@@ -12,7 +12,6 @@ from pytest_fairness.analysis import persuasion
 from pytest_fairness.analysis.controls import controls_of
 from pytest_fairness.analysis.explanations import explain
 from pytest_fairness.analysis.policy import worst_spec
-from pytest_fairness.analysis.sentences import listed
 from pytest_fairness.model import (
     NOT_COMPUTED,
     Finding,
@@ -25,6 +24,7 @@ from pytest_fairness.model import (
 from pytest_fairness.running_test import current_test
 from pytest_fairness.statistics.arrays import spelled_alike, texts_of
 from pytest_fairness.trials_frame import ONE_MESSAGE
+from pytest_fairness.words import enumerated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,7 +159,7 @@ def finding_of(
 def _alike(what: str, labels: Iterable[str]) -> list[str]:
     """A remark on each few of the *labels* that are likely meant to be one."""
     return [
-        f"{listed([repr(label) for label in same])} differ by case or blanks alone and count as "
+        f"{enumerated([repr(label) for label in same])} differ by case or blanks alone and count as "
         f"different {what}: "
         "make them one if they are"
         for same in spelled_alike(dict.fromkeys(labels))[:3]

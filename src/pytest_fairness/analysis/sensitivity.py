@@ -17,11 +17,11 @@ from pytest_fairness.analysis.explanations import explain
 from pytest_fairness.analysis.four_fifths import analyze_four_fifths, read_decisions
 from pytest_fairness.analysis.preference import analyze_preference
 from pytest_fairness.analysis.reading import as_columns, read
-from pytest_fairness.analysis.sentences import percent
 from pytest_fairness.model import ALARMS, Finding, OutcomeKind
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints, read_design, require_frame
 from pytest_fairness.statistics.effects import LOGIT_TO_D
 from pytest_fairness.statistics.persona_scores import clip
+from pytest_fairness.words import percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,11 +55,11 @@ class Sensitivity:
     def sentence(self) -> str:
         """Return what a reader should know beside a PASS."""
         shares = ", ".join(
-            f"d = {d:g} in {percent(share)} of copies" for d, share in self.caught.items()
+            f"d = {d:g} in {percent(share, 0)} of copies" for d, share in self.caught.items()
         )
         text = f"With a planted disparity this test raises the alarm for {shares}"
         if self.false_alarms is not None:
-            text += f"; for random halves of one group in {percent(self.false_alarms)}"
+            text += f"; for random halves of one group in {percent(self.false_alarms, 0)}"
         return text + "."
 
 
@@ -260,13 +260,13 @@ def with_sensitivity(finding: Finding, measured: Sensitivity | None) -> Finding:
         notes.append(
             f"this test could not have failed: a planted disparity of d = {largest:g} was caught "
             "in "
-            f"{percent(measured.caught[largest])} of copies of its data; it needs more names, or an "
+            f"{percent(measured.caught[largest], 0)} of copies of its data; it needs more names, or an "
             "outcome that moves"
         )
     if measured.false_alarms is not None and measured.false_alarms > MOST_FALSE_ALARMS:
         notes.append(
             "the placebo raises the alarm: random halves of one and the same group differ in "
-            f"{percent(measured.false_alarms)} of splits, so an alarm of this test says little"
+            f"{percent(measured.false_alarms, 0)} of splits, so an alarm of this test says little"
         )
     tried = {
         **asdict(measured),

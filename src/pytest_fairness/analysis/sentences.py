@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from pytest_fairness.analysis.false_alarms import ALPHA
 from pytest_fairness.model import ALARMS, GroupResult, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.words import effect_size, enumerated, p_equals, signed
 
 RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
 REFUSAL = "refusal"
@@ -25,11 +26,6 @@ WORST_RANK = ", refusals ranked worst"
 
 
 # ---------------------------------------------------------------- numbers
-
-
-def signed(text: str) -> str:
-    """*text* with a minus sign where it has a hyphen for one."""
-    return text.replace("-", "−")
 
 
 def amount(value: float | None, kind: OutcomeKind | None, unit: str = "") -> str:
@@ -56,32 +52,6 @@ def amount(value: float | None, kind: OutcomeKind | None, unit: str = "") -> str
     return f"{signed(text)} {unit}".strip()
 
 
-def percent(share: float) -> str:
-    """``43 %``."""
-    return f"{100 * share:.0f} %"
-
-
-def p_words(p: float) -> str:
-    """``p = .031``, never ``p = .000``."""
-    if p < 0.001:
-        return "p < .001"
-    if p < 0.9995:
-        return f"p = {p:.3f}".replace("0.", ".", 1)
-    return "p = 1"
-
-
-def effect_words(value: float | None) -> str:
-    """An effect on the d scale: two digits, ∞ where there is no spread to measure it by."""
-    if value is None:
-        return "unknown"
-    if math.isinf(value):
-        if value > 0:
-            return "∞"
-        return "−∞"
-    # A zero has no sign.
-    return signed(f"{value:.2f}").replace("−0.00", "0.00")
-
-
 def interval_words(pair: PairResult, *, of: str | None = None) -> str:
     """``d = 0.61, 90 % interval 0.22 to 1.00``: of the pair's first group against the second, or of
     the group *of*.
@@ -100,10 +70,10 @@ def effect_with_interval(
     name: str, effect: float, low: float | None = None, high: float | None = None
 ) -> str:
     """An effect with its interval, where that has ends."""
-    text = f"{name} = {effect_words(effect)}"
+    text = f"{name} = {effect_size(effect)}"
     if low is None or high is None:
         return text
-    return f"{text}, 90 % interval {effect_words(low)} to {effect_words(high)}"
+    return f"{text}, 90 % interval {effect_size(low)} to {effect_size(high)}"
 
 
 def lost_words(lost: int, cases: str, noun: str, missing: Mapping[str, str]) -> str:
@@ -122,18 +92,8 @@ def left_without(pair: PairResult, what: str, cases: str, missing: Mapping[str, 
     why = ""
     if worse in missing:
         why = f": {missing[worse]}"
-    sure = f"{interval_words(pair, of=worse)}, corrected {p_words(pair.corrected_p_value)}"
+    sure = f"{interval_words(pair, of=worse)}, corrected {p_equals(pair.corrected_p_value)}"
     return f"{worse} is left without {what} in {rate} of {cases}{why} ({sure})"
-
-
-def listed(names: Sequence[str], most: int = 3) -> str:
-    """``a, b and c``, or the first few and how many more."""
-    shown = list(names[:most])
-    if len(names) > most:
-        return f"{', '.join(shown)} and {len(names) - most} more"
-    if len(shown) == 1:
-        return shown[0]
-    return f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 # ---------------------------------------------------------------- disparity
@@ -188,7 +148,7 @@ class Subject:
         named = dict.fromkeys(group for pair in alarms for group in (pair.group_1, pair.group_2))
         empty = [group for group in named if group in groups and groups[group].n == 0]
         if empty:
-            return f"{verdict}: {listed(empty)} cannot be compared on {self.outcome}: {also}."
+            return f"{verdict}: {enumerated(empty)} cannot be compared on {self.outcome}: {also}."
         if decider.alarm_only:
             return f"{verdict}: no alarm on {self.outcome} itself, but {also}."
         if verdict in ALARMS:
@@ -210,7 +170,7 @@ class Subject:
         if pair.effect_name.endswith(WORST_RANK):
             effect = (
                 f"{interval_words(pair, of=pair.worse_off)}, corrected "
-                f"{p_words(pair.corrected_p_value)}"
+                f"{p_equals(pair.corrected_p_value)}"
             )
             if pair.effect * (pair.difference or 0.0) < 0:
                 worse, better, low, high = self._ordered(pair)
@@ -237,7 +197,7 @@ class Subject:
                 return f"; {more} other pair{'s' * (more != 1)} too"
             return ""
         named = [
-            f"{pairs[0].worse_off} against {listed([_other(pair) for pair in pairs])}"
+            f"{pairs[0].worse_off} against {enumerated([_other(pair) for pair in pairs])}"
             for pairs in others
         ]
         return f"; also {'; '.join(named[:3])}" + (
@@ -332,7 +292,7 @@ class Subject:
             if side is not None and side.refused > side.n
         ]
         if refused:
-            return f", as most were refused ({listed(refused)})"
+            return f", as most were refused ({enumerated(refused)})"
         return ""
 
     def _alarm(self, pairs: Sequence[PairResult]) -> str:
@@ -353,15 +313,13 @@ class Subject:
         if pairs[0].metric == NO_ANSWER:
             what = "is left without a usable answer"
             why = self.missing.get(worse, "")
-        effect = (
-            f"{interval_words(pairs[0], of=worse)}, corrected {p_words(pairs[0].corrected_p_value)}"
-        )
-        better = listed([_other(pair) for pair in pairs])
+        effect = f"{interval_words(pairs[0], of=worse)}, corrected {p_equals(pairs[0].corrected_p_value)}"
+        better = enumerated([_other(pair) for pair in pairs])
         return f"{worse} {what} in {rates} for {better}{f': {why}' if why else ''} ({effect})"
 
     def _sure(self, pair: PairResult) -> str:
         effect = interval_words(pair, of=pair.worse_off)
-        return f"{effect}, corrected {p_words(pair.corrected_p_value)}; {self._basis(pair)}"
+        return f"{effect}, corrected {p_equals(pair.corrected_p_value)}; {self._basis(pair)}"
 
     def _ordered(self, pair: PairResult) -> tuple[str, str, float | None, float | None]:
         """The worse-off group and the other, and what each has."""

@@ -28,7 +28,7 @@ from pytest_fairness.analysis.policy import (
     until_significant,
 )
 from pytest_fairness.analysis.reading import Reading, as_columns, read
-from pytest_fairness.analysis.sentences import RATES, amount, p_words, percent
+from pytest_fairness.analysis.sentences import RATES, amount
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, OutcomeKind, Reason, to_json
 from pytest_fairness.statistics.arrays import Coded, Values, flags, means_of
@@ -36,6 +36,7 @@ from pytest_fairness.statistics.choices import block_columns
 from pytest_fairness.statistics.clusters import one_sample_t
 from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.gaps import ArmContrast
+from pytest_fairness.words import p_equals, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -167,7 +168,7 @@ class SideChange:
         )
         sure = (
             f"change {change}{unit} (90 % {low} to {high}), corrected "
-            f"{p_words(self.corrected_p_value or 0.0)}"
+            f"{p_equals(self.corrected_p_value or 0.0)}"
         )
         if self.is_by_size:
             size, low, high = (
@@ -404,7 +405,7 @@ def _change(contrast: SideContrast, at: int, family: _Family) -> SideChange:
         became = OPEN
         reason = Reason.RAGGED
         needs = (
-            f"every group in every block: {percent(measured.lost)} of the rows are in blocks that "
+            f"every group in every block: {percent(measured.lost, 0)} of the rows are in blocks that "
             "lack one"
         )
     elif used.min() < MINIMUM_N[kind]:
@@ -418,7 +419,7 @@ def _change(contrast: SideContrast, at: int, family: _Family) -> SideChange:
         became = OPEN
         reason = Reason.UNSCORED if lost > MAX_UNSCORED else Reason.PRECISION
         needs = (
-            f"an outcome for more trials: {percent(lost)} of a group's have none, which could turn "
+            f"an outcome for more trials: {percent(lost, 0)} of a group's have none, which could turn "
             "the answer"
         )
     elif became == OPEN:

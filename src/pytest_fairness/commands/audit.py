@@ -79,8 +79,8 @@ def verify(arguments: argparse.Namespace) -> tuple[str, int]:
     from pytest_fairness.engine.progress import Progress
     from pytest_fairness.reports.bundle import is_bundle, sha256_of, verify
     from pytest_fairness.reports.escaping import terminal
-    from pytest_fairness.reports.formatting import count
     from pytest_fairness.runs.project import chosen_run
+    from pytest_fairness.words import count
 
     path = Path(arguments.path)
     if not is_bundle(path):

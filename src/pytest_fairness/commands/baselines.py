@@ -156,8 +156,9 @@ def _each(
     """*lines* of each baseline that is meant, under its test and score."""
     from pytest_fairness.baselines.history import versions
     from pytest_fairness.baselines.snapshot_files import BaselineFolder
-    from pytest_fairness.errors import UsageError, listed
+    from pytest_fairness.errors import UsageError
     from pytest_fairness.reports.escaping import terminal
+    from pytest_fairness.words import listed
 
     which = arguments.which
     folder = arguments.folder or _folder()

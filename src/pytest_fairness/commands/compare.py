@@ -37,7 +37,7 @@ def _amount(name: str, *, change: bool = False) -> Column:
 
 
 def _p(change: SideChange) -> str:
-    from pytest_fairness.reports.formatting import p_value
+    from pytest_fairness.words import p_value
 
     return p_value(change.corrected_p_value)
 

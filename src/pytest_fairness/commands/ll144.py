@@ -143,7 +143,8 @@ def _first(names: tuple[str, ...], frame: pd.DataFrame) -> str | None:
 
 
 def _without_category(frame: pd.DataFrame) -> UsageError:
-    from pytest_fairness.errors import UsageError, listed
+    from pytest_fairness.errors import UsageError
+    from pytest_fairness.words import listed
 
     return UsageError(
         "no column names the sex or the race/ethnicity: name one with --sex COLUMN or --race "
@@ -156,7 +157,8 @@ def _of_file(path: Path, arguments: argparse.Namespace) -> tuple[pd.DataFrame, s
     """The table in a CSV file, its outcome, and the decision that is favourable."""
     import pandas as pd
 
-    from pytest_fairness.errors import UsageError, did_you_mean, listed
+    from pytest_fairness.errors import UsageError, did_you_mean
+    from pytest_fairness.words import listed
 
     try:
         frame = pd.read_csv(path)

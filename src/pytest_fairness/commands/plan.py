@@ -140,8 +140,8 @@ def add(subparsers: Any) -> None:
 
 def _sample(arguments: argparse.Namespace) -> tuple[str, int]:
     from pytest_fairness.analysis.planning import plan_sample
-    from pytest_fairness.analysis.sentences import percent
     from pytest_fairness.model import to_json
+    from pytest_fairness.words import percent
 
     design = ("groups", "power", "names", "templates", "repetitions")
     given = {name: getattr(arguments, name) for name in (*_STATISTICS, *design)}
@@ -154,8 +154,8 @@ def _sample(arguments: argparse.Namespace) -> tuple[str, int]:
         "templates": plan.templates,
         "repetitions": plan.repetitions,
         "calls": f"{plan.calls:,} ({plan.calls_per_group:,} a group)",
-        "finds": f"d = {plan.effect:g} in {percent(plan.power)} of pairs that differ so (FLAG or FAIL)",
-        "passes": f"{percent(plan.pass_probability)} of pairs without a difference",
+        "finds": f"d = {plan.effect:g} in {percent(plan.power, 0)} of pairs that differ so (FLAG or FAIL)",
+        "passes": f"{percent(plan.pass_probability, 0)} of pairs without a difference",
         "assumes": f"{plan.outcome}, {plan.groups} groups, ICC {plan.icc:g}, {plan.family} tests at {plan.alpha:g}",
     }
     lines = [f"{name:<14} {value}" for name, value in rows.items()]
@@ -533,12 +533,12 @@ def _findable(tests: Sequence[dict[str, Any]]) -> list[str]:
 
 def _span(designs: Sequence[tuple[str, dict[str, Any]]]) -> str:
     """Return what several designs find and pass, in one line."""
-    from pytest_fairness.analysis.sentences import percent
     from pytest_fairness.reports.escaping import line
+    from pytest_fairness.words import percent
 
     ends = {}
     for name in ("power", "pass_probability"):
-        low, high = (percent(end(design[name] for _, design in designs)) for end in (min, max))
+        low, high = (percent(end(design[name] for _, design in designs), 0) for end in (min, max))
         if low == high:
             ends[name] = low
         else:
@@ -566,14 +566,14 @@ def _reach(name: str, design: dict[str, Any]) -> list[str]:
     """Return what a protected class can find out, what it takes where it cannot, and what does not
     help.
     """
-    from pytest_fairness.analysis.sentences import percent
     from pytest_fairness.reports.escaping import line
+    from pytest_fairness.words import percent
 
     people = "one name or label"
     if design["names"] > 1:
         people = f"{design['names']} names"
-    power = percent(design["power"])
-    passed = percent(design["pass_probability"])
+    power = percent(design["power"], 0)
+    passed = percent(design["pass_probability"], 0)
     verdicts = [verdict for verdict in ("PASS", "FAIL") if not design[f"can_{verdict.lower()}"]]
     limits = " and ".join(f"can never {verdict}" for verdict in verdicts)
     reach = f"finds d = {design['effect']:g} in {power} of pairs, passes {passed} of equal pairs"
@@ -589,8 +589,8 @@ def _reach(name: str, design: dict[str, Any]) -> list[str]:
 
 def _assumptions(suite: dict[str, Any]) -> list[str]:
     """Return how likely a fair system is red, what was assumed, and what is not known."""
-    from pytest_fairness.analysis.false_alarms import words
     from pytest_fairness.reports.escaping import line
+    from pytest_fairness.words import rounded_percent
 
     assumed = suite["assumed"]
     tests = suite["tests"]
@@ -598,7 +598,7 @@ def _assumptions(suite: dict[str, Any]) -> list[str]:
     kinds = dict.fromkeys(design["kind"] for test in tests for design in test["classes"].values())
     kind = assumed["kind"] or " or ".join(kinds) or _KINDS[0]
     lines = [
-        f"Chance of a false red at most {words(suite['false_alarm'])}, if each test asserts once.",
+        f"Chance of a false red at most {rounded_percent(suite['false_alarm'])}, if each test asserts once.",
         f"Assumed: replies of {' or '.join(map(str, lengths))} tokens, as the scorers ask for; "
         f"{assumed['latency']:g} "
         f"s a request, {assumed['concurrency']} in flight; {kind} outcome (numeric where a test "

@@ -13,8 +13,9 @@ import msgspec
 
 from pytest_fairness.design.slugs import is_slug
 from pytest_fairness.documents import Text, chosen, entries
-from pytest_fairness.errors import UsageError, listed
+from pytest_fairness.errors import UsageError
 from pytest_fairness.model import TEXT, Ask
+from pytest_fairness.words import listed
 
 _RULES = "rules"
 Step: TypeAlias = "Ask | Callable[[str], str]"

@@ -22,7 +22,8 @@ from pytest_fairness.design.signals import LABEL, Condition, Signals
 from pytest_fairness.design.templates import pronouns_of, read_template
 from pytest_fairness.design.units import given_values, refuse_shared, refuse_uneven
 from pytest_fairness.documents import Text, entries
-from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, listed
+from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean
+from pytest_fairness.words import listed
 
 NEITHER = "neither"
 CANDIDATES = "candidates"

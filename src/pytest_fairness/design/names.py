@@ -17,7 +17,8 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 import msgspec
 
 from pytest_fairness.documents import layers, rows
-from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, listed
+from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean
+from pytest_fairness.words import listed
 
 RACE = "race_ethnicity"
 GENDER = "gender"

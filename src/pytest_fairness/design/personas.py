@@ -11,7 +11,8 @@ import msgspec
 
 from pytest_fairness.design.slugs import is_slug
 from pytest_fairness.documents import Text, entries
-from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, listed, refuse_twice
+from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, refuse_twice
+from pytest_fairness.words import listed
 
 Wanted: TypeAlias = "str | int | float | Sequence[str] | Sequence[int] | Sequence[float]"
 SCORES = ("technical_skills", "communication", "problem_solving")

@@ -17,7 +17,8 @@ from typing import TypeAlias
 import msgspec
 
 from pytest_fairness.documents import Text, layers, open_document, shipped_folder
-from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, listed, refuse_twice
+from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, refuse_twice
+from pytest_fairness.words import listed
 
 LABEL = "label"
 PRONOUN = "pronoun"

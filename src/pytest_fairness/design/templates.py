@@ -20,7 +20,8 @@ from typing import TypeAlias
 
 from pytest_fairness.design.slugs import is_slug, slug
 from pytest_fairness.documents import read_text
-from pytest_fairness.errors import UsageError, did_you_mean, listed, refuse_twice
+from pytest_fairness.errors import UsageError, did_you_mean, refuse_twice
+from pytest_fairness.words import listed
 
 _SLOT = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 UNSENDABLE = re.compile(r"[\x00\ud800-\udfff]")

@@ -25,8 +25,9 @@ from pytest_fairness.design.templates import (
     pronouns,
     pronouns_of,
 )
-from pytest_fairness.errors import UsageError, did_you_mean, listed, refuse_twice
+from pytest_fairness.errors import UsageError, did_you_mean, refuse_twice
 from pytest_fairness.model import JSON
+from pytest_fairness.words import listed
 
 LABEL_SLOT = "label"
 NAME_SLOTS = ("first_name", "last_name")

@@ -17,7 +17,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.design.grid import Grid
-from pytest_fairness.errors import did_you_mean, listed
+from pytest_fairness.errors import did_you_mean
 from pytest_fairness.model import Cell, OutcomeKind, Status, Trial
 from pytest_fairness.pytest_layer import marks
 from pytest_fairness.pytest_layer.plans import Planned, PlannedPairs
@@ -31,6 +31,7 @@ from pytest_fairness.trials_frame import (
     EndpointFacts,
     trials_frame,
 )
+from pytest_fairness.words import listed
 
 if TYPE_CHECKING:
     import pytest

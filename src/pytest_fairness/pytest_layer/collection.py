@@ -19,7 +19,7 @@ from pytest_fairness.design.grid import expand_grid
 from pytest_fairness.design.pairs import expand_pairs
 from pytest_fairness.design.strategies import ladder_of
 from pytest_fairness.documents import project_folder
-from pytest_fairness.errors import UsageError, did_you_mean, listed
+from pytest_fairness.errors import UsageError, did_you_mean
 from pytest_fairness.pytest_layer.marks import (
     DESIGNS,
     GRID,
@@ -33,6 +33,7 @@ from pytest_fairness.pytest_layer.marks import (
 )
 from pytest_fairness.pytest_layer.plans import Planned, PlannedGrid, PlannedPairs, Resolve, Usable
 from pytest_fairness.scorers import Scorer, is_refusal
+from pytest_fairness.words import listed
 
 #: Items of one test. Each takes pytest some 4 kB and 0.2 ms before the first one runs.
 _MOST_ITEMS = 20_000

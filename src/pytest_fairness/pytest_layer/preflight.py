@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.analysis.false_alarms import RARE, words
+from pytest_fairness.analysis.false_alarms import RARE
 from pytest_fairness.context import RunContext, Settings
 from pytest_fairness.design.grid import Grid
 from pytest_fairness.design.pairs import PairGrid
@@ -44,6 +44,7 @@ from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.money import unpriced
 from pytest_fairness.scorers import BUILT_IN
 from pytest_fairness.scorers.letter import LetterReader
+from pytest_fairness.words import rounded_percent
 
 _COUNTED = 64
 """Cells of a design whose requests are counted, to be announced."""
@@ -91,7 +92,7 @@ def announcement(
     chance = chance_of_red(settings, items, grids)
     if chance > RARE:
         lines.append(
-            f"fairness: a fair system turns such a session red in about {words(chance)} of runs, "
+            f"fairness: a fair system turns such a session red in about {rounded_percent(chance)} of runs, "
             "if each test asserts once"
         )
     if again := sum(row.new for row in rows if row.again):

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.analysis.sentences import percent
 from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.pytest_layer.plans import Planned
 from pytest_fairness.running_test import (
@@ -29,6 +28,7 @@ from pytest_fairness.running_test import (
     running_test,
 )
 from pytest_fairness.trials_frame import UNFINISHED, design_of
+from pytest_fairness.words import percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,7 +166,7 @@ class Repeatable:
         lost = float(self._sample.frame["status"].isin(UNFINISHED).mean())
         if lost > MOST_UNFINISHED:
             raise EndpointError(
-                f"{percent(lost)} of the trials of the second sample were never answered"
+                f"{percent(lost, 0)} of the trials of the second sample were never answered"
             )
         return self._sample
 

@@ -26,7 +26,7 @@ from pytest_fairness.endpoints.function import is_import_path
 from pytest_fairness.endpoints.pipeline import PipelineEndpoint
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.endpoints.registry import RecordedEndpoint
-from pytest_fairness.errors import FairnessError, StoreError, UsageError, listed
+from pytest_fairness.errors import FairnessError, StoreError, UsageError
 from pytest_fairness.model import JSON, Finding, Verdict
 from pytest_fairness.pytest_layer import (
     assertion_calls,
@@ -55,6 +55,7 @@ from pytest_fairness.runs.store import RunStore, open_store
 from pytest_fairness.scorers import BUILT_IN, Scorer
 from pytest_fairness.scorers.letter import letter_scorers
 from pytest_fairness.scorers.lexicon import Lexicon
+from pytest_fairness.words import listed
 
 if TYPE_CHECKING:
     from pytest_fairness.pytest_layer.plans import Planned

@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pytest_fairness import words
 from pytest_fairness.analysis.controls import CONTROLS, EVIDENCE_IS
 from pytest_fairness.baselines.mitigations import counted, unanswered
 from pytest_fairness.model import Finding
-from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.reports.findings_json import RunResults
 from pytest_fairness.reports.sections import (
@@ -45,13 +45,13 @@ def mitigations_section(results: RunResults, _run_dir: Path, *, report: str = ""
             file=f"{report}#{entry['findings'][0]}" if entry["findings"] and report else "",
             small=tuple(str(entry[key]) for key in ("outcome", "class") if key in entry),
         ),
-        "Now": lambda entry: entry["verdict"] or formatting.NOTHING,
+        "Now": lambda entry: entry["verdict"] or words.NOTHING,
         "Action": lambda entry: entry["action"],
         "Owner": lambda entry: entry["owner"],
         "Entered": lambda entry: entry["date"],
-        "Due": lambda entry: entry.get("due", formatting.NOTHING),
-        "Done": lambda entry: entry.get("done", formatting.NOTHING),
-        "Re-tested": lambda entry: entry.get("retested") or formatting.NOTHING,
+        "Due": lambda entry: entry.get("due", words.NOTHING),
+        "Done": lambda entry: entry.get("done", words.NOTHING),
+        "Re-tested": lambda entry: entry.get("retested") or words.NOTHING,
     }
     parts: list[Part] = [
         table(
@@ -59,7 +59,7 @@ def mitigations_section(results: RunResults, _run_dir: Path, *, report: str = ""
         )
     ]
     if without := unanswered(results.named, entries):
-        about = formatting.count(len(without), "finding")
+        about = words.count(len(without), "finding")
         parts.append(f"Without a mitigation or a justification: {about} ({', '.join(without)}).")
     return Section(
         heading="Mitigations",
@@ -102,7 +102,7 @@ def counts_section(results: RunResults, _run_dir: Path) -> Section | None:
                 (
                     shortened(key, 80),
                     str(sum(counts.values())),
-                    *(str(n or formatting.NOTHING) for n in counts.values()),
+                    *(str(n or words.NOTHING) for n in counts.values()),
                 )
                 for key, counts in by[name].items()
             ),
@@ -204,7 +204,7 @@ def justifications_section(results: RunResults) -> Section | None:
 
 
 def _justified(name: str, named: tuple[Finding, str, str]) -> str:
-    return str((named[0].justification or {}).get(name, formatting.NOTHING))
+    return str((named[0].justification or {}).get(name, words.NOTHING))
 
 
 _HOW_TO_VERIFY = (

@@ -23,7 +23,7 @@ from markupsafe import Markup
 
 from pytest_fairness.model import Verdict
 from pytest_fairness.reports.escaping import clipped, columns_of, html, visible
-from pytest_fairness.reports.formatting import count, percent
+from pytest_fairness.words import count, percent
 
 #: How many columns of text fit on the narrowest screen.
 COLUMNS = 40

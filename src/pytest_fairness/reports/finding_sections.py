@@ -26,15 +26,7 @@ from pytest_fairness.reports import formatting
 from pytest_fairness.reports.charts import MOST_DOTS, Bars, Chart, Forest, ForestRow, Reference
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.reports.examples import Examples, dialogue
-from pytest_fairness.reports.formatting import (
-    FOUR_FIFTHS,
-    between,
-    effect,
-    p_value,
-    part_of,
-    percent,
-    ratio_words,
-)
+from pytest_fairness.reports.formatting import FOUR_FIFTHS
 from pytest_fairness.reports.sections import (
     Columns,
     Details,
@@ -47,6 +39,7 @@ from pytest_fairness.reports.sections import (
     facts,
     table,
 )
+from pytest_fairness.words import effect, interval, p_value, part_of, percent, ratio
 
 if TYPE_CHECKING:
     from pytest_fairness.reports.judged_tables import JudgedTable, Replies
@@ -224,7 +217,7 @@ def group_table(finding: Finding, *, most_labels: int) -> Table:
         columns.append(
             ("rate" if formatting.is_rate(finding) else mean, lambda group: shown(group.value))
         )
-        columns.append(("95 % interval", lambda group: between(group.low, group.high, shown)))
+        columns.append(("95 % interval", lambda group: interval(group.low, group.high, shown)))
     columns += [*((label, share(label)) for label in labels), ("refused", refused)]
     if any(group.unscored for group in groups):
         columns += [("no answer", no_answer)]
@@ -274,15 +267,15 @@ def pair_table(finding: Finding, pairs: Sequence[PairResult]) -> Table:
         low = "impact_ratio_low"
         high = "impact_ratio_high"
         columns |= {
-            "ratio": lambda pair: ratio_words(_statistic(pair, "impact_ratio")),
-            "95 % interval": lambda pair: between(
-                _statistic(pair, low), _statistic(pair, high), ratio_words
+            "ratio": lambda pair: ratio(_statistic(pair, "impact_ratio")),
+            "95 % interval": lambda pair: interval(
+                _statistic(pair, low), _statistic(pair, high), ratio
             ),
         }
     else:
         columns |= {
             "effect d": lambda pair: effect(pair.effect),
-            "90 % interval": lambda pair: between(pair.effect_low, pair.effect_high, effect),
+            "90 % interval": lambda pair: interval(pair.effect_low, pair.effect_high, effect),
         }
     columns |= {
         "p": lambda pair: p_value(pair.p_value),
@@ -311,7 +304,7 @@ def _blocks(finding: Finding) -> Part | None:
         "pair": _pair_of,
         "n": lambda row: f"{row['n_1']}, {row['n_2']}",
         "effect d": lambda row: effect(row["effect"]),
-        "90 % interval": lambda row: between(row["effect_low"], row["effect_high"], effect),
+        "90 % interval": lambda row: interval(row["effect_low"], row["effect_high"], effect),
         "p": lambda row: p_value(row["p_value"]),
         "alarm": lambda row: "yes" if row.get("alarm") else "no",
     }

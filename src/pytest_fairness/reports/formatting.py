@@ -5,12 +5,12 @@ sink does.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_fairness.analysis import false_alarms
 from pytest_fairness.analysis.false_alarms import only_by_itself, session_p_value
-from pytest_fairness.analysis.sentences import RATES, amount, signed
+from pytest_fairness.analysis.sentences import RATES, amount
 from pytest_fairness.model import (
     ALARMS,
     Finding,
@@ -22,8 +22,8 @@ from pytest_fairness.model import (
     number,
 )
 from pytest_fairness.reports.escaping import shortened
+from pytest_fairness.words import NOTHING, count, effect, interval, p_value, rounded_percent
 
-NOTHING = "–"
 FOUR_FIFTHS = "four_fifths"
 _LARGE = 0.5
 _AT_WORST = "charged_at_worst_case"
@@ -31,68 +31,6 @@ _AT_WORST = "charged_at_worst_case"
 _SPECIFIED = ("no_disparity", FOUR_FIFTHS, "no_preference", "baseline")
 
 # ---------------------------------------------------------------- numbers
-
-
-def percent(share: float | None) -> str:
-    """``12.5 %``."""
-    if share is None:
-        return NOTHING
-    return f"{100 * share:.1f} %"
-
-
-def points(share: float | None) -> str:
-    """A difference of shares in percentage points: ``+12.5``."""
-    if share is None:
-        return NOTHING
-    return signed(f"{100 * share:+.1f}")
-
-
-def effect(number: float | None) -> str:
-    """A signed effect: ``+0.61``, ``−∞``."""
-    if number is None or math.isnan(number):
-        return NOTHING
-    if math.isinf(number):
-        if number > 0:
-            return "+∞"
-        return "−∞"
-    return signed(f"{number:+.2f}" if abs(number) < 100 else f"{number:+.0f}")
-
-
-def p_value(number: float | None) -> str:
-    """``.031``; never ``.000``."""
-    if number is None or math.isnan(number):
-        return NOTHING
-    if number < 0.0001:
-        return "<.0001"
-    if number > 0.99995:
-        return "1"
-    return f"{number:.4f}".removeprefix("0")
-
-
-def ratio_words(ratio: float | None) -> str:
-    """``0.668``."""
-    if ratio is None:
-        return NOTHING
-    return f"{ratio:.3f}"
-
-
-def between(low: float | None, high: float | None, show: Callable[[float], str]) -> str:
-    """``+0.22 to +1.00``."""
-    if low is None or high is None:
-        return NOTHING
-    return f"{show(low)} to {show(high)}"
-
-
-def count(number: int, noun: str) -> str:
-    """``1 trial``, ``6,480 trials``."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
-def part_of(some: int, whole: int) -> str:
-    """``3 (1.5 %)``."""
-    if some and whole:
-        return f"{some:,} ({percent(some / whole)})"
-    return f"{some:,}"
 
 
 def cost_line(run: Mapping[str, Any]) -> str:
@@ -209,10 +147,10 @@ def effect_words(finding: Finding) -> str:
             number(pair.statistics.get(f"impact_ratio{end}")) for end in ("", "_90_low", "_90_high")
         )
         words = f"ratio {_ratio(ratio)}"
-        interval = between(low, high, _ratio)
+        ends = interval(low, high, _ratio)
     elif finding.assertion == "baseline":
         words = f"{effect(pair.difference)} {finding.unit}".rstrip()
-        interval = NOTHING
+        ends = NOTHING
     else:
         about = ""
         decided = pair.statistics.get("worst_rank_p_value")
@@ -237,10 +175,10 @@ def effect_words(finding: Finding) -> str:
         if pair.worse_off == pair.group_2:
             low, high, sign = None if high is None else -high, None if low is None else -low, -1.0
         words = f"{about}d {effect(sign * pair.effect)}"
-        interval = between(low, high, effect)
-    if interval == NOTHING:
+        ends = interval(low, high, effect)
+    if ends == NOTHING:
         return words
-    return f"{words} ({interval})"
+    return f"{words} ({ends})"
 
 
 def _ratio(ratio: float | None) -> str:
@@ -398,7 +336,7 @@ def false_alarm_line(session: Mapping[str, Any]) -> str:
     judged_once = session.get("judged_once")
     if not isinstance(share, (int, float)) or share <= false_alarms.RARE:
         return ""
-    text = f"A fair system turns such a session red in about {false_alarms.words(share)} of runs"
+    text = f"A fair system turns such a session red in about {rounded_percent(share)} of runs"
     if not judged_once:
         return f"{text}: give its tests a smaller alpha=, where that is too often."
     return (

@@ -9,12 +9,12 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pytest_fairness.analysis.sentences import effect_words
+from pytest_fairness import words
 from pytest_fairness.model import Finding, Verdict, deciding_pair
-from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.reports.findings_json import RunResults
 from pytest_fairness.reports.sections import Entry, Part, Section, Table
+from pytest_fairness.words import effect_size
 
 
 def heat_section(results: RunResults, _: Path) -> Section | None:
@@ -67,7 +67,7 @@ def _heat_map(
         if verdict is None:
             return Entry(words="not tested")
         worst = Verdict.worst([finding.verdict for _, finding in verdict])
-        small = [formatting.count(len(verdict), "finding")]
+        small = [words.count(len(verdict), "finding")]
         if len(runs) > 1:
             small.append(
                 f"{worst} in {len({run for run, finding in verdict if finding.verdict is worst})} of "
@@ -103,5 +103,5 @@ def _severity(findings: Sequence[Finding]) -> list[str]:
         abs(pair.effect) for pair in deciders if pair is not None and not math.isnan(pair.effect)
     ]
     if effects:
-        return [f"largest |d| {effect_words(max(effects))}"]
+        return [f"largest |d| {effect_size(max(effects))}"]
     return []

@@ -18,6 +18,7 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from pytest_fairness import words
 from pytest_fairness.errors import StoreError
 from pytest_fairness.reports import charts, formatting
 from pytest_fairness.reports.audit_sections import counts_section, mitigations_section
@@ -113,7 +114,7 @@ def _environment() -> Environment:
     )
     made.globals.update(
         kind_of=lambda part: "paragraph" if isinstance(part, str) else part.__struct_config__.tag,
-        nothing=(formatting.NOTHING, Entry(words=formatting.NOTHING)),
+        nothing=(words.NOTHING, Entry(words=words.NOTHING)),
     )
     # A figure and its per-cent sign stay on one line.
     made.filters.update(
@@ -136,7 +137,7 @@ def report_page(results: RunResults, run_dir: Path) -> Page:
     counted = ", ".join(
         f"{count:,} {verdict}" for verdict, count in results.counts.items() if count
     )
-    made = formatting.count(len(results.findings), "finding")
+    made = words.count(len(results.findings), "finding")
     lead = "This run made no finding."
     if counted:
         lead = f"{made}: {counted}."

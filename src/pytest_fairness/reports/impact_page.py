@@ -10,13 +10,13 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from pytest_fairness import words
 from pytest_fairness.analysis.ll144 import HISTORICAL, SELECTION, SYNTHETIC, ImpactTables
-from pytest_fairness.errors import listed
-from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import commandless, csv_cell, line, markdown, wrapped
 from pytest_fairness.reports.html import render
 from pytest_fairness.reports.plain_text import WIDTH, table_text
 from pytest_fairness.reports.sections import Facts, Notes, Page, Section, Table, facts
+from pytest_fairness.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +55,7 @@ def page_text(tables: ImpactTables, run: Mapping[str, Any]) -> str:
     page = Page(
         name="LL144",
         title=tables.title,
-        lead=f"{formatting.count(tables.assessed, 'row')}, by the rule 6 RCNY §§ 5-300 to 5-304.",
+        lead=f"{words.count(tables.assessed, 'row')}, by the rule 6 RCNY §§ 5-300 to 5-304.",
         sections=sections,
         simulated=tables.simulated,
         replayed=bool(run.get("replayed")),
@@ -181,10 +181,8 @@ def _tables(impact: ImpactTables) -> list[Table]:
                     row["category"],
                     f"{row['applicants']:,}",
                     f"{row['selected']:,}",
-                    formatting.percent(row["rate"]),
-                    "excluded"
-                    if row["excluded"]
-                    else formatting.ratio_words(_known(row["impact_ratio"])),
+                    words.percent(row["rate"]),
+                    "excluded" if row["excluded"] else words.ratio(_known(row["impact_ratio"])),
                 )
                 for row in _rows(table)
             ),
@@ -204,7 +202,7 @@ def _notes(impact: ImpactTables) -> Iterator[str]:
     for what, table in impact.tables.items():
         for row in _rows(table):
             if row["excluded"]:
-                share = formatting.percent(row["share"])
+                share = words.percent(row["share"])
                 yield (
                     f"excluded by {what}: {row['category']}, {share} of the data (§ 5-301(d)): "
                     f"{row['excluded']}"

@@ -21,6 +21,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from pytest_fairness import words
 from pytest_fairness.analysis.reading import ScoredRows, as_columns, groupings, read
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import Finding, OutcomeKind, PairResult, deciding_pair
@@ -413,11 +414,11 @@ def chosen_how(finding: Finding, matches: Matches) -> str:
     ahead, behind = (int((matches.contrast * sign > 0).sum()) for sign in (1, -1))
     same = "".join(f"the same {column}, " for column in matches.same)
     if finding.kind is OutcomeKind.CATEGORICAL:
-        shares = f"the answers differ in {formatting.part_of(ahead, total)}"
+        shares = f"the answers differ in {words.part_of(ahead, total)}"
         shown = "the first that differs, and one that is typical"
     else:
         worse, better, alike = (
-            formatting.part_of(n, total) for n in (ahead, behind, total - ahead - behind)
+            words.part_of(n, total) for n in (ahead, behind, total - ahead - behind)
         )
         shares = (
             f"{matches.second} is worse off than {matches.first} in {worse}, better off in {better}, "
@@ -427,7 +428,7 @@ def chosen_how(finding: Finding, matches: Matches) -> str:
             "the one that is furthest apart in this direction, and the one nearest to the median"
         )
     return (
-        f"{formatting.count(total, 'pair')} of replies to what is alike but for the person "
+        f"{words.count(total, 'pair')} of replies to what is alike but for the person "
         f"({same}the same place in "
         f"the two lists of names): {shares}. Below: {shown}."
     )

@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from pytest_fairness import words
 from pytest_fairness.documents import rows
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.reports import formatting
 from pytest_fairness.reports.charts import ForestRow, OverTime
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.reports.sections import Columns, Section, Table, table
@@ -121,7 +121,7 @@ def _asked(run: LettersOfRun) -> str:
 
 def _number(value: float | None, form: str) -> str:
     if value is None:
-        return formatting.NOTHING
+        return words.NOTHING
     return form.format(value)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from pytest_fairness import words
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.changes import Change, FindingChange, changes_between, counted
@@ -74,13 +75,13 @@ def _head(results: RunResults) -> str:
     alarms = len(results.session.get("alarms") or ())
     reasons = []
     if failed:
-        reasons = [f"{formatting.count(failed, 'test')} of {len(results.items):,} failed"]
+        reasons = [f"{words.count(failed, 'test')} of {len(results.items):,} failed"]
     if results.missing:
-        reasons += [f"{formatting.count(len(results.missing), 'test')} never finished"]
+        reasons += [f"{words.count(len(results.missing), 'test')} never finished"]
     if alarms:
-        reasons += [f"{formatting.count(alarms, 'finding')} significant across the session"]
+        reasons += [f"{words.count(alarms, 'finding')} significant across the session"]
     counts = ", ".join(f"{count:,} {verdict}" for verdict, count in results.counts.items() if count)
-    made = f"{formatting.count(len(results.findings), 'finding')}{': ' if counts else ''}{counts}"
+    made = f"{words.count(len(results.findings), 'finding')}{': ' if counts else ''}{counts}"
     return f"## Fairness: {', '.join(reasons) or _not_failed(results)}\n\n**{made}**"
 
 
@@ -166,7 +167,7 @@ def _findings(results: RunResults, rows: int) -> list[str]:
     )
     return [
         "\n".join(lines),
-        f"… and {formatting.count(len(left), 'more finding')}: {counts}." if left else "",
+        f"… and {words.count(len(left), 'more finding')}: {counts}." if left else "",
     ]
 
 
@@ -195,7 +196,7 @@ def _unjudged(results: RunResults, rows: int) -> list[str]:
     reasons = skip_reasons(results)
     if nothing_judged(results) and reasons:
         skipped = [
-            f"- {formatting.count(number, 'test')}: {markdown(shortened(why, 300))}"
+            f"- {words.count(number, 'test')}: {markdown(shortened(why, 300))}"
             for why, number in reasons[:rows]
         ]
         parts += ["### Why tests were skipped", "\n".join(skipped)]
@@ -216,7 +217,7 @@ def _foot(results: RunResults, report: str, job: str) -> str:
     trials = (run.get("trials") or {}).get("total") or 0
     facts = [
         f"run {markdown(shortened(str(run.get('id')), 80))}",
-        formatting.count(trials, "trial"),
+        words.count(trials, "trial"),
     ]
     facts += [
         markdown(shortened(", ".join(map(str, run.get("endpoints") or ())), 300)),

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from pytest_fairness import words
 from pytest_fairness.baselines.justifications import EXPIRED
 from pytest_fairness.model import ALARMS, Finding, Verdict, deciding_pair
 from pytest_fairness.reports import formatting
@@ -136,31 +137,28 @@ def verdict_on_session(results: RunResults) -> SessionVerdict:
     why = _why_failed(results)
     if why:
         return SessionVerdict("failed", "The session failed", why)
-    total = formatting.count(len(results.items), "fairness test")
-    words = [f"None of {total} failed."]
+    total = words.count(len(results.items), "fairness test")
+    sentences = [f"None of {total} failed."]
     unjudged = len(unjudged_tests(results))
     if unjudged:
-        words.append(
-            f"{formatting.count(unjudged, 'test')} asked for trials and concluded nothing."
-        )
+        sentences.append(f"{words.count(unjudged, 'test')} asked for trials and concluded nothing.")
     skipped = sum(item.outcome == "skipped" for item in results.items)
     if skipped and skipped == len(results.items):
-        words = [f"All fairness tests ({skipped:,}) were skipped."]
+        sentences = [f"All fairness tests ({skipped:,}) were skipped."]
     elif skipped:
-        words.append(
-            f"{formatting.count(skipped, 'test')} {'was' if skipped == 1 else 'were'} skipped."
+        sentences.append(
+            f"{words.count(skipped, 'test')} {words.agreeing(skipped, 'was', 'were')} skipped."
         )
     if nothing := nothing_judged(results):
-        return SessionVerdict("nothing", f"{nothing[0].upper()}{nothing[1:]}", " ".join(words))
+        return SessionVerdict("nothing", f"{nothing[0].upper()}{nothing[1:]}", " ".join(sentences))
     undecided = results.counts[Verdict.INCONCLUSIVE]
     if undecided:
-        words.insert(
+        sentences.insert(
             1,
-            f"{undecided:,} of {formatting.count(len(results.findings), 'finding')} decide "
-            "nothing.",
+            f"{undecided:,} of {words.count(len(results.findings), 'finding')} decide nothing.",
         )
     if not undecided and not unjudged:
-        return SessionVerdict("passed", "The session passed", " ".join(words))
+        return SessionVerdict("passed", "The session passed", " ".join(sentences))
     accepted = sum(results.counts[verdict] for verdict in ALARMS)
     parts = [f"{results.counts[Verdict.PASS]:,} passed"]
     if accepted:
@@ -168,23 +166,23 @@ def verdict_on_session(results: RunResults) -> SessionVerdict:
     if undecided:
         parts += [f"{undecided:,} undecided"]
     if unjudged:
-        parts += [f"{formatting.count(unjudged, 'test')} concluded nothing"]
-    return SessionVerdict("undecided", ", ".join(parts), " ".join(words))
+        parts += [f"{words.count(unjudged, 'test')} concluded nothing"]
+    return SessionVerdict("undecided", ", ".join(parts), " ".join(sentences))
 
 
 def _why_failed(results: RunResults) -> str:
     """Why the session failed; empty where it did not."""
     failed = failures(results)
     red = {failure.nodeid for failure in failed if failure.why != "never finished"}
-    total = formatting.count(len(results.items) + len(results.missing), "fairness test")
+    total = words.count(len(results.items) + len(results.missing), "fairness test")
     status = results.run.get("exit_status")
-    words = []
+    parts = []
     if red:
-        words.append(f"{len(red):,} of {total} failed")
+        parts.append(f"{len(red):,} of {total} failed")
     if results.missing:
-        words.append(f"{len(results.missing):,} of {total} never finished")
-    if words:
-        return f"{'; '.join(words)}."
+        parts.append(f"{len(results.missing):,} of {total} never finished")
+    if parts:
+        return f"{'; '.join(parts)}."
     if status == 2:
         return f"It was interrupted; none of {total} failed until then."
     if status not in (None, 0, 5):
@@ -231,7 +229,7 @@ def outcome_section(results: RunResults, _: Path) -> Section:
     if reasons := skip_reasons(results):
         columns = {
             "Why": lambda row: shortened(row[0], 300),
-            "How many": lambda row: formatting.count(row[1], "test"),
+            "How many": lambda row: words.count(row[1], "test"),
         }
         skipped = _table("Why tests were skipped", reasons, columns)
         rows += (
@@ -286,7 +284,7 @@ def decision_section(results: RunResults, _: Path) -> Section | None:
             ),
             "Accepted because": lambda at: _accepted(results, at),
             "By": lambda at: str(
-                (results.findings[at].justification or {}).get("approver") or formatting.NOTHING
+                (results.findings[at].justification or {}).get("approver") or words.NOTHING
             ),
             "Until": lambda at: _until(results.findings[at], today),
         }
@@ -365,14 +363,10 @@ def _until(finding: Finding, today: datetime.date | None) -> Entry:
     given = (finding.justification or {}).get("expiry")
     end = _day(given)
     if end is None or today is None:
-        return Entry(words=str(given or formatting.NOTHING))
+        return Entry(words=str(given or words.NOTHING))
     left = (end - today).days
     marks = (
-        ()
-        if left > SOON
-        else ("expired",)
-        if left < 0
-        else (f"{formatting.count(left, 'day')} left",)
+        () if left > SOON else ("expired",) if left < 0 else (f"{words.count(left, 'day')} left",)
     )
     return Entry(words=str(end), marks=marks)
 
@@ -381,7 +375,7 @@ def _needs(finding: Finding) -> str:
     pair = deciding_pair(finding.pairs)
     if pair is not None and pair.needs:
         return pair.needs
-    return finding.explain().partition("What would change the verdict: ")[2] or formatting.NOTHING
+    return finding.explain().partition("What would change the verdict: ")[2] or words.NOTHING
 
 
 # ---------------------------------------------------------------- a row a finding
@@ -401,12 +395,12 @@ def findings_section(results: RunResults, _: Path) -> Section:
                 link=results.ids[at] if at in carded else "",
             ),
             "Worse off": lambda at: shortened(
-                formatting.worse_off(results.findings[at]) or formatting.NOTHING, 40
+                formatting.worse_off(results.findings[at]) or words.NOTHING, 40
             ),
             "Effect, 90 % interval": lambda at: formatting.effect_words(results.findings[at]),
             "n": lambda at: f"{sum(results.findings[at].n_per_group.values()):,}",
             "Endpoint": lambda at: Entry(
-                words=shortened(results.findings[at].model_endpoint or formatting.NOTHING, 60),
+                words=shortened(results.findings[at].model_endpoint or words.NOTHING, 60),
                 marks=_marks(results, at),
             ),
             "Test": lambda at: shortened(

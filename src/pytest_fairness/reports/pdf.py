@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_fairness import words
 from pytest_fairness.analysis.controls import EVIDENCE_IS
 from pytest_fairness.baselines.mitigations import counted, unanswered
 from pytest_fairness.errors import MissingExtra
@@ -223,11 +224,11 @@ class _Summary:
             colour=_GREY,
         )
         if results.simulated:
-            words = (
+            warning = (
                 "SIMULATED ENDPOINT: no model was asked, at least in part. The figures say nothing "
                 "about any model."
             )
-            self._paragraph(words, bold=True, colour=(176, 32, 32))
+            self._paragraph(warning, bold=True, colour=(176, 32, 32))
         if results.replayed:
             self._paragraph(
                 "REPLAYED: the replies come from a recorded run; no model was asked now.", bold=True
@@ -240,7 +241,7 @@ class _Summary:
         self._paragraph(f"{verdict.heading}. {verdict.words}", bold=True)
         self._paragraph(", ".join(f"{n} {verdict}" for verdict, n in counts.items()), bold=True)
         if results.missing:
-            several = formatting.count(len(results.missing), "collected test")
+            several = words.count(len(results.missing), "collected test")
             self._paragraph(
                 f"{several} never finished; what they would have found is missing.", bold=True
             )
@@ -312,7 +313,7 @@ class _Summary:
             ["Models that answered", ", ".join(models) or "no answer names its model"],
             [
                 "Tests",
-                f"{len(results.items)}, with {formatting.count(len(results.findings), 'finding')}",
+                f"{len(results.items)}, with {words.count(len(results.findings), 'finding')}",
             ],
             [
                 "Trials",
@@ -358,7 +359,7 @@ class _Summary:
             without = unanswered(results.named, results.mitigations)
             more = ""
             if without:
-                more = f"; {formatting.count(len(without), 'FLAG or FAIL')} without one"
+                more = f"; {words.count(len(without), 'FLAG or FAIL')} without one"
             self._paragraph(
                 f"Mitigations: {counted(results.mitigations)}{more}. None changes a verdict.", 8.5
             )

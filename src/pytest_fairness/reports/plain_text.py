@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_fairness import words
 from pytest_fairness.baselines import mitigations
 from pytest_fairness.model import ALARMS, Finding, Verdict
 from pytest_fairness.reports import formatting
@@ -77,9 +78,7 @@ def _matched(finding: Finding, judged: JudgedTable) -> list[str]:
         return []
     matches, (first, *_) = matched
     called = first.about[:1].lower() + first.about[1:]
-    about = (
-        f"Of {formatting.count(len(matches.contrast), 'matched pair')}: {called} ([words] differ)"
-    )
+    about = f"Of {words.count(len(matches.contrast), 'matched pair')}: {called} ([words] differ)"
     lines = wrapped(line(about), WIDTH, "  ", "  ")
     for matched_reply in first.replies:
         lines += wrapped(line(f"{matched_reply.who}, {matched_reply.score}"), WIDTH, "    ", "    ")
@@ -109,8 +108,7 @@ def summary_lines(
     """
     counted = ", ".join(f"{count} {verdict}" for verdict, count in run.counts.items() if count)
     head = (
-        "fairness: "
-        f"{formatting.count(len(run.findings), 'finding')}{': ' + counted if counted else ''}"
+        f"fairness: {words.count(len(run.findings), 'finding')}{': ' + counted if counted else ''}"
     )
     nothing = nothing_judged(run)
     if nothing:
@@ -135,7 +133,7 @@ def summary_lines(
         lines.append(f"  … and {len(run.missing) - MOST_MISSING} more")
     if places := run.session.get("alarms"):
         about = (
-            f"{formatting.count(len(places), 'finding')} whose "
+            f"{words.count(len(places), 'finding')} whose "
             f"{'tests' if len(places) > 1 else 'test'} did not fail"
         )
         alpha = run.session.get("alpha")
@@ -153,7 +151,7 @@ def summary_lines(
         without = len(mitigations.unanswered(run.named, entries))
         answerless = ""
         if without:
-            answerless = f"; {formatting.count(without, 'FLAG or FAIL')} without one"
+            answerless = f"; {words.count(without, 'FLAG or FAIL')} without one"
         lines.append(f"  mitigations: {mitigations.counted(entries)}{answerless}")
     if run.missing:
         lines.append("  The findings above leave out what these tests would have found.")
@@ -173,14 +171,12 @@ def _unjudged(run: RunResults) -> list[str]:
     """The tests that concluded nothing; where nothing was judged, why tests were skipped, too."""
     lines = []
     tests = unjudged_tests(run)
-    for item, words in tests[:MOST_MISSING]:
-        lines += wrapped(line(f"{item.nodeid} {words}"), WIDTH, "  ", "    ")
+    for item, remark in tests[:MOST_MISSING]:
+        lines += wrapped(line(f"{item.nodeid} {remark}"), WIDTH, "  ", "    ")
     if len(tests) > MOST_MISSING:
         lines.append(f"  … and {len(tests) - MOST_MISSING} more")
     for why, number in skip_reasons(run)[:MOST_MISSING] if nothing_judged(run) else ():
-        lines += wrapped(
-            line(f"{formatting.count(number, 'test')} skipped: {why}"), WIDTH, "  ", "    "
-        )
+        lines += wrapped(line(f"{words.count(number, 'test')} skipped: {why}"), WIDTH, "  ", "    ")
     return lines
 
 
@@ -260,7 +256,7 @@ def table_text(table: Table, width: int = WIDTH) -> str:
 def _table(table: Table, rows: Sequence[Sequence[str | Entry]], total: int, what: str) -> str:
     lines = table_lines(table, rows)
     if len(rows) < total:
-        lines.append(f"  … and {formatting.count(total - len(rows), f'more {what}')}")
+        lines.append(f"  … and {words.count(total - len(rows), f'more {what}')}")
     return "\n".join(lines)
 
 

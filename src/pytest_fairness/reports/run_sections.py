@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pytest_fairness import words
 from pytest_fairness.errors import StoreError
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import shortened
@@ -188,7 +189,7 @@ def method_section(results: RunResults, _: Path) -> Section:
         more = ""
         if len(names) > 3:
             more = f" and {len(names) - 3:,} more"
-        return f"{', '.join(names[:3])}{more} ({formatting.count(len(about), 'finding')})"
+        return f"{', '.join(names[:3])}{more} ({words.count(len(about), 'finding')})"
 
     columns: Columns = {"What was done": lambda row: row[0], "For": lambda row: whom(row[1])}
     parts: list[Part] = [_VERDICTS, _SCOPE]

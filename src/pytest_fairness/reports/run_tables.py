@@ -11,9 +11,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_fairness import words
 from pytest_fairness.errors import FairnessError, MissingExtra, UsageError
 from pytest_fairness.model import Cell, Finding, Trial
-from pytest_fairness.reports import formatting, notebook
+from pytest_fairness.reports import notebook
 from pytest_fairness.reports.escaping import csv_cell, html, shortened
 from pytest_fairness.reports.findings_json import RunResults, read_results
 from pytest_fairness.reports.formatting import without_verdict
@@ -321,14 +322,12 @@ class RunTables:
             results = self.results
         except FairnessError:
             return "no findings that can be read"
-        trials = formatting.count(int((results.run.get("trials") or {}).get("total") or 0), "trial")
+        trials = words.count(int((results.run.get("trials") or {}).get("total") or 0), "trial")
         counted = ", ".join(
             f"{count} {verdict}" for verdict, count in results.counts.items() if count
         )
         marks = ["simulated"] * results.simulated + ["replayed"] * results.replayed
-        findings = formatting.count(len(results.findings), "finding") + f": {counted}" * bool(
-            counted
-        )
+        findings = words.count(len(results.findings), "finding") + f": {counted}" * bool(counted)
         return "; ".join([trials, findings, *marks])
 
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from pytest_fairness.analysis.sentences import listed
 from pytest_fairness.endpoints.redaction import redact, remember
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import ALARMS, Finding, PairResult, Verdict
@@ -21,6 +20,7 @@ from pytest_fairness.reports.changes import REGRESSIONS, FindingChange, counted
 from pytest_fairness.reports.escaping import line, shortened, slack
 from pytest_fairness.reports.findings_json import RunResults
 from pytest_fairness.reports.outputs import job_address
+from pytest_fairness.words import enumerated
 
 VARIABLE = "FAIRNESS_SLACK_WEBHOOK"
 #: Slack takes 50 blocks, 3,000 characters in a text and some 13,000 in all blocks together.
@@ -211,7 +211,7 @@ def _required(reported: Sequence[Finding]) -> str:
     about = sorted((fallen - {_OVERALL}) | classes)[:_MOST_SCOPES]
     where = ""
     if about:
-        where = f" for what treats people unlike by {listed(about)}"
+        where = f" for what treats people unlike by {enumerated(about)}"
     ways = ["mend and test again, entering what is done in mitigations.yaml"]
     if any(finding.verdict is Verdict.FLAG for finding in reported):
         ways.append("document why a FLAG is accepted in justifications.yaml")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pytest_fairness import words
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import Finding, PairResult, deciding_pair
 from pytest_fairness.reports import formatting
@@ -188,13 +189,13 @@ class FindingTrend:
 
     def shown(self, value: float | None) -> str:
         if value is None:
-            return formatting.NOTHING
+            return words.NOTHING
         if self.latest.assertion == "baseline":
             return formatting.value(value, self.latest)
         four_fifths = self.latest.assertion == formatting.FOUR_FIFTHS
         if four_fifths:
-            return formatting.ratio_words(value)
-        return formatting.effect(value)
+            return words.ratio(value)
+        return words.effect(value)
 
 
 def trends(runs: Sequence[RunResults]) -> list[FindingTrend]:
@@ -278,11 +279,11 @@ def _points(trend: FindingTrend) -> Table:
         level = "interval"
     columns: Columns = {
         "run": lambda point: point.run,
-        "model": lambda point: shortened(point.model or formatting.NOTHING, 60),
+        "model": lambda point: shortened(point.model or words.NOTHING, 60),
         trend.measure.rpartition(", ")[2] if trend.pair is not None else "value": lambda point: (
             trend.shown(point.value()[0])
         ),
-        level: lambda point: formatting.between(point.value()[1], point.value()[2], trend.shown),
+        level: lambda point: words.interval(point.value()[1], point.value()[2], trend.shown),
         "verdict": verdict,
     }
     return table(f"{trend.measure}, the oldest run first", trend.points, columns, words=("model",))
@@ -335,9 +336,7 @@ def chart(trend: FindingTrend) -> OverTime:
 def trend_text(read: ReadRuns) -> str:
     """Every finding over the runs, a line a run, safe for a terminal; and what cannot be read."""
     trends_ = trends(read.runs)
-    lines = [
-        f"{formatting.count(len(trends_), 'finding')} over {formatting.count(len(read.runs), 'run')}"
-    ]
+    lines = [f"{words.count(len(trends_), 'finding')} over {words.count(len(read.runs), 'run')}"]
     if simulated := [str(results.run["id"]) for results in read.runs if results.simulated]:
         lines += wrapped(
             f"simulated, no model was asked: {line(', '.join(simulated))}", WIDTH, "", "  "
@@ -384,7 +383,7 @@ def trend_page(read: ReadRuns) -> str:
             Section(heading="Runs that cannot be read", parts=(Notes(items=read.unreadable),))
         )
     lead = (
-        f"{formatting.count(len(trends_), 'finding')} over {formatting.count(len(runs), 'run')}, the "
+        f"{words.count(len(trends_), 'finding')} over {words.count(len(runs), 'run')}, the "
         "oldest first."
     )
     more = f" Below are the worst {MOST_TRENDS}; pytest-fairness trend prints all." * (
@@ -396,7 +395,7 @@ def trend_page(read: ReadRuns) -> str:
         lead=lead
         + more
         + (
-            f" {formatting.count(len(read.unreadable), 'run')} cannot be read."
+            f" {words.count(len(read.unreadable), 'run')} cannot be read."
             if read.unreadable
             else ""
         ),

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pytest_fairness.reports import formatting
+from pytest_fairness import words
 from pytest_fairness.reports.findings_json import ItemResult, RunResults, Unjudged
 
 
@@ -23,7 +23,7 @@ def unjudged_words(asked: Unjudged) -> str:
     left = ""
     if asked.dropped:
         left = f", though it analysed {' and '.join(asked.dropped)}"
-    return f"asked {formatting.count(asked.trials, 'trial')}{cost} and concluded nothing{left}"
+    return f"asked {words.count(asked.trials, 'trial')}{cost} and concluded nothing{left}"
 
 
 def unjudged_tests(results: RunResults) -> list[tuple[ItemResult, str]]:

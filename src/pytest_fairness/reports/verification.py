@@ -26,10 +26,9 @@ from pytest_fairness.analysis.confirmation import alarm_of, confirmed
 from pytest_fairness.analysis.controls import controls_of
 from pytest_fairness.baselines.document import BaselineDocument
 from pytest_fairness.baselines.mitigations import Mitigation
-from pytest_fairness.errors import FairnessError, StoreError, listed
+from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.model import Finding, Verdict, to_json
 from pytest_fairness.reports.findings_json import NAME, RunResults, conclude, read_results
-from pytest_fairness.reports.formatting import count
 from pytest_fairness.reports.sections import SECTIONS_SUFFIX, SUFFIX
 from pytest_fairness.running_test import FreshSample
 from pytest_fairness.runs.conclusions import ITEM, Conclusions, sha256_of_json
@@ -42,6 +41,7 @@ from pytest_fairness.scorers import BUILT_IN, Scorer, outcome_of
 from pytest_fairness.scorers.choice import ChoiceStatus, read_choice, read_ranking
 from pytest_fairness.scorers.letter import LETTER_SCORE
 from pytest_fairness.trials_frame import any_text
+from pytest_fairness.words import count, listed
 
 if TYPE_CHECKING:
     import pandas as pd

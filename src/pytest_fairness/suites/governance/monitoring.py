@@ -15,7 +15,6 @@ import msgspec
 from pytest_fairness.analysis.provenance import stamp
 from pytest_fairness.model import ALARMS, Finding, OutcomeKind, Reason, Verdict, to_json
 from pytest_fairness.reports.charts import ForestRow, OverTime
-from pytest_fairness.reports.formatting import count
 from pytest_fairness.reports.sections import Columns, Entry, Section, table
 from pytest_fairness.statistics.control_charts import (
     ControlChart,
@@ -35,6 +34,7 @@ from pytest_fairness.suites.governance.past_results import (
     named_findings,
     words_of,
 )
+from pytest_fairness.words import count
 
 if TYPE_CHECKING:
     from pytest_fairness.reports.findings_json import RunResults

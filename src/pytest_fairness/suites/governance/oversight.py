@@ -19,7 +19,6 @@ from pytest_fairness.baselines.mitigations import Mitigation
 from pytest_fairness.documents import Text, open_document
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Finding, Reason, Verdict
-from pytest_fairness.reports.formatting import count
 from pytest_fairness.reports.sections import Columns, Entry, Section, table
 from pytest_fairness.scorers.lexicon import AcceptedWarning
 from pytest_fairness.suites.governance.past_results import (
@@ -30,6 +29,7 @@ from pytest_fairness.suites.governance.past_results import (
     named_findings,
     words_of,
 )
+from pytest_fairness.words import count
 
 if TYPE_CHECKING:
     from pytest_fairness.context import RunContext

@@ -18,9 +18,10 @@ from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.personas import PersonaMatrix
 from pytest_fairness.design.signals import Signals
 from pytest_fairness.documents import Text, project_folder
-from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, listed
+from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean
 from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, Reason, Verdict
 from pytest_fairness.statistics.goodness_of_fit import GoodnessOfFit, goodness_of_fit
+from pytest_fairness.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd

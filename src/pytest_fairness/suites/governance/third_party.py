@@ -24,13 +24,13 @@ from pytest_fairness.endpoints.protocol import Evidence
 from pytest_fairness.engine.attempt import same_model
 from pytest_fairness.errors import FairnessError, UsageError
 from pytest_fairness.model import Finding, GroupResult, OutcomeKind, Reason, Verdict
-from pytest_fairness.reports.formatting import count
 from pytest_fairness.reports.sections import Columns, Section, table
 from pytest_fairness.runs.files import write_atomically
 from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.reader import reading
 from pytest_fairness.statistics.proportions import binomial_tail, clopper_pearson
 from pytest_fairness.suites.governance.past_results import MOST_LISTED, PastRuns, id_of, listed_few
+from pytest_fairness.words import count
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from pytest_fairness import words
 from pytest_fairness.model import ALARMS, Finding, Verdict, to_json
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.sections import (
@@ -402,7 +403,7 @@ def _to_be_read(results: LetterResults) -> list[Part]:
     left = ""
     if flagged > shown:
         left = f"; the other {flagged - shown} are in the log"
-    whose = formatting.count(len(personas), "persona")
+    whose = words.count(len(personas), "persona")
     about = (
         f"{flagged} of {results.letters} letters, to {whose}, the lowest score first{left}. Read "
         "them before a "

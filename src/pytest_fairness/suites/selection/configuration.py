@@ -14,8 +14,9 @@ import msgspec
 from pytest_fairness.design.arms import Arm, ready_arms
 from pytest_fairness.design.signals import conditions
 from pytest_fairness.documents import Document, open_document
-from pytest_fairness.errors import UsageError, did_you_mean, listed
+from pytest_fairness.errors import UsageError, did_you_mean
 from pytest_fairness.model import Ask
+from pytest_fairness.words import listed
 
 FILE = "selection.yaml"
 SELECTION: Final = "selection"

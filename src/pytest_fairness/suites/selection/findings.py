@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.analysis.provenance import stamp
-from pytest_fairness.analysis.sentences import p_words
 from pytest_fairness.asserts import conclude
 from pytest_fairness.model import Finding, GroupResult, OutcomeKind, PairResult, Verdict, to_json
 from pytest_fairness.running_test import current_test
@@ -16,6 +15,7 @@ from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.selection_rates import Rate
 from pytest_fairness.suites.selection.choice_table import Record
 from pytest_fairness.suites.selection.scrubber import JUDGED
+from pytest_fairness.words import p_equals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,7 +116,7 @@ def interaction_findings(results: Record, frame: pd.DataFrame) -> Iterator[Findi
                 f"FLAG: in arm {arm.arm} who is chosen depends on {interaction.axis}: {group} is chosen in "
                 f"{100 * low[0]:.1f} % of its trials for {low[1]!r} and in {100 * high[0]:.1f} % "
                 f"for {high[1]!r} "
-                f"({100 * (high[0] - low[0]):.1f} points, corrected {p_words(q)})."
+                f"({100 * (high[0] - low[0]):.1f} points, corrected {p_equals(q)})."
             ),
             protected_class=interaction.by,
             outcome="chosen",

@@ -17,18 +17,7 @@ from typing import Any
 from pytest_fairness.model import Status, Verdict, to_json
 from pytest_fairness.reports.charts import Bars, Forest, ForestRow, Reference
 from pytest_fairness.reports.escaping import shortened
-from pytest_fairness.reports.formatting import (
-    NOTHING,
-    between,
-    count,
-    effect,
-    p_value,
-    part_of,
-    percent,
-    points,
-    ratio_words,
-    without_verdict,
-)
+from pytest_fairness.reports.formatting import without_verdict
 from pytest_fairness.reports.sections import (
     Details,
     Dialogue,
@@ -47,6 +36,17 @@ from pytest_fairness.reports.sections import (
 from pytest_fairness.runs.files import write_atomically
 from pytest_fairness.scorers.choice import ChoiceStatus
 from pytest_fairness.suites.selection.choice_table import GROUP, Record
+from pytest_fairness.words import (
+    NOTHING,
+    count,
+    effect,
+    interval,
+    p_value,
+    part_of,
+    percent,
+    points,
+    ratio,
+)
 
 WORDS: dict[str, Any] = tomllib.loads(
     Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
@@ -130,7 +130,7 @@ _SHOWN: dict[str, Callable[[Any], str]] = {
     "p": p_value,
     "percent": percent,
     "points": points,
-    "ratio": ratio_words,
+    "ratio": ratio,
     "statistic": "{:.1f}".format,
     "text": lambda words: words or "",
 }
@@ -159,7 +159,7 @@ def _cell(column: str) -> Callable[[Any], str | Entry]:
     def cell(row: Any) -> str:
         figures = [reduce(_field, path.split("."), row) for path in paths]
         if len(figures) > 1:
-            return between(figures[0], figures[1], _SHOWN[kind])
+            return interval(figures[0], figures[1], _SHOWN[kind])
         return _SHOWN[kind](figures[0])
 
     return cell
@@ -304,7 +304,7 @@ def _strongest(pairs: Sequence[Record]) -> str:
     high = share.high
     if value < 0.5:
         winner, loser, value, low, high = loser, winner, 1 - value, 1 - high, 1 - low
-    return f"{winner} over {loser}: {percent(value)} ({between(low, high, percent)})"
+    return f"{winner} over {loser}: {percent(value)} ({interval(low, high, percent)})"
 
 
 def _design(results: Record) -> list[Part]:
@@ -502,9 +502,9 @@ def _interactions(arms: Sequence[Record]) -> list[Part]:
         ]
         rows: dict[str, dict[str, str]] = {}
         for arm, level, group in shares:
-            interval = between(group.share.low, group.share.high, percent)
+            range_ = interval(group.share.low, group.share.high, percent)
             row = rows.setdefault(f"{arm}: {group.group}", dict.fromkeys(levels, NOTHING))
-            row[level] = f"{percent(group.share.value)} ({interval})"
+            row[level] = f"{percent(group.share.value)} ({range_})"
         pictured = (
             _row(group.group, group.share, part=arm, series=level) for arm, level, group in shares
         )
@@ -536,9 +536,9 @@ def _strengths(arms: Sequence[Record]) -> list[Part]:
                 )
             )
             rows.append(
-                (f"{strength.arm}: {group.group}", effect(group.value), between(low, high, effect))
+                (f"{strength.arm}: {group.group}", effect(group.value), interval(low, high, effect))
             )
-        position = between(*_reach(strength.position, strength.position_error), effect)
+        position = interval(*_reach(strength.position, strength.position_error), effect)
         rows.append((f"{strength.arm}: standing first", effect(strength.position), position))
     head = ("arm and group", "strength", "95 % interval")
     strengths = Table(caption=WORDS["strengths"]["strengths"], head=head, rows=tuple(rows))
