@@ -47,7 +47,7 @@ from pytest_fairness.model import Finding, OutcomeKind, PairResult, Reason, Verd
 from pytest_fairness.statistics.arrays import Ints, read_design
 from pytest_fairness.statistics.compare import Metric, describe_groups, two_one_sided
 from pytest_fairness.statistics.pair_table import PairTable
-from pytest_fairness.words import p_equals
+from pytest_fairness.words import p_equals, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -293,7 +293,7 @@ def _sentence(
         allowed = f"{margin:g} d"
     else:
         allowed = amount(margin, kind, own_unit)
-    confidence = f"{100 * float(str(pair.statistics['interval_confidence'])):.0f} %"
+    confidence = f"{percent(float(str(pair.statistics['interval_confidence'])), 0)}"
     first = pair.group_1
     second = pair.group_2
     apart = pair.difference or 0.0

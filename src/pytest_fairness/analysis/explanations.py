@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pytest_fairness.analysis.sentences import NO_ANSWER, REFUSAL
 from pytest_fairness.model import Finding, OutcomeKind, Verdict
+from pytest_fairness.words import percent
 
 _SAME = {OutcomeKind.NARRATIVE: OutcomeKind.NUMERIC, OutcomeKind.REFUSAL: OutcomeKind.BINARY}
 
@@ -84,7 +85,7 @@ def _values(finding: Finding) -> dict[str, object]:
         else:
             values["unit"] = "the rows"
         if isinstance(alpha, (int, float)):
-            values["level"] = f"{100 * (1 - 2 * float(alpha)):.0f} %"
+            values["level"] = f"{percent((1 - 2 * float(alpha)), 0)}"
         else:
             values["level"] = "1 − 2α"
     if finding.assertion == "arm_reduces_disparity":

@@ -67,7 +67,7 @@ from pytest_fairness.statistics.proportions import (
     impact_ratio,
     reference_group,
 )
-from pytest_fairness.words import enumerated, p_equals
+from pytest_fairness.words import enumerated, p_equals, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -330,7 +330,7 @@ def _grouping(
             )
             share = "under 1 %"
             if chance >= 0.005:
-                share = f"{100 * chance:.0f} %"
+                share = f"{percent(chance, 0)}"
             note = (
                 f"equal treatment brings a ratio this low in {share} of audits with as many "
                 f"{rule.case_noun}"

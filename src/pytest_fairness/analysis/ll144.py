@@ -26,7 +26,7 @@ from pytest_fairness.statistics.arrays import (
     require_column,
     require_frame,
 )
-from pytest_fairness.words import listed
+from pytest_fairness.words import listed, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -371,7 +371,7 @@ def _check_exclusions(tables: Mapping[str, pd.DataFrame], justified: Mapping[str
             raise UsageError(f"exclude: {unknown_name('category', category, shares)}")
         if shares[category] >= SMALL:
             raise UsageError(
-                f"exclude: {category!r} is {100 * shares[category]:.1f} % of the data, and only a "
+                f"exclude: {category!r} is {percent(shares[category])} of the data, and only a "
                 "category under 2 % "
                 "may be excluded (6 RCNY § 5-301(d))"
             )

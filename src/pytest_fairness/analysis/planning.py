@@ -32,7 +32,7 @@ from pytest_fairness.statistics.power import (
     draw_scores,
     label_shares,
 )
-from pytest_fairness.words import percent
+from pytest_fairness.words import count, percent
 
 AT_MOST = 5000
 """Names a group, or templates, or repetitions beyond which nothing is planned."""
@@ -302,7 +302,7 @@ def plan_sample(
         number = _smallest(passes, least) or least
         if least > fewest:
             notes.append(
-                f"{_some(fewest, 'name')} would find the effect; at least {least} are planned, so "
+                f"{count(fewest, 'name')} would find the effect; at least {least} are planned, so "
                 "that the minimum "
                 f"sample size holds and at least {RECOMMENDED_CLUSTERS} names speak for a group"
             )
@@ -329,7 +329,7 @@ def plan_sample(
         if names is None:
             what = "name"
         notes.append(
-            f"{_some(least, what)} would find the effect, and pass "
+            f"{count(least, what)} would find the effect, and pass "
             f"{percent(passed(design(least)), 0)} of equal pairs; "
             f"{number} are planned, so that as many of them pass"
         )
@@ -352,10 +352,6 @@ def plan_sample(
         pass_probability=passing,
         notes=tuple(notes),
     )
-
-
-def _some(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _smallest(enough: Callable[[int, int], bool], start: int) -> int | None:

@@ -620,7 +620,7 @@ def preference_sentence(
     if rate < 0.5:
         winner, loser, rate = loser, winner, 1 - rate
     gap = (
-        f"of two equal candidates {winner} is chosen over {loser} in {100 * rate:.1f} % of "
+        f"of two equal candidates {winner} is chosen over {loser} in {percent(rate)} of "
         f"{trials:,} trials"
     )
     if rate == 0.5:
@@ -652,6 +652,6 @@ def _room(first_share: JSON) -> str:
         return ""
     where, share = ("first", first_share) if first_share > 0.5 else ("second", 1 - first_share)
     return (
-        f"; the one listed {where} is chosen in {100 * share:.0f} %, which leaves little room for "
+        f"; the one listed {where} is chosen in {percent(share, 0)}, which leaves little room for "
         "a preference"
     )

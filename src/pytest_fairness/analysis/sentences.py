@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from pytest_fairness.analysis.false_alarms import ALPHA
 from pytest_fairness.model import ALARMS, GroupResult, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.words import effect_size, enumerated, p_equals, signed
+from pytest_fairness.words import count, effect_size, enumerated, p_equals, percent, signed
 
 RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
 REFUSAL = "refusal"
@@ -35,7 +35,7 @@ def amount(value: float | None, kind: OutcomeKind | None, unit: str = "") -> str
     if value is None:
         return "nothing"
     if kind in RATES:
-        return signed(f"{100 * value:.1f} %")
+        return signed(f"{percent(value)}")
     size = abs(value)
     if size >= 1000:
         digits = 0
@@ -194,7 +194,7 @@ class Subject:
         if not others:
             more = len(self.raised) - 1
             if more > 0:
-                return f"; {more} other pair{'s' * (more != 1)} too"
+                return f"; {count(more, 'other pair')} too"
             return ""
         named = [
             f"{pairs[0].worse_off} against {enumerated([_other(pair) for pair in pairs])}"
@@ -243,13 +243,12 @@ class Subject:
         still, live = self.still
         if not still:
             return ""
-        texts = "text"
+        noun = "text"
         if self.block != "template":
-            texts = self.block
+            noun = self.block
         return (
-            f"; in {still} of {live} {texts}{'s' * (live != 1)} no answer varied: only a bias that "
-            "turns a clear case "
-            "could have shown"
+            f"; in {still} of {count(live, noun)} no answer varied: only a bias that turns a clear "
+            "case could have shown"
         )
 
     def _open(self, reason: Reason | None, pair: PairResult) -> str:
@@ -363,7 +362,7 @@ class Subject:
                 key=lambda name: abs(first.shares[name] - second.shares.get(name, 0.0)),
             )
             first_rate, two = (
-                f"{100 * group.shares.get(label, 0.0):.1f} %" for group in (first, second)
+                f"{percent(group.shares.get(label, 0.0))}" for group in (first, second)
             )
             often = (
                 f"how often {pair.metric} is {label!r}: {first_rate} of {self.cases} against {two}"

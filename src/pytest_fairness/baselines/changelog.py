@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytest_fairness.baselines.document import BaselineDocument, visible
+from pytest_fairness.words import count
 
 NAME = "CHANGELOG.md"
 #: Patterns of warnings that are named.
@@ -70,7 +71,7 @@ def _changes(new: BaselineDocument, old: BaselineDocument | None) -> Iterator[st
     gained = set(now.personas) - set(before.personas)
     for words, personas in (("no longer scored", lost), ("scored anew", gained)):
         if personas:
-            yield f"{len(personas)} persona{'s' * (len(personas) != 1)} {words}"
+            yield f"{count(len(personas), 'persona')} {words}"
     patterns = now.patterns
     its = before.patterns
     for words, ours, theirs in (("New warnings", patterns, its), ("Gone", its, patterns)):

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_fairness.words import agreeing
+
 if TYPE_CHECKING:
     from pytest_fairness.baselines.history import Version
 
@@ -65,7 +67,7 @@ def show(arguments: argparse.Namespace) -> tuple[str, int]:
             )
             yield f"  {versions[0].document.version}: {counts}"
         personas = len(_personas(versions[0]))
-        yield f"  {personas:>12}  persona{'s' * (personas != 1)}"
+        yield f"  {personas:>12}  {agreeing(personas, 'persona')}"
 
     return _each(arguments, lines)
 

@@ -16,6 +16,7 @@ from pytest_fairness.commands.columns import (
     chosen_columns,
     tables,
 )
+from pytest_fairness.words import count
 
 if TYPE_CHECKING:
     from pytest_fairness.analysis.side_by_side import SideChange
@@ -167,7 +168,7 @@ def compare(arguments: argparse.Namespace) -> tuple[str, int]:
         lines += wrapped(f"{'after: ' if at else 'before: '}{side} ({about})", 100, "", "        ")
     marks = ", ".join(["simulated"] * comparison.simulated + ["replayed"] * comparison.replayed)
     counts = ", ".join(f"{count} {verdict}" for verdict, count in comparison.counts.items())
-    gaps = f"{len(comparison.changes)} gap{'s' * (len(comparison.changes) != 1)} compared"
+    gaps = f"{count(len(comparison.changes), 'gap')} compared"
     lines += [f"{gaps}{f' ({marks})' if marks else ''}: {counts}", ""]
     for change in comparison.changes:
         if change.became not in ("alike", "open") or arguments.all:

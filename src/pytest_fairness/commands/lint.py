@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from pytest_fairness.words import count
+
 _READ = (".txt", ".md", ".html", ".prompt", ".yaml", ".yml")
 
 
@@ -61,11 +63,11 @@ def lint(arguments: argparse.Namespace) -> tuple[str, int]:
         return json.dumps(
             [dataclasses.asdict(problem) for problem in problems], indent=1
         ) + "\n", int(bool(problems))
-    read = f"{len(files)} file{'s' * (len(files) != 1)}"
-    count = "no problems"
+    read = count(len(files), "file")
+    total = "no problems"
     if problems:
-        count = f"{len(problems)} problem{'s' * (len(problems) != 1)}"
-    return "\n".join([*(line(str(problem)) for problem in problems), f"{read}: {count}", ""]), int(
+        total = count(len(problems), "problem")
+    return "\n".join([*(line(str(problem)) for problem in problems), f"{read}: {total}", ""]), int(
         bool(problems)
     )
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.errors import FairnessError, UsageError
+from pytest_fairness.words import count
 
 if TYPE_CHECKING:
     import pytest
@@ -464,7 +465,7 @@ def _bill(suite: dict[str, Any]) -> list[str]:
     if again:
         more = f", up to {again:,} more where an alarm is asked about again"
     lines = [
-        f"  {total['items']:,} test{'s' * (total['items'] != 1)}, {total['trials']:,} trials{more}",
+        f"  {count(total['items'], 'test')}, {total['trials']:,} trials{more}",
         f"  {cells['requests']} requests, {cells['tokens in']} tokens in, {cells['tokens out']} "
         "out, "
         f"about {duration(total['seconds'])}",

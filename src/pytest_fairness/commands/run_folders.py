@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_fairness.commands import add_run
+from pytest_fairness.words import count
 
 
 def add(subparsers: Any) -> None:
@@ -68,9 +69,9 @@ def merge(arguments: argparse.Namespace) -> tuple[str, int]:
     merged = merge(arguments.runs, arguments.into or runs_root())
     with reading(merged) as reader:
         trials = len(reader)
-        count = len(arguments.runs)
+    shards = count(len(arguments.runs), "shard")
     return (
-        f"merged {count} shard{'s' * (count != 1)}, {trials:,} trials: {merged}\n"
+        f"merged {shards}, {trials:,} trials: {merged}\n"
         f"judge them with the same tests: pytest --fairness-replay={merged}\n"
     ), 0
 

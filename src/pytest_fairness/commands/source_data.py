@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_fairness.words import count
+
 if TYPE_CHECKING:
     from pytest_fairness.design.data_checks import Problem
 
@@ -107,5 +109,5 @@ def _listed(problems: Sequence[Problem], what: str, folder: Path | None) -> tupl
     if not problems:
         return f"{what}, {where}: no problems\n", 0
     lines = [str(problem) for problem in problems]
-    count = f"{len(lines)} problem{'s' * (len(lines) != 1)}"
-    return "\n".join([*lines, f"{what}, {where}: {count}", ""]), 1
+    total = count(len(lines), "problem")
+    return "\n".join([*lines, f"{what}, {where}: {total}", ""]), 1

@@ -32,6 +32,7 @@ from pytest_fairness.design.templates import (
 from pytest_fairness.design.units import LABEL_SLOT, Crossing, Unit, group_axis
 from pytest_fairness.errors import UsageError, did_you_mean, refuse_twice
 from pytest_fairness.model import JSON, Cell
+from pytest_fairness.words import count
 
 _FEW_NAMES = 10
 _FEWEST_REPETITIONS = 2
@@ -128,7 +129,7 @@ class Grid(LazyCells):
 
     def describe(self) -> str:
         """The size in words, a line each, with what deserves a second thought."""
-        parts = [f"{len(self.templates)} template{'s' * (len(self.templates) != 1)}"]
+        parts = [f"{count(len(self.templates), 'template')}"]
         parts += [f"{len(axis)} {axis.name}" for axis in self.axes]
         parts.append(f"{len(self.units)} combinations of group and name")
         lines = [f"{' × '.join(parts)} = {self.full_size:,} cells"]
@@ -138,7 +139,7 @@ class Grid(LazyCells):
         fewest = self.fewest_names
         if fewest < _FEW_NAMES:
             lines.append(
-                f"only {fewest} name{'s' * (fewest != 1)} a group: with under {_FEW_NAMES}, what "
+                f"only {count(fewest, 'name')} a group: with under {_FEW_NAMES}, what "
                 "is found may be about "
                 "the names; more names do more than more repetitions"
             )

@@ -44,7 +44,7 @@ from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.money import unpriced
 from pytest_fairness.scorers import BUILT_IN
 from pytest_fairness.scorers.letter import LetterReader
-from pytest_fairness.words import rounded_percent
+from pytest_fairness.words import agreeing, count, rounded_percent
 
 _COUNTED = 64
 """Cells of a design whose requests are counted, to be announced."""
@@ -127,16 +127,16 @@ def _size(settings: Settings, tests: int, rows: Sequence[TestEstimate], run: str
             endpoint = f"{endpoint} and the tests' own"
         else:
             endpoint = "of the tests' own"
-    several = "s" * (len(settings.endpoints) > 1)
+    plural = agreeing(len(settings.endpoints), "endpoint")
     part = ""
     if settings.shard:
         part = f"shard {settings.shard} of "
     if settings.replay is not None:
         source = f"replayed from {settings.replay.name}"
     else:
-        source = f"endpoint{several} {endpoint}"
+        source = f"{plural} {endpoint}"
     return (
-        f"fairness: {tests} test{'s' * (tests != 1)}, {part}up to {sum(row.new for row in rows):,} "
+        f"fairness: {count(tests, 'test')}, {part}up to {sum(row.new for row in rows):,} "
         f"trials, {source}, "
         f"seed {settings.seed}, run {run}"
     )

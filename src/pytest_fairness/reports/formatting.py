@@ -22,7 +22,15 @@ from pytest_fairness.model import (
     number,
 )
 from pytest_fairness.reports.escaping import shortened
-from pytest_fairness.words import NOTHING, count, effect, interval, p_value, rounded_percent
+from pytest_fairness.words import (
+    NOTHING,
+    count,
+    effect,
+    interval,
+    p_value,
+    percent,
+    rounded_percent,
+)
 
 FOUR_FIFTHS = "four_fifths"
 _LARGE = 0.5
@@ -361,10 +369,10 @@ def sensitivity_line(finding: Finding) -> str:
     tried: Any = finding.details.get("sensitivity") or {}
     if not tried.get("caught"):
         return ""
-    shares = ", ".join(f"d {d} in {100 * share:.0f} %" for d, share in tried["caught"].items())
+    shares = ", ".join(f"d {d} in {percent(share, 0)}" for d, share in tried["caught"].items())
     false = tried.get("false_alarms")
     return f"planted {shares} of copies caught" + (
-        "" if false is None else f"; placebo alarms in {100 * false:.0f} %"
+        "" if false is None else f"; placebo alarms in {percent(false, 0)}"
     )
 
 

@@ -19,6 +19,7 @@ from typing import TypeAlias
 from pytest_fairness.errors import StoreError, UsageError
 from pytest_fairness.runs import files
 from pytest_fairness.runs.manifest import read_manifest
+from pytest_fairness.words import count
 
 _RUN_ID = re.compile(r"\d{4}-\d{2}-\d{2}-\d{3,}")
 _BACK = re.compile(r"last(?:~([0-9]{1,6}))?")
@@ -158,13 +159,15 @@ def _counted_back(root: Path, number: int, is_meant: Callable[[Path], bool], whi
             meant.append(run)
         if len(meant) > number:
             return run
-    count = "no run"
+    which_runs = "no run"
     if meant:
-        count = f"only {len(meant)} run{'s' * (len(meant) != 1)}"
+        which_runs = f"only {count(len(meant), 'run')}"
     passed = ""
     if later:
         passed = f"; dated later than now, and passed over: {_few(later)}"
-    raise UsageError(f"{root} holds {count} {which}{passed}; the newest are: {_few(runs[::-1])}")
+    raise UsageError(
+        f"{root} holds {which_runs} {which}{passed}; the newest are: {_few(runs[::-1])}"
+    )
 
 
 def has_begun(run: Path) -> bool:

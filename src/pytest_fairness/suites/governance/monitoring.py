@@ -34,7 +34,7 @@ from pytest_fairness.suites.governance.past_results import (
     named_findings,
     words_of,
 )
-from pytest_fairness.words import count
+from pytest_fairness.words import count, percent
 
 if TYPE_CHECKING:
     from pytest_fairness.reports.findings_json import RunResults
@@ -179,9 +179,7 @@ class RunDrift:
         if chart.alarm is None or chart.change is None or self.before is None or self.after is None:
             return ""
         if series.what == "alarms":
-            figures = (
-                f"from {100 * self.before:.1f} % of the comparisons to {100 * self.after:.1f} %"
-            )
+            figures = f"from {percent(self.before)} of the comparisons to {percent(self.after)}"
         else:
             d = ""
             if self.d is not None:

@@ -21,7 +21,7 @@ from pytest_fairness.documents import Text, project_folder
 from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean
 from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, Reason, Verdict
 from pytest_fairness.statistics.goodness_of_fit import GoodnessOfFit, goodness_of_fit
-from pytest_fairness.words import listed
+from pytest_fairness.words import listed, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -399,4 +399,4 @@ def few_duplicates(frame: pd.DataFrame, columns: Iterable[str], most: float) -> 
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+    return f"{percent(share)}"

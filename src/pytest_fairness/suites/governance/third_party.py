@@ -30,7 +30,7 @@ from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.reader import reading
 from pytest_fairness.statistics.proportions import binomial_tail, clopper_pearson
 from pytest_fairness.suites.governance.past_results import MOST_LISTED, PastRuns, id_of, listed_few
-from pytest_fairness.words import count
+from pytest_fairness.words import count, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -640,9 +640,9 @@ def _compared(
         verdict, "more than"
     )
     words = (
-        f"{x} of {n} canary prompts ({100 * x / n:.0f} %, 95 % interval {100 * low:.0f} to "
-        f"{100 * high:.0f} %; {way} "
-        f"the {100 * tolerance:.0f} % that may) are answered otherwise"
+        f"{x} of {n} canary prompts ({percent(x / n, 0)}, 95 % interval {100 * low:.0f} to "
+        f"{percent(high, 0)}; {way} "
+        f"the {percent(tolerance, 0)} that may) are answered otherwise"
     )
     return (
         verdict,

@@ -14,6 +14,7 @@ from pytest_fairness.model import Finding, GroupResult, OutcomeKind, Reason, Ver
 from pytest_fairness.scorers.scorer import Scorer
 from pytest_fairness.scorers.text import plain
 from pytest_fairness.statistics.proportions import Z_95, wilson
+from pytest_fairness.words import percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,10 +134,10 @@ def explanations_given(trials: pd.DataFrame, least: float) -> Finding:
     low, high = (float(end) for end in wilson(given, n, Z_95))  # type: ignore[arg-type]
     rate = "none of 0"
     if n:
-        rate = f"{100 * given / n:.1f} % of {n:,}"
+        rate = f"{percent(given / n)} of {n:,}"
     words = (
-        f"{rate} replies name a criterion of the request as their reason ({100 * low:.1f} % to "
-        f"{100 * high:.1f} %)"
+        f"{rate} replies name a criterion of the request as their reason ({percent(low)} to "
+        f"{percent(high)})"
     )
     reason = None
     if n < _FEWEST:
@@ -148,11 +149,11 @@ def explanations_given(trials: pd.DataFrame, least: float) -> Finding:
         sentence = f"{words}."
     elif high < least:
         verdict = Verdict.FAIL
-        sentence = f"{words}, and at least {100 * least:.0f} % are asked for."
+        sentence = f"{words}, and at least {percent(least, 0)} are asked for."
     else:
         verdict = Verdict.INCONCLUSIVE
         reason = Reason.PRECISION
-        sentence = f"{words}, which may be {100 * least:.0f} % or not."
+        sentence = f"{words}, which may be {percent(least, 0)} or not."
     group = GroupResult(
         group="all", n=n, clusters=n, value=given / n if n else None, low=low, high=high
     )

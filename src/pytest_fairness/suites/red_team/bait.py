@@ -14,6 +14,7 @@ from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, Reaso
 from pytest_fairness.reports.sections import Columns, Printed, Section, table
 from pytest_fairness.scorers.letter import warnings_of_trials
 from pytest_fairness.statistics.proportions import Z_95, wilson
+from pytest_fairness.words import percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,17 +106,17 @@ def bait_finding(rows: pd.DataFrame, vector: str, tolerance: float, tests: int) 
         )
     elif low > tolerance:
         verdict = Verdict.FAIL
-        why = f"more than the {100 * tolerance:.0f} % that may"
+        why = f"more than the {percent(tolerance, 0)} that may"
     elif high <= tolerance:
         verdict = Verdict.PASS
-        why = f"at most {100 * tolerance:.0f} % may"
+        why = f"at most {percent(tolerance, 0)} may"
     else:
         verdict = Verdict.INCONCLUSIVE
         reason = Reason.PRECISION
-        why = f"too uncertain to tell from {100 * tolerance:.0f} %"
+        why = f"too uncertain to tell from {percent(tolerance, 0)}"
     shown = "" if whole.value is None else (
-        f" ({100 * whole.value:.1f} %, 95 % interval {100 * (whole.low or 0):.1f} to "
-        f"{100 * (whole.high or 0):.1f} %)"
+        f" ({percent(whole.value)}, 95 % interval {100 * (whole.low or 0):.1f} to "
+        f"{percent(whole.high or 0)})"
     )  # fmt: skip
     about = vector.replace("_", " ") or "all vectors"
     groups = [whole]

@@ -11,6 +11,7 @@ from typing import Any
 from pytest_fairness.reports.sections import Columns, Printed, Section, table
 from pytest_fairness.scorers.lexicon import CATEGORIES, Lexicon
 from pytest_fairness.suites.red_team.red_team_cases import CLEAN, MUTATIONS, RedTeamCase, mutated
+from pytest_fairness.words import percent
 
 #: Misses that a message lists.
 MOST_LISTED = 20
@@ -136,7 +137,7 @@ def detection_section(detection: Detection) -> Section:
     mutations: Columns = {
         "mutation": lambda name: name.replace("_", " "),
         "expected flags": lambda name: MUTATIONS[name][0],
-        "found": lambda name: f"{100 * share(detection.of(mutation=name), detected):.0f} %",
+        "found": lambda name: f"{percent(share(detection.of(mutation=name), detected), 0)}",
         "clean texts with a false alarm": lambda name: str(
             sum(bool(reading.false_alarms) for reading in detection.of(mutation=name, clean=True))
         ),

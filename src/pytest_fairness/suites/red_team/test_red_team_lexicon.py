@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_fairness.suites.red_team.detection import Detection, detected, lines_of, share
+from pytest_fairness.words import percent
 
 if TYPE_CHECKING:
     from pytest_fairness.suites.red_team.conftest import RedTeamOptions
@@ -24,7 +25,7 @@ def test_detection(detection: Detection, vector: str, red_team_options: RedTeamO
     missed = [reading for reading in readings if reading.missed]
     if share(readings, detected) < least:
         pytest.fail(
-            f"{len(missed)} of {len(readings)} cases missed; {100 * least:.0f} % must be "
+            f"{len(missed)} of {len(readings)} cases missed; {percent(least, 0)} must be "
             f"found\n{lines_of(missed)}",
             False,
         )
@@ -49,7 +50,7 @@ def test_mutation(detection: Detection, mutation: str, red_team_options: RedTeam
     least = red_team_options.least_kept(mutation)
     if len(lost) > len(after) * (1 - least):
         pytest.fail(
-            f"{len(lost)} of {len(after)} are lost; {100 * least:.0f} % must be "
+            f"{len(lost)} of {len(after)} are lost; {percent(least, 0)} must be "
             f"found\n{lines_of(lost)}",
             False,
         )
@@ -63,7 +64,7 @@ def test_false_alarms(detection: Detection, red_team_options: RedTeamOptions) ->
     alarms = [reading for reading in readings if reading.false_alarms]
     if len(alarms) > len(readings) * most:
         pytest.fail(
-            f"{len(alarms)} of {len(readings)} raise one; at most {100 * most:.0f} % "
+            f"{len(alarms)} of {len(readings)} raise one; at most {percent(most, 0)} "
             f"may\n{lines_of(alarms)}",
             False,
         )

@@ -15,7 +15,7 @@ from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.selection_rates import Rate
 from pytest_fairness.suites.selection.choice_table import Record
 from pytest_fairness.suites.selection.scrubber import JUDGED
-from pytest_fairness.words import p_equals
+from pytest_fairness.words import p_equals, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +49,7 @@ def order_findings(results: Record, frame: pd.DataFrame) -> Iterator[Finding]:
             sentence=(
                 f"FLAG: in arm {arm.arm} the candidate listed "
                 f"{'first' if first > 0.5 else 'second'} is chosen in "
-                f"{100 * max(first, 1 - first):.1f} % of {share.n} trials, whoever it is, so that "
+                f"{percent(max(first, 1 - first))} of {share.n} trials, whoever it is, so that "
                 "little is "
                 "left to see a preference by."
             ),
@@ -114,7 +114,7 @@ def interaction_findings(results: Record, frame: pd.DataFrame) -> Iterator[Findi
             verdict=Verdict.FLAG,
             sentence=(
                 f"FLAG: in arm {arm.arm} who is chosen depends on {interaction.axis}: {group} is chosen in "
-                f"{100 * low[0]:.1f} % of its trials for {low[1]!r} and in {100 * high[0]:.1f} % "
+                f"{percent(low[0])} of its trials for {low[1]!r} and in {percent(high[0])} "
                 f"for {high[1]!r} "
                 f"({100 * (high[0] - low[0]):.1f} points, corrected {p_equals(q)})."
             ),

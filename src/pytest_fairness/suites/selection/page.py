@@ -348,7 +348,7 @@ def _matchups(arm: Record, groups: Sequence[str]) -> Section:
         if share is None or pair is None:
             return Entry(words="" if row == column else NOTHING)
         return Entry(
-            words=f"{100 * share:.0f} %", verdict=pair.verdict, tint=round(10 * (share - 0.5))
+            words=f"{percent(share, 0)}", verdict=pair.verdict, tint=round(10 * (share - 0.5))
         )
 
     rows = tuple((row, *(square(row, column) for column in groups)) for row in groups)
