@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from pytest_fairness.analysis.provenance import stamp
+from pytest_fairness.analysis.provenance import with_provenance
 from pytest_fairness.endpoints import create_endpoint
 from pytest_fairness.model import Cell, Finding, Status, Trial, Verdict
 from pytest_fairness.trials_frame import EndpointFacts, trials_frame
@@ -42,7 +42,7 @@ def test_every_providers_word_for_it() -> None:
 
 def test_a_finding_says_how_many_were_cut() -> None:
     """Nothing where nothing was, for a table of one's own, or rows of which nobody knows it."""
-    notes = " ".join(stamp(finding(), table("length", "stop", "length")).notes)
+    notes = " ".join(with_provenance(finding(), table("length", "stop", "length")).notes)
     assert "2 of 3 replies were cut short at the limit on their length" in notes
     assert "max_tokens" in notes
     frame = table("stop", None)
@@ -51,7 +51,7 @@ def test_a_finding_says_how_many_were_cut() -> None:
         frame.assign(cut_short=[None, float("nan")]),
         frame.drop(columns="cut_short"),
     ):
-        assert not stamp(finding(), one).notes
+        assert not with_provenance(finding(), one).notes
 
 
 def anthropic(**parameters: Any) -> Any:

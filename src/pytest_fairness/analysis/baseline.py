@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pytest_fairness.analysis.policy import MAX_REFUSAL_DIFFERENCE, MAX_UNSCORED, worst_spec
-from pytest_fairness.analysis.provenance import finding_of, stamp
+from pytest_fairness.analysis.provenance import finding_of, with_provenance
 from pytest_fairness.analysis.sentences import amount, effect_with_interval
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import (
@@ -177,7 +177,9 @@ def first_approval(finding: Finding, summary: ScoreSummary, frame: pd.DataFrame)
         else {approved.group: approved.refusal_rate},
     )
     kept = ("verdict", "reason", "sentence", "explanation")
-    return replace(stamp(approval, frame), **{name: getattr(finding, name) for name in kept})
+    return replace(
+        with_provenance(approval, frame), **{name: getattr(finding, name) for name in kept}
+    )
 
 
 def scores_of(frame: pd.DataFrame, outcome: Outcome, arguments: Mapping[str, Any]) -> ScoreSummary:

@@ -19,7 +19,15 @@ import numpy as np
 
 from pytest_fairness.analysis.false_alarms import ALPHA
 from pytest_fairness.analysis.sentences import ABOUT
-from pytest_fairness.model import ALARMS, OutcomeKind, PairResult, Reason, Verdict, deciding_pair
+from pytest_fairness.model import (
+    ALARMS,
+    Finding,
+    OutcomeKind,
+    PairResult,
+    Reason,
+    Verdict,
+    deciding_pair,
+)
 from pytest_fairness.statistics.arrays import Bools
 from pytest_fairness.statistics.pair_table import PairTable
 from pytest_fairness.words import percent
@@ -74,6 +82,28 @@ def worse(first: Decision, second: Decision) -> Decision:
     if second.verdict.severity > first.verdict.severity:
         return second
     return first
+
+
+def withheld(finding: Finding, *, not_run: int, models: Sequence[str]) -> Finding:
+    """Return *finding*, which is no PASS where *not_run* planned trials were never run
+    (INCOMPLETE), or where several *models* answered (MIXED_MODELS): it is INCONCLUSIVE then.
+    """
+    if finding.verdict is not Verdict.PASS:
+        return finding
+    if not_run:
+        reason, why = Reason.INCOMPLETE, f"{not_run} planned trials were never run"
+    elif len(models) > 1:
+        reason = Reason.MIXED_MODELS
+        why = f"{len(models)} model versions answered: {', '.join(models)}"
+    else:
+        return finding
+    passed = finding.sentence.removeprefix("PASS: ").rstrip(".")
+    return replace(
+        finding,
+        verdict=Verdict.INCONCLUSIVE,
+        reason=reason,
+        sentence=f"INCONCLUSIVE: {why}, so this is no PASS yet ({passed}).",
+    )
 
 
 def assertion_verdict(pairs: Iterable[PairResult]) -> tuple[Verdict, Reason | None]:

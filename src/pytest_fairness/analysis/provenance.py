@@ -1,27 +1,25 @@
-"""Where a finding comes from: the running test, and what the table's own columns say of the system
+"""The provenance of a finding: the running test, and what the table's own columns say of the system
 under test.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.analysis import persuasion
 from pytest_fairness.analysis.controls import controls_of
 from pytest_fairness.analysis.explanations import explain
-from pytest_fairness.analysis.policy import worst_spec
+from pytest_fairness.analysis.policy import withheld, worst_spec
 from pytest_fairness.model import (
     NOT_COMPUTED,
     Finding,
     GroupResult,
     PairResult,
-    Reason,
     Status,
-    Verdict,
 )
-from pytest_fairness.running_test import current_test
+from pytest_fairness.running_test import TestContext, current_test
 from pytest_fairness.statistics.arrays import spelled_alike, texts_of
 from pytest_fairness.trials_frame import ONE_MESSAGE
 from pytest_fairness.words import enumerated
@@ -38,68 +36,103 @@ _ONE_MESSAGE = (
 _NO_TURNS = "; strategies of several turns were not tried"
 
 
-def stamp(finding: Finding, frame: pd.DataFrame) -> Finding:
-    """*finding* with test_id, test_module, description, tier, model_endpoint, simulated, replayed
-    and explanation.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableFacts:
+    """What the columns of a table say of the system under test, and of how it was asked."""
+
+    rows: int
+    endpoints: list[str]
+    models: list[str]
+    tiers: list[str]
+    not_run: int
+    cut_short: int
+    one_message: bool
+    persuaded: bool
+    simulated: bool
+    replayed: bool
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame) -> TableFacts:
+        """Return those of *frame*."""
+        return cls(
+            rows=len(frame),
+            endpoints=_distinct(frame, "endpoint"),
+            models=_distinct(frame, "model"),
+            tiers=_distinct(frame, "tier"),
+            not_run=_count(frame, "status", Status.NOT_RUN),
+            cut_short=_count(frame, "cut_short", True),
+            one_message=_count(frame, ONE_MESSAGE, True) > 0,
+            persuaded=bool(_distinct(frame, "strategy")),
+            simulated=_count(frame, "simulated", True) > 0,
+            replayed=_count(frame, "replayed", True) > 0,
+        )
+
+    @property
+    def tier(self) -> int | None:
+        """The one tier of all trials, None where there is none, or several."""
+        if self.tiers in (["1"], ["2"], ["1.0"], ["2.0"]):
+            return int(self.tiers[0].removesuffix(".0"))
+        return None
+
+    def remarks(self) -> Iterator[str]:
+        """Yield what a reader of the finding has to know of them."""
+        if len(self.endpoints) > 1:
+            yield f"the table mixes {len(self.endpoints)} endpoints: {', '.join(self.endpoints)}"
+        if len(self.models) > 1:
+            yield f"more than one model version answered: {', '.join(self.models)}"
+        if self.cut_short:
+            yield (
+                f"{self.cut_short:,} of {self.rows:,} replies were cut short at the limit on their "
+                "length: raise max_tokens in endpoints.yaml, or ask for less"
+            )
+        if self.one_message and self.persuaded:
+            yield _ONE_MESSAGE + _NO_TURNS
+        elif self.one_message:
+            yield _ONE_MESSAGE
+
+
+def with_provenance(finding: Finding, frame: pd.DataFrame) -> Finding:
+    """Return *finding* with test_id, test_module, description, tier, model_endpoint, simulated,
+    replayed, controls and explanation.
 
     One trial of a simulated endpoint, or replayed, makes the whole finding so: it must never pass
-    for live evidence. A PASS over trials that were never run, or over answers of several model
-    versions, is no PASS: it becomes INCONCLUSIVE(INCOMPLETE) or INCONCLUSIVE(MIXED_MODELS).
+    for live evidence. :func:`~pytest_fairness.analysis.policy.withheld` decides whether a PASS
+    stands on these trials.
     """
-    endpoints, models, tiers = (
-        _distinct(frame, column) for column in ("endpoint", "model", "tier")
-    )
-    cut = _count(frame, "cut_short", True)
-    not_run = _count(frame, "status", Status.NOT_RUN)
-    persuaded = bool(_distinct(frame, "strategy"))
-    answered = f"{len(models)} model versions answered: {', '.join(models)}"
-    remarks = {
-        f"the table mixes {len(endpoints)} endpoints: {', '.join(endpoints)}": len(endpoints) > 1,
-        f"more than one model version answered: {', '.join(models)}": len(models) > 1,
-        f"{cut:,} of {len(frame):,} replies were cut short at the limit on their length: raise "
-        "max_tokens in "
-        "endpoints.yaml, or ask for less": cut > 0,
-        _ONE_MESSAGE + (_NO_TURNS if persuaded else ""): _count(frame, ONE_MESSAGE, True) > 0,
-    }
-    if finding.verdict is Verdict.PASS and (not_run or len(models) > 1):
-        because = answered
-        if not_run:
-            because = f"{not_run} planned trials were never run"
-        passed = finding.sentence.removeprefix("PASS: ").rstrip(".")
-        finding = replace(
-            finding,
-            verdict=Verdict.INCONCLUSIVE,
-            reason=Reason.INCOMPLETE if not_run else Reason.MIXED_MODELS,
-            sentence=f"INCONCLUSIVE: {because}, so this is no PASS yet ({passed}).",
-        )
+    facts = TableFacts.of(frame)
+    finding = withheld(finding, not_run=facts.not_run, models=facts.models)
     test = current_test()
+    declared: Mapping[str, str] = {}
     if test is not None:
-        by = ""
-        if finding.protected_class:
-            by = f" by {finding.protected_class}"
-        test.analysed.add(f"{finding.outcome or finding.assertion}{by}")
-        finding = replace(
-            finding,
-            test_id=test.test_id,
-            test_module=test.test_module,
-            description=test.description,
-        )
-    stamped = replace(
+        declared = test.controls
+        finding = _of_test(finding, test)
+    finding = replace(
         finding,
-        tier=int(tiers[0].removesuffix(".0"))
-        if tiers in (["1"], ["2"], ["1.0"], ["2.0"])
-        else finding.tier,
-        model_endpoint=", ".join(endpoints) if endpoints else finding.model_endpoint,
-        simulated=finding.simulated or _count(frame, "simulated", True) > 0,
-        replayed=finding.replayed or _count(frame, "replayed", True) > 0,
+        tier=facts.tier or finding.tier,
+        model_endpoint=", ".join(facts.endpoints) or finding.model_endpoint,
+        simulated=finding.simulated or facts.simulated,
+        replayed=finding.replayed or facts.replayed,
         notes=(
             *finding.notes,
-            *(text for text, holds in remarks.items() if holds),
+            *facts.remarks(),
             *persuasion.remarks(frame, finding.protected_class.split(", ")),
         ),
     )
-    declared = test.controls if test is not None else {}
-    return replace(stamped, explanation=explain(stamped), controls=controls_of(stamped, declared))
+    return replace(finding, explanation=explain(finding), controls=controls_of(finding, declared))
+
+
+def _of_test(finding: Finding, test: TestContext) -> Finding:
+    """Return *finding* as one of the running *test*, which notes that it has analysed it."""
+    by = ""
+    if finding.protected_class:
+        by = f" by {finding.protected_class}"
+    test.analysed.add(f"{finding.outcome or finding.assertion}{by}")
+    return replace(
+        finding,
+        test_id=test.test_id,
+        test_module=test.test_module,
+        description=test.description,
+    )
 
 
 def _distinct(frame: pd.DataFrame, column: str) -> list[str]:
@@ -153,7 +186,7 @@ def finding_of(
         "pairs": tuple(pairs),
     }
     notes = (*fields.pop("notes", ()), *spelled)
-    return stamp(Finding(**{**of_pairs, **fields, "notes": notes}), frame)
+    return with_provenance(Finding(**{**of_pairs, **fields, "notes": notes}), frame)
 
 
 def _alike(what: str, labels: Iterable[str]) -> list[str]:

@@ -19,6 +19,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 from msgspec.structs import asdict, force_setattr
 
 from pytest_fairness.documents import Misplaced
+from pytest_fairness.endpoints.api_keys import read_key
 from pytest_fairness.endpoints.config import (
     ALLOWED,
     LOOKS_LIKE_KEY,
@@ -44,7 +45,7 @@ from pytest_fairness.endpoints.protocol import (
     Request,
     plain_messages,
 )
-from pytest_fairness.endpoints.redaction import read_key, safe_url
+from pytest_fairness.endpoints.redaction import safe_url
 from pytest_fairness.errors import unknown
 from pytest_fairness.model import JSON, Status
 

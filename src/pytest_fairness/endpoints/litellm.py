@@ -22,6 +22,7 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_fairness.documents import Misplaced
+from pytest_fairness.endpoints.api_keys import read_key
 from pytest_fairness.endpoints.config import ModelConfig, merged_parameters
 from pytest_fairness.endpoints.http import (
     encode_json,
@@ -42,7 +43,7 @@ from pytest_fairness.endpoints.protocol import (
     Request,
     Wire,
 )
-from pytest_fairness.endpoints.redaction import read_key, remember_environment, safe_url
+from pytest_fairness.endpoints.redaction import remember_environment, safe_url
 from pytest_fairness.errors import MissingExtra, UsageError
 from pytest_fairness.model import JSON, Status
 

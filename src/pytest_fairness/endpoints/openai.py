@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from pytest_fairness.endpoints.api_keys import read_key
 from pytest_fairness.endpoints.config import (
     ModelConfig,
     ProviderConfig,
@@ -37,7 +38,7 @@ from pytest_fairness.endpoints.protocol import (
     Request,
     plain_messages,
 )
-from pytest_fairness.endpoints.redaction import read_key, safe_url
+from pytest_fairness.endpoints.redaction import safe_url
 from pytest_fairness.model import JSON, Message, Status, Usage
 
 

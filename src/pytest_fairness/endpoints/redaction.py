@@ -20,8 +20,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from urllib.parse import quote, quote_plus, urlsplit, urlunsplit
 
-from pytest_fairness.endpoints.protocol import AttemptError, Evidence
-
 MARK = "[redacted]"
 
 # Shorter than this, a value is as likely a word of the text as a secret.
@@ -249,33 +247,6 @@ def safe_headers(headers: Mapping[str, str], allowed: frozenset[str]) -> dict[st
 _SECRET_NAME = re.compile(r"(?:^|_)(?:(?:API)?KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$")
 # Settings that are called like secrets and hold none.
 _PLAIN_VALUE = re.compile(r"(?:true|false|yes|no|none|on|off|[\d.]+|[a-z]{1,8})", re.IGNORECASE)
-
-
-def read_key(variable: str | None, endpoint: str, setting: str = "api_key_env") -> str | None:
-    """The key in the environment variable *variable*; ``None`` if the endpoint needs none.
-    *setting* names it.
-
-    Raises AttemptError(AUTH) if the variable is not set, or holds what no header can carry.
-    """
-    if variable is None:
-        return None
-    remember(os.environ.get(variable))
-    key = os.environ.get(variable, "").strip()
-    wrong = ""
-    if not key:
-        wrong = (
-            f"the environment variable {variable} is not set; export the key, or name another "
-            "variable with "
-        )
-        wrong += setting
-    elif not (key.isascii() and key.isprintable()) or " " in key:
-        wrong = (
-            f"{variable} holds a space, a line break or a character that no header can carry; set "
-            "it again"
-        )
-    if wrong:
-        raise AttemptError(f"endpoint {endpoint!r}: {wrong}", evidence=Evidence.AUTH)
-    return key
 
 
 def is_secret(name: str, value: str) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from pytest_fairness.analysis.provenance import stamp
+from pytest_fairness.analysis.provenance import with_provenance
 from pytest_fairness.model import ALARMS, Finding, OutcomeKind, Reason, Verdict, to_json
 from pytest_fairness.reports.charts import ForestRow, OverTime
 from pytest_fairness.reports.sections import Columns, Entry, Section, table
@@ -469,7 +469,7 @@ def _finding(
             "charts": [_recorded(drift) for drift in drifts],
         },
     )
-    return stamp(finding, _origin(findings))
+    return with_provenance(finding, _origin(findings))
 
 
 def _origin(findings: Sequence[Finding]) -> Any:
@@ -536,7 +536,9 @@ def _too_few(
         sentence=f"INCONCLUSIVE: {words}: run the fairness tests again, with the same names and templates.",
         outcome=what,
     )
-    return stamp(finding, _origin([finding for _, _, _, findings in few for finding in findings]))
+    return with_provenance(
+        finding, _origin([finding for _, _, _, findings in few for finding in findings])
+    )
 
 
 # ---------------------------------------------------------------- as the report shows it

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from pytest_fairness.analysis.provenance import stamp
+from pytest_fairness.analysis.provenance import with_provenance
 from pytest_fairness.baselines import justifications, mitigations
 from pytest_fairness.baselines.approval import APPROVER_VARIABLE, git
 from pytest_fairness.baselines.history import Version, versions
@@ -233,7 +233,7 @@ def _finding(
             "followed_up": msgspec.to_builtins(tuple(followed)),
         },
     )
-    return stamp(finding, frame)
+    return with_provenance(finding, frame)
 
 
 def _no_run(of: str, record: OversightRecord) -> Finding:

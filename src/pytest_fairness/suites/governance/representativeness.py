@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from pytest_fairness.analysis.provenance import stamp
+from pytest_fairness.analysis.provenance import with_provenance
 from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.personas import PersonaMatrix
 from pytest_fairness.design.signals import Signals
@@ -204,7 +204,7 @@ def _finding(
         effect_size=f"Cohen's w = {fit.w:.3f}", p_value=fit.p_value, corrected_p_value=fit.p_value,
         details={"declared": dict(declared), "standardised_residuals": residuals},
     )  # fmt: skip
-    return stamp(finding, pd.DataFrame())
+    return with_provenance(finding, pd.DataFrame())
 
 
 def _unusable(sentence: str, by: str, what: str) -> Finding:
@@ -214,7 +214,7 @@ def _unusable(sentence: str, by: str, what: str) -> Finding:
         assertion="representative", verdict=Verdict.INCONCLUSIVE, reason=Reason.N, sentence=sentence,
         protected_class=by, outcome=f"share of {what}",
     )  # fmt: skip
-    return stamp(finding, pd.DataFrame())
+    return with_provenance(finding, pd.DataFrame())
 
 
 def _counted(
@@ -232,7 +232,7 @@ def _counted(
         test_statistic="counted, so nothing was tested", effect_size="counted, so there is no effect",
         details=dict(details), notes=tuple(notes),
     )  # fmt: skip
-    return stamp(finding, pd.DataFrame())
+    return with_provenance(finding, pd.DataFrame())
 
 
 def matrix_shares(

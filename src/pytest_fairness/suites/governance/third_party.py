@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from pytest_fairness.analysis.provenance import stamp
+from pytest_fairness.analysis.provenance import with_provenance
 from pytest_fairness.design.slugs import slug
 from pytest_fairness.documents import Text, open_document
 from pytest_fairness.endpoints.protocol import Evidence
@@ -129,7 +129,7 @@ def _finding(
         **more,
     )
     frame = {"endpoint": [endpoint] * len(runs), "simulated": [run.simulated for run in runs]}
-    return stamp(finding, pd.DataFrame(frame))
+    return with_provenance(finding, pd.DataFrame(frame))
 
 
 def configured_models(path: Path) -> dict[str, str]:
@@ -609,7 +609,7 @@ def canary_finding(
             "now"
         )
         finding = replace(finding, notes=(*finding.notes, answered))
-    return stamp(finding, trials)
+    return with_provenance(finding, trials)
 
 
 def _compared(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from pytest_fairness.analysis.provenance import stamp
+from pytest_fairness.analysis.provenance import with_provenance
 from pytest_fairness.model import Finding, GroupResult, OutcomeKind, Reason, Verdict
 from pytest_fairness.scorers.scorer import Scorer
 from pytest_fairness.scorers.text import plain
@@ -162,4 +162,4 @@ def explanations_given(trials: pd.DataFrame, least: float) -> Finding:
         kind=OutcomeKind.BINARY, reason=reason, n_per_group={"all": n}, group_results=(group,),
         test_statistic="Wilson interval of the rate", effect_size=f"rate = {given / n:.3f}" if n else "no replies",
     )  # fmt: skip
-    return stamp(finding, trials)
+    return with_provenance(finding, trials)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytest_fairness.analysis.provenance import stamp
+from pytest_fairness.analysis.provenance import with_provenance
 from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, Reason, Verdict
 from pytest_fairness.reports.sections import Columns, Printed, Section, table
 from pytest_fairness.scorers.letter import warnings_of_trials
@@ -141,7 +141,7 @@ def bait_finding(rows: pd.DataFrame, vector: str, tolerance: float, tests: int) 
         family={"size": tests, "method": "bonferroni", "alpha": ALPHA},
         details={"tolerance": tolerance, "took_bait": took_bait},
     )
-    return stamp(finding, rows)
+    return with_provenance(finding, rows)
 
 
 def _limits(letters: pd.DataFrame, z: float) -> tuple[float, float]:

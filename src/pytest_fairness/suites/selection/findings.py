@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.analysis.provenance import stamp
+from pytest_fairness.analysis.provenance import with_provenance
 from pytest_fairness.asserts import conclude
 from pytest_fairness.model import Finding, GroupResult, OutcomeKind, PairResult, Verdict, to_json
 from pytest_fairness.running_test import current_test
@@ -62,7 +62,7 @@ def order_findings(results: Record, frame: pd.DataFrame) -> Iterator[Finding]:
             corrected_p_value=arm.order.p_value,
             details={"order_effect": to_json(arm.order)},
         )
-        yield stamp(finding, rows)
+        yield with_provenance(finding, rows)
 
 
 def interaction_findings(results: Record, frame: pd.DataFrame) -> Iterator[Finding]:
@@ -130,7 +130,7 @@ def interaction_findings(results: Record, frame: pd.DataFrame) -> Iterator[Findi
             family={"size": len(tested), "method": "holm", "alpha": ALPHA, "metrics": ["chosen"]},
             details={"interactions": to_json(arm.interactions)},
         )
-        yield stamp(finding, rows)
+        yield with_provenance(finding, rows)
 
 
 def _groups(shares: Iterable[tuple[str, Rate]], rows: pd.DataFrame) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def scrubber_findings(quality: Record, frame: pd.DataFrame) -> Iterator[Finding]
                 details={"arm": quality.arm, "compared": to_json(quality_)},
                 **{name: quality_[name] for name in (*JUDGED, "sentence")},
             )
-            yield stamp(finding, frame)
+            yield with_provenance(finding, frame)
 
 
 def conclude_worst(findings: Iterable[Finding]) -> None:
