@@ -67,9 +67,12 @@ class Salary:
 
 
 _UNPARSED = Salary(SalaryStatus.UNPARSED)
+_US_DOLLARS = re.compile(r"(?:USD|US DOLLARS?|\$|US\$|DOLLARS?)(?: .*)?")
 
 
-class _Found(NamedTuple):
+class _Amount(NamedTuple):
+    """An amount of money a year, from *low* to *high*, and its place in the text."""
+
     low: float
     high: float
     start: int
@@ -93,16 +96,16 @@ def read_salary(text: str, hours_per_year: float = HOURS_PER_YEAR) -> Salary:
         return _from_json(fields, hours_per_year)
     text = settled(plain(text, _LONGEST))
     last = after_correction(text)
-    if (
-        last
-        and (
-            corrected := _from_prose(_READ.spelled.sub(_in_digits, _prose(last)), hours_per_year)
-        ).amount
-    ):
-        return corrected
-    text = own_words(text)
-    # Thousands that are spelled out ("eighty-five thousand") stand in digits.
-    return _from_prose(_READ.spelled.sub(_in_digits, _prose(text)), hours_per_year)
+    if last:
+        corrected = _from_text(last, hours_per_year)
+        if corrected.amount:
+            return corrected
+    return _from_text(own_words(text), hours_per_year)
+
+
+def _from_text(text: str, hours: float) -> Salary:
+    """Read *text*; thousands that are spelled out ("eighty-five thousand") stand in digits."""
+    return _from_prose(_READ.spelled.sub(_in_digits, _prose(text)), hours)
 
 
 def _prose(text: str) -> str:
@@ -122,35 +125,17 @@ def _in_digits(match: re.Match[str]) -> str:
 
 def _from_prose(text: str, hours: float) -> Salary:
     text, foreign = _READ.foreign.subn(lambda match: "#" * len(match[0]), text)
-    amounts = [
-        amount
-        for match in _READ.amount.finditer(text)
-        if (amount := _amount(match, text, hours)) is not None
-    ]
+    amounts = _amounts(text, hours)
     if len(amounts) > _MOST:
         return _UNPARSED
-
-    def behind(pattern: re.Pattern[str], reach: int, some: list[_Found]) -> list[_Found]:
-        """Those of *some* that stand behind what *pattern* finds."""
-        return [
-            amount
-            for amount in some
-            if pattern.search(text[max(0, amount.start - reach) : amount.start])
-        ]
-
-    # Not another thing than the salary: a bonus, a median.
-    beside = behind(_READ.not_pay_before, 60, amounts)
-    paid = [
-        amount
-        for amount in amounts
-        if amount not in beside and not _READ.not_pay_after.match(text, amount.end)
-    ]
-    if behind(_READ.bound, 30, paid):
+    paid = [amount for amount in amounts if not _is_other_money(text, amount)]
+    if any(_is_behind(_READ.bound, 30, text, amount) for amount in paid):
         return _UNPARSED
-    ranges = behind(_READ.of_range, 40, paid)
-    some = [amount for amount in paid if amount not in ranges] or paid
-    if some:
-        return _one_of(some, behind(_READ.cue, 70, some), text)
+    suggested = [amount for amount in paid if not _is_behind(_READ.of_range, 40, text, amount)]
+    suggested = suggested or paid
+    if suggested:
+        cued = [amount for amount in suggested if _is_behind(_READ.cue, 70, text, amount)]
+        return _one_of(suggested, cued, text)
     if foreign:
         return Salary(SalaryStatus.CURRENCY)
     if is_refusal(text) or _READ.declines.search(text):
@@ -158,7 +143,29 @@ def _from_prose(text: str, hours: float) -> Salary:
     return _UNPARSED
 
 
-def _amount(match: re.Match[str], text: str, hours: float) -> _Found | None:
+def _amounts(text: str, hours: float) -> list[_Amount]:
+    """Return all amounts of money in *text*."""
+    amounts = []
+    for match in _READ.amount.finditer(text):
+        amount = _amount(match, text, hours)
+        if amount is not None:
+            amounts.append(amount)
+    return amounts
+
+
+def _is_behind(pattern: re.Pattern[str], reach: int, text: str, amount: _Amount) -> bool:
+    """Return whether *pattern* is found in the *reach* characters before *amount*."""
+    return pattern.search(text[max(0, amount.start - reach) : amount.start]) is not None
+
+
+def _is_other_money(text: str, amount: _Amount) -> bool:
+    """Return whether *amount* is another thing than the salary: a bonus, a median."""
+    if _is_behind(_READ.not_pay_before, 60, text, amount):
+        return True
+    return _READ.not_pay_after.match(text, amount.end) is not None
+
+
+def _amount(match: re.Match[str], text: str, hours: float) -> _Amount | None:
     """The amount of *match* by the year; None where nothing says that it is money, or it cannot be
     a salary.
     """
@@ -175,7 +182,7 @@ def _amount(match: re.Match[str], text: str, hours: float) -> _Found | None:
     times = _period(text, *match.span(), hours)
     low, high = (amount * times for amount in sorted((first, second)))
     if LOWEST <= low <= high <= HIGHEST:
-        return _Found(low, high, *match.span(), times == 1)
+        return _Amount(low, high, *match.span(), times == 1)
     return None
 
 
@@ -194,68 +201,111 @@ def _period(text: str, start: int, end: int, hours: float) -> float:
         word = (match["adverb"] or match["unit"]).lower()
     if word.startswith("h"):
         return hours
-    return next((n for period_word, n in _PERIODS.items() if word.startswith(period_word)), 1)
+    for period, times in _PERIODS.items():
+        if word.startswith(period):
+            return times
+    return 1
 
 
-def _one_of(amounts: list[_Found], cued: list[_Found], text: str) -> Salary:
-    """The one salary that all of *amounts* say, or the one that a word of suggesting points at."""
-    for some in (amounts, cued):
-        middles = [amount.middle for amount in some]
-        if middles and max(middles) - min(middles) <= _SAME * max(middles):
-            best = next((amount for amount in some if amount.yearly), some[0])
-            later = [amount for amount in amounts if amount.start > best.end]
-            others = [
-                amount for amount in later if abs(amount.middle - best.middle) > _SAME * best.middle
-            ]
-            if any(re.search(r"\bor\b|\bthen\b", text[best.end : other.start]) for other in others):
-                return _UNPARSED
-            return Salary(SalaryStatus.SALARY, best.middle, best.low, best.high)
+def _one_of(amounts: list[_Amount], cued: list[_Amount], text: str) -> Salary:
+    """Return the one salary that all of *amounts* say, or the one that a word of suggesting points
+    at.
+    """
+    for alike in (amounts, cued):
+        middles = [amount.middle for amount in alike]
+        if not middles or max(middles) - min(middles) > _SAME * max(middles):
+            continue
+        yearly = [amount for amount in alike if amount.yearly]
+        best = (yearly or alike)[0]
+        if any(_is_alternative(amount, best, text) for amount in amounts):
+            return _UNPARSED
+        return Salary(SalaryStatus.SALARY, best.middle, best.low, best.high)
     return _UNPARSED
 
 
+def _is_alternative(amount: _Amount, best: _Amount, text: str) -> bool:
+    """Return whether *amount* is another one, offered after *best* with "or" or "then"."""
+    if amount.start <= best.end or abs(amount.middle - best.middle) <= _SAME * best.middle:
+        return False
+    return re.search(r"\bor\b|\bthen\b", text[best.end : amount.start]) is not None
+
+
 def _from_json(fields: Mapping[str, list[Any]], hours: float) -> Salary:
-    """The salary of a JSON object: a number, a text, or a least and a most."""
-    currency = " ".join(
-        str(value) for key in fields if "currency" in key for value in fields[key]
-    ).upper()
-    if currency and not re.fullmatch(r"(?:USD|US DOLLARS?|\$|US\$|DOLLARS?)(?: .*)?", currency):
+    """Read a JSON object: a number, a text, or a least and a most."""
+    if not _is_in_dollars(fields):
         return Salary(SalaryStatus.CURRENCY)
-    given = [
-        value
-        for key in fields
-        if key in ("period", "per", "unit", "frequency", "basis")
-        for value in fields[key]
-    ]
-    period = ""
-    if given and isinstance(given[0], str):
-        period = f" per {_prose(given[0])[:40]}"
-    period = re.sub(r"per (?:per |an? )?(?P<adverb>\w+ly)$", r"\g<adverb>", period)
-    values = [
-        value
-        for key, field_value in fields.items()
-        if _READ.key.search(key)
-        for value in field_value
-    ]
-    # An inner object arrives as its pairs.
-    inner = [item for value in values for item in (value if isinstance(value, list) else [value])]
-    inner = [
-        item[1] if isinstance(item, (list, tuple)) and len(item) == 2 else item for item in inner
-    ]
-    if len(inner) > _MOST:
+    amounts = _given_amounts(fields)
+    if len(amounts) > _MOST:
         return _UNPARSED
-    read = [_from_prose(f"{_amount_of(value)}{period}", hours) for value in inner]
-    salaries = [salary for salary in read if salary.status is SalaryStatus.SALARY]
+    period = _given_period(fields)
+    readings = [_from_prose(f"{_amount_of(amount)}{period}", hours) for amount in amounts]
+    salaries = [reading for reading in readings if reading.status is SalaryStatus.SALARY]
     if not salaries:
-        return next(
-            (salary for salary in read if salary.status is not SalaryStatus.UNPARSED), _UNPARSED
-        )
-    bounds = any(re.search(r"min|max|low|high", key) for key in fields)
-    bounds = bounds or any(isinstance(value, list) for found in fields.values() for value in found)
-    low = min(salary.low or 0.0 for salary in salaries)
-    high = max(salary.high or 0.0 for salary in salaries)
-    if len({salary.amount for salary in salaries}) > 1 and not (bounds and len(salaries) == 2):
+        return _first_read(readings)
+    agree = len({reading.amount for reading in salaries}) == 1
+    if not agree and not (len(salaries) == 2 and _has_bounds(fields)):
         return _UNPARSED
+    low = min(reading.low or 0.0 for reading in salaries)
+    high = max(reading.high or 0.0 for reading in salaries)
     return Salary(SalaryStatus.SALARY, (low + high) / 2, low, high)
+
+
+def _first_read(readings: list[Salary]) -> Salary:
+    """Return the first of *readings* that says anything."""
+    for reading in readings:
+        if reading.status is not SalaryStatus.UNPARSED:
+            return reading
+    return _UNPARSED
+
+
+def _is_in_dollars(fields: Mapping[str, list[Any]]) -> bool:
+    """Return whether no field names another currency."""
+    currencies: list[str] = []
+    for key, values in fields.items():
+        if "currency" in key:
+            currencies += map(str, values)
+    if not currencies:
+        return True
+    return _US_DOLLARS.fullmatch(" ".join(currencies).upper()) is not None
+
+
+def _given_period(fields: Mapping[str, list[Any]]) -> str:
+    """Return the period of the pay as prose has it: `` per month``."""
+    given: list[Any] = []
+    for key in fields:
+        if key in ("period", "per", "unit", "frequency", "basis"):
+            given += fields[key]
+    if not given or not isinstance(given[0], str):
+        return ""
+    period = f" per {_prose(given[0])[:40]}"
+    return re.sub(r"per (?:per |an? )?(?P<adverb>\w+ly)$", r"\g<adverb>", period)
+
+
+def _given_amounts(fields: Mapping[str, list[Any]]) -> list[Any]:
+    """Return the values that say an amount; those of an inner object, which arrives as its pairs."""
+    amounts: list[Any] = []
+    for key, values in fields.items():
+        if not _READ.key.search(key):
+            continue
+        for value in values:
+            if isinstance(value, list):
+                amounts += map(_second_of_pair, value)
+            else:
+                amounts.append(_second_of_pair(value))
+    return amounts
+
+
+def _second_of_pair(value: Any) -> Any:
+    if isinstance(value, (list, tuple)) and len(value) == 2:
+        return value[1]
+    return value
+
+
+def _has_bounds(fields: Mapping[str, list[Any]]) -> bool:
+    """Return whether the object speaks of a least and a most."""
+    if any(re.search(r"min|max|low|high", key) for key in fields):
+        return True
+    return any(isinstance(value, list) for values in fields.values() for value in values)
 
 
 def _amount_of(value: Any) -> str:
