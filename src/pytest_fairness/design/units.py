@@ -260,12 +260,8 @@ class Crossing:
     def _combination(
         self, groups: Mapping[str, str], condition: Condition, parts: tuple[str, ...]
     ) -> list[Unit]:
-        """The units of one combination of groups under one condition."""
-        phrases = {
-            axis.name: phrases_
-            for axis in self.axes
-            if (phrases_ := self._phrases(axis, groups, condition))
-        }
+        """Return the units of one combination of groups under one condition."""
+        phrases = self._phrases_of(groups, condition)
         named = [axis for axis in self.axes if self._named(axis, condition)]
         people = self._people(groups, named)
         if not people:
@@ -275,71 +271,80 @@ class Crossing:
         gender = {}
         if agreed and groups[GENDER] != CONTROL:
             gender = {GENDER: groups[GENDER]}
-        wholes = [name.full if name else persona.id if persona else "" for name, persona in people]
+        wholes = [_called(name, persona) for name, persona in people]
         who = slugs(wholes)
-        # ``name`` is ``label`` for a class that only words convey.
-        ways = []
-        if condition.kind is None:
-            ways = [way for way, used in (("name", named), ("label", phrases)) if used]
+        signal = _signal(condition, named=bool(named), worded=bool(phrases))
         units = []
         for position, ((swapped_in, persona), whole) in enumerate(zip(people, wholes, strict=True)):
             labels = {key: phrase[position % len(phrase)] for key, phrase in phrases.items()}
             words = "; ".join(labels.values())
-            own_words = {}
-            if persona:
-                own_words = dict(persona.groups)
-            values = {}
-            if persona:
-                values = self._persona_slots(persona)
-            conveys: dict[str, Mapping[str, str]]
-            conveys = {
-                slot: {key: own_words[key]}
-                for key in own_words
-                for slot in (key, DETAILS.get(key, key))
-            }
+            name = swapped_in or _name_of(persona)
+            given = {**_groups_of(persona), **_groups_of(name), **groups}
+            conveys = self._conveyed_by_person(name, persona)
+            conveys |= dict.fromkeys(agreed, gender)
+            conveys[LABEL_SLOT] = {key: given[key] for key in labels}
+            conveys |= {key: {key: given[key]} for key in labels}
             id_parts = []
             if persona and swapped_in:
-                id_parts = [slug(persona.id)]
-            name = swapped_in
-            if persona and not name:
-                by_name = {key: own_words[key] for key in (RACE, GENDER)}
-                name = Name(first=persona.first_name, last=persona.last_name, groups=by_name)
-            if name:
-                values.pop("last_name", None)
-                values |= {
-                    self.name_slot: name.full,
-                    "first_name": name.first,
-                    **pronouns_of(name.gender),
-                }
-                values |= {"last_name": name.last} if name.last else {}
-                conveys |= dict.fromkeys((self.name_slot, *NAME_SLOTS), name.groups)
-            conveys |= dict.fromkeys(agreed, gender)
-            given = {**own_words, **(name.groups if name else {}), **groups}
-            conveys |= {
-                LABEL_SLOT: {key: given[key] for key in labels},
-                **{key: {key: given[key]} for key in labels},
-            }
-            attributes: dict[str, JSON] = {}
-            if name and name.first and name.last:
-                attributes |= {"first_name": name.first, "last_name": name.last}
-            if persona:
-                attributes |= {key: getattr(persona, key) for key in ("experience_years", *SCORES)}
-            id_parts += [who[whole]] if whole else [slug(words)] if words else []
+                id_parts.append(slug(persona.id))
+            if whole:
+                id_parts.append(who[whole])
+            elif words:
+                id_parts.append(slug(words))
+            cluster: str | None = whole or words or None
+            if persona and not named:
+                cluster = persona.id
             units.append(
                 Unit(
                     parts=(*parts, *id_parts),
                     groups=given,
                     swapped=groups,
-                    values={**values, **agreed},
+                    values={**self._values(name, persona), **agreed},
                     labels=labels,
                     conveys=conveys,
-                    cluster=persona.id if persona and not named else whole or words or None,
-                    persona=persona.id if persona else None,
-                    attributes=attributes,
-                    signal="+".join(ways) or condition.name,
+                    cluster=cluster,
+                    persona=_id_of(persona),
+                    attributes=_attributes(name, persona),
+                    signal=signal,
                 )
             )
         return units
+
+    def _phrases_of(
+        self, groups: Mapping[str, str], condition: Condition
+    ) -> dict[str, Sequence[str]]:
+        """Return the phrases of each class that words convey."""
+        phrases: dict[str, Sequence[str]] = {}
+        for axis in self.axes:
+            phrases_of_axis = self._phrases(axis, groups, condition)
+            if phrases_of_axis:
+                phrases[axis.name] = phrases_of_axis
+        return phrases
+
+    def _values(self, name: Name | None, persona: Persona | None) -> dict[str, str]:
+        """Return the texts of the slots that stand for a person."""
+        values: dict[str, str] = {}
+        if persona:
+            values |= self._persona_slots(persona)
+        if name:
+            values.pop("last_name", None)
+            values |= {self.name_slot: name.full, "first_name": name.first}
+            values |= pronouns_of(name.gender)
+            if name.last:
+                values["last_name"] = name.last
+        return values
+
+    def _conveyed_by_person(
+        self, name: Name | None, persona: Persona | None
+    ) -> dict[str, Mapping[str, str]]:
+        """Return the groups that each slot of a person conveys."""
+        conveys: dict[str, Mapping[str, str]] = {}
+        for key, group in _groups_of(persona).items():
+            for slot in (key, DETAILS.get(key, key)):
+                conveys[slot] = {key: group}
+        if name:
+            conveys |= dict.fromkeys((self.name_slot, *NAME_SLOTS), name.groups)
+        return conveys
 
     def _named(self, axis: GroupAxis, condition: Condition) -> bool:
         """Return whether the name conveys this class."""
@@ -469,6 +474,53 @@ class Crossing:
             "career_transition": persona.career_transition.replace("_", " "),
             **pronouns_of(persona.gender),
         }
+
+
+def _called(name: Name | None, persona: Persona | None) -> str:
+    """Return what a person is told by: the name, or the persona; empty for neither."""
+    if name:
+        return name.full
+    return _id_of(persona) or ""
+
+
+def _id_of(persona: Persona | None) -> str | None:
+    if persona is None:
+        return None
+    return persona.id
+
+
+def _name_of(persona: Persona | None) -> Name | None:
+    """Return the name of *persona*, with the groups that it conveys."""
+    if persona is None:
+        return None
+    by_name = {key: persona.groups[key] for key in (RACE, GENDER)}
+    return Name(first=persona.first_name, last=persona.last_name, groups=by_name)
+
+
+def _groups_of(person: Name | Persona | None) -> dict[str, str]:
+    if person is None:
+        return {}
+    return dict(person.groups)
+
+
+def _attributes(name: Name | None, persona: Persona | None) -> dict[str, JSON]:
+    """Return what the table of trials says of a person beside the groups."""
+    attributes: dict[str, JSON] = {}
+    if name and name.first and name.last:
+        attributes |= {"first_name": name.first, "last_name": name.last}
+    if persona:
+        attributes |= {key: getattr(persona, key) for key in ("experience_years", *SCORES)}
+    return attributes
+
+
+def _signal(condition: Condition, *, named: bool, worded: bool) -> str:
+    """Return what conveys the groups; ``name`` is ``label`` for a class that only words convey."""
+    ways = []
+    if condition.kind is None and named:
+        ways.append("name")
+    if condition.kind is None and worded:
+        ways.append("label")
+    return "+".join(ways) or condition.name
 
 
 def _agreed_pronouns(groups: Mapping[str, str], *, required: bool) -> Mapping[str, str]:
