@@ -9,7 +9,7 @@ distinct tuples of names or résumés, which are the unit of evidence.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from pytest_fairness.design.arms import Arm, arms_of
-from pytest_fairness.design.axes import LazyCells, axes, check_counts, positions
+from pytest_fairness.design.axes import Axis, LazyCells, axes, check_counts, positions
 from pytest_fairness.design.candidates import (
     CANDIDATES,
     QUALIFICATIONS,
@@ -30,7 +30,7 @@ from pytest_fairness.design.candidates import (
 )
 from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.scrubbing import RuleScrubber
-from pytest_fairness.design.signals import Signals, conditions
+from pytest_fairness.design.signals import Condition, Signals, conditions
 from pytest_fairness.design.slugs import join, slug, slugs
 from pytest_fairness.design.templates import (
     REQUEST,
@@ -172,17 +172,11 @@ class PairGrid(LazyCells):
         slate = self.slates[slate_at]
         cast = scene.casts[number]
         sides = [label for label in cast if label in slate.groups]
-        shown = [cast[label] for label in slate.groups]
-        if arm.placebo:
-            places = [sides.index(label) % 2 for label in slate.groups]
-            shown = [scene.placebo[place][number % len(scene.placebo[0])] for place in places]
+        shown = _shown(scene, arm, slate, number)
         texts, context, slugs_of_axes = self.context(choices)
         values = values_of(shown, texts)
         requests = self.requests[arm.name, template.id]
-        systems = tuple(
-            None if request.system is None else request.system.render(values)
-            for request in requests
-        )
+        systems = tuple(_rendered(request.system, values) for request in requests)
         steps = None
         if arm.steps:
             turns, first = _step_turns(arm, requests, values)
@@ -192,36 +186,23 @@ class PairGrid(LazyCells):
             steps = Steps(systems, between, first, tuple(request.endpoint for request in requests))
         else:
             prompt = scene.templates[template_at].render(values)
-            turns = (prompt,)
-            if (
-                self.turns and systems[-1] is None
-            ):  # a conversation is what takes the place of a system prompt
-                turns = tuple(turn.render({**values, REQUEST: prompt}) for turn in self.turns)
+            turns = self._turns(prompt, values, spoken=systems[-1] is None)
         # The block is the whole context: criteria and role change what is asked as much as the
         # wording does.
-        varied = [
-            part for axis, part in zip(self.axes, slugs_of_axes, strict=True) if len(axis) > 1
-        ]
-        where = [template.id, *varied]
-        signal = []
-        if len(self.scenes) > 1:
-            signal = [slug(scene.signal)]
+        where = [template.id]
+        for axis, part in zip(self.axes, slugs_of_axes, strict=True):
+            if len(axis) > 1:
+                where.append(part)
         attributes: dict[str, JSON] = {"pair": " / ".join(sides), "order": slate.order}
-        for at, (label, candidate) in enumerate(zip(slate.groups, shown, strict=True), start=1):
-            attributes |= {f"group_{at}": label, f"name_{at}": candidate.name}
-        first_name, _, last_name = (shown[0].name or "").partition(" ")
-        if len(shown) == 1 and last_name:
-            attributes |= {"first_name": first_name, "last_name": last_name}
+        attributes |= _people_of(slate, shown)
+        name_of_arm = None
+        if self.named_arms:
+            name_of_arm = arm.name
+        tier = 2
+        if any(request.system for request in requests):
+            tier = 1
         cell = Cell(
-            id=join(
-                [
-                    *where,
-                    *signal,
-                    *([arm.name] if self.named_arms else []),
-                    slate.slug,
-                    f"p{number + 1:02d}",
-                ]
-            ),
+            id=join([*where, *self._id_parts(scene, arm), slate.slug, f"p{number + 1:02d}"]),
             template=join(where),
             turns=turns,
             groups={},
@@ -229,12 +210,56 @@ class PairGrid(LazyCells):
             context=context,
             attributes=attributes,
             system=systems[-1],
-            tier=1 if any(request.system for request in requests) else 2,
-            arm=arm.name if self.named_arms else None,
+            tier=tier,
+            arm=name_of_arm,
             signal=scene.signal,
             signals=surfaces(shown, "\n".join((*turns, values[CANDIDATES]))),
         )
         return Prepared(cell, steps, slate_at * self.tuples + number)
+
+    def _turns(self, prompt: str, values: Mapping[str, str], *, spoken: bool) -> tuple[str, ...]:
+        """Return what is sent; where it is *spoken*, a conversation takes the place of a system
+        prompt.
+        """
+        if self.turns and spoken:
+            return tuple(turn.render({**values, REQUEST: prompt}) for turn in self.turns)
+        return (prompt,)
+
+    def _id_parts(self, scene: Scene, arm: Arm) -> list[str]:
+        """Return the parts of a cell's id that tell conditions and arms apart."""
+        parts = []
+        if len(self.scenes) > 1:
+            parts.append(slug(scene.signal))
+        if self.named_arms:
+            parts.append(arm.name)
+        return parts
+
+
+def _shown(scene: Scene, arm: Arm, slate: Slate, number: int) -> list[Candidate]:
+    """Return the candidates in the order of *slate*: in an arm that is a placebo, of one group."""
+    cast = scene.casts[number]
+    if not arm.placebo:
+        return [cast[label] for label in slate.groups]
+    sides = [label for label in cast if label in slate.groups]
+    places = [sides.index(label) % 2 for label in slate.groups]
+    return [scene.placebo[place][number % len(scene.placebo[0])] for place in places]
+
+
+def _rendered(template: Template | None, values: Mapping[str, str]) -> str | None:
+    if template is None:
+        return None
+    return template.render(values)
+
+
+def _people_of(slate: Slate, shown: Sequence[Candidate]) -> dict[str, JSON]:
+    """Return groups and names by their places in the list; of one person, the parts of the name."""
+    attributes: dict[str, JSON] = {}
+    for at, (label, candidate) in enumerate(zip(slate.groups, shown, strict=True), start=1):
+        attributes |= {f"group_{at}": label, f"name_{at}": candidate.name}
+    first_name, _, last_name = (shown[0].name or "").partition(" ")
+    if len(shown) == 1 and last_name:
+        attributes |= {"first_name": first_name, "last_name": last_name}
+    return attributes
 
 
 def _spoken(
@@ -314,99 +339,40 @@ def expand_pairs(
             f"size={size}: a choice is between 2, or among all {len(groups)} groups; 1 is one at a "
             "time"
         )
-    if qualifications is not None:
-        if isinstance(qualifications, str):
-            axis[QUALIFICATIONS] = [qualifications]
-        else:
-            axis[QUALIFICATIONS] = qualifications
-    made_axes = axes(context, axis)
-    banks = NameBanks.load(personas_folder)
-    signals = Signals.load(personas_folder)
-    casting = Casting(banks=banks, signals=signals, wanted=names or repetitions, seed=seed)
-    if signal is None:
-        stated = any(slot.startswith("demographics_") for each in parsed for slot in each.slots)
-        signal = "name"
-        if stated:
-            signal = "name+label"
-    rosters = {condition: casting.roster(groups, condition) for condition in conditions(signal)}
-    everyone = [people for roster in rosters.values() for people in roster.values()]
-    tuples = _tuples(groups, min(map(len, everyone)), repetitions, names)
-    known_names = dict.fromkeys(
-        person.name for people in everyone for person in people if person.name
+    if isinstance(qualifications, str):
+        axis[QUALIFICATIONS] = [qualifications]
+    elif qualifications is not None:
+        axis[QUALIFICATIONS] = qualifications
+    design = PairDesign(
+        templates=parsed,
+        groups=groups,
+        axes=axes(context, axis),
+        banks=NameBanks.load(personas_folder),
+        signals=Signals.load(personas_folder),
+        size=size,
+        repetitions=repetitions,
+        names=names,
+        seed=seed,
     )
-    chosen = arms_of(arms, personas_folder, rules=RuleScrubber(banks, signals, tuple(known_names)))
+    rosters = design.draw(signal)
+    distinct = min(len(people) for roster in rosters.values() for people in roster.values())
+    tuples = _tuples(groups, distinct, repetitions, names)
+    chosen = arms_of(arms, personas_folder, rules=design.scrubber(rosters))
     if chosen and system is not None:
         raise UsageError(
             "give the system prompt to the arms, Arm(name=..., system=...), or leave arms out"
         )
     all_arms = chosen or (Arm(name="single", system=system),)
-    scenes = []
-    for condition, roster in rosters.items():
-        stock: Sequence[Candidate] = ()
-        if any(arm.placebo for arm in all_arms):
-            stock = replace(casting, wanted=2 * tuples).roster(groups[:1], condition)[
-                groups[0].label
-            ]
-            if len(stock) < 2:
-                raise UsageError(
-                    "arm 'placebo' takes two disjoint sets of names of one group, and "
-                    f"{groups[0].label!r} has one "
-                    "name; give it more, or draw from the banks with candidates='four_groups'"
-                )
-        half = len(stock) // 2
-        words = any(person.demographics for people in roster.values() for person in people)
-        # A slot of words that no candidate has goes with the comma before it.
-        sent = tuple(
-            template if words else Template(template.id, _NO_DEMOGRAPHICS.sub("", template.text))
-            for template in parsed
-        )
-        scenes.append(
-            Scene(condition.name, _casts(roster, tuples), sent, (stock[:half], stock[half:][:half]))
-        )
-    first = {slot: text for each in made_axes for slot, text in each.values[0].items()}
-    slots = values_of(list(scenes[0].casts[0].values())[:size], first)
-    for each_template in parsed:
-        _check_slots(each_template, slots, size)
-    requests = {
-        (arm.name, template.id): _requests(arm, template, slots)
-        for arm in all_arms
-        for template in parsed
-    }
-    prompts = (
-        sent
-        for found in requests.values()
-        for prompt in found
-        for sent in (prompt.prompt, prompt.system)
-        if sent
-    )
-    used = frozenset().union(*(prompt.plain_slots for prompt in (*parsed, *prompts)))
-    lists_candidates = any(
-        slot == CANDIDATES or slot.startswith(("candidate_", QUALIFICATIONS)) for slot in used
-    )
-    for one_axis in (
-        axis for axis in made_axes if axis.name != QUALIFICATIONS or not lists_candidates
-    ):
-        one_axis.check_used(used)
-    _check_swap(scenes, first)
-    group_slugs = slugs(group.label for group in groups)
-    orders = list(enumerate(latin_square(size), start=1))
-    slates = tuple(
-        Slate(
-            tuple(some[place] for place in places),
-            order,
-            "-".join(group_slugs[some[place]] for place in places),
-        )
-        for some in combinations(group_slugs, size)
-        for order, places in orders
-    )
+    scenes = design.scenes(rosters, tuples, placebo=any(arm.placebo for arm in all_arms))
+    slots = design.slots(scenes[0])
     grid = PairGrid(
         templates=parsed,
-        axes=made_axes,
-        scenes=tuple(scenes),
+        axes=design.axes,
+        scenes=scenes,
         arms=all_arms,
         named_arms=bool(chosen),
-        requests=requests,
-        slates=slates,
+        requests=design.check(all_arms, scenes),
+        slates=_slates(groups, size),
         repetitions=repetitions // tuples,
         parameters=dict(parameters or {}),
         ranking=ranking,
@@ -414,12 +380,166 @@ def expand_pairs(
     )
     if sample is None or sample >= len(grid):
         return grid
-    radices = grid.radices[: 1 + len(made_axes)]
+    radices = grid.radices[: 1 + len(design.axes)]
     alike = "combinations of groups, order, signal condition and arm"
     return replace(
         grid,
         positions=positions(radices, len(grid) // prod(radices), tuples, sample, seed, alike=alike),
     )
+
+
+#: Candidates of each group, by its label.
+Roster: TypeAlias = "Mapping[str, Sequence[Candidate]]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairDesign:
+    """A design of pairs as it was declared, each argument read by itself; from it names are drawn,
+    what is sent is checked, and a grid is made.
+    """
+
+    templates: tuple[Template, ...]
+    groups: tuple[Group, ...]
+    axes: tuple[Axis, ...]
+    banks: NameBanks
+    signals: Signals
+    size: int
+    repetitions: int
+    names: int | None
+    seed: int
+
+    def casting(self, wanted: int) -> Casting:
+        """Return what draws so many candidates a group."""
+        return Casting(banks=self.banks, signals=self.signals, wanted=wanted, seed=self.seed)
+
+    def draw(self, signal: str | Sequence[str] | None) -> dict[Condition, Roster]:
+        """Draw the candidates of each condition of *signal*: by default the name, and words where
+        a template has a slot for them.
+        """
+        if signal is None:
+            signal = "name"
+            if any(slot.startswith("demographics_") for slot in self._slots_of_templates()):
+                signal = "name+label"
+        casting = self.casting(self.names or self.repetitions)
+        return {
+            condition: casting.roster(self.groups, condition) for condition in conditions(signal)
+        }
+
+    def _slots_of_templates(self) -> Iterator[str]:
+        for template in self.templates:
+            yield from template.slots
+
+    def scrubber(self, rosters: Mapping[Condition, Roster]) -> RuleScrubber:
+        """Return the rules that know the names of all candidates of *rosters*."""
+        names: dict[str, None] = {}
+        for roster in rosters.values():
+            for people in roster.values():
+                names |= dict.fromkeys(person.name for person in people if person.name)
+        return RuleScrubber(self.banks, self.signals, tuple(names))
+
+    def scenes(
+        self, rosters: Mapping[Condition, Roster], tuples: int, *, placebo: bool
+    ) -> tuple[Scene, ...]:
+        """Return what each condition shows: its casts, its templates, and where an arm is a
+        *placebo* two disjoint sets of names of one group.
+        """
+        scenes = []
+        for condition, roster in rosters.items():
+            stock: Sequence[Candidate] = ()
+            if placebo:
+                stock = self._placebo_stock(condition, tuples)
+            half = len(stock) // 2
+            scenes.append(
+                Scene(
+                    condition.name,
+                    _casts(roster, tuples),
+                    self._templates_for(roster),
+                    (stock[:half], stock[half:][:half]),
+                )
+            )
+        return tuple(scenes)
+
+    def _placebo_stock(self, condition: Condition, tuples: int) -> Sequence[Candidate]:
+        label = self.groups[0].label
+        stock = self.casting(2 * tuples).roster(self.groups[:1], condition)[label]
+        if len(stock) < 2:
+            raise UsageError(
+                "arm 'placebo' takes two disjoint sets of names of one group, and "
+                f"{label!r} has one name; give it more, or draw from the banks with "
+                "candidates='four_groups'"
+            )
+        return stock
+
+    def _templates_for(self, roster: Roster) -> tuple[Template, ...]:
+        """Return the templates; a slot of words that no candidate has goes with the comma before
+        it.
+        """
+        if any(person.demographics for people in roster.values() for person in people):
+            return self.templates
+        return tuple(
+            Template(template.id, _NO_DEMOGRAPHICS.sub("", template.text))
+            for template in self.templates
+        )
+
+    @property
+    def first_context(self) -> dict[str, str]:
+        """The texts of the first value of each axis."""
+        texts: dict[str, str] = {}
+        for axis in self.axes:
+            texts |= axis.values[0]
+        return texts
+
+    def slots(self, scene: Scene) -> dict[str, str]:
+        """Return the slots that templates may have, with the texts of the first choice."""
+        people = list(scene.casts[0].values())[: self.size]
+        return values_of(people, self.first_context)
+
+    def check(
+        self, arms: Sequence[Arm], scenes: Sequence[Scene]
+    ) -> dict[tuple[str, str], tuple[Prompted, ...]]:
+        """Check templates, prompts and axes against each other; return what each arm sends of each
+        template.
+        """
+        slots = self.slots(scenes[0])
+        for template in self.templates:
+            _check_slots(template, slots, self.size)
+        requests = {
+            (arm.name, template.id): _requests(arm, template, slots)
+            for arm in arms
+            for template in self.templates
+        }
+        used: set[str] = set()
+        for template in self.templates:
+            used |= template.plain_slots
+        for sent in requests.values():
+            for request in sent:
+                for prompt in (request.prompt, request.system):
+                    if prompt:
+                        used |= prompt.plain_slots
+        self._check_axes(frozenset(used))
+        _check_swap(scenes, self.first_context)
+        return requests
+
+    def _check_axes(self, used: frozenset[str]) -> None:
+        """Raise UsageError for an axis that no template and no prompt has a slot for."""
+        lists_candidates = any(
+            slot == CANDIDATES or slot.startswith(("candidate_", QUALIFICATIONS)) for slot in used
+        )
+        for axis in self.axes:
+            if axis.name != QUALIFICATIONS or not lists_candidates:
+                axis.check_used(used)
+
+
+def _slates(groups: Sequence[Group], size: int) -> tuple[Slate, ...]:
+    """Return each choice of *size* groups in each order of a Latin square."""
+    group_slugs = slugs(group.label for group in groups)
+    orders = list(enumerate(latin_square(size), start=1))
+    slates = []
+    for labels in combinations(group_slugs, size):
+        for order, places in orders:
+            shown = tuple(labels[place] for place in places)
+            slates.append(Slate(shown, order, "-".join(group_slugs[label] for label in shown)))
+    return tuple(slates)
 
 
 def _casts(roster: Mapping[str, Sequence[Candidate]], count: int) -> tuple[Cast, ...]:
