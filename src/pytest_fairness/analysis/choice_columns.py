@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,62 +32,75 @@ def choice_columns(frame: pd.DataFrame, size: int, *, ranking: bool = False) -> 
     *ranking*, ``rank`` (1 is best).
     """
     if size == 1:
-        return frame.rename(columns={"group_1": "group", "name_1": "candidate"}).drop(
-            columns=["pair", "order"]
-        )
-    places = range(1, size + 1)
-    names = frame[[f"name_{at}" for at in places]].astype(object)
-    shown = list(names.where(names.notna(), None).itertuples(index=False, name=None))
-    refused = frame["refused"].tolist()
-    replies = [
-        reply if isinstance(reply, str) and not no else None
-        for reply, no in zip(frame["reply"], refused, strict=True)
-    ]
+        shown = frame.rename(columns={"group_1": "group", "name_1": "candidate"})
+        return shown.drop(columns=["pair", "order"])
+    names = frame[[f"name_{at}" for at in range(1, size + 1)]].astype(object)
+    slates = list(names.where(names.notna(), None).itertuples(index=False, name=None))
     if ranking:
-        shown_places = [
-            None if reply is None else read_ranking(reply, names)
-            for names, reply in zip(shown, replies, strict=True)
-        ]
-        status = [
-            ChoiceStatus.UNPARSED if place is None else ChoiceStatus.CHOSEN
-            for place in shown_places
-        ]
-        ranks = [
-            float("nan") if place is None else float(place[at])
-            for place in shown_places
-            for at in range(size)
-        ]
-        return _slates(frame, shown, status).assign(
-            rank=ranks, chosen=[rank == 1.0 for rank in ranks]
-        )
-    choices = [
-        read_choice(reply, names)
-        if reply is not None
-        else Choice(ChoiceStatus.REFUSED if no else ChoiceStatus.UNPARSED)
-        for names, reply, no in zip(shown, replies, refused, strict=True)
-    ]
-    status = [choice.status for choice in choices]
+        return _ranked(frame, slates)
+    choices = list(map(_choice, slates, frame["reply"], frame["refused"].tolist()))
     if size > 2:
-        return _slates(frame, shown, status).assign(
-            chosen=[choice.number == at for choice in choices for at in places]
-        )
-    undecided = {ChoiceStatus.NEITHER: NEITHER, ChoiceStatus.BOTH: NEITHER}
-    chosen = [
-        undecided.get(choice.status) if choice.number is None else groups[choice.number - 1]
-        for choice, groups in zip(
-            choices, zip(frame["group_1"], frame["group_2"], strict=True), strict=True
-        )
-    ]
-    seats = {
-        "group_1": "first",
-        "group_2": "second",
-        "name_1": "first_name",
-        "name_2": "second_name",
-    }
-    table = frame.rename(columns=seats)
-    return table.assign(
-        choice=[value.value for value in status], chosen=_objects(chosen, table.index)
+        return _chosen_of_many(frame, slates, choices)
+    return _chosen_of_two(frame, choices)
+
+
+def _choice(names: tuple[str | None, ...], reply: object, refused: bool) -> Choice:
+    """Return what a *reply* chooses of *names*."""
+    if refused:
+        return Choice(ChoiceStatus.REFUSED)
+    if isinstance(reply, str):
+        return read_choice(reply, names)
+    return Choice(ChoiceStatus.UNPARSED)
+
+
+def _ranked(frame: pd.DataFrame, slates: list[tuple[str | None, ...]]) -> pd.DataFrame:
+    """Return a row a candidate, with the rank that the reply gives."""
+    status: list[ChoiceStatus] = []
+    ranks: list[float] = []
+    for names, reply, refused in zip(slates, frame["reply"], frame["refused"], strict=True):
+        places = None
+        if isinstance(reply, str) and not refused:
+            places = read_ranking(reply, names)
+        if places is None:
+            status.append(ChoiceStatus.UNPARSED)
+            ranks += [math.nan] * len(names)
+        else:
+            status.append(ChoiceStatus.CHOSEN)
+            ranks += map(float, places)
+    best = [rank == 1.0 for rank in ranks]
+    return _slates(frame, slates, status).assign(rank=ranks, chosen=best)
+
+
+def _chosen_of_many(
+    frame: pd.DataFrame, slates: list[tuple[str | None, ...]], choices: list[Choice]
+) -> pd.DataFrame:
+    """Return a row a candidate, with whether the reply chooses it."""
+    chosen: list[bool] = []
+    for names, choice in zip(slates, choices, strict=True):
+        chosen += (choice.number == at for at in range(1, len(names) + 1))
+    return _slates(frame, slates, [choice.status for choice in choices]).assign(chosen=chosen)
+
+
+def _chosen_of_two(frame: pd.DataFrame, choices: list[Choice]) -> pd.DataFrame:
+    """Return a row a trial, with the group that the reply chooses."""
+    chosen: list[str | None] = []
+    for choice, *groups in zip(choices, frame["group_1"], frame["group_2"], strict=True):
+        if choice.number is not None:
+            chosen.append(groups[choice.number - 1])
+        elif choice.status in (ChoiceStatus.NEITHER, ChoiceStatus.BOTH):
+            chosen.append(NEITHER)
+        else:
+            chosen.append(None)
+    table = frame.rename(
+        columns={
+            "group_1": "first",
+            "group_2": "second",
+            "name_1": "first_name",
+            "name_2": "second_name",
+        }
     )
+    status = [choice.status.value for choice in choices]
+    return table.assign(choice=status, chosen=_objects(chosen, table.index))
 
 
 def _slates(

@@ -59,55 +59,63 @@ def check_names(
     it.
     """
     firsts = list(banks.first_names.values())
-    problems = [
-        Problem(f"{entry.where or 'names'}: {entry.name} ({'/'.join(entry.of)})", reason)
-        for entry in (*firsts, *banks.surnames.values())
-        for reason in _reasons_of_name(entry)
-    ]
-    # Names that are drawn for one group and stand on record for another, drawn or flagged: both may
-    # be read.
+    problems = []
+    for entry in (*firsts, *banks.surnames.values()):
+        where = f"{entry.where or 'names'}: {entry.name} ({'/'.join(entry.of)})"
+        problems += [Problem(where, reason) for reason in _reasons_of_name(entry)]
+    problems += _ambiguous(firsts)
+    for protected_class in banks.protected_classes:
+        if protected_class == GENDER:
+            continue
+        drawn: dict[str, list[Name]] = {}
+        for group in banks.groups(protected_class):
+            pools = {sex: len(banks.first_name_pool(protected_class, group, sex)) for sex in SEXES}
+            problems += _too_few(f"{protected_class}/{group}", pools, n)
+            names = _drawn(banks, protected_class, group, pools, n)
+            if names:
+                drawn[group] = names
+        problems += _unbalanced(protected_class, drawn, firsts, count)
+    return problems
+
+
+def _ambiguous(firsts: Sequence[NameEntry]) -> Iterator[Problem]:
+    """Yield a problem for each name that is drawn for one group and stands on record for another,
+    drawn or flagged: both may be read.
+    """
     groups: dict[tuple[str, str], set[str]] = defaultdict(set)
     for entry in firsts:
         if entry.protected_class not in BY_SURNAME:
             groups[entry.name, entry.protected_class].add(entry.group)
     drawn = {(entry.name, entry.protected_class) for entry in firsts if entry.drawn}
-    problems += [
-        Problem(
-            f"{name} ({protected_class})",
-            f"ambiguous: in the groups {', '.join(sorted(groups_))}; keep one",
-        )
-        for (name, protected_class), groups_ in groups.items()
-        if len(groups_) > 1 and (name, protected_class) in drawn
-    ]
-    for protected_class in (name for name in banks.protected_classes if name != GENDER):
-        names: dict[str, list[Name]] = {}
-        for group in banks.groups(protected_class):
-            there = {sex: len(banks.first_name_pool(protected_class, group, sex)) for sex in SEXES}
-            problems += [
-                Problem(
-                    f"{protected_class}/{group}",
-                    f"{number} {sex} names may be drawn, under the {n // 2} that {n} names need",
-                )
-                for sex, number in there.items()
-                if number < n // 2
-            ]
-            # Of a bank that is too small, all that there are.
-            wanted = (
-                {None: n}
-                if min(there.values()) >= n // 2
-                else {sex: min(n, k) for sex, k in there.items() if k}
+    for (name, protected_class), groups_of_name in groups.items():
+        if len(groups_of_name) > 1 and (name, protected_class) in drawn:
+            yield Problem(
+                f"{name} ({protected_class})",
+                f"ambiguous: in the groups {', '.join(sorted(groups_of_name))}; keep one",
             )
-            drawn_of = (
-                banks.names(protected_class, group, k, gender=sex) for sex, k in wanted.items()
+
+
+def _too_few(where: str, pools: Mapping[str, int], n: int) -> Iterator[Problem]:
+    """Yield a problem for each sex of *pools* of which too few names may be drawn."""
+    for sex, number in pools.items():
+        if number < n // 2:
+            yield Problem(
+                where,
+                f"{number} {sex} names may be drawn, under the {n // 2} that {n} names need",
             )
-            names[group] = [name for group in drawn_of for name in group]
-        problems += _unbalanced(
-            protected_class,
-            {group: people for group, people in names.items() if people},
-            firsts,
-            count,
-        )
-    return problems
+
+
+def _drawn(
+    banks: NameBanks, protected_class: str, group: str, pools: Mapping[str, int], n: int
+) -> list[Name]:
+    """Return *n* names of the group; of a bank that is too small, all that there are."""
+    if min(pools.values()) >= n // 2:
+        return list(banks.names(protected_class, group, n, gender=None))
+    names: list[Name] = []
+    for sex, number in pools.items():
+        if number:
+            names += banks.names(protected_class, group, min(n, number), gender=sex)
+    return names
 
 
 def _reasons_of_name(entry: NameEntry) -> Iterator[str]:

@@ -473,25 +473,43 @@ def selected(items: Sequence[pytest.Item], tests: str, classes: str) -> list[pyt
     that no item has.
     """
     fairness_items = [item for item in items if is_fairness_item(item)]
-    for option, names, of in (
-        ("--fairness-test", tests, lambda item: (labels_of(item).id,)),
-        ("--fairness-protected-class", classes, class_of),
-    ):
-        wanted = [name.strip() for name in names.split(",") if name.strip()]
-        selections = {item: of(item) for item in fairness_items}
-        for name in wanted:
-            if not any(
-                fnmatchcase(item, name) for selection in selections.values() for item in selection
-            ):
-                ids = dict.fromkeys(item for selection in selections.values() for item in selection)
+    by_test = _Choice("--fairness-test", _names_in(tests), lambda item: (labels_of(item).id,))
+    by_class = _Choice("--fairness-protected-class", _names_in(classes), class_of)
+    return by_class.of(by_test.of(fairness_items))
+
+
+def _names_in(text: str) -> list[str]:
+    """Return the names in *text*, which has commas between them."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+class _Choice(NamedTuple):
+    """An option that chooses items by *names*, or patterns; *labels_of* an item are what it is
+    chosen by.
+    """
+
+    option: str
+    names: list[str]
+    labels_of: Callable[[pytest.Item], Iterable[str]]
+
+    def of(self, items: list[pytest.Item]) -> list[pytest.Item]:
+        """Return those of *items* that have a name; all where the option is not given.
+
+        Raises UsageError for a name that no item has.
+        """
+        if not self.names:
+            return items
+        labels = {item: tuple(self.labels_of(item)) for item in items}
+        every = dict.fromkeys(
+            label for labels_of_item in labels.values() for label in labels_of_item
+        )
+        for name in self.names:
+            if not any(fnmatchcase(label, name) for label in every):
                 raise UsageError(
-                    f"{option}: no test collected here has {name!r}; there are: "
-                    f"{listed(list(ids)[:20])}"
+                    f"{self.option}: no test collected here has {name!r}; there are: "
+                    f"{listed(list(every)[:20])}"
                 )
-        if wanted:
-            fairness_items = [
-                item
-                for item in fairness_items
-                if any(fnmatchcase(item_, name) for item_ in selections[item] for name in wanted)
-            ]
-    return fairness_items
+        return [item for item in items if any(map(self._has, labels[item]))]
+
+    def _has(self, label: str) -> bool:
+        return any(fnmatchcase(label, name) for name in self.names)

@@ -20,12 +20,8 @@ from pytest_fairness.baselines.mitigations import Mitigation, followed_up
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import (
     JSON,
-    MODEL_DIFFERS,
     NOT_COMPUTED,
-    UNPRICED,
-    USAGE_INVALID,
     Finding,
-    Status,
     Verdict,
     deciding_pair,
     to_json,
@@ -33,6 +29,7 @@ from pytest_fairness.model import (
 from pytest_fairness.reports.examples import each_trial
 from pytest_fairness.runs.files import write_atomically
 from pytest_fairness.runs.manifest import NAME as MANIFEST
+from pytest_fairness.runs.totals import RunTotals, money
 
 NAME = "findings.json"
 #: The version of ``findings.schema.json``; what each reads is in docs/decisions/0126.
@@ -44,7 +41,6 @@ BREAKDOWN = ("test_module", "protected_class", "tier", "model_endpoint")
 NONE = "none"
 
 #: What may be asked again on request.
-_AGAIN = (Status.UNKNOWN, Status.ERROR)
 _RUN = (
     "id",
     "started",
@@ -393,92 +389,28 @@ def save_results(results: RunResults, run_dir: Path) -> None:
 
 
 def _run(run_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts of the run: from its manifest, and what the trials in its logs add up to.
-
-    A trial that came to nothing and was asked again has a record of each: the last one counts,
-    whose cost is of both.
-    """
+    """Return the facts of the run: from its manifest, and what the trials in its log add up to."""
     endpoints = [entry for entry in manifest.get("endpoints", []) if isinstance(entry, Mapping)]
-    wanted = {
-        str(entry.get("name", "")): (entry.get("identity") or {}).get("model")
-        for entry in endpoints
-    }
-    by_endpoint = {name: Counter[str]() for name in wanted}
-    unsettled: dict[str, dict[str, Any]] = {}
-    sources: set[str] = set()
-    models: Counter[tuple[str, str]] = Counter()
-    others: Counter[tuple[str, str]] = Counter()
-    for record in each_trial(run_dir):
-        trial = record.trial
-        figures: dict[str, Any] = {
-            "total": 1,
-            trial.status.value: 1,
-            "cost": trial.cost or 0.0,
-            "unpriced": trial.cost is None or UNPRICED in record.flags,
-            "charged_at_worst_case": USAGE_INVALID in record.flags and (trial.cost or 0.0) > 0,
-        }
-        sums = by_endpoint.setdefault(record.endpoint, Counter())
-        sums.subtract(unsettled.pop(trial.key, {}))
-        sums.update(figures)
-        if trial.status in _AGAIN:
-            unsettled[trial.key] = figures
-        sources.add(trial.source)
-        answered = (record.endpoint, trial.model or "")
-        models[answered] += bool(trial.model)
-        others[answered] += MODEL_DIFFERS in record.flags
-    costs = [
-        {
-            "endpoint": name,
-            "trials": totals["total"],
-            "cost": float(totals["cost"]),
-            "unpriced": int(totals["unpriced"]),
-            "charged_at_worst_case": int(totals["charged_at_worst_case"]),
-        }
-        for name, totals in by_endpoint.items()
-        if totals["total"]
-    ]
-    sums = Counter[str]()
-    for totals in by_endpoint.values():
-        sums.update(totals)
-    notes = [*(manifest.get("notes") or ())]
-    if unknown := sums[Status.UNKNOWN]:
-        notes.append(
-            f"{unknown} of {sums['total']} trials unknown: sent, and nobody knows what came of "
-            f"{'them' if unknown > 1 else 'it'}; charged at the worst case, and asked again with "
-            "--fairness-resume last --fairness-retry-unknown alone"
-        )
-    notes += [
-        f"endpoint {name!r} was asked for the model {wanted.get(name)!r}, and {model!r} answered "
-        f"{count} "
-        "of its trials: what is judged is the model that answered, and the dearer of both prices "
-        "is charged"
-        for (name, model), count in sorted(others.items())
-        if count
-    ]
-    by_model = [
-        {
-            "endpoint": name,
-            "asked": wanted.get(name),
-            "answered": {
-                model: n
-                for (endpoint, model), n in sorted(models.items())
-                if endpoint == name and n
-            },
-        }
-        for name in dict.fromkeys([*wanted, *sorted(name for name, _ in models)])
-    ]
+    models = {}
+    for entry in endpoints:
+        models[str(entry.get("name", ""))] = (entry.get("identity") or {}).get("model")
+    totals = RunTotals(models)
+    for logged in each_trial(run_dir):
+        totals.add(logged.endpoint, logged.trial, logged.flags)
+    facts = {key: manifest.get(key) for key in _RUN}
+    notes = [*(manifest.get("notes") or ()), *totals.notes()]
+    if notes:
+        facts["notes"] = notes
+    simulated = any(entry.get("simulated") for entry in endpoints)
     return {
-        **{key: manifest.get(key) for key in _RUN},
-        **({"notes": notes} if notes else {}),
+        **facts,
         "id": manifest.get("id") or run_dir.name,
-        "endpoints": list(wanted),
-        "models": [model for model in by_model if model["asked"] or model["answered"]],
-        "simulated": "simulated" in sources or any(entry.get("simulated") for entry in endpoints),
-        "replayed": "replay" in sources or bool(manifest.get("replay_of")),
+        "endpoints": list(models),
+        "models": totals.models(),
+        "simulated": simulated or "simulated" in totals.sources,
+        "replayed": "replay" in totals.sources or bool(manifest.get("replay_of")),
         "parameters": manifest.get("settings") or manifest.get("parameters") or {},
-        "trials": {name: sums[name] for name in ("total", *(status.value for status in Status))},
-        "cost": float(sums["cost"]),
-        "unpriced": int(sums["unpriced"]),
-        "charged_at_worst_case": int(sums["charged_at_worst_case"]),
-        "costs": costs,
+        "trials": totals.by_status(),
+        **money(totals.sums),
+        "costs": totals.costs(),
     }

@@ -5,7 +5,7 @@ sink does.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_fairness.analysis import false_alarms
@@ -24,6 +24,7 @@ from pytest_fairness.model import (
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.words import (
     NOTHING,
+    agreeing,
     count,
     effect,
     interval,
@@ -46,49 +47,45 @@ def cost_line(run: Mapping[str, Any]) -> str:
     too; empty where nothing was to be paid.
     """
     each = [entry for entry in run.get("costs") or () if isinstance(entry, Mapping)]
-    cost = run.get("cost") or 0.0
+    parts = [*_priced(run, each)]
     unpriced = run.get("unpriced") or 0
-    at_worst = run.get("charged_at_worst_case") or 0
-    priced = ((run.get("trials") or {}).get("total") or 0) - unpriced
-    parts = []
-    if cost or (priced and unpriced):
-        shares = [(entry, entry["trials"] - entry["unpriced"]) for entry in each]
-        words = [
-            f"{entry['endpoint']} ${entry['cost']:,.4f} for {number:,}"
-            if entry["cost"]
-            else f"{entry['endpoint']} free"
-            for entry, number in shares
-            if number
-        ]
-        parts.append(f"${cost:,.4f} for {count(priced, 'trial')}{_among(words, each)}")
     if unpriced:
-        if parts:
-            shown = f"{unpriced:,} of unknown price"
-        else:
-            shown = f"{count(unpriced, 'trial')} of unknown price"
-        parts.append(
-            shown
-            + _among(
-                [
-                    f"{entry['endpoint']} {entry['unpriced']:,}"
-                    for entry in each
-                    if entry["unpriced"]
-                ],
-                each,
-            )
-        )
+        shown = f"{unpriced:,}"
+        if not parts:
+            shown = count(unpriced, "trial")
+        parts.append(f"{shown} of unknown price{_among(_numbers(each, 'unpriced'), each)}")
+    at_worst = run.get(_AT_WORST) or 0
     if at_worst and parts:
-        which = "their token counts are"
-        if at_worst == 1:
-            which = "its token counts are"
-        where = [f"{entry['endpoint']} {entry[_AT_WORST]:,}" for entry in each if entry[_AT_WORST]]
+        which = agreeing(at_worst, "its token counts are", "their token counts are")
         parts.append(
             f"{at_worst:,} charged at worst case because {which} missing or cannot be "
-            f"true{_among(where, each)}"
+            f"true{_among(_numbers(each, _AT_WORST), each)}"
         )
     if parts and run.get("replayed"):
         parts.append("paid when it was recorded, not now")
     return "; ".join(parts)
+
+
+def _priced(run: Mapping[str, Any], each: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield what the trials of known price cost, if any was paid for."""
+    cost = run.get("cost") or 0.0
+    unpriced = run.get("unpriced") or 0
+    priced = ((run.get("trials") or {}).get("total") or 0) - unpriced
+    if not cost and not (priced and unpriced):
+        return
+    shares = []
+    for entry in each:
+        trials = entry["trials"] - entry["unpriced"]
+        if trials and entry["cost"]:
+            shares.append(f"{entry['endpoint']} ${entry['cost']:,.4f} for {trials:,}")
+        elif trials:
+            shares.append(f"{entry['endpoint']} free")
+    yield f"${cost:,.4f} for {count(priced, 'trial')}{_among(shares, each)}"
+
+
+def _numbers(each: Sequence[Mapping[str, Any]], key: str) -> list[str]:
+    """Return the number under *key* of each endpoint that has one."""
+    return [f"{entry['endpoint']} {entry[key]:,}" for entry in each if entry[key]]
 
 
 def _among(words: Sequence[str], each: Sequence[object]) -> str:

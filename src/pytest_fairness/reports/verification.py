@@ -805,57 +805,68 @@ def _choices(frame: pd.DataFrame, replies: Sequence[Any]) -> dict[str, list[Any]
     """Return what stands in the columns ``chosen`` (of two: a group or ``neither``; of more: yes or
     no for each) and, of a ranking, ``rank``, read from *replies*.
     """
+    texts = list(replies)
     if "refused" in frame:
-        refused = frame["refused"].tolist()
-    else:
-        refused = [False] * len(frame)
-    texts = [None if no else reply for reply, no in zip(replies, refused, strict=True)]
-    chosen: list[Any] = []
+        for at, refused in enumerate(frame["refused"].tolist()):
+            if refused:
+                texts[at] = None
     if "position" not in frame:
-        sides = zip(
-            *(frame[name].tolist() for name in ("first", "second", "first_name", "second_name")),
-            strict=True,
-        )
-        for text, (first, second, *names) in zip(texts, sides, strict=True):
-            choice = None
-            if text is not None:
-                choice = read_choice(text, names)
-            if choice is None or choice.number is None:
-                undecided = choice is not None and choice.status in (
-                    ChoiceStatus.NEITHER,
-                    ChoiceStatus.BOTH,
-                )
-                chosen.append("neither" if undecided else None)
-            else:
-                chosen.append((first, second)[choice.number - 1])
-        return {"chosen": chosen}
-    rows = list(
-        zip(frame["trial"], map(int, frame["position"]), frame["candidate"], texts, strict=True)
-    )
+        return {"chosen": _chosen_of_two(frame, texts)}
+    trials = frame["trial"].tolist()
+    positions = list(map(int, frame["position"]))
     shown: dict[Any, dict[int, Any]] = defaultdict(dict)
-    for trial, position, name, _ in rows:
+    for trial, position, name in zip(trials, positions, frame["candidate"], strict=True):
         shown[trial][position] = name
-    ranking = "rank" in frame
-    read = dict[Any, Any]()
-    for trial, _, _, text in rows:
-        if trial not in read:
-            names = [shown[trial].get(at) for at in range(1, max(shown[trial]) + 1)]
-            if text is None:
-                read[trial] = None
-            else:
-                read[trial] = (read_ranking if ranking else read_choice)(text, names)
-    if ranking:
+    # Every row of a trial has its reply.
+    by_trial = dict(zip(reversed(trials), reversed(texts), strict=True))
+    slates = {
+        trial: [names.get(at) for at in range(1, max(names) + 1)] for trial, names in shown.items()
+    }
+    if "rank" in frame:
+        rankings = {trial: _ranking(by_trial[trial], names) for trial, names in slates.items()}
         ranks = [
-            None if read[trial] is None else float(read[trial][position - 1])
-            for trial, position, *_ in rows
+            rankings[trial][position - 1] for trial, position in zip(trials, positions, strict=True)
         ]
         return {"rank": ranks, "chosen": [rank == 1.0 for rank in ranks]}
+    numbers = {trial: _number(by_trial[trial], names) for trial, names in slates.items()}
     return {
         "chosen": [
-            read[trial] is not None and read[trial].number == position
-            for trial, position, *_ in rows
+            numbers[trial] == position for trial, position in zip(trials, positions, strict=True)
         ]
     }
+
+
+def _ranking(text: Any, names: Sequence[Any]) -> list[float | None]:
+    """Return the rank that *text* gives to each of *names*."""
+    ranking = None
+    if text is not None:
+        ranking = read_ranking(text, names)
+    if ranking is None:
+        return [None] * len(names)
+    return list(map(float, ranking))
+
+
+def _number(text: Any, names: Sequence[Any]) -> int | None:
+    """Return the place of the candidate whom *text* chooses."""
+    if text is None:
+        return None
+    return read_choice(text, names).number
+
+
+def _chosen_of_two(frame: pd.DataFrame, texts: Sequence[Any]) -> list[Any]:
+    """Return the group that each of *texts* chooses, or ``neither``."""
+    sides = (frame[name].tolist() for name in ("first", "second", "first_name", "second_name"))
+    chosen: list[Any] = []
+    for text, first, second, *names in zip(texts, *sides, strict=True):
+        group = None
+        if text is not None:
+            choice = read_choice(text, names)
+            if choice.number is not None:
+                group = (first, second)[choice.number - 1]
+            elif choice.status in (ChoiceStatus.NEITHER, ChoiceStatus.BOTH):
+                group = "neither"
+        chosen.append(group)
+    return chosen
 
 
 def _unlike(recorded: Sequence[Any], again: Sequence[Any], what: str) -> list[str]:

@@ -1,0 +1,120 @@
+"""Add up a run: trials by their status, money, and the models that answered, by endpoint."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pytest_fairness.model import MODEL_DIFFERS, UNPRICED, USAGE_INVALID, Status, Trial
+from pytest_fairness.words import agreeing
+
+_ASKED_AGAIN = (Status.UNKNOWN, Status.ERROR)
+
+
+class RunTotals:
+    """What the trials of a run add up to; *models* are those that its endpoints were asked for, by
+    the endpoints' names.
+
+    A trial that failed and was asked again has a record of each attempt: the last one counts, whose
+    cost is of both.
+    """
+
+    def __init__(self, models: Mapping[str, str | None]) -> None:
+        self.sources: set[str] = set()
+        self._models = dict(models)
+        self._by_endpoint: dict[str, Counter[str]] = {name: Counter() for name in models}
+        self._unsettled: dict[str, Mapping[str, Any]] = {}
+        self._answered: Counter[tuple[str, str]] = Counter()
+        self._differing: Counter[tuple[str, str]] = Counter()
+
+    def add(self, endpoint: str, trial: Trial, flags: Sequence[str]) -> None:
+        """Count a trial of *endpoint*, logged with *flags*."""
+        cost = trial.cost or 0.0
+        figures: dict[str, Any] = {
+            "total": 1,
+            trial.status.value: 1,
+            "cost": cost,
+            "unpriced": trial.cost is None or UNPRICED in flags,
+            "charged_at_worst_case": USAGE_INVALID in flags and cost > 0,
+        }
+        totals = self._by_endpoint.setdefault(endpoint, Counter())
+        totals.subtract(self._unsettled.pop(trial.key, {}))
+        totals.update(figures)
+        if trial.status in _ASKED_AGAIN:
+            self._unsettled[trial.key] = figures
+        self.sources.add(trial.source)
+        answered = (endpoint, trial.model or "")
+        self._answered[answered] += bool(trial.model)
+        self._differing[answered] += MODEL_DIFFERS in flags
+
+    @property
+    def sums(self) -> Counter[str]:
+        """The totals of all endpoints together."""
+        sums: Counter[str] = Counter()
+        for totals in self._by_endpoint.values():
+            sums.update(totals)
+        return sums
+
+    def by_status(self) -> dict[str, int]:
+        """Return how many trials there are, and how many of each status."""
+        sums = self.sums
+        return {name: sums[name] for name in ("total", *(status.value for status in Status))}
+
+    def costs(self) -> list[dict[str, Any]]:
+        """Return the costs of each endpoint that was asked, in US dollars."""
+        return [
+            {"endpoint": name, "trials": totals["total"], **money(totals)}
+            for name, totals in self._by_endpoint.items()
+            if totals["total"]
+        ]
+
+    def models(self) -> list[dict[str, Any]]:
+        """Return which model each endpoint was asked for, and which answered how often."""
+        models = []
+        for name in dict.fromkeys([*self._models, *sorted(name for name, _ in self._answered)]):
+            answered = self._models_of(name)
+            if self._models.get(name) or answered:
+                models.append(
+                    {"endpoint": name, "asked": self._models.get(name), "answered": answered}
+                )
+        return models
+
+    def _models_of(self, name: str) -> dict[str, int]:
+        """Return how often each model answered for endpoint *name*."""
+        answered = {}
+        for (endpoint, model), count in sorted(self._answered.items()):
+            if endpoint == name and count:
+                answered[model] = count
+        return answered
+
+    def notes(self) -> list[str]:
+        """Return what a reader has to know: trials of unknown fate, and models that were not asked
+        for.
+        """
+        notes = []
+        sums = self.sums
+        unknown = sums[Status.UNKNOWN]
+        if unknown:
+            notes.append(
+                f"{unknown} of {sums['total']} trials unknown: sent, and nobody knows what came of "
+                f"{agreeing(unknown, 'it', 'them')}; charged at the worst case, and asked again "
+                "with --fairness-resume last --fairness-retry-unknown alone"
+            )
+        for (name, model), count in sorted(self._differing.items()):
+            if count:
+                notes.append(
+                    f"endpoint {name!r} was asked for the model {self._models.get(name)!r}, and "
+                    f"{model!r} answered {count} of its trials: what is judged is the model that "
+                    "answered, and the dearer of both prices is charged"
+                )
+        return notes
+
+
+def money(totals: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the cost in US dollars, and how many trials it leaves out or guesses."""
+    return {
+        "cost": float(totals["cost"]),
+        "unpriced": int(totals["unpriced"]),
+        "charged_at_worst_case": int(totals["charged_at_worst_case"]),
+    }
