@@ -176,3 +176,14 @@ def test_the_statistics_of_a_pair_are_all_listed(tmp_path: Path) -> None:
     keys = {key for finding in findings for pair in finding.pairs for key in pair.statistics}
     assert len(keys) > 40
     assert sorted(key for key in keys if f"`{key}`" not in page) == []
+
+
+def test_the_index_of_decisions_has_each_page_once() -> None:
+    """By the room that it is about, under its own title."""
+    index = (DOCS / "decisions" / "README.md").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^- \[\d{4}\]\((\S+)\) (.+)$", index, re.MULTILINE))
+    pages = {
+        path.name: path.read_text(encoding="utf-8").splitlines()[0].partition(". ")[2]
+        for path in DOCS.glob("decisions/0*.md")
+    }
+    assert listed == pages
