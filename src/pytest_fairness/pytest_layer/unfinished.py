@@ -90,6 +90,17 @@ def asked(tests: Sequence[str], grids: Mapping[Key, Planned]) -> dict[str, str]:
     return digests
 
 
+def _other_questions(before: Mapping[str, str], what: Mapping[str, str]) -> str:
+    """Return which tests asked something else *before* than *what* they ask now."""
+    tests = [test for test in {**before, **what} if before.get(test) != what.get(test)]
+    if not tests:
+        return "it was cut off before it asked"
+    more = ""
+    if len(tests) > 1:
+        more = f" and {len(tests) - 1} more"
+    return f"what {tests[0]}{more} asks has changed"
+
+
 def _last(context: RunContext, what: Mapping[str, str]) -> tuple[Path | None, str]:
     """The run to resume and why; or None, and why not. *what* the tests ask."""
     settings = context.settings
@@ -105,30 +116,18 @@ def _last(context: RunContext, what: Mapping[str, str]) -> tuple[Path | None, st
             continue
         left = _left(run, manifest, context)
         if not left:
-            capped = "cost" in (manifest.get("unasked") or ())
             ended = "is whole"
-            if capped:
+            if "cost" in (manifest.get("unasked") or ()):
                 ended = "reached its cost cap, which is no higher now"
             return None, f"the last run of this command, {run.name}, {ended}"
         changed = changes_since(run, settings, context.root)
         if manifest.get("asked") != what:
-            before = manifest.get("asked") or {}
-            tests = [test for test in {**before, **what} if before.get(test) != what.get(test)]
-            more = ""
-            if len(tests) > 1:
-                more = f" and {len(tests) - 1} more"
-            changed.append(
-                f"what {tests[0]}{more} asks has changed"
-                if tests
-                else "it was cut off before it asked"
-            )
+            changed.append(_other_questions(manifest.get("asked") or {}, what))
         if is_being_written(run):
             changed.append("another process is writing it")
         if changed:
-            return (
-                None,
-                f"the last run of this command, {run.name}, {left}, and {'; '.join(changed)}",
-            )
+            why = f"the last run of this command, {run.name}, {left}, and {'; '.join(changed)}"
+            return None, why
         return run, f"it {left}"
     return None, "there is no earlier run of this command"
 

@@ -151,39 +151,44 @@ def effect_words(finding: Finding) -> str:
         ratio, low, high = (
             number(pair.statistics.get(f"impact_ratio{end}")) for end in ("", "_90_low", "_90_high")
         )
-        words = f"ratio {_ratio(ratio)}"
-        ends = interval(low, high, _ratio)
-    elif finding.assertion == "baseline":
-        words = f"{effect(pair.difference)} {finding.unit}".rstrip()
-        ends = NOTHING
-    else:
-        about = ""
-        decided = pair.statistics.get("worst_rank_p_value")
-        if decided is not None and decided == pair.p_value:  # by refusals, whatever the answers are
-            groups = {pair.group_1, pair.group_2}
-            beside = (
-                pair
-                for pair in finding.pairs
-                if pair.alarm_only and {pair.group_1, pair.group_2} == groups
-            )
-            pair = max(beside, key=lambda pair: pair.verdict.severity, default=pair)
-            about = ""
-            if pair.alarm_only:
-                about = f"{pair.metric} "
-        low = pair.effect_low
-        high = pair.effect_high
-        sign = 1.0
-        if (
-            pair.reason is Reason.N and low is None
-        ):  # nothing, or next to nothing, was there to compare
-            return NOTHING
-        if pair.worse_off == pair.group_2:
-            low, high, sign = None if high is None else -high, None if low is None else -low, -1.0
-        words = f"{about}d {effect(sign * pair.effect)}"
-        ends = interval(low, high, effect)
+        return _with_interval(f"ratio {_ratio(ratio)}", interval(low, high, _ratio))
+    if finding.assertion == "baseline":
+        return f"{effect(pair.difference)} {finding.unit}".rstrip()
+    about = ""
+    decided = pair.statistics.get("worst_rank_p_value")
+    if decided is not None and decided == pair.p_value:  # by refusals, whatever the answers are
+        pair = _alarming_pair(finding, pair)
+        if pair.alarm_only:
+            about = f"{pair.metric} "
+    if pair.reason is Reason.N and pair.effect_low is None:
+        return NOTHING  # nothing, or next to nothing, was there to compare
+    value, low, high = pair.effect, pair.effect_low, pair.effect_high
+    if pair.worse_off == pair.group_2:
+        value, low, high = -value, _negated(high), _negated(low)
+    return _with_interval(f"{about}d {effect(value)}", interval(low, high, effect))
+
+
+def _with_interval(words: str, ends: str) -> str:
     if ends == NOTHING:
         return words
     return f"{words} ({ends})"
+
+
+def _negated(end: float | None) -> float | None:
+    if end is None:
+        return None
+    return -end
+
+
+def _alarming_pair(finding: Finding, pair: PairResult) -> PairResult:
+    """Return the most severe alarm about the groups of *pair*, or *pair* where there is none."""
+    groups = {pair.group_1, pair.group_2}
+    alarms = [
+        alarm
+        for alarm in finding.pairs
+        if alarm.alarm_only and {alarm.group_1, alarm.group_2} == groups
+    ]
+    return max(alarms, key=lambda alarm: alarm.verdict.severity, default=pair)
 
 
 def _ratio(ratio: float | None) -> str:

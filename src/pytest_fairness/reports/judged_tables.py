@@ -137,32 +137,31 @@ class JudgedTable:
         """
         if self.analysis not in _OF_GROUPS or finding.kind is OutcomeKind.CATEGORICAL:
             return {}
-        wanted = {group.group for group in finding.group_results}
-        dots_: dict[str, tuple[tuple[str, float], ...]] = {}
+        means: dict[str, tuple[tuple[str, float], ...]] = {}
         for scored in self._scored():
-            design = scored.design
-            values = scored.reading.values.values
-            names = None
-            if design.cluster_name is not None:
-                names = self.frame[design.cluster_name].tolist()
-            for at, label in enumerate(design.group.labels):
-                rows = np.flatnonzero(scored.used & (design.group.codes == at))
-                if label in wanted and label not in dots_:
-                    _, first, codes = np.unique(
-                        design.cluster[rows], return_index=True, return_inverse=True
-                    )
-                    if rows.size:
-                        means = np.bincount(codes, values[rows]) / np.bincount(codes)
-                    else:
-                        means = np.empty(0)
-                    places = rows[first].tolist()
-                    called = [
-                        f"row {place}" if names is None else str(names[place]) for place in places
-                    ]
-                    dots_[label] = tuple(zip(called, means.tolist(), strict=True))
-        if len({value for dots in dots_.values() for _, value in dots}) > 2:
-            return dots_
+            labels = scored.design.group.labels
+            for group in finding.group_results:
+                if group.group in labels and group.group not in means:
+                    means[group.group] = self._means(scored, labels.index(group.group))
+        if len({value for dots in means.values() for _, value in dots}) > 2:
+            return means
         return {}
+
+    def _means(self, scored: ScoredRows, group: int) -> tuple[tuple[str, float], ...]:
+        """Return the mean of each name in group number *group*."""
+        design = scored.design
+        rows = np.flatnonzero(scored.used & (design.group.codes == group))
+        if not rows.size:
+            return ()
+        _, first, codes = np.unique(design.cluster[rows], return_index=True, return_inverse=True)
+        means = np.bincount(codes, scored.reading.values.values[rows]) / np.bincount(codes)
+        places = rows[first].tolist()
+        if design.cluster_name is None:
+            called = [f"row {place}" for place in places]
+        else:
+            names = self.frame[design.cluster_name].tolist()
+            called = [str(names[place]) for place in places]
+        return tuple(zip(called, means.tolist(), strict=True))
 
     def matches(self, finding: Finding) -> Matches | None:
         """The matched replies of the pair that decides *finding*; None where there are none."""
@@ -299,24 +298,35 @@ def differing(
     """
     people = frozenset(word for words in names for word in words)
     split = [_WORDS.findall(_cut(reply))[:_MOST_WORDS] for reply in replies]
-    compared = [
-        ["\0" if word.strip() in people else word.strip() for word in words] for words in split
-    ]
-    kinds = [["name" if word == "\0" else "differs" for word in words] for words in compared]
+    compared = [[_compared(word, people) for word in words] for words in split]
+    kinds = [[_kind_of(word, "differs") for word in words] for words in compared]
     least = 1
     if min(map(len, compared)) > _SHORT:
         least = 2
     matcher = difflib.SequenceMatcher(None, compared[0], compared[1], autojunk=False)
-    for start, other, size in matcher.get_matching_blocks():
-        if size < least and compared[0][start : start + size] != ["\0"]:
+    for starts_at, other_at, size in matcher.get_matching_blocks():
+        if size < least and compared[0][starts_at : starts_at + size] != [_NAME]:
             continue  # a word that two long texts have in common by chance
-        for side, begin in zip((0, 1), (start, other), strict=True):
+        for side, begin in ((0, starts_at), (1, other_at)):
             for at in range(begin, begin + size):
-                if compared[side][at] == "\0":
-                    kinds[side][at] = "name"
-                else:
-                    kinds[side][at] = ""
+                kinds[side][at] = _kind_of(compared[side][at], "")
     return [tuple(_runs(words, kind)) for words, kind in zip(split, kinds, strict=True)]
+
+
+#: Stands for each word of a person's name, so that names are alike.
+_NAME = "\0"
+
+
+def _compared(word: str, people: frozenset[str]) -> str:
+    if word.strip() in people:
+        return _NAME
+    return word.strip()
+
+
+def _kind_of(word: str, otherwise: str) -> str:
+    if word == _NAME:
+        return "name"
+    return otherwise
 
 
 def _runs(words: Sequence[str], kinds: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -58,25 +58,7 @@ class Replayer:
         finished: dict[str, tuple[Trial, str]] = {}
         wanted = list(dict.fromkeys(keys))
         for start in range(0, len(wanted), _AT_ONCE):
-            some = wanted[start : start + _AT_ONCE]
-            claimed = self.store.claim(some).mine
-            if claimed and not self._introduced:
-                self._introduced = True
-                if (
-                    engine := self._recording.engines.get(identity_hash(self._identity))
-                ) is not None:
-                    self._log(engine)
-            for key, record in zip(some, self._recording.records(some), strict=True):
-                if record is None:
-                    continue
-                # A simulated reply stays one: a replay must not make it look like a model's.
-                if record["source"] == SIMULATED:
-                    record["source"] = SIMULATED
-                else:
-                    record["source"] = "replay"
-                if key in claimed:
-                    self._log(record)
-                finished[key] = trial_of(record), sys.intern(record["cell"]["id"])
+            finished |= self._replayed(wanted[start : start + _AT_ONCE])
         for key, trial in zip(keys, planned, strict=True):
             use = (key, trial.cell.id)
             if trial.cell.id != finished[key][1] and use not in self._used:
@@ -84,6 +66,34 @@ class Replayer:
                 self._used.add(use)
         self.store.flush()
         return [finished[key][0] for key in keys]
+
+    def _replayed(self, keys: Sequence[str]) -> dict[str, tuple[Trial, str]]:
+        """Return the trials of *keys*, each with the identifier of its cell, and log those that
+        this run lacks.
+        """
+        claimed = self.store.claim(keys).mine
+        if claimed:
+            self._introduce()
+        finished = {}
+        for key, record in zip(keys, self._recording.records(keys), strict=True):
+            if record is None:
+                continue
+            # A simulated reply stays one: a replay must not make it look like a model's.
+            if record["source"] != SIMULATED:
+                record["source"] = "replay"
+            if key in claimed:
+                self._log(record)
+            finished[key] = trial_of(record), sys.intern(record["cell"]["id"])
+        return finished
+
+    def _introduce(self) -> None:
+        """Log once what the recording says of the endpoint."""
+        if self._introduced:
+            return
+        self._introduced = True
+        engine = self._recording.engines.get(identity_hash(self._identity))
+        if engine is not None:
+            self._log(engine)
 
     def _incomplete(
         self, missing: Sequence[PlannedTrial], total: int, design: RecordedDesign | None

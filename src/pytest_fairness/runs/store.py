@@ -109,33 +109,17 @@ class Claim(Operation):
         ((wanted, values),) = in_keys(keys)
         holders = {key.hex(): writer for key, writer in execute(f"{_HOLDERS} {wanted}", values)}
         living = database.living(holders.values())
-        finished: set[str] = set()
-        again: dict[str, tuple[int, str]] = {}
-        for number, key, status in execute(f"{_FINISHED} {wanted}", values).fetchall():
-            if status not in _FAILED or number > self.before:
-                text = ""
-            else:
-                text = _text(database, number)
-            if text and self.retry.wants(decode_line(text)):
-                again[key.hex()] = number, text
-            else:
-                finished.add(key.hex())
+        finished, again = self._finished(database, keys)
         left = [key for key in keys if key not in finished]
-        mine = {
-            key: [again[key][1]] if key in again else []
-            for key in left
-            if holders.get(key) not in living
-        }
+        mine: dict[str, list[str]] = {}
+        for key in left:
+            if holders.get(key) not in living:
+                mine[key] = []
+        for key, (_, text) in again.items():
+            if key in mine:
+                mine[key].append(text)
         if mine:
-            ((wanted, values),) = in_keys(list(mine))
-            for number, name, *row in execute(
-                f"{_ATTEMPTS} {wanted} ORDER BY id", values
-            ).fetchall():
-                key = name.hex()
-                if (
-                    key not in again or number > again[key][0]
-                ):  # all that was logged before a trial is in it
-                    mine[key].append(database.texts.text(row))
+            _add_attempts(database, mine, again)
             # One statement for all: between two of them SQLite waits for the interpreter.
             owned = ", ".join(["(?, ?)"] * len(mine))
             execute(
@@ -143,6 +127,40 @@ class Claim(Operation):
                 [value for key in mine for value in (as_stored(key), database.writer)],
             )
         return mine, [key for key in left if key not in mine]
+
+    def _finished(
+        self, database: Database, keys: Sequence[str]
+    ) -> tuple[set[str], dict[str, tuple[int, str]]]:
+        """Return those of *keys* whose trials are finished, and those that are asked again, with
+        number and text of their records.
+        """
+        ((wanted, values),) = in_keys(keys)
+        finished: set[str] = set()
+        again: dict[str, tuple[int, str]] = {}
+        rows = database.connection.execute(f"{_FINISHED} {wanted}", values).fetchall()
+        for number, key, status in rows:
+            text = ""
+            if status in _FAILED and number <= self.before:
+                text = _text(database, number)
+            if text and self.retry.wants(decode_line(text)):
+                again[key.hex()] = number, text
+            else:
+                finished.add(key.hex())
+        return finished, again
+
+
+def _add_attempts(
+    database: Database, mine: dict[str, list[str]], again: Mapping[str, tuple[int, str]]
+) -> None:
+    """Add to *mine* what was logged of trials that are not finished; all that was logged before a
+    trial of *again* is in its record.
+    """
+    ((wanted, values),) = in_keys(list(mine))
+    rows = database.connection.execute(f"{_ATTEMPTS} {wanted} ORDER BY id", values).fetchall()
+    for number, name, *row in rows:
+        key = name.hex()
+        if key not in again or number > again[key][0]:
+            mine[key].append(database.texts.text(row))
 
 
 def _text(database: Database, number: int) -> str:

@@ -215,18 +215,8 @@ def first_repeat(columns: Sequence[Ints]) -> tuple[int, int] | None:
     return int(np.argmax(key == key[second])), second
 
 
-def read_design(
-    frame: pd.DataFrame,
-    by: Sequence[str],
-    *,
-    cluster: str | None = DEFAULT_CLUSTER,
-    block: str | None = DEFAULT_BLOCK,
-) -> Membership:
-    """Read the groups of *by* (several columns: their intersection), clusters, blocks, refusals.
-
-    Raises FrameError for a missing column, a missing label, duplicate trials, or fewer than two
-    groups. The default block ``template`` may be missing: then all rows are one block.
-    """
+def _groups(frame: pd.DataFrame, by: Sequence[str]) -> Coded:
+    """Return the groups of the columns *by*, of several their intersection."""
     group = code(frame, by[0], "group")
     for column in by[1:]:
         other = code(frame, column, "group")
@@ -242,36 +232,58 @@ def read_design(
             only = f" ({group.labels[0]!r})"
         names = " × ".join(repr(name) for name in by)
         raise FrameError(f"column {names} holds one group only{only}: a comparison needs two")
-    if block is not None and block == DEFAULT_BLOCK and block not in frame.columns:
+    return group
+
+
+def _refuse_repeated_trials(
+    frame: pd.DataFrame,
+    group: Coded,
+    clusters: Coded,
+    block_codes: Ints,
+    columns: tuple[str | None, str | None],
+) -> None:
+    """Raise FrameError for two rows of one trial, which would count its evidence twice; *columns*
+    are those of clusters and blocks.
+    """
+    others = [name for name in _CELL_COLUMNS if name in frame.columns and name not in columns]
+    more = [_factorize(frame[name])[0] for name in ("repetition", *others)]
+    same = first_repeat([group.codes, clusters.codes, block_codes, *more])
+    if not same:
+        return
+    shown = [
+        name for name in (*columns, "repetition") if name is not None and name in frame.columns
+    ]
+    what = ", ".join(f"{name} {frame[name].iloc[same[1]]}" for name in shown)
+    raise FrameError(
+        f"column 'repetition', {row_name(frame, same[1])} repeats {row_name(frame, same[0])} "
+        f"({what}, group {group.labels[int(group.codes[same[1]])]!r}): the same trial stands "
+        "twice; drop one, or name what tells them apart with block=…"
+    )
+
+
+def read_design(
+    frame: pd.DataFrame,
+    by: Sequence[str],
+    *,
+    cluster: str | None = DEFAULT_CLUSTER,
+    block: str | None = DEFAULT_BLOCK,
+) -> Membership:
+    """Read the groups of *by* (several columns: their intersection), clusters, blocks, refusals.
+
+    Raises FrameError for a missing column, a missing label, duplicate trials, or fewer than two
+    groups. The default block ``template`` may be missing: then all rows are one block.
+    """
+    group = _groups(frame, by)
+    if block == DEFAULT_BLOCK and block not in frame.columns:
         block = None
     blocks = None
+    block_codes = np.zeros(len(frame), dtype=np.intp)
     if block is not None:
         blocks = code(frame, block, "block")
-    clusters = _clusters(frame, cluster, group)
-    if blocks is None:
-        block_codes = np.zeros(len(frame), dtype=np.intp)
-    else:
         block_codes = blocks.codes
+    clusters = _clusters(frame, cluster, group)
     if clusters is not None and "repetition" in frame.columns:
-        # Two rows for one trial would count its evidence twice.
-        others = [
-            name for name in _CELL_COLUMNS if name in frame.columns and name not in (cluster, block)
-        ]
-        more = [_factorize(frame[name])[0] for name in ("repetition", *others)]
-        if same := first_repeat([group.codes, clusters.codes, block_codes, *more]):
-            shown = [
-                name
-                for name in (cluster, block, "repetition")
-                if name is not None and name in frame.columns
-            ]
-            what = ", ".join(f"{name} {frame[name].iloc[same[1]]}" for name in shown)
-            raise FrameError(
-                f"column 'repetition', {row_name(frame, same[1])} repeats "
-                f"{row_name(frame, same[0])} "
-                f"({what}, group {group.labels[int(group.codes[same[1]])]!r}): the same trial "
-                "stands twice; drop one, "
-                "or name what tells them apart with block=…"
-            )
+        _refuse_repeated_trials(frame, group, clusters, block_codes, (cluster, block))
     return Membership(
         group=group,
         cluster=np.arange(len(frame)) if clusters is None else clusters.codes,
