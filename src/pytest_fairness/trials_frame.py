@@ -154,42 +154,7 @@ def trials_frame(
 
     cells = [cell for cell, _ in rows]
     trials = [trial for _, trial in rows]
-    columns: dict[str, list[object]] = {
-        "cell": [cell.id for cell in cells],
-        **{
-            field: [getattr(cell, field) for cell in cells]
-            for field in ("template", "name", "persona")
-        },
-    }
-    if not any("name_2" in cell.attributes for cell in cells):
-        # Before the attributes that fill them, so that every grid has them, and in one place.
-        columns |= {part: [None] * len(cells) for part in NAME_PARTS}
-    for attribute in ("attributes", "context", "groups"):
-        # Groups last: a protected class wins over a persona attribute of the same name.
-        values: list[Mapping[str, object]] = [getattr(cell, attribute) for cell in cells]
-        for key in dict.fromkeys(key for mapping in values for key in mapping):
-            columns[key] = [mapping.get(key) for mapping in values]
-    columns |= {
-        field: [getattr(cell, field) for cell in cells] for field in ("arm", "tier", "signal")
-    }
-    columns |= {
-        "repetition": [trial.repetition for trial in trials],
-        "prompt": [cell.prompt for cell in cells],
-        "reply": [trial.reply for trial in trials],
-        "status": [trial.status.value for trial in trials],
-        "error": [trial.error if trial.status in UNUSABLE else None for trial in trials],
-        "refused": [trial.status is Status.REFUSED for trial in trials],
-        "undetermined": [trial.status not in (Status.REFUSED, Status.ANSWERED) for trial in trials],
-        "cut_short": [(trial.finish_reason or "").lower() in CUT_SHORT for trial in trials],
-        "endpoint": [endpoint.name] * len(trials),
-        "model": [trial.model for trial in trials],
-        "simulated": [endpoint.simulated or trial.source == "simulated" for trial in trials],
-        "replayed": [endpoint.replayed or trial.source == "replay" for trial in trials],
-        **{
-            field: [getattr(trial, field) for trial in trials]
-            for field in ("cost", "seconds", "key")
-        },
-    }
+    columns = _columns_of_cells(cells) | _columns_of_trials(cells, trials, endpoint)
     if any(trial.empty_first for trial in trials):
         columns[EMPTY_FIRST] = [trial.empty_first for trial in trials]
     with any_text():
@@ -197,6 +162,61 @@ def trials_frame(
     if design is not None:
         frame.attrs[DESIGN] = asdict(design)
     return frame
+
+
+def _columns_of_cells(cells: Sequence[Cell]) -> dict[str, list[object]]:
+    """Return the columns that say what was asked, and about whom."""
+    columns: dict[str, list[object]] = {"cell": [cell.id for cell in cells]}
+    for field in ("template", "name", "persona"):
+        columns[field] = [getattr(cell, field) for cell in cells]
+    if not any("name_2" in cell.attributes for cell in cells):
+        # Before the attributes that fill them, so that every grid has them, and in one place.
+        columns |= {part: [None] * len(cells) for part in NAME_PARTS}
+    for attribute in ("attributes", "context", "groups"):
+        # Groups last: a protected class wins over a persona attribute of the same name.
+        columns |= _columns_of_mappings([getattr(cell, attribute) for cell in cells])
+    for field in ("arm", "tier", "signal"):
+        columns[field] = [getattr(cell, field) for cell in cells]
+    return columns
+
+
+def _columns_of_mappings(mappings: Sequence[Mapping[str, object]]) -> dict[str, list[object]]:
+    """Return a column for each key of any of *mappings*, None where one lacks it."""
+    keys: dict[str, None] = {}
+    for mapping in mappings:
+        keys |= dict.fromkeys(mapping)
+    return {key: [mapping.get(key) for mapping in mappings] for key in keys}
+
+
+def _columns_of_trials(
+    cells: Sequence[Cell], trials: Sequence[Trial], endpoint: EndpointFacts
+) -> dict[str, list[object]]:
+    """Return the columns that say what came back, from whom, at which price."""
+    answered = (Status.REFUSED, Status.ANSWERED)
+    columns: dict[str, list[object]] = {
+        "repetition": [trial.repetition for trial in trials],
+        "prompt": [cell.prompt for cell in cells],
+        "reply": [trial.reply for trial in trials],
+        "status": [trial.status.value for trial in trials],
+        "error": list(map(_error, trials)),
+        "refused": [trial.status is Status.REFUSED for trial in trials],
+        "undetermined": [trial.status not in answered for trial in trials],
+        "cut_short": [(trial.finish_reason or "").lower() in CUT_SHORT for trial in trials],
+        "endpoint": [endpoint.name] * len(trials),
+        "model": [trial.model for trial in trials],
+        "simulated": [endpoint.simulated or trial.source == "simulated" for trial in trials],
+        "replayed": [endpoint.replayed or trial.source == "replay" for trial in trials],
+    }
+    for field in ("cost", "seconds", "key"):
+        columns[field] = [getattr(trial, field) for trial in trials]
+    return columns
+
+
+def _error(trial: Trial) -> str | None:
+    """Return why *trial* has no usable answer; None where it has one."""
+    if trial.status in UNUSABLE:
+        return trial.error
+    return None
 
 
 def refuse_if_nothing_answered(trials: Sequence[Trial], endpoint: str) -> None:

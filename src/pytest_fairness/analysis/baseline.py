@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ from pytest_fairness.scorers.letter import (
     category_scores,
     warnings_of_trials,
 )
-from pytest_fairness.scorers.lexicon import CATEGORIES
+from pytest_fairness.scorers.lexicon import CATEGORIES, LexiconWarning
 from pytest_fairness.statistics.clusters import one_sample_t
 from pytest_fairness.statistics.persona_scores import (
     OVERALL,
@@ -188,34 +188,43 @@ def scores_of(frame: pd.DataFrame, outcome: Outcome, arguments: Mapping[str, Any
 
     design = design_of(frame)
     categories = arguments["categories"]
+    if categories is None:
+        categories = design.protected_classes
     column = arguments["warnings"]
-    by_scope: dict[str, Any] = {}
-    if (
-        isinstance(letter := getattr(outcome.scorer, "score", None), LetterReader)
-        and letter.name == LETTER_SCORE
-    ):
+    of_letters: dict[str, Any] = {}
+    letter = getattr(outcome.scorer, "score", None)
+    if isinstance(letter, LetterReader) and letter.name == LETTER_SCORE:
         warnings = warnings_of_trials(frame, letter.lexicon)
-        scores = [category_scores(own) for own in warnings]
-        by_scope["parts"] = {name: [score[name] for score in scores] for name in CATEGORIES}
-        opened = [[warning for warning in own if not warning.accepted] for own in warnings]
-        by_scope["patterns"] = [
-            [f"{warning.severity}: {warning.term}" for warning in warnings] for warnings in opened
+        scores = [category_scores(warnings_of_letter) for warnings_of_letter in warnings]
+        of_letters["parts"] = {name: [score[name] for score in scores] for name in CATEGORIES}
+        opened = [_not_accepted(warnings_of_letter) for warnings_of_letter in warnings]
+        of_letters["patterns"] = [
+            list(map(_pattern, letter_warnings)) for letter_warnings in opened
         ]
         if column is None:
             column = "lexicon_warnings"
-            kinds = [
-                [(warning.severity, warning.category) for warning in warnings]
-                for warnings in opened
-            ]
+            kinds = [list(map(_kind, letter_warnings)) for letter_warnings in opened]
             frame = frame.assign(**{column: pd.Series(kinds, index=frame.index, dtype=object)})
     return summarise_scores(
         frame,
         outcome.values,
         persona=arguments["persona"] or design.persona_column(frame),
-        categories=list(design.protected_classes if categories is None else categories),
+        categories=list(categories),
         warnings=column,
-        **by_scope,
+        **of_letters,
     )
+
+
+def _not_accepted(warnings: Iterable[LexiconWarning]) -> list[LexiconWarning]:
+    return [warning for warning in warnings if not warning.accepted]
+
+
+def _pattern(warning: LexiconWarning) -> str:
+    return f"{warning.severity}: {warning.term}"
+
+
+def _kind(warning: LexiconWarning) -> tuple[str, str]:
+    return warning.severity, warning.category
 
 
 def comparison(
@@ -473,61 +482,77 @@ def _sentence(
 ) -> str:
     approved, current = runs
     if verdict in ALARMS:
-        fallen = [
+        alarming = [
             scope for scope, pair in zip(gate.scopes, pairs, strict=True) if pair.verdict is verdict
         ]
-        # The whole, then the worst categories: the table has them all.
-        fallen.sort(
-            key=lambda scope: (scope.label != OVERALL, scope.label != PASSES, -abs(scope.test.mean))
-        )
-        worse = [_fall(scope, scale) for scope in fallen[:_MOST_FALLEN]]
-        if len(fallen) > _MOST_FALLEN:
-            worse.append(f"{len(fallen) - _MOST_FALLEN} further categories")
-        if new_warnings:
-            worse.append(f"warnings that the baseline has none of: {enumerated(new_warnings)}")
-        within = ""
-        if verdict is Verdict.FLAG and not new_warnings:
-            within = " (within the margin)"
-        return f"worse than the approved baseline{within}: " + "; ".join(worse)
+        within = verdict is Verdict.FLAG and not new_warnings
+        return _alarm(alarming, scale, new_warnings, within_margin=within)
     if reason is Reason.UNSCORED:
         return (
             f"not comparable with the approved baseline: {current.unscored} of {current.trials} "
-            "replies now "
-            f"and {approved.unscored} of {approved.trials} then gave no score (5 % are allowed)"
+            f"replies now and {approved.unscored} of {approved.trials} then gave no score (5 % are "
+            "allowed)"
         )
     if reason is Reason.DIFFERENTIAL_REFUSAL:
         before, now = (percent(share(run.refused, run), 0) for run in runs)
         return (
             f"the scores held, but refusals rose from {before} to {now} since the baseline was "
-            "approved: what is no "
-            "longer answered is no longer scored"
+            "approved: what is no longer answered is no longer scored"
         )
     if reason is Reason.PRECISION:
         held = [pair.metric for pair in pairs if pair.reason is Reason.PRECISION]
         named = [f"{key} {scale.change(change)}" for key, change in gate.changes.items()]
         return (
-            f"no regression shown, but {enumerated(held)} cannot be judged because of changes far from "
-            "all others "
-            f"({enumerated(named)}). Look at their replies, or run again"
+            f"no regression shown, but {enumerated(held)} cannot be judged because of changes far "
+            f"from all others ({enumerated(named)}). Look at their replies, or run again"
         )
     if verdict is Verdict.INCONCLUSIVE:
-        scope = next(scope for scope in gate.scopes if scope.reason is not None)
-        needed = "80 %"
-        if reason is Reason.N:
-            needed = "at least two"
-        return (
-            f"not comparable with the approved baseline: {scope.n} of {scope.n + scope.missing} "
-            "personas "
-            f"({scope.label}) have a score in both; {needed} are needed"
-        )
-    overall = gate.scopes[0]
-    others = sum(scope.label not in (OVERALL, PASSES) for scope in gate.scopes)
-    return (
-        f"no regression against the approved baseline: {overall.label} "
-        f"{scale.value(overall.approved)} → "
-        f"{scale.value(overall.now)} ({scale.change(overall.test.mean)}) over {overall.n} personas"
-        + (f", and none of {others} categories beyond its margin and chance" if others else "")
+        return _incomparable(gate, reason)
+    return _held(gate, scale)
+
+
+def _alarm(
+    scopes: list[ScopeTest], scale: Scale, new_warnings: list[str], *, within_margin: bool
+) -> str:
+    """Say what fell: the whole, then the worst categories; the table has them all."""
+    scopes.sort(
+        key=lambda scope: (scope.label != OVERALL, scope.label != PASSES, -abs(scope.test.mean))
     )
+    worse = [_fall(scope, scale) for scope in scopes[:_MOST_FALLEN]]
+    if len(scopes) > _MOST_FALLEN:
+        worse.append(f"{len(scopes) - _MOST_FALLEN} further categories")
+    if new_warnings:
+        worse.append(f"warnings that the baseline has none of: {enumerated(new_warnings)}")
+    within = ""
+    if within_margin:
+        within = " (within the margin)"
+    return f"worse than the approved baseline{within}: {'; '.join(worse)}"
+
+
+def _incomparable(gate: GateResult, reason: Reason | None) -> str:
+    """Say of which scope too few personas have a score in both runs."""
+    scope = next(scope for scope in gate.scopes if scope.reason is not None)
+    needed = "80 %"
+    if reason is Reason.N:
+        needed = "at least two"
+    return (
+        f"not comparable with the approved baseline: {scope.n} of {scope.n + scope.missing} "
+        f"personas ({scope.label}) have a score in both; {needed} are needed"
+    )
+
+
+def _held(gate: GateResult, scale: Scale) -> str:
+    """Say that nothing fell."""
+    overall = gate.scopes[0]
+    sentence = (
+        f"no regression against the approved baseline: {overall.label} "
+        f"{scale.value(overall.approved)} → {scale.value(overall.now)} "
+        f"({scale.change(overall.test.mean)}) over {overall.n} personas"
+    )
+    others = sum(scope.label not in (OVERALL, PASSES) for scope in gate.scopes)
+    if others:
+        sentence += f", and none of {others} categories beyond its margin and chance"
+    return sentence
 
 
 def _fall(scope: ScopeTest, scale: Scale) -> str:

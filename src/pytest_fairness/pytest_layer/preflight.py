@@ -69,33 +69,23 @@ def announcement(
     wrongly, is the same system as another, or its cost has a cap and no price.
     """
     settings = context.settings
-    endpoints = dict[str, Endpoint]()
-    wrong = dict[str, str]()
-    for name in settings.endpoints:
-        try:
-            endpoints[name] = configured(name)
-        except UsageError as error:
-            wrong[name] = str(error)
-        except FairnessError:
-            pass  # the tests that need it say what is wrong
+    endpoints, wrong = _configured(settings, configured)
     rows = list(estimates(context, items, grids, endpoints, sample=_COUNTED))
     asked = {row.endpoint for row in rows if row.configured[0].requests}
-    for name, endpoint in endpoints.items():
-        if settings.max_cost is not None and settings.replay is None:
-            for step in _steps_of(endpoint):
-                if step.price is None and not step.simulated:
-                    wrong.setdefault(name, unpriced(step.name, settings.max_cost))
+    if settings.max_cost is not None and settings.replay is None:
+        wrong = _unpriced(endpoints, settings.max_cost) | wrong
     for name in settings.endpoints:
-        if name in asked & wrong.keys() and context.worker is None:
+        if name in asked and name in wrong and context.worker is None:
             raise pytest.UsageError(wrong[name])
     lines = [_size(settings, tests, rows, shown(context.store.directory, context.root))]
     chance = chance_of_red(settings, items, grids)
     if chance > RARE:
         lines.append(
-            f"fairness: a fair system turns such a session red in about {rounded_percent(chance)} of runs, "
-            "if each test asserts once"
+            "fairness: a fair system turns such a session red in about "
+            f"{rounded_percent(chance)} of runs, if each test asserts once"
         )
-    if again := sum(row.new for row in rows if row.again):
+    again = sum(row.new for row in rows if row.again)
+    if again:
         lines.append(
             f"fairness: an alarm is asked about again before it stands, with up to {again:,} "
             "trials more"
@@ -108,6 +98,32 @@ def announcement(
     if paid and settings.replay is None:
         lines += _prices(settings, rows, paid)
     return [*lines, *_replacements(context, items), *_remarks(grids, items)]
+
+
+def _configured(
+    settings: Settings, configured: Callable[[str], Endpoint]
+) -> tuple[dict[str, Endpoint], dict[str, str]]:
+    """Return the endpoints of the session, and why others are configured wrongly, by their names."""
+    endpoints: dict[str, Endpoint] = {}
+    wrong: dict[str, str] = {}
+    for name in settings.endpoints:
+        try:
+            endpoints[name] = configured(name)
+        except UsageError as error:
+            wrong[name] = str(error)
+        except FairnessError:
+            pass  # the tests that need it say what is wrong
+    return endpoints, wrong
+
+
+def _unpriced(endpoints: Mapping[str, Endpoint], max_cost: float) -> dict[str, str]:
+    """Return why an endpoint cannot be asked under a cap: nobody knows what a call costs."""
+    wrong: dict[str, str] = {}
+    for name, endpoint in endpoints.items():
+        for step in _steps_of(endpoint):
+            if step.price is None and not step.simulated:
+                wrong.setdefault(name, unpriced(step.name, max_cost))
+    return wrong
 
 
 def _steps_of(endpoint: Endpoint) -> list[Endpoint]:
