@@ -430,9 +430,9 @@ class Finding:
         total = ""
         if self.n_per_group:
             total = f"n = {sum(self.n_per_group.values())}"
-        about = f"{self.outcome or self.assertion!r}" + f" by {self.protected_class!r}" * bool(
-            self.protected_class
-        )
+        about = f"{self.outcome or self.assertion!r}"
+        if self.protected_class:
+            about += f" by {self.protected_class!r}"
         if self.reason:
             verdict = f"{self.verdict} ({self.reason})"
         else:

@@ -91,7 +91,10 @@ def _not_there(frame: pd.DataFrame, what: str, column: str) -> str:
     missing = f"there is no column {column!r} for the {what}"
     if near:
         return f"{missing}; did you mean {' or '.join(map(repr, near))}?"
-    return f"{missing}. The columns are {', '.join(columns[:30])}" + " …" * (len(columns) > 30)
+    more = ""
+    if len(columns) > 30:
+        more = " …"
+    return f"{missing}. The columns are {', '.join(columns[:30])}{more}"
 
 
 def _complete(frame: pd.DataFrame, column: str, what: str) -> list[str]:
@@ -107,6 +110,17 @@ def _complete(frame: pd.DataFrame, column: str, what: str) -> list[str]:
     return [str(value) for value in frame[column].tolist()]
 
 
+def _status(text: str | None, refused: bool) -> Status:
+    """Return what a reply comes to."""
+    if text is None:
+        return Status.ERROR
+    if refused:
+        return Status.REFUSED
+    if text.strip():
+        return Status.ANSWERED
+    return Status.EMPTY
+
+
 def _of_replies(replies: list[Any]) -> dict[str, Any]:
     texts = [reply if isinstance(reply, str) else None for reply in replies]
     if not any(texts):
@@ -114,16 +128,7 @@ def _of_replies(replies: list[Any]) -> dict[str, Any]:
             "no row has a reply that is text: name the column of what the model answered"
         )
     refused = [text is not None and is_refusal(text) for text in texts]
-    status = [
-        Status.ERROR
-        if text is None
-        else Status.REFUSED
-        if no
-        else Status.ANSWERED
-        if text.strip()
-        else Status.EMPTY
-        for text, no in zip(texts, refused, strict=True)
-    ]
+    status = list(map(_status, texts, refused))
     return {
         "reply": texts,
         "status": [str(value) for value in status],

@@ -425,11 +425,13 @@ def _groups(read: Choices | Slates) -> list[GroupResult]:
             else:
                 won = read.rank[:, group] == read.rank.min(axis=1)
         n = int(done.sum())
-        low, high, clusters = (
-            share_interval(won[done], None if names is None else names[done])
-            if n
-            else (None, None, 0)
-        )
+        low: float | None = None
+        high: float | None = None
+        clusters = 0
+        if n and names is None:
+            low, high, clusters = share_interval(won[done], None)
+        elif n and names is not None:
+            low, high, clusters = share_interval(won[done], names[done])
         groups.append(
             GroupResult(
                 group=label,
@@ -482,9 +484,9 @@ def _pairwise_details(choices: Choices, alpha: float) -> tuple[dict[str, JSON], 
         "first_listed_share": float(np.mean(first)) if first.size else None,
         "no_choice": _chi_square(refused),
     }
-    notes = ["some pairs of groups are left without a choice more often than others"] * (
-        refused.p < 0.005
-    )
+    notes = []
+    if refused.p < 0.005:
+        notes.append("some pairs of groups are left without a choice more often than others")
     if strengths is None:
         return details, tuple(notes)
     if not strengths.proper:

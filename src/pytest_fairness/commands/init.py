@@ -237,7 +237,9 @@ def _ignored(path: Path) -> bool:
     if {_IGNORED, ".fairness", "/.fairness", "/.fairness/"} & set(text.splitlines()):
         return False
     with path.open("a", encoding="utf-8") as file:
-        file.write("\n" * bool(text and not text.endswith("\n")) + _IGNORED + "\n")
+        if text and not text.endswith("\n"):
+            file.write("\n")
+        file.write(f"{_IGNORED}\n")
     return True
 
 

@@ -214,9 +214,11 @@ def _of_run(arguments: argparse.Namespace) -> tuple[pd.DataFrame, Outcome, objec
             "\n".join(["the trials of which finding? Name one of these with --finding:", *lines])
         )
     if not decisions:
+        which = "finding"
+        if arguments.finding:
+            which = "such finding"
         raise UsageError(
-            f"run {folder.name}: no {'such ' * bool(arguments.finding)}finding was judged on "
-            "trials that have a column "
+            f"run {folder.name}: no {which} was judged on trials that have a column "
             f"{' or '.join(sorted(columns))}"
         )
     (_, frame, outcome, favourable) = next(iter(decisions.values()))

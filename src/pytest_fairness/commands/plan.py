@@ -478,7 +478,10 @@ def _bill(suite: dict[str, Any]) -> list[str]:
     worst = ""
     if suite["assumed"].get("verbose"):
         worst = f", at most {cells['at most']}"
-    lines.append(f"  cost {'about ' * (cells['cost'] != 'unknown')}{cells['cost']}{worst}{cap}")
+    cost = cells["cost"]
+    if cost != "unknown":
+        cost = f"about {cost}"
+    lines.append(f"  cost {cost}{worst}{cap}")
     endpoints = dict.fromkeys(test["endpoint"] for test in tests)
     for name in endpoints if len(endpoints) > 1 else ():
         cost = _cells([test for test in tests if test["endpoint"] == name], ("cost",))[0]

@@ -76,7 +76,9 @@ def _cost(run: ListedRun) -> str:
     """Return what is known to have been paid; more where the price of some trials is unknown."""
     if run.cost is None:
         return "–"
-    return f"{'over ' * bool(run.unpriced)}${run.cost:,.4f}"
+    if run.unpriced:
+        return f"over ${run.cost:,.4f}"
+    return f"${run.cost:,.4f}"
 
 
 COLUMNS = {

@@ -203,8 +203,12 @@ def _group(label: str, value: object) -> Group:
     )
     kinds = set()
     for item in given:
-        whole = isinstance(item, Path) or "\n" in str(item).strip()
-        kinds.add("persona" if isinstance(item, Persona) else "résumé" if whole else "name")
+        if isinstance(item, Persona):
+            kinds.add("persona")
+        elif isinstance(item, Path) or "\n" in str(item).strip():
+            kinds.add("résumé")
+        else:
+            kinds.add("name")
     if len(kinds) > 1:
         raise UsageError(f"{where} mixes names, personas and résumés; give candidates of one kind")
     return Group(label, classes, given, *kinds)

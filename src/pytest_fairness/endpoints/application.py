@@ -8,7 +8,7 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import cache
@@ -65,30 +65,12 @@ _MISSING = object()
 
 
 def slots_of(data: JSON, *place: str | int) -> Iterator[str]:
-    """The slots in *data*. Raises Misplaced for one that nothing fills, or that stands where it
-    cannot.
+    """Yield the slots in *data*. Raises Misplaced for one that nothing fills, or that stands where
+    it cannot.
     """
     if isinstance(data, str):
-        if (clever := _CLEVER.search(data)) is not None:
-            raise Misplaced(
-                f'{clever[0]!r}: a slot is a plain name in single braces, such as "{{prompt}}"',
-                *place,
-            )
-        for name in _SLOT.findall(data):
-            if name not in (names := _OWN | ALLOWED["http"]):
-                raise Misplaced(unknown("slot", name, names), *place)
-            if name == "messages" and data != "{messages}":
-                raise Misplaced(
-                    'the list of messages must be the whole of a value: "{messages}"', *place
-                )
-            yield name
-    for key, item in (
-        data.items()
-        if isinstance(data, dict)
-        else enumerate(data)
-        if isinstance(data, list)
-        else ()
-    ):
+        yield from _slots_of_text(data, place)
+    for key, item in _items(data):
         if _SLOT.search(str(key)):
             raise Misplaced(f"slots stand in values, not in keys such as {key!r}", *place, key)
         if item is None and key in _OWN and isinstance(data, dict) and len(data) == 1:
@@ -96,6 +78,33 @@ def slots_of(data: JSON, *place: str | int) -> Iterator[str]:
                 f'YAML reads {{{key}}} as a mapping: write "{{{key}}}", in quotes', *place
             )
         yield from slots_of(item, *place, key)
+
+
+def _slots_of_text(text: str, place: tuple[str | int, ...]) -> Iterator[str]:
+    clever = _CLEVER.search(text)
+    if clever is not None:
+        raise Misplaced(
+            f'{clever[0]!r}: a slot is a plain name in single braces, such as "{{prompt}}"',
+            *place,
+        )
+    names = _OWN | ALLOWED["http"]
+    for name in _SLOT.findall(text):
+        if name not in names:
+            raise Misplaced(unknown("slot", name, names), *place)
+        if name == "messages" and text != "{messages}":
+            raise Misplaced(
+                'the list of messages must be the whole of a value: "{messages}"', *place
+            )
+        yield name
+
+
+def _items(data: JSON) -> Iterable[tuple[str | int, JSON]]:
+    """Return keys and values of a mapping, places and items of a list; nothing of anything else."""
+    if isinstance(data, dict):
+        return data.items()
+    if isinstance(data, list):
+        return enumerate(data)
+    return ()
 
 
 def _filled(data: JSON, values: Mapping[str, JSON]) -> Any:

@@ -136,7 +136,8 @@ def _steps_of(endpoint: Endpoint) -> list[Endpoint]:
 def _size(settings: Settings, tests: int, rows: Sequence[TestEstimate], run: str) -> str:
     replaced = any(row.own[0].requests for row in rows)
     endpoint = ", ".join(settings.endpoints)
-    endpoint += " (no model is asked)" * (settings.endpoint == "simulated" and not replaced)
+    if settings.endpoint == "simulated" and not replaced:
+        endpoint += " (no model is asked)"
     if replaced:
         configured = any(row.configured[0].requests for row in rows)
         if configured:
@@ -272,7 +273,9 @@ def _replacements(context: RunContext, items: Sequence[pytest.Item]) -> list[str
         does = "replaces"
         if marks.gets_named_endpoint(item):
             does = "wraps"
-        once = " and is asked once" * (several and does == "replaces")
+        once = ""
+        if several and does == "replaces":
+            once = " and is asked once"
         fixture = _fixture(item, context.root)
         fixtures.append(
             (collection.name_of(item), f"{fixture} {does} --fairness-endpoint {named}{once}")

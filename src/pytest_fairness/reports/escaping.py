@@ -28,14 +28,13 @@ def visible(text: str, *, keep: str = "\n\t") -> str:
         if unicodedata.category(character) not in _UNSEEN or character in keep:
             return character
         code = ord(character)
-        return _NAMED.get(
-            character,
-            f"\\x{code:02x}"
-            if code < 0x100
-            else f"\\u{code:04x}"
-            if code < 0x10000
-            else f"\\U{code:08x}",
-        )
+        if character in _NAMED:
+            return _NAMED[character]
+        if code < 0x100:
+            return f"\\x{code:02x}"
+        if code < 0x10000:
+            return f"\\u{code:04x}"
+        return f"\\U{code:08x}"
 
     if text.isascii() and text.isprintable():
         return text
@@ -204,7 +203,8 @@ def wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]
             lines.append(line)
             line = rest
             empty = True
-        line = line + " " * (not empty)
+        if not empty:
+            line += " "
         left = word
         empty = False
         while columns_of(line) + columns_of(left) > width:

@@ -365,9 +365,11 @@ def _until(finding: Finding, today: datetime.date | None) -> Entry:
     if end is None or today is None:
         return Entry(words=str(given or words.NOTHING))
     left = (end - today).days
-    marks = (
-        () if left > SOON else ("expired",) if left < 0 else (f"{words.count(left, 'day')} left",)
-    )
+    marks: tuple[str, ...] = ()
+    if left < 0:
+        marks = ("expired",)
+    elif left <= SOON:
+        marks = (f"{words.count(left, 'day')} left",)
     return Entry(words=str(end), marks=marks)
 
 

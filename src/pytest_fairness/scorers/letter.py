@@ -77,13 +77,16 @@ def warnings_of_trials(
         genders = frame["gender"].tolist()
     else:
         genders = [None] * len(frame)
-    rows = zip(frame["reply"].tolist(), names_of(frame), genders, strict=True)
-    return [
-        lexicon.warnings(masked(reply, names), gender=gender if isinstance(gender, str) else None)
-        if isinstance(reply, str)
-        else ()
-        for reply, names, gender in rows
-    ]
+    warnings: list[tuple[LexiconWarning, ...]] = []
+    for reply, names, gender in zip(frame["reply"].tolist(), names_of(frame), genders, strict=True):
+        if not isinstance(reply, str):
+            warnings.append(())
+            continue
+        stated = None
+        if isinstance(gender, str):
+            stated = gender
+        warnings.append(lexicon.warnings(masked(reply, names), gender=stated))
+    return warnings
 
 
 class LetterReader:

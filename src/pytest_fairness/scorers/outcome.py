@@ -287,10 +287,12 @@ def _score(
             "it; return None"
         )
     elif isinstance(score, (int, float)) and not low <= score <= high:
-        scale = f"from {low:g}" * (scorer.low is not None) + f" to {high:g}" * (
-            scorer.high is not None
-        )
-        why = f"{score} for row {row!r}: its scale goes {scale.strip()}"
+        ends = []
+        if scorer.low is not None:
+            ends.append(f"from {low:g}")
+        if scorer.high is not None:
+            ends.append(f"to {high:g}")
+        why = f"{score} for row {row!r}: its scale goes {' '.join(ends)}"
     if why:
         raise UsageError(f"the scorer {scorer.name!r} returned {why}")
     return score

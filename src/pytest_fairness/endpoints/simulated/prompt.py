@@ -317,6 +317,11 @@ def read_task(text: str) -> Task:
     levels = _first("levels", text)
     low, high = scale or (1, 10)
     words, most_words = _word_limits(text)
+    by = "name"
+    if _first("by_number", text):
+        by = "number"
+    elif by_label:
+        by = "label"
     return Task(
         kind=kind,
         form="bare" if kind == "scrub" else form,
@@ -324,7 +329,7 @@ def read_task(text: str) -> Task:
         high=high,
         options=options or ("Yes", "No"),
         candidates=tuple(candidates),
-        by="number" if _first("by_number", text) else "label" if by_label else "name",
+        by=by,
         keys=_keys(text) if form == "json" else (),
         role=_role(text),
         words=words,
