@@ -121,13 +121,7 @@ def analyze_arms(
     check_level(alpha, correction)
     frame = require_frame(frame)
     arms = code(frame, arm, "arm")
-    for name in (treated, control, *([placebo] if placebo is not None else [])):
-        if name not in arms.labels:
-            raise FrameError(
-                f"column {arm!r}: there is no arm {name!r}; it has {', '.join(arms.labels)}"
-            )
-    if treated == control:
-        raise UsageError(f"treated and control are both {treated!r}: a contrast needs two arms")
+    _check_arms(arm, arms.labels, treated, control, placebo)
     blocks = block_columns(frame, block)
     # Every arm repeats the others' cells: a column of this name keeps them from looking like
     # duplicates.
@@ -151,11 +145,7 @@ def analyze_arms(
     at = (arms.labels.index(treated), arms.labels.index(control))
     rule = Rule(alpha=alpha, correction=correction, cluster_noun=whole.noun)
     if classes is not None:
-        lost = next((label for label in whole.labels if label not in classes), None)
-        if lost is not None:
-            raise FrameError(
-                f"classes={dict(classes)!r} do not say which class the group {lost!r} is of"
-            )
+        _check_classes(classes, whole.labels)
         of = [labelled[seat].map(str).map(classes) for seat in seats]
         kept = (of[0] != of[-1]).to_numpy() | (len(of) == 1)
         # Repetitions of several groups are repeated within a class.
@@ -173,18 +163,8 @@ def analyze_arms(
     verdict, reason, decider = _conclude(judged, detail)
     details: dict[str, JSON] = {"treated": treated, "control": control, "placebo": placebo}
     details["disparity"] = {
-        name: {
-            f"{compared.pair.group_1} / {compared.pair.group_2}": {
-                "difference": compared.pair.statistics[key],
-                **{
-                    end: compared.pair.statistics[f"{key}_{end}"]
-                    for end in ("low", "high", "p_value")
-                },
-            }
-            for compared in (*judged, *detail)
-            if key in compared.pair.statistics
-        }
-        for name, key in zip(names, ("treated", "control"), strict=True)
+        treated: _disparities((*judged, *detail), "treated"),
+        control: _disparities((*judged, *detail), "control"),
     }
     notes: tuple[str, ...] = ()
     if placebo is not None:
@@ -220,6 +200,45 @@ def analyze_arms(
         },
         details=details,
     )
+
+
+def _check_arms(
+    column: str, labels: Sequence[str], treated: str, control: str, placebo: str | None
+) -> None:
+    """Raise FrameError for an arm that the column does not have, UsageError for one arm twice."""
+    named = [treated, control]
+    if placebo is not None:
+        named.append(placebo)
+    for name in named:
+        if name not in labels:
+            raise FrameError(
+                f"column {column!r}: there is no arm {name!r}; it has {', '.join(labels)}"
+            )
+    if treated == control:
+        raise UsageError(f"treated and control are both {treated!r}: a contrast needs two arms")
+
+
+def _check_classes(classes: Mapping[str, str], labels: Sequence[str]) -> None:
+    for label in labels:
+        if label not in classes:
+            raise FrameError(
+                f"classes={dict(classes)!r} do not say which class the group {label!r} is of"
+            )
+
+
+def _disparities(judged: Sequence[JudgedPair], key: str) -> dict[str, JSON]:
+    """Return each pair's disparity in the treated or control arm, where it is known."""
+    disparities: dict[str, JSON] = {}
+    for compared in judged:
+        statistics = compared.pair.statistics
+        if key in statistics:
+            disparities[f"{compared.pair.group_1} / {compared.pair.group_2}"] = {
+                "difference": statistics[key],
+                "low": statistics[f"{key}_low"],
+                "high": statistics[f"{key}_high"],
+                "p_value": statistics[f"{key}_p_value"],
+            }
+    return disparities
 
 
 # ---------------------------------------------------------------- the trials of several arms

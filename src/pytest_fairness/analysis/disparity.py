@@ -111,40 +111,38 @@ def analyze_disparity(
 ) -> Finding:
     """Compare *outcome* between all pairs of groups of *by*, as one family of tests.
 
-    Args: frame: one row a trial. ``refused``, ``undetermined``, ``repetition``, ``first_name`` and
-        ``last_name`` columns
-            are read if present. outcome: a column, the name of a scorer, or a callable on the
-        reply. by: the column of a protected class; or several, which are judged each by itself and
-        crossed. cluster: the column of the name, persona or résumé that rows share, the unit of
-        evidence; ``None`` if
-            every row stands for itself. block: the column of the template or context; comparisons
-        are made within it. ``None`` for one block. kind: ``numeric``, ``ordinal``, ``narrative``,
-        ``binary``, ``categorical``, ``refusal``, or ``auto``. alpha, correction: the level, and
-        ``bonferroni``, ``holm`` or ``fdr_bh`` over all pairs and metrics. min_raw_diff: a
-        difference below this, in the outcome's unit, is never FLAG or FAIL. min_raw_ratio: nor is
-        one where the smaller mean is at least this share of the larger. lower_is_worse: the
-        direction of harm; by default the scorer's, or True. favourable: of two answers the
-        favourable one; by default known from words such as yes, approved, hired. room: the design
-        promises that answers can vary: a yes/no or a label that varies in fewer than a third of its
-            templates passes nobody.
+    Args:
+        frame: one row a trial. ``refused``, ``undetermined``, ``repetition``, ``first_name`` and
+            ``last_name`` columns are read if present.
+        outcome: a column, the name of a scorer, or a callable on the reply.
+        by: the column of a protected class; or several, which are judged each by itself and
+            crossed.
+        cluster: the column of the name, persona or résumé that rows share, the unit of evidence;
+            ``None`` if every row stands for itself.
+        block: the column of the template or context; comparisons are made within it. ``None`` for
+            one block.
+        kind: ``numeric``, ``ordinal``, ``narrative``, ``binary``, ``categorical``, ``refusal``, or
+            ``auto``.
+        alpha, correction: the level, and ``bonferroni``, ``holm`` or ``fdr_bh`` over all pairs and
+            metrics.
+        min_raw_diff: a difference below this, in the outcome's unit, is never FLAG or FAIL.
+        min_raw_ratio: nor is one where the smaller mean is at least this share of the larger.
+        lower_is_worse: the direction of harm; by default the scorer's, or True.
+        favourable: of two answers the favourable one; by default known from words such as yes,
+            approved, hired.
+        room: the design promises that answers can vary: a yes/no or a label that varies in fewer
+            than a third of its templates passes nobody.
         scorers: scorers to look the outcome up in, before the built-in ones.
         seed: for the resampling of categorical outcomes, and of nothing else.
 
-    Raises: FrameError: a column or label is missing, trials are duplicated, an outcome has the
-        wrong type, or there are
-            fewer than two groups; the message names column and row.
+    Raises:
+        FrameError: a column or label is missing, trials are duplicated, an outcome has the wrong
+            type, or there are fewer than two groups; the message names column and row.
         UsageError: an argument is out of range, or the outcome is unknown.
     """
     columns = as_columns(by)
     check_level(alpha, correction)
-    if min_raw_diff is not None and not min_raw_diff >= 0:
-        raise UsageError(
-            f"min_raw_diff={min_raw_diff!r}: give a difference of 0 or more, in the outcome's unit"
-        )
-    if min_raw_ratio is not None and not 0 < min_raw_ratio <= 1:
-        raise UsageError(
-            f"min_raw_ratio={min_raw_ratio!r}: give a ratio above 0 and up to 1, as .75"
-        )
+    _check_least_difference(min_raw_diff, min_raw_ratio)
     reading = read(frame, outcome, kind, lower_is_worse, scorers, favourable)
     values = reading.values
     if values.kind is OutcomeKind.CATEGORICAL and (min_raw_diff, min_raw_ratio) != (None, None):
@@ -203,9 +201,6 @@ def analyze_disparity(
     if len(blocks) > MOST_BLOCK_EFFECTS:
         surest = sorted(blocks, key=lambda block: float(block["p_value"]))
     left_out = {"by_block_left_out": len(blocks) - len(surest[:MOST_BLOCK_EFFECTS])}
-    good: JSON = None
-    if reading.favourable is not None and values.kind is OutcomeKind.BINARY:
-        good = (values.categories or (False, True))[int(reading.favourable)]
     return finding_of(
         frame,
         assertion="no_disparity",
@@ -232,7 +227,7 @@ def analyze_disparity(
             "kind": values.kind.value,
             "kind_inferred": kind == "auto" and values.why is not None,
             "lower_is_worse": reading.lower_is_worse,
-            "favourable": good,
+            "favourable": _favourable_answer(reading),
             "min_raw_diff": min_raw_diff,
             "min_raw_ratio": min_raw_ratio,
             "room": room,
@@ -243,6 +238,26 @@ def analyze_disparity(
             **({"by_block": surest[:MOST_BLOCK_EFFECTS], **left_out} if blocks else {}),
         },
     )
+
+
+def _check_least_difference(min_raw_diff: float | None, min_raw_ratio: float | None) -> None:
+    """Raise UsageError for a difference or a ratio that nothing can be measured against."""
+    if min_raw_diff is not None and not min_raw_diff >= 0:
+        raise UsageError(
+            f"min_raw_diff={min_raw_diff!r}: give a difference of 0 or more, in the outcome's unit"
+        )
+    if min_raw_ratio is not None and not 0 < min_raw_ratio <= 1:
+        raise UsageError(
+            f"min_raw_ratio={min_raw_ratio!r}: give a ratio above 0 and up to 1, as .75"
+        )
+
+
+def _favourable_answer(reading: Reading) -> JSON:
+    """Return the favourable one of two answers, None for any other outcome."""
+    if reading.favourable is None or reading.values.kind is not OutcomeKind.BINARY:
+        return None
+    answers = reading.values.categories or (False, True)
+    return answers[int(reading.favourable)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -567,36 +582,38 @@ def _notes(
         )
     for grouping in every:
         results = grouping.results[reading.name]
-        metric = grouping.metric
         few = [
-            f"{g.group} ({g.clusters})"
-            for g in results
-            if 0 < g.clusters < RECOMMENDED_CLUSTERS and noun != "rows"
+            f"{group.group} ({group.clusters})"
+            for group in results
+            if 0 < group.clusters < RECOMMENDED_CLUSTERS
         ]
-        if few:
+        if few and noun != "rows":
             yield f"fewer than {RECOMMENDED_CLUSTERS} {noun} a group: {', '.join(few[:6])}"
-        small = [f"{g.group} ({g.n})" for g in results if g.n < wanted]
+        small = [f"{group.group} ({group.n})" for group in results if group.n < wanted]
         if small:
             yield f"fewer than the recommended {wanted} {cases} a group: {', '.join(small[:6])}"
-        lost = sum(g.undetermined + g.unscored for g in results)
+        lost = sum(group.undetermined + group.unscored for group in results)
         if lost:
             yield lost_words(lost, cases, "outcome", missing)
-        if metric.repeats:
-            yield (
-                "every repetition repeats its outcome: more of them add nothing; names and "
-                f"{rule.block_noun}s do"
-            )
-        if metric.copies_dropped:
-            yield "repetitions with the same text count once, for a group has one cluster only"
-        parts = metric.pairs.part_clusters
-        if (
-            np.any(parts < metric.pairs.units.min(axis=1) - 1e-9)
-            and parts.min() < RECOMMENDED_CLUSTERS
-        ):
-            yield (
-                f"first or last {noun} recur: a group counts as about {parts.min():.1f} of them, "
-                f"{RECOMMENDED_CLUSTERS} or more are better"
-            )
+        yield from _notes_on_repeats(grouping.metric, rule)
+
+
+def _notes_on_repeats(metric: Metric, rule: Rule) -> Iterator[str]:
+    """Yield what recurs in the rows of *metric*: outcomes, texts, and parts of names."""
+    if metric.repeats:
+        yield (
+            "every repetition repeats its outcome: more of them add nothing; names and "
+            f"{rule.block_noun}s do"
+        )
+    if metric.copies_dropped:
+        yield "repetitions with the same text count once, for a group has one cluster only"
+    parts = metric.pairs.part_clusters
+    recur = np.any(parts < metric.pairs.units.min(axis=1) - 1e-9)
+    if recur and parts.min() < RECOMMENDED_CLUSTERS:
+        yield (
+            f"first or last {rule.cluster_noun} recur: a group counts as about "
+            f"{parts.min():.1f} of them, {RECOMMENDED_CLUSTERS} or more are better"
+        )
 
 
 def _refusal_rates(every: Sequence[_Grouping], outcome: str) -> Iterator[tuple[str, float]]:
@@ -628,11 +645,11 @@ def _of_pairs(pairs: Sequence[PairResult], reading: Reading) -> Iterator[str]:
         pair for pair in of_outcome if pair.verdict is Verdict.PASS and _spread_p(pair) < UNLIKE
     ]
     for pair in sorted(unlike, key=_spread_p)[:3]:
-        first, two = (
-            (name, float(str(pair.statistics[f"spread_{at}"])))
-            for at, name in enumerate((pair.group_1, pair.group_2), start=1)
-        )
-        (more, wide), (less, narrow) = (first, two) if first[1] > two[1] else (two, first)
+        more, less = pair.group_1, pair.group_2
+        wide, narrow = (float(str(pair.statistics[f"spread_{place}"])) for place in (1, 2))
+        if narrow >= wide:
+            more, less = less, more
+            wide, narrow = narrow, wide
         sizes = (
             f"SD {amount(wide, reading.values.kind)} against {amount(narrow, reading.values.kind)}"
         )

@@ -9,7 +9,7 @@ named.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -55,46 +55,64 @@ def explain(finding: Finding) -> str:
 
 def _values(finding: Finding) -> dict[str, object]:
     """Return what the words of one assertion name beside the details of the finding."""
-    details = finding.details
     family = finding.family
     size = family.get("size")
     method = str(family.get("method", ""))
-    alpha = family.get("alpha")
     corrections = _words()["corrections"]
     name = next((name for name in corrections if method == name or f"; {name} " in method), method)
     values: dict[str, object] = {
         "tests": f"{size} test{'' if size == 1 else 's'}",
         "method": corrections.get(name, name),
     }
-    if finding.assertion == "baseline":
-        margins = details.get("margins")
-        text = {}
-        if isinstance(margins, Mapping):
-            text = {scope: _number(value) for scope, value in margins.items()}
-        margin = ""
-        if text:
-            margin = _words()["baseline"]["margin"].format(**text, unit=finding.unit or "points")
-        values |= {"margin": margin, "level": "" if alpha is None else f" at {alpha} over both"}
-    if finding.assertion == "equivalent":
-        unit = "standard deviations"
-        if details.get("margin_unit") != "d":
-            unit = finding.unit
-        values["margin"] = f"±{_number(details.get('margin'))} {unit}".strip()
-        if finding.cluster is not None:
-            values["unit"] = f"the {finding.cluster} means"
-        else:
-            values["unit"] = "the rows"
-        if isinstance(alpha, (int, float)):
-            values["level"] = f"{percent((1 - 2 * float(alpha)), 0)}"
-        else:
-            values["level"] = "1 − 2α"
-    if finding.assertion == "arm_reduces_disparity":
-        over = next(
-            (str(pair.statistics["unit"]) for pair in finding.pairs if "unit" in pair.statistics),
-            "cluster",
-        )
-        values["shared"] = f"{finding.cluster if over == 'cluster' and finding.cluster else over}s"
+    if finding.assertion in _VALUES:
+        values |= _VALUES[finding.assertion](finding)
     return values
+
+
+def _baseline_values(finding: Finding) -> dict[str, object]:
+    margins = finding.details.get("margins")
+    margin = ""
+    if isinstance(margins, Mapping) and margins:
+        limits = {scope: _number(limit) for scope, limit in margins.items()}
+        margin = _words()["baseline"]["margin"].format(**limits, unit=finding.unit or "points")
+    level = ""
+    if finding.family.get("alpha") is not None:
+        level = f" at {finding.family['alpha']} over both"
+    return {"margin": margin, "level": level}
+
+
+def _equivalence_values(finding: Finding) -> dict[str, object]:
+    margin_unit = "standard deviations"
+    if finding.details.get("margin_unit") != "d":
+        margin_unit = finding.unit
+    unit = "the rows"
+    if finding.cluster is not None:
+        unit = f"the {finding.cluster} means"
+    level = "1 − 2α"
+    alpha = finding.family.get("alpha")
+    if isinstance(alpha, (int, float)):
+        level = percent(1 - 2 * float(alpha), 0)
+    margin = f"±{_number(finding.details.get('margin'))} {margin_unit}".strip()
+    return {"margin": margin, "unit": unit, "level": level}
+
+
+def _contrast_values(finding: Finding) -> dict[str, object]:
+    shared = "cluster"
+    for pair in finding.pairs:
+        if "unit" in pair.statistics:
+            shared = str(pair.statistics["unit"])
+            break
+    if shared == "cluster" and finding.cluster:
+        shared = finding.cluster
+    return {"shared": f"{shared}s"}
+
+
+#: What an assertion's words name besides the size of its family.
+_VALUES: dict[str, Callable[[Finding], dict[str, object]]] = {
+    "baseline": _baseline_values,
+    "equivalent": _equivalence_values,
+    "arm_reduces_disparity": _contrast_values,
+}
 
 
 def _sections(finding: Finding) -> Iterator[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -211,48 +211,56 @@ class Family:
         verdicts.
         """
         member = self.members[at]
-        cases = self.rule.case_noun
-        noun = self.members[at].noun
-        lost = member.lost[place]
-        many = float(np.max(lost / np.maximum(member.total[place], 1)))
-        over = many > MAX_UNSCORED
-        article = "an" if noun[0] in "aeiou" else "a"
-        if decision.reason is Reason.RAGGED or not (over or decision.verdict is Verdict.PASS):
+        share = float(np.max(member.lost[place] / np.maximum(member.total[place], 1)))
+        many = share > MAX_UNSCORED
+        if decision.reason is Reason.RAGGED:
             return decision
         if decision.verdict is Verdict.PASS:
-            alike = not over and member.p_lost.size > 0 and bool(member.p_lost[place] > LOST_ALIKE)
-            again = [self._imputed(at, place, high, at_random=alike) for high in (True, False)]
-            if all(
-                again_ is not None and again_[0].verdict is Verdict.PASS for again_ in again
-            ) or (None in again and not over):
-                return decision
-            if not over:
-                could = "at their worst they would"
-                if alike:
-                    could = "they could"
-                needs = (
-                    f"{article} {noun} for the {int(lost.sum())} {cases} without one: {could} turn "
-                    "the PASS"
-                )
-                return undecided(Reason.PRECISION, needs)
-        elif decision.verdict in ALARMS:
+            return self._settled_pass(at, place, decision, share, many=many)
+        if not many:
+            return decision
+        if decision.verdict in ALARMS:
             # Least favourable to a difference: the higher group's missing outcomes are the lowest,
             # and the other way.
             least = self._imputed(at, place, bool(member.direction(member.table)[place] < 0))
             if least is not None and least[1] and least[0].verdict in ALARMS:
                 note = (
-                    f"stands although {percent(many, 0)} of a group's {cases} have no {noun}: at "
-                    "their worst for it the"
+                    f"stands although {percent(share, 0)} of a group's {self.rule.case_noun} have "
+                    f"no {member.noun}: at their worst for it the difference remains"
                 )
-                return replace(
-                    milder(decision, least[0]),
-                    notes=(*decision.notes, f"{note} difference remains"),
-                )
+                return replace(milder(decision, least[0]), notes=(*decision.notes, note))
+        return self._unscored(member, share)
+
+    def _settled_pass(
+        self, at: int, place: int, decision: Decision, share: float, *, many: bool
+    ) -> Decision:
+        """Return a PASS if it stands with what is missing, up to *share* of a group, imputed."""
+        member = self.members[at]
+        alike = not many and member.p_lost.size > 0 and bool(member.p_lost[place] > LOST_ALIKE)
+        imputed = [self._imputed(at, place, high, at_random=alike) for high in (True, False)]
+        comparable = [again[0].verdict for again in imputed if again is not None]
+        if len(comparable) == len(imputed):
+            stands = all(verdict is Verdict.PASS for verdict in comparable)
+        else:
+            stands = not many
+        if stands:
+            return decision
+        if many:
+            return self._unscored(member, share)
+        could = "at their worst they would"
+        if alike:
+            could = "they could"
+        lost = f"{int(member.lost[place].sum())} {self.rule.case_noun}"
+        needs = f"{_with_article(member.noun)} for the {lost} without one: {could} turn the PASS"
+        return undecided(Reason.PRECISION, needs)
+
+    def _unscored(self, member: Member, share: float) -> Decision:
+        """Return that too many outcomes are missing, *share* of a group's, to judge."""
         needs = (
-            f"{article} {noun} for more {cases}: {percent(many, 0)} of a group's have none, and what "
-            "is missing could "
+            f"{_with_article(member.noun)} for more {self.rule.case_noun}: {percent(share, 0)} of a "
+            "group's have none, and what is missing could turn the verdict"
         )
-        return undecided(Reason.UNSCORED, needs + "turn the verdict")
+        return undecided(Reason.UNSCORED, needs)
 
     def _imputed(
         self, at: int, place: int, high: bool, *, at_random: bool = False
@@ -421,6 +429,12 @@ def shown(
     return _nullable(np.where(usable, low, np.nan)), _nullable(np.where(usable, high, np.nan))
 
 
+def _with_article(noun: str) -> str:
+    if noun[0] in "aeiou":
+        return f"an {noun}"
+    return f"a {noun}"
+
+
 def _nullable(column: Floats) -> list[float | None]:
     """The numbers as Python's own, ``None`` for NaN."""
     return [None if number != number else number for number in column.tolist()]  # noqa: PLR0124 - NaN is not itself
@@ -441,44 +455,40 @@ def _statistics(member: Member, table: PairTable) -> list[dict[str, JSON]]:
     if member.kind in RATES and "rate_1" in table.beside:
         b = table.beside
         rows = table.rows
-        ends = clustered_difference(
+        low, high = clustered_difference(
             b["rate_1"], rows[:, 0], b["rate_2"], rows[:, 1], b["design_effect"], table.df
         )
-        columns |= dict(
-            zip(("risk_difference_90_low", "risk_difference_90_high"), ends, strict=True)
-        )
-    for at, key in enumerate(
-        ("hedges_g", "d_from_cliffs_delta")[: len(table.effect_names) // 2 * 2]
-    ):
-        for end, values in (("low", table.low), ("high", table.high)):
-            columns[f"{key}_{end}"] = np.where(np.isnan(table.ragged), np.nan, values[:, at])
-    unknown = {name: np.isnan(values) for name, values in columns.items()}
-    columns_known = {
-        name: values.tolist() for name, values in columns.items() if not unknown[name].all()
-    }
-    columns_known |= {f"trials_{at + 1}": table.trials[:, at].astype(int).tolist() for at in (0, 1)}
-    columns_known |= {
-        f"clusters_{at + 1}": table.clusters[:, at].astype(int).tolist() for at in (0, 1)
-    }
-    if "largest_gap_category" in columns_known:
-        columns_known["largest_gap_category"] = [
-            at if math.isnan(at) else member.categories[int(at)]
-            for at in columns_known["largest_gap_category"]
+        columns |= {"risk_difference_90_low": low, "risk_difference_90_high": high}
+    if len(table.effect_names) > 1:
+        for column, key in enumerate(("hedges_g", "d_from_cliffs_delta")):
+            for end, values in (("low", table.low), ("high", table.high)):
+                columns[f"{key}_{end}"] = np.where(
+                    np.isnan(table.ragged), np.nan, values[:, column]
+                )
+    statistics: dict[str, list[Any]] = {}
+    complete = True
+    for name, values in columns.items():
+        unknown = np.isnan(values)
+        if not unknown.all():
+            statistics[name] = values.tolist()
+            complete = complete and not unknown.any()
+    for column, group in enumerate(("1", "2")):
+        statistics[f"trials_{group}"] = table.trials[:, column].astype(int).tolist()
+    for column, group in enumerate(("1", "2")):
+        statistics[f"clusters_{group}"] = table.clusters[:, column].astype(int).tolist()
+    if "largest_gap_category" in statistics:
+        statistics["largest_gap_category"] = [
+            gap if math.isnan(gap) else member.categories[int(gap)]
+            for gap in statistics["largest_gap_category"]
         ]
-    pairs = zip(*columns_known.values(), strict=True)
-    if not any(unknown[name].any() for name in columns_known if name in unknown):
-        return [{"by": member.by, **dict(zip(columns_known, pair, strict=True))} for pair in pairs]
-    alike = "by", member.by
-    # NaN is not itself.
-    return [
-        dict(
-            [
-                alike,
-                *(value for value in zip(columns_known, pair, strict=True) if value[1] == value[1]),
-            ]
-        )
-        for pair in pairs
-    ]
+    reports = []
+    for pair in zip(*statistics.values(), strict=True):
+        report = {"by": member.by, **dict(zip(statistics, pair, strict=True))}
+        if not complete:
+            # NaN is not itself.
+            report = {name: value for name, value in report.items() if value == value}  # noqa: PLR0124
+        reports.append(report)
+    return reports
 
 
 def _worse_off(member: Member, table: PairTable, rule: Rule) -> Ints:

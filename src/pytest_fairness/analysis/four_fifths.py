@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -104,13 +104,14 @@ def analyze_four_fifths(
     four fifths, and the rates differ significantly and by what matters in practice; PASS where the
     lower end of every ratio's 90 % interval (on clusters) reaches two thirds.
 
-    Args: frame, outcome, by, cluster, block, alpha, correction, scorers: as for
-        ``analyze_disparity``. favourable: the value of *outcome* that is the favourable decision, a
-        collection of such values, or a
-            function of the value that says so. reference: the group that others are compared with,
-        declared beforehand; ``None`` or ``"highest"`` for the
-            group with the highest rate among those of at least 2 % of the data. The data then
-            choose it, so all pairs of groups count as the family.
+    Args:
+        frame, outcome, by, cluster, block, alpha, correction, scorers: as for
+            ``analyze_disparity``.
+        favourable: the value of *outcome* that is the favourable decision, a collection of such
+            values, or a function of the value that says so.
+        reference: the group that others are compared with, declared beforehand; ``None`` or
+            ``"highest"`` for the group with the highest rate among those of at least 2 % of the
+            data. The data then choose it, so all pairs of groups count as the family.
         practical_ratio: a ratio from here on does not matter in practice (29 CFR 1607.4(D): "in
             both statistical and practical terms"), unless nearly everybody is favoured, over .9 of
             one group, and the odds ratio has d of .2 or more: .99 against .891 is a ratio of .9 and
@@ -218,29 +219,97 @@ def read_decisions(
     if isinstance(favourable, Collection) and not isinstance(favourable, str):
         wanted = list(favourable)
     yes = series.isin(wanted).to_numpy(dtype=np.bool_, na_value=False) & present
-    if favourable is True and not yes.any():
-        refuse_text_numbers(outcome_read.name, series)
-    if favourable is True and yes.any():
-        values = series.to_numpy(dtype=object)
-        for at in np.flatnonzero(present).tolist():
-            if not isinstance(values[at], (bool, np.bool_, int, float, np.number)) or values[
-                at
-            ] not in (0, 1):
-                raise FrameError(
-                    f"column {outcome_read.name!r}, {row_name(frame, at)}: {values[at]!r} is neither True "
-                    "nor False; correct "
-                    "it, make it a missing value, or name the favourable decision with favourable=…"
-                )
-    if not yes.any() and present.any():
-        labels = series[present].drop_duplicates().tolist()
-        if any(value not in (0, 1) for value in labels):
-            seen = ", ".join(repr(value) for value in labels[:8])
-            raise UsageError(
-                f"favourable={favourable!r} never occurs in {outcome_read.name!r}, which holds {seen}: "
-                "name the value "
-                "that is the favourable decision"
-            )
+    if yes.any():
+        if favourable is True:
+            _refuse_neither(frame, outcome_read.name, series, present)
+    else:
+        if favourable is True:
+            refuse_text_numbers(outcome_read.name, series)
+        _refuse_absent(favourable, outcome_read.name, series[present])
     return outcome_read.name, yes.astype(np.float64), present
+
+
+def _refuse_neither(frame: pd.DataFrame, name: str, series: pd.Series[Any], present: Bools) -> None:
+    """Raise FrameError for the first value that is neither true nor false."""
+    values = series.to_numpy(dtype=object)
+    for row in np.flatnonzero(present).tolist():
+        value = values[row]
+        is_number = isinstance(value, (bool, np.bool_, int, float, np.number))
+        if not is_number or value not in (0, 1):
+            raise FrameError(
+                f"column {name!r}, {row_name(frame, row)}: {value!r} is neither True nor False; "
+                "correct it, make it a missing value, or name the favourable decision with "
+                "favourable=…"
+            )
+
+
+def _refuse_absent(favourable: object, name: str, answers: pd.Series[Any]) -> None:
+    """Raise UsageError where no answer is *favourable* and the answers are not yes and no."""
+    labels = answers.drop_duplicates().tolist()
+    if any(label not in (0, 1) for label in labels):
+        seen = ", ".join(repr(label) for label in labels[:8])
+        raise UsageError(
+            f"favourable={favourable!r} never occurs in {name!r}, which holds {seen}: name the "
+            "value that is the favourable decision"
+        )
+
+
+@dataclass(frozen=True)
+class _RatioRule:
+    """The rule on one pair with the reference, where the data allow it to be judged.
+
+    ``favourable`` and ``decided`` count the decisions of each group.
+    """
+
+    favourable: Sequence[int]
+    decided: Sequence[int]
+    practical: float
+    bare: bool
+
+    def judge(self, table: PairTable, place: int, rule: Rule) -> Decision:
+        """Decide on the pair in row *place* of *table*."""
+        ratio = _ratio(table, place)
+        if ratio is None:
+            fewest = int(np.argmin(table.trials[place]))
+            group = int((table.first, table.second)[fewest][place])
+            return undecided(Reason.N, f"decisions about {table.labels[group]}, which has none")
+        if table.ragged[place] > MAX_RAGGED:
+            return undecided(
+                Reason.RAGGED,
+                "both groups in every block, or block=None if blocks mean nothing here",
+            )
+        decision = decide(
+            ratio,
+            float(table.corrected[place]),
+            alpha=rule.alpha,
+            practical=self.practical,
+            bare=self.bare,
+            cases=rule.case_noun,
+        )
+        if decision.reason is Reason.SMALL_NUMBERS:
+            note = self._by_chance(ratio, table, place, rule.case_noun)
+            return replace(decision, notes=(*decision.notes, note))
+        small = table.trials[place, 1] < SMALLEST_SHARE * sum(self.decided)
+        if small and decision.verdict is Verdict.PASS:
+            return undecided(
+                Reason.N, "a reference group of at least 2 % of the data", *decision.notes
+            )
+        if decision.verdict is Verdict.FAIL and table.alone[place]:
+            return capped(table, place, rule)
+        return decision
+
+    def _by_chance(self, ratio: ImpactRatio, table: PairTable, place: int, cases: str) -> str:
+        """Return how often equal treatment brings a ratio as low as this."""
+        chance = chance_of(
+            ratio.ratio,
+            self.favourable,
+            self.decided,
+            design_effect=float(table.beside["design_effect"][place]),
+        )
+        share = "under 1 %"
+        if chance >= 0.005:
+            share = percent(chance, 0)
+        return f"equal treatment brings a ratio this low in {share} of audits with as many {cases}"
 
 
 class _Decided(NamedTuple):
@@ -279,8 +348,10 @@ def _grouping(
     used = (present & ~design.undetermined) | refused
     yes = np.where(refused, 0.0, yes)
     x, n = _counts(design, yes, used)
-    if reference is None and (at := reference_group(x, n)) is not None:
-        reference = labels[at]
+    if reference is None:
+        highest = reference_group(x, n)
+        if highest is not None:
+            reference = labels[highest]
     ordered = tuple(sorted(labels, key=lambda label: (label == reference, labels.index(label))))
     places = np.array([ordered.index(label) for label in labels], dtype=np.intp)
     reading = Reading(
@@ -295,9 +366,9 @@ def _grouping(
     last = replace(design, group=Coded(places[design.group.codes], ordered))
     rows = ScoredRows(by=by, reading=reading, design=last, used=used, missing=~used)
     metric = rows.measure()
-    reported = np.flatnonzero(
-        metric.pairs.second == (len(labels) - 1 if reference is not None else -1)
-    )
+    reported = np.zeros(0, dtype=np.intp)
+    if reference is not None:
+        reported = np.flatnonzero(metric.pairs.second == len(labels) - 1)
     table = _compared(rows, metric, reported)
     lost, total = rows.unanswered(table)
 
@@ -305,45 +376,16 @@ def _grouping(
         two = rows.imputed(table, at, high, at_random=alike)
         return _compared(two, two.measure(), np.zeros(1, dtype=np.intp))
 
-    def judged(table: PairTable, at: int, rule: Rule) -> Decision:
-        """The rule on one pair, where the data allow it to be judged."""
-        ratio = _ratio(table, at)
-        if ratio is None:
-            group = int((table.first, table.second)[int(np.argmin(table.trials[at]))][at])
-            return undecided(Reason.N, f"decisions about {table.labels[group]}, which has none")
-        if table.ragged[at] > MAX_RAGGED:
-            return undecided(
-                Reason.RAGGED,
-                "both groups in every block, or block=None if blocks mean nothing here",
-            )
-        decision = decide(
-            ratio,
-            float(table.corrected[at]),
-            alpha=rule.alpha,
-            practical=practical,
-            bare=bare,
-            cases=rule.case_noun,
-        )
-        if decision.reason is Reason.SMALL_NUMBERS:
-            chance = chance_of(
-                ratio.ratio, x, n, design_effect=float(table.beside["design_effect"][at])
-            )
-            share = "under 1 %"
-            if chance >= 0.005:
-                share = f"{percent(chance, 0)}"
-            note = (
-                f"equal treatment brings a ratio this low in {share} of audits with as many "
-                f"{rule.case_noun}"
-            )
-            return replace(decision, notes=(*decision.notes, note))
-        if table.trials[at, 1] < SMALLEST_SHARE * sum(n) and decision.verdict is Verdict.PASS:
-            return undecided(
-                Reason.N, "a reference group of at least 2 % of the data", *decision.notes
-            )
-        if decision.verdict is Verdict.FAIL and table.alone[at]:
-            return capped(table, at, rule)
-        return decision
-
+    ratio_rule = _RatioRule(x, n, practical, bare)
+    judged_lost = lost
+    if bare:
+        judged_lost = lost[:0]
+    unreported = np.zeros(0)
+    if not declared:
+        unreported = np.delete(_selection_p(metric), reported)
+    p_of_lost = np.zeros(0)
+    if lost.any():
+        p_of_lost = p_lost(missing_answers(by, last, ~used))[reported]
     member = Member(
         name=name,
         by=by,
@@ -351,14 +393,14 @@ def _grouping(
         metric=metric,
         kind=metric.kind,
         decide=lambda table, rule: about_names(
-            table, rule, first_match(table, rule, (True, judged))
+            table, rule, first_match(table, rule, (True, ratio_rule.judge))
         ),
         report=lambda table: [{"by": by, **_figures(table, at)} for at in range(table.first.size)],
         spec_tests=metric.pairs.first.size,
-        unreported=np.zeros(0) if declared else np.delete(_selection_p(metric), reported),
-        lost=lost[:0] if bare else lost,
+        unreported=unreported,
+        lost=judged_lost,
         total=total,
-        p_lost=p_lost(missing_answers(by, last, ~used))[reported] if lost.any() else np.zeros(0),
+        p_lost=p_of_lost,
         imputed=imputed,
         noun="decision",
         lower_is_worse=True,
@@ -542,36 +584,21 @@ def four_fifths_sentence(
             needs = f": it would take {decider.needs}"
         return f"{verdict}: there are no two groups of {by} with decisions to compare{needs}."
     s = _numbers(decider)
-    low, high = ("1", "2") if decider.worse_off != decider.group_2 else ("2", "1")
-    worse, better = (decider.group_1, decider.group_2)[:: 1 if low == "1" else -1]
     if s["rate_1"] == s["rate_2"] == 0:
         return (
             f"{verdict}: no group of {by} is favoured on {decider.metric} at all, so there is no "
             "ratio."
         )
-    shares = [
-        f"{100 * s[f'rate_{at}']:.1f} % ({s[f'favourable_{at}']:,.0f} of {s[f'n_{at}']:,.0f})"
-        for at in (low, high)
-    ]
+    worse, better = decider.group_1, decider.group_2
+    worse_rate, better_rate = _rate(s, 1), _rate(s, 2)
+    if decider.worse_off == decider.group_2:
+        worse, better = better, worse
+        worse_rate, better_rate = better_rate, worse_rate
     rates = (
-        f"the favourable rate of {worse} on {decider.metric} is {shares[0]}, that of {better} "
-        f"{shares[1]}: an impact "
-        f"ratio of {s['impact_ratio']:.2f}"
+        f"the favourable rate of {worse} on {decider.metric} is {worse_rate}, that of {better} "
+        f"{better_rate}: an impact ratio of {s['impact_ratio']:.2f}"
     )
-    sure = f"corrected {p_equals(decider.corrected_p_value)}"
-    if s["impact_ratio_90_low"] < s["impact_ratio"] < s["impact_ratio_90_high"]:
-        sure = (
-            f"90 % interval {s['impact_ratio_90_low']:.2f} to {s['impact_ratio_90_high']:.2f}, "
-            f"{sure}"
-        )
-    side = "at least four fifths"
-    if decider.statistics["below_four_fifths"] is True:
-        side = "below four fifths"
-    if verdict is Verdict.FLAG and side.startswith("at least"):
-        side += ", but apart by more than chance"
-    if TOO_LITTLE in decider.notes:
-        side += f", {TOO_LITTLE}"
-    text = f"{verdict}: {rates}, {side} ({sure})"
+    text = f"{verdict}: {rates}, {_side(decider, verdict)} ({_certainty(decider, s)})"
     if verdict is Verdict.PASS:
         return f"{text}; no two groups of {by} are further apart."
     if verdict is Verdict.INCONCLUSIVE:
@@ -589,6 +616,35 @@ def four_fifths_sentence(
     if clusters != "rows":
         basis = f"; judged with {clusters} as the unit"
     return f"{text}{lack}{basis}."
+
+
+def _rate(numbers: Mapping[str, float], place: int) -> str:
+    """Return the rate of the first or second group with its counts: ``91.7 % (110 of 120)``."""
+    favourable = numbers[f"favourable_{place}"]
+    cases = numbers[f"n_{place}"]
+    return f"{percent(numbers[f'rate_{place}'], 1)} ({favourable:,.0f} of {cases:,.0f})"
+
+
+def _side(decider: PairResult, verdict: Verdict) -> str:
+    """Return on which side of four fifths the ratio is."""
+    if decider.statistics["below_four_fifths"] is True:
+        side = "below four fifths"
+    elif verdict is Verdict.FLAG:
+        side = "at least four fifths, but apart by more than chance"
+    else:
+        side = "at least four fifths"
+    if TOO_LITTLE in decider.notes:
+        side += f", {TOO_LITTLE}"
+    return side
+
+
+def _certainty(decider: PairResult, numbers: Mapping[str, float]) -> str:
+    """Return the interval of the ratio, where it holds the ratio, and p."""
+    corrected = f"corrected {p_equals(decider.corrected_p_value)}"
+    low, high = numbers["impact_ratio_90_low"], numbers["impact_ratio_90_high"]
+    if low < numbers["impact_ratio"] < high:
+        return f"90 % interval {low:.2f} to {high:.2f}, {corrected}"
+    return corrected
 
 
 def _in_words(pair: PairResult) -> tuple[str, str]:

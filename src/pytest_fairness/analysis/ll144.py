@@ -146,12 +146,10 @@ def ll144_tables(
             "no row has both an outcome and known categories: there is no rate to calculate"
         )
     median = None
+    hit = values == 1
     if kind == SCORING:
         median = float(np.median(values[used]))
-    if median is not None:
         hit = values > median
-    else:
-        hit = values == 1
     if len(labels) == 2:
         pairs = zip(labels[SEX], labels[RACE], strict=True)
         labels[BOTH] = pd.Series([f"{sex} × {race}" for sex, race in pairs], dtype=object)
@@ -167,9 +165,6 @@ def ll144_tables(
         notes += _notes_on_median(values, used, present, median)
     if _of_trials(frame):
         notes.append(_REPEATED)
-    endpoints = []
-    if "endpoint" in frame.columns:
-        endpoints = sorted({str(value) for value in frame["endpoint"].dropna()})
     return ImpactTables(
         outcome=name,
         rate=kind,
@@ -184,10 +179,16 @@ def ll144_tables(
         source=source.strip(),
         audit_date=str(audit_date),
         distribution_date=str(distribution_date),
-        endpoints=tuple(endpoints),
+        endpoints=_endpoints(frame),
         simulated=_simulated(frame),
         notes=tuple(notes),
     )
+
+
+def _endpoints(frame: pd.DataFrame) -> tuple[str, ...]:
+    if "endpoint" not in frame.columns:
+        return ()
+    return tuple(sorted(frame["endpoint"].dropna().map(str).unique()))
 
 
 def _categories(

@@ -41,30 +41,34 @@ def remarks(frame: pd.DataFrame, columns: Sequence[str]) -> Iterator[str]:
     """Yield what a finding by *columns* notes: how many were answered only after which strategy,
     and how many replies carry a disclaimer, by group.
     """
-    by = [column for column in columns if column in frame.columns]
-    answered = None
-    if "status" in frame.columns:
-        answered = frame["status"] == Status.ANSWERED.value
-    if not by or answered is None:
+    if "status" not in frame.columns:
         return
-    for column in by:
+    answered = frame["status"] == Status.ANSWERED.value
+    persuaded = answered & _true(frame, REFUSED_FIRST)
+    strategies = frame.get("strategy")
+    empty = _true(frame, EMPTY_FIRST)
+    disclaims = answered & _true(frame, DISCLAIMS)
+    for column in columns:
+        if column not in frame.columns:
+            continue
         groups = frame[column]
-        if REFUSED_FIRST in frame.columns and "strategy" in frame.columns:
-            persuaded = answered & (frame[REFUSED_FIRST] == True)  # noqa: E712
-            if bool(persuaded.any()):
-                counts = _by_group(groups, persuaded, frame["strategy"])
-                yield f"answered only after a strategy, having declined at first: {counts}"
-        if EMPTY_FIRST in frame.columns:
-            empty = frame[EMPTY_FIRST] == True  # noqa: E712
-            if bool(empty.any()):
-                yield f"empty at first, and asked once more: {_by_group(groups, empty)}"
-        if DISCLAIMS in frame.columns:
-            disclaims = answered & (frame[DISCLAIMS] == True)  # noqa: E712
-            if bool(disclaims.any()):
-                yield (
-                    "replies that carry a disclaimer of the model about itself: "
-                    f"{_by_group(groups, disclaims)}"
-                )
+        if strategies is not None and persuaded.any():
+            counts = _by_group(groups, persuaded, strategies)
+            yield f"answered only after a strategy, having declined at first: {counts}"
+        if empty.any():
+            yield f"empty at first, and asked once more: {_by_group(groups, empty)}"
+        if disclaims.any():
+            counts = _by_group(groups, disclaims)
+            yield f"replies that carry a disclaimer of the model about itself: {counts}"
+
+
+def _true(frame: pd.DataFrame, column: str) -> pd.Series[Any]:
+    """Return where *column* is true; nowhere, where there is no such column or no value."""
+    import pandas as pd
+
+    if column not in frame.columns:
+        return pd.Series(data=False, index=frame.index)
+    return frame[column].eq(True).fillna(value=False).astype(bool)
 
 
 def _by_group(

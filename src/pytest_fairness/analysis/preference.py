@@ -102,20 +102,21 @@ def analyze_preference(
     in each trial. ``by`` is the column of the group; ``chosen`` a yes/no column, or instead
     ``rank`` the column of ranks (1 best); ``position`` the column of the listed position, if known.
 
-    Args: cluster: the column of the name or résumé pair, the unit of evidence; for pairwise choices
-        also a
-            pair of columns with the first and the second candidate's name, where names meet several
-            others; ``None`` if every row stands for itself.
+    Args:
+        cluster: the column of the name or résumé pair, the unit of evidence; for pairwise choices
+            also a pair of columns with the first and the second candidate's name, where names meet
+            several others; ``None`` if every row stands for itself.
         block: the column or columns of the context (template, criteria, role). Orders are compared
             within it, and each column's interaction with the group is tested and reported.
         alpha, correction: the level, and ``bonferroni``, ``holm`` or ``fdr_bh`` over all pairs.
 
     ``refused``, ``undetermined`` and ``repetition`` columns are read if present.
 
-    Raises: FrameError: a column is missing, a choice is not one of the candidates, a trial is
-        duplicated or
-            incomplete; the message names column and row. UsageError: an argument is out of range,
-        or ``rank`` or ``position`` is given without ``trial``.
+    Raises:
+        FrameError: a column is missing, a choice is not one of the candidates, a trial is
+            duplicated or incomplete; the message names column and row.
+        UsageError: an argument is out of range, or ``rank`` or ``position`` is given without
+            ``trial``.
     """
     check_level(alpha, correction)
     blocks = block_columns(require_frame(frame), block)

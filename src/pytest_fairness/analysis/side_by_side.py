@@ -31,7 +31,7 @@ from pytest_fairness.analysis.reading import Reading, as_columns, read
 from pytest_fairness.analysis.sentences import RATES, amount
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, OutcomeKind, Reason, to_json
-from pytest_fairness.statistics.arrays import Coded, Values, flags, means_of
+from pytest_fairness.statistics.arrays import Coded, Ints, Values, flags, means_of
 from pytest_fairness.statistics.choices import block_columns
 from pytest_fairness.statistics.clusters import one_sample_t
 from pytest_fairness.statistics.corrections import correct
@@ -383,13 +383,10 @@ def _change(contrast: SideContrast, at: int, family: _Family) -> SideChange:
         "n": int(used.min()),
         **_means(data),
     }
-    reason: Reason | None = Reason.N
-    needs: str | None = "at least two names or blocks that stand on both sides, with both groups"
     if measured is None:
-        return SideChange(became=OPEN, reason=reason, needs=needs, **facts)
+        shared = "at least two names or blocks that stand on both sides, with both groups"
+        return SideChange(became=OPEN, reason=Reason.N, needs=shared, **facts)
     change = measured.change
-    lost = float(np.max((total - used) / np.maximum(total, 1)))
-    became = _became(measured, family, at)
     of_names = measured.unit == "cluster"
     if of_names:
         units = min(data.group(group, (0, 1)).clusters for group in (a, b))
@@ -401,41 +398,22 @@ def _change(contrast: SideContrast, at: int, family: _Family) -> SideChange:
         noun = data.noun
     else:
         noun = "blocks"
-    if measured.lost > MAX_RAGGED:
+    became = _became(measured, family, at)
+    left_open = _left_open(contrast, at, family, became, used, total)
+    reason: Reason | None = None
+    needs = None
+    if left_open is not None:
         became = OPEN
-        reason = Reason.RAGGED
-        needs = (
-            f"every group in every block: {percent(measured.lost, 0)} of the rows are in blocks that "
-            "lack one"
-        )
-    elif used.min() < MINIMUM_N[kind]:
-        became = OPEN
-        needs = f"at least {MINIMUM_N[kind]} shared trials a group (now {used.min()})"
-    elif (
-        lost
-        and became != OPEN
-        and any(_imputed(contrast, at, family, raised) != became for raised in (True, False))
-    ):
-        became = OPEN
-        reason = Reason.UNSCORED if lost > MAX_UNSCORED else Reason.PRECISION
-        needs = (
-            f"an outcome for more trials: {percent(lost, 0)} of a group's have none, which could turn "
-            "the answer"
-        )
+        reason, needs = left_open
     elif became == OPEN:
         reason = Reason.PRECISION
         needs = _needs(measured, family, units, noun)
-    else:
-        reason = None
-        needs = None
+    p_value = _p_value(measured)
     if became == TURNED:
         p_value = change.p
-    else:
-        p_value = _p_value(measured)
     turn = 1.0
     if max(measured.control.mean, measured.treated.mean, key=abs) < 0:
         turn = -1.0
-    if turn < 0:
         facts |= {"group_1": data.labels[b], "group_2": data.labels[a]}
     (low, high), (low_95, high_95) = (change.interval(level, turn) for level in (0.9, 0.95))
     size_low, size_high = _size_interval(measured)
@@ -462,6 +440,38 @@ def _change(contrast: SideContrast, at: int, family: _Family) -> SideChange:
         unit_of_evidence=noun,
         notes=("one name a group: this is about those names",) if data.one_cluster else (),
         **facts,
+    )
+
+
+def _left_open(
+    contrast: SideContrast, at: int, family: _Family, became: str, used: Ints, total: Ints
+) -> tuple[Reason, str] | None:
+    """Return why the trials do not allow an answer, and what would; None where they do.
+
+    *used* and *total* count the trials of each group with an outcome, and all.
+    """
+    measured = contrast.found
+    minimum = MINIMUM_N[contrast.data.reading.values.kind]
+    if measured is not None and measured.lost > MAX_RAGGED:
+        lacking = percent(measured.lost, 0)
+        return (
+            Reason.RAGGED,
+            f"every group in every block: {lacking} of the rows are in blocks that lack one",
+        )
+    if used.min() < minimum:
+        return Reason.N, f"at least {minimum} shared trials a group (now {used.min()})"
+    lost = float(np.max((total - used) / np.maximum(total, 1)))
+    if became == OPEN or not lost:
+        return None
+    if all(_imputed(contrast, at, family, raised) == became for raised in (True, False)):
+        return None
+    reason = Reason.PRECISION
+    if lost > MAX_UNSCORED:
+        reason = Reason.UNSCORED
+    return (
+        reason,
+        f"an outcome for more trials: {percent(lost, 0)} of a group's have none, which could turn "
+        "the answer",
     )
 
 

@@ -111,9 +111,11 @@ def outcome_of(
     refused row is a yes. *scorers* are looked up before the built-in ones; without any, those of
     the running test.
 
-    Raises: UsageError: no such column or scorer, or a score that is no score; the message lists
-        what there is. FrameError: the table has no column ``reply`` to score. EndpointError: the
-        session's deadline passed meanwhile.
+    Raises:
+        UsageError: no such column or scorer, or a score that is no score; the message lists what
+            there is.
+        FrameError: the table has no column ``reply`` to score.
+        EndpointError: the session's deadline passed meanwhile.
     """
     if isinstance(outcome, Outcome):
         return outcome  # read before
