@@ -41,6 +41,7 @@ Text = Annotated[str, msgspec.Meta(pattern=r"\S")]
 MAX_BYTES = 5_000_000
 MAX_DEPTH = 40
 MAX_NODES = 500_000
+_TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
 
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")
 _DECIMAL = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})\.[0-9]{1,18}(?:[eE][-+]?[0-9]{1,2})?")
@@ -253,7 +254,11 @@ def parse(text: str | bytes, source: str, *, max_bytes: int = MAX_BYTES) -> Docu
         where = source
         if mark:
             where = f"{source}:{mark.line + 1}"
-        raise UsageError(f"{where}: not valid YAML: {error.problem or error.context}") from error
+        why = f"not valid YAML: {error.problem or error.context}"
+        # libyaml 0.2.6 stops at a depth of its own, 1,000, before the first event.
+        if "nesting depth" in why:
+            why = _TOO_DEEP
+        raise UsageError(f"{where}: {why}") from error
     except yaml.YAMLError as error:
         raise UsageError(f"{source}: not valid YAML: {' '.join(str(error).split())}") from error
     except UnicodeEncodeError as error:
@@ -332,7 +337,7 @@ def _refusal(
     if event.tag is not None:
         return f"the tag {event.tag!r} is not read; write plain data"
     if depth + isinstance(event, yaml.CollectionStartEvent) > MAX_DEPTH:
-        return f"nested deeper than {MAX_DEPTH} levels"
+        return _TOO_DEEP
     if nodes > MAX_NODES:
         return f"more than {MAX_NODES:,} values; split the file"
     if mapping is None:

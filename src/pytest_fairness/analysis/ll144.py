@@ -188,7 +188,8 @@ def ll144_tables(
 def _endpoints(frame: pd.DataFrame) -> tuple[str, ...]:
     if "endpoint" not in frame.columns:
         return ()
-    return tuple(sorted(frame["endpoint"].dropna().map(str).unique()))
+    # Not by Series.map: pyarrow refuses a name that holds half a surrogate pair.
+    return tuple(sorted({str(endpoint) for endpoint in frame["endpoint"].dropna()}))
 
 
 def _categories(
