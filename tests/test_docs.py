@@ -32,6 +32,7 @@ RUN = [
         "runs",
         "reports",
         "running",
+        "many_machines",
         "selection",
         "letters",
         "red_team",

@@ -17,7 +17,6 @@ from pytest_fairness.running_test import Policy
 
 if TYPE_CHECKING:
     from pytest_fairness.runs.reader import RunReader
-    from pytest_fairness.runs.remote import Line
     from pytest_fairness.runs.store import RunStore
 
 #: Seconds beyond the deadline in which replies that were asked by then are still read and judged.
@@ -69,6 +68,13 @@ class Settings(Policy, ApprovalPolicy):
         """The names of the systems under test, in the order in which they were given."""
         return tuple(self.endpoint.split(","))
 
+    @property
+    def shards(self) -> int:
+        """Return how many shards the trials are dealt out to, of which this session asks one."""
+        if not self.shard:
+            return 1
+        return int(self.shard.partition("/")[2])
+
     def paths(self) -> dict[str, Path]:
         """Those settings that are paths, by their names."""
         paths_ = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
@@ -96,8 +102,7 @@ class RunContext:
 
     ``token`` is what controller and workers share. ``started`` is by the monotonic clock, which the
     processes of one machine share: whoever sets the wall clock meanwhile makes no deadline nearer
-    or farther. ``line`` is the way to the run in a worker that does not see the controller's disk,
-    ``barred`` why there can be none.
+    or farther. ``barred`` is why there can be no run.
     """
 
     settings: Settings
@@ -108,7 +113,6 @@ class RunContext:
     open_store: Callable[[], RunStore]
     command: Sequence[str] = ()
     worker: str | None = None
-    line: Line | None = None
     barred: str | None = None
 
     @cached_property

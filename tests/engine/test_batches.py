@@ -184,8 +184,8 @@ def test_what_cannot_be_asked_in_batches_is_refused(
     server: BatchServer, store: RunStore, ask: Go
 ) -> None:
     """Before anything is sent: a batch has one endpoint, and a batched endpoint cannot be a step
-    either; what is sent lies in the run's log first, so that a worker that has it on another
-    machine makes none."""
+    either.
+    """
     for own, step, error in (
         (
             QUICK,
@@ -198,19 +198,6 @@ def test_what_cannot_be_asked_in_batches_is_refused(
         with pytest.raises((UsageError, EndpointError), match=error):
             ask([PlannedTrial(cell=cell(0, turns=("A", "B {text}")), script=script)], own)
     assert not server.ledger
-
-    class Distant:
-        """Everything that a database is, but for its class."""
-
-        def __getattr__(self, name: str, database: Any = store.database) -> Any:
-            return getattr(database, name)
-
-    store.database = Distant()  # type: ignore[assignment]
-    with pytest.raises(
-        UsageError, match="is asked in batches, which a worker on another machine cannot do"
-    ):
-        ask(plan(1))
-    assert not server.calls[1:]
 
 
 # ------------------------------------------------------------ endings of requests

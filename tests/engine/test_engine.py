@@ -10,6 +10,7 @@ import os
 import selectors
 import signal
 import threading
+import time
 from dataclasses import replace
 from importlib.resources import files
 from typing import Any
@@ -334,10 +335,16 @@ def test_a_signal_interrupts_the_asking(engine_for: EngineMaker) -> None:
     """
     endpoint = Scripted(delay=0.2)
     engine = engine_for(endpoint, concurrency=4)
+
+    def hang_up_once_four_are_asked() -> None:
+        while len(endpoint.requests) < 4:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGHUP)
+
     # Under nohup our own process ignores hang-ups, and so, rightly, would the engine.
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     try:
-        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGHUP)).start()
+        threading.Thread(target=hang_up_once_four_are_asked).start()
         with pytest.raises(KeyboardInterrupt, match="SIGHUP"):
             engine.run(plan(200))
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL

@@ -10,7 +10,7 @@ import pytest
 from pytest_fairness.cli import main
 from tests.conftest import MODES
 
-from .conftest import BIASED, GRID, Project, shown
+from .conftest import BIASED, GRID, MODELS, Project, shown
 
 #: Two tables over one grid, single cells of it, and a test that asks nothing.
 PROJECT = (
@@ -95,3 +95,14 @@ def test_a_share_that_cannot_be_is_refused(project: Project, share: str) -> None
     result = project.run("--fairness-shard", share)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"*--fairness-shard='{share}'*K/N*"])
+
+
+def test_a_limit_too_small_for_the_shards_ends_the_session(project: Project) -> None:
+    """Before anything is asked, by the endpoint's name."""
+    limited = MODELS.format(url="http://127.0.0.1:9/v1") + "    requests_per_minute: 2\n"
+    project.write(GRID, limited)
+    result = project.run("--fairness-endpoint", "direct", "--fairness-shard", "1/3", apart=True)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "endpoint direct: requests_per_minute: 2 cannot be shared by 3 shards" in (
+        result.stderr.str() + result.stdout.str()
+    )

@@ -10,12 +10,13 @@ whether money may have been spent.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
-from pytest_fairness.errors import EndpointError
+from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import JSON, Message, Status, Usage
 
 
@@ -169,6 +170,25 @@ class Limits:
     def by_the_minute(self) -> bool:
         """Return whether anything is limited per minute."""
         return self.requests_per_minute is not None or self.tokens_per_minute is not None
+
+    def of_a_shard(self, shards: int) -> Limits:
+        """Return what each of *shards* may ask in a minute: an N-th, whole requests and tokens, so
+        that all of them together keep these limits.
+
+        Raises UsageError where nothing is left for each.
+        """
+        parts = {}
+        for name in ("requests_per_minute", "tokens_per_minute"):
+            limit = getattr(self, name)
+            if limit is None:
+                continue
+            if limit < shards:
+                raise UsageError(
+                    f"{name}: {limit} cannot be shared by {shards} shards: use {limit} shards at "
+                    "the most"
+                )
+            parts[name] = limit // shards
+        return dataclasses.replace(self, **parts)
 
 
 def limits_of(endpoint: object) -> Limits:

@@ -32,7 +32,6 @@ from pytest_fairness.engine.queue import Queue
 from pytest_fairness.engine.scripts import staged
 from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import Status, Trial, to_json
-from pytest_fairness.runs.database import Database
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.records import trial_of
 
@@ -228,9 +227,6 @@ class Engine(EngineContext):
                 f"{whose}, and a step asks endpoint {others[0]!r}: one trial cannot do both; "
                 f"{mend} for it"
             )
-        if not isinstance(self.store.database, Database):
-            why = "which a worker on another machine cannot do: run without -n or --tx"
-            raise UsageError(f"{whose}, {why}, or {mend}")
         from pytest_fairness.engine.batches import BatchQueue
 
         return BatchQueue(missing, self, api=api)

@@ -30,8 +30,8 @@ class EngineContext:
     """Endpoint, limits and log of an engine: what its queues and lanes see of it.
 
     Times in seconds; ``until``, the end of the run, is on the monotonic clock. ``source`` is that
-    of the trials, where no step is simulated. ``lanes`` holds that of the engine's own *endpoint*,
-    and one for each other identity.
+    of the trials, where no step is simulated. ``shards`` share the limits per minute. ``lanes``
+    holds that of the engine's own *endpoint*, and one for each other identity.
     """
 
     endpoint: Endpoint
@@ -46,6 +46,7 @@ class EngineContext:
     retry: Retry = NEVER
     progress: Progress | None = None
     is_refusal: Callable[[str], bool] | None = None
+    shards: int = 1
 
     def __post_init__(self) -> None:
         for what in ("concurrency", "max_attempts"):
@@ -139,7 +140,7 @@ class Lane:
         self.endpoint = step or context.endpoint
         self.digest = identity_hash(self.endpoint.identity())
         self.tariff = Tariff(self.endpoint)
-        self.limits = limits_of(self.endpoint)
+        self.limits = limits_of(self.endpoint).of_a_shard(context.shards)
         self.paused_until = 0.0
         self.unreached = 0
         self.tried = False

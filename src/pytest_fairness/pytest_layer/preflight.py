@@ -198,16 +198,17 @@ def _price(
     """Of *endpoint*, which all *rows* are about, in words: requests and cost, and how long they
     take; and in dollars, what is to be expected and the most, where it has a price.
     """
-    shards = 1
-    if settings.shard:
-        shards = int(settings.shard.partition("/")[2])
+    shards = settings.shards
     usual = [(row.requests(replaced=False)[0], row.reply_tokens) for row in rows]
     total = sum(few.requests for few, _ in usual)
     reply = round(sum(few.requests * tokens for few, tokens in usual) / total)
     # The price of a pipeline is that of its steps together; what it is asked once are as many
     # requests.
     requests = total / shards * len(_steps_of(endpoint))
-    limits = limits_of(endpoint)
+    try:
+        limits = limits_of(endpoint).of_a_shard(shards)
+    except UsageError as error:
+        raise UsageError(f"endpoint {endpoint.name}: {error}") from None
     price = endpoint.price
     at_once = limits.concurrency or settings.concurrency
     seconds = requests / at_once * LATENCY

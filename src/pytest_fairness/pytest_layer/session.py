@@ -50,7 +50,6 @@ from pytest_fairness.runs.files import removed
 from pytest_fairness.runs.judgements import Judgement
 from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.records import utc_now
-from pytest_fairness.runs.remote import open_remote
 from pytest_fairness.runs.store import RunStore, open_store
 from pytest_fairness.scorers import BUILT_IN, Scorer
 from pytest_fairness.scorers.letter import letter_scorers
@@ -248,33 +247,25 @@ class FairnessSession:
         if controller is not None:
             token = controller.token
             started = controller.started
-        started = started or self._started
-        place: dict[str, Any] = {"settings": self.settings, "started": started}
-        if xdist.CHANNEL in given:
-            place = xdist.bearings(
-                given[xdist.CHANNEL], self.settings, started, self.config.rootpath
-            )
         return RunContext(
+            settings=self.settings,
             root=self.config.rootpath,
             token=token or uuid.uuid4().hex,
+            started=started or self._started,
             scorers=self.scorers,
-            open_store=lambda: self.open_store(self.worker),
+            open_store=self._open_store,
             command=recorded_command(self.config),
             worker=self.worker,
-            **place,
+            barred=given.get(xdist.REFUSAL),
         )
 
-    def open_store(self, writer: str | None) -> RunStore:
-        """The run's folder, written as *writer*: this process, or a worker that does not see the
-        disk it is on.
-        """
+    def _open_store(self) -> RunStore:
+        """The run's folder, written by this process."""
         context = self.context
-        if context.line is not None:
-            return open_remote(context.line)
         store = open_store(
             context.settings.run_dir,
             context.token,
-            writer=writer,
+            writer=self.worker,
             adopt=context.settings.run_to_resume,
         )
         reporting.start_manifest(store, context)
@@ -543,7 +534,7 @@ class FairnessSession:
             if "trial_source" in self.__dict__:
                 self.trial_source.close()
             if controller is not None:
-                self.trouble = controller.close()
+                controller.close()
             if not self.has_run:
                 return
             if (

@@ -355,13 +355,12 @@ class TrialSource:
             retry=Retry(unknown=settings.retry_unknown, errors=settings.retry_errors),
             is_refusal=is_refusal,
             progress=self._progress(),
+            shards=settings.shards,
             loop=self._loop,
         )
         # A worker stops asking when the controller's session, or its process, has ended, and nobody
         # judges.
-        if context.line is not None:
-            context.line.when_over(engine.halt)
-        elif self._controller is not None and self._controller == os.getppid():
+        if self._controller is not None and self._controller == os.getppid():
             has_ended = partial(folder.has_ended, settings.run_dir, context.token)
             if has_ended():  # before this engine was there to be halted
                 engine.halt(_ENDED)

@@ -233,8 +233,7 @@ _NOT_DERIVED = (
     "retests.csv: what the findings of other runs say, whose logs are not here",
     "baselines/history.csv: who approved a baseline and when, as git and the approved files tell "
     "it",
-    "in manifest.json: announced, asked, unasked, remote and salvaged_from, which only later "
-    "sessions read",
+    "in manifest.json: announced, asked, unasked and salvaged_from, which only later sessions read",
     "that a justification or a mitigation is true, and that who is named in it has agreed",
 )
 

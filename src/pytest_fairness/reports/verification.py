@@ -238,7 +238,7 @@ _OF_THE_TRIALS = ("models", "cost", "costs", "unpriced", "charged_at_worst_case"
 _LISTS = ("sessions", "resumed", "endpoints", "logs", "planned")
 _CHECKED = frozenset(("id", *_LISTS, *_OF_A_SESSION, *_OF_THE_FIRST, *_OF_THE_END, *_OF_THE_TRIALS))
 #: Keys that are taken as recorded: a session that resumes the run reads them.
-AS_RECORDED = ("announced", "asked", "unasked", "salvaged_from", "remote")
+AS_RECORDED = ("announced", "asked", "unasked", "salvaged_from")
 
 
 def _check_sessions(

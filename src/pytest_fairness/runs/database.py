@@ -4,7 +4,7 @@ what is waiting.
 Every record is chained to the one before it of the same writer, and kept verbatim. A commit is on
 the disk when it returns (``synchronous=FULL``), so that what has been waited for survives the loss
 of power, too. Operations are messages: what one process asks of the run's database in one
-transaction, also from another machine.
+transaction.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -68,11 +68,8 @@ _CHECKPOINT = 10_000
 _connecting = threading.Lock()
 _KEY = re.compile("[0-9a-f]{64}")
 
-Key: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
-Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 
-
-class Operation(msgspec.Struct, tag=True, forbid_unknown_fields=True):
+class Operation(msgspec.Struct):
     """What is done in one transaction. It raises FairnessError before it has written anything."""
 
     writes: ClassVar[bool] = True
@@ -83,29 +80,7 @@ class Operation(msgspec.Struct, tag=True, forbid_unknown_fields=True):
     queries: ClassVar[bool] = True
 
     def run(self, database: Database) -> Any:
-        """Do it; what comes of it, as plain JSON."""
-
-
-class Operator(Protocol):
-    """Who has operations done: a run's database, here or at the other end of a connection."""
-
-    def append(self, body: str) -> None:
-        """Chain the record *body*. It is on the disk when any later operation is. Raises
-        StoreError.
-        """
-
-    def submit(self, operation: Operation) -> Future[Any]:
-        """Have *operation* done after all that came before; its result, or what it raises, when
-        that is on the disk. Raises StoreError.
-        """
-
-    def done(self, operation: Operation) -> asyncio.Future[Any]:
-        """The same on the running event loop."""
-
-    def close(self) -> None:
-        """Write what is waiting, and let others have this writer's name. Raises StoreError. May be
-        called twice.
-        """
+        """Do it; what comes of it."""
 
 
 class Append(Operation):
@@ -513,16 +488,23 @@ class Database:
         self._account_changed = True
 
     def append(self, body: str) -> None:
+        """Chain the record *body*. It is on the disk when any later operation is. Raises
+        StoreError.
+        """
         self._put(_Waiting(Append(body), None), urgent=len(body) > _LONG)
         if len(self._queue) > _WAITING or len(body) > _LONG:
             self.submit(Flush()).result()
 
     def submit(self, operation: Operation) -> Future[Any]:
+        """Have *operation* done after all that came before; its result, or what it raises, when
+        that is on the disk. Raises StoreError.
+        """
         future: Future[Any] = Future()
         self._put(_Waiting(operation, future), urgent=True)
         return future
 
     def done(self, operation: Operation) -> asyncio.Future[Any]:
+        """The same on the running event loop."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._put(_Waiting(operation, future), urgent=True)
         return future
@@ -544,6 +526,9 @@ class Database:
             self._filled.set()
 
     def close(self) -> None:
+        """Write what is waiting, and let others have this writer's name. Raises StoreError. May be
+        called twice.
+        """
         if self.closed or self._pid != os.getpid():
             return
         started = self._thread.is_alive()

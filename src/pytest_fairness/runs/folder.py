@@ -200,18 +200,6 @@ def _few(runs: Sequence[Path]) -> str:
     return ", ".join(path.name for path in runs[:5]) + ", …" * (len(runs) > 5) or "none"
 
 
-def leave_sign(root: Path, token: str) -> str:
-    """A file under *root* for the session *token*, by which a process elsewhere can tell that it
-    sees the same disk.
-
-    Its path from *root*. Raises StoreError where it cannot be made.
-    """
-    _prepare(root)
-    sign = _entry(root, token).with_suffix(".here")
-    files.write_atomically(sign, b"")
-    return str(sign.relative_to(root))
-
-
 def end_session(root: Path, token: str) -> None:
     """Leave word under *root* that the session *token* has ended, for those of its processes that
     still ask. Nothing is left where it has no run. Raises StoreError.

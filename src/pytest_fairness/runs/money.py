@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from pytest_fairness.endpoints.protocol import Price
 from pytest_fairness.errors import BudgetError, StoreError
 from pytest_fairness.model import JSON, Message, Usage
-from pytest_fairness.runs.database import Amount, Database, Operation, Operator, Read
+from pytest_fairness.runs.database import Database, Operation, Read
 
 #: More tokens than this in one call is no measurement: the longest contexts on offer hold a few
 #: million.
@@ -143,8 +143,8 @@ class Reserve(Operation):
 
     early = True
     queries = False
-    amount: Amount
-    cap: Amount | None
+    amount: int
+    cap: int | None
 
     def run(self, database: Database) -> bool:
         account = Account(*database.account)
@@ -160,8 +160,8 @@ class Settle(Operation):
     """Put *cost* in the place of *reserved*."""
 
     queries = False
-    reserved: Amount
-    cost: Amount
+    reserved: int
+    cost: int
 
     def run(self, database: Database) -> None:
         settled, reserved = database.account
@@ -178,7 +178,7 @@ class Budget:
     ``reserved`` is what this process has reserved now.
     """
 
-    def __init__(self, database: Operator, cap: float | None) -> None:
+    def __init__(self, database: Database, cap: float | None) -> None:
         if cap is not None and not 0 <= cap < math.inf:
             raise BudgetError(
                 f"a cost cap is a number of US dollars, 0 or more, not {cap!r}: mend "

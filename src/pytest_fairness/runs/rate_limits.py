@@ -8,13 +8,10 @@ is in the run's database, so that workers hold the limits together.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
-
-import msgspec
 
 from pytest_fairness.endpoints.protocol import Limits
 from pytest_fairness.model import JSON, Message, Usage
-from pytest_fairness.runs.database import Database, Key, Operation, Operator
+from pytest_fairness.runs.database import Database, Operation
 from pytest_fairness.runs.money import output_limit
 
 #: Seconds that a request may come early: what keeps small delays from adding up. The minute is
@@ -30,8 +27,8 @@ class Take(Operation):
     another try. *taken*: the turn was taken before, and these tokens come on top of it, or off.
     """
 
-    identity: Key
-    tokens: Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)]
+    identity: str
+    tokens: int
     requests_per_minute: int | None
     tokens_per_minute: int | None
     taken: bool = False
@@ -68,7 +65,7 @@ class Limiter:
     the run.
     """
 
-    def __init__(self, database: Operator, identity: str, limits: Limits) -> None:
+    def __init__(self, database: Database, identity: str, limits: Limits) -> None:
         self._database = database
         self._identity = identity
         self._limits = limits

@@ -22,7 +22,6 @@ from pytest_fairness.model import Trial
 from pytest_fairness.runs import database, files
 from pytest_fairness.runs.database import (
     AT_ONCE,
-    Key,
     Operation,
     Read,
     as_stored,
@@ -66,7 +65,7 @@ class Find(Operation):
     """
 
     writes = False
-    keys: list[Key]
+    keys: list[str]
 
     def run(self, database: Any) -> list[str | None]:
         answer = list[str | None]()

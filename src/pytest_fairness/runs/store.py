@@ -24,9 +24,7 @@ from pytest_fairness.runs.database import (
     CheckWritten,
     Database,
     Flush,
-    Key,
     Operation,
-    Operator,
     Read,
     as_stored,
     in_keys,
@@ -89,7 +87,7 @@ class Claim(Operation):
     that *retry* wants, those logged before record *before*.
     """
 
-    keys: list[Key]
+    keys: list[str]
     retry: Retry
     before: int
 
@@ -170,7 +168,7 @@ def _text(database: Database, number: int) -> str:
 class Release(Operation):
     """Give up claimed keys that were not asked to the end."""
 
-    keys: list[Key]
+    keys: list[str]
 
     def run(self, database: Database) -> None:
         for wanted, values in in_keys(self.keys):
@@ -238,26 +236,16 @@ class RunStore(RunRecords):
     """One process's hold on a run. Use :meth:`open`; thread safe; close it at the end.
 
     ``directory`` is the run's folder, ``writer`` this process's name in it, ``notes`` what was
-    found and mended. All that it does is an operation of *database*, here or on the machine that
-    has the folder, whose records are
-    *introduced* by it there.
+    found and mended. All that it does is an operation of *database*.
     """
 
-    def __init__(
-        self,
-        database: Operator,
-        directory: Path,
-        writer: str,
-        notes: list[str],
-        *,
-        introduced: bool = False,
-    ) -> None:
+    def __init__(self, database: Database, directory: Path, writer: str, notes: list[str]) -> None:
         self.database = database
         self.directory = directory
         self.writer = writer
         self.notes = notes
         self._mutex = threading.Lock()
-        self._introduced = introduced
+        self._introduced = False
         # Of what was there before this session alone, what failed is asked again.
         ((self._version, self._before),) = self.ask(Read("look"))
 
