@@ -194,3 +194,19 @@ def test_numbers_and_lists_become_words_in_one_place() -> None:
     assert not [name for name, text in sources.items() if plural.search(text)]
     by_hand = re.compile(r"\{(?:\d+ \+ )?100 \* ")
     assert sum(len(by_hand.findall(text)) for text in sources.values()) <= BY_HAND
+
+
+#: Where a finding is made without a comparison: read from JSON, or a baseline approved just now.
+_OTHER_FINDINGS = {"model.py", "baselines/gate.py"}
+
+
+def test_findings_are_built_in_the_analysis_alone() -> None:
+    """Suites ask, read and count; ``analysis/`` judges."""
+    builders = set()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        calls = (
+            node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)
+        )
+        if any(isinstance(call.func, ast.Name) and call.func.id == "Finding" for call in calls):
+            builders.add(str(path.relative_to(PACKAGE)))
+    assert {name for name in builders if not name.startswith("analysis/")} <= _OTHER_FINDINGS

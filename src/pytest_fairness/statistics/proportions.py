@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtrc, betaincinv, chdtrc, ndtri
+from scipy.special import betainc, betaincinv, chdtrc, ndtri
 
 from pytest_fairness.statistics.arrays import Floats
 from pytest_fairness.statistics.clusters import t_quantile
@@ -37,14 +37,16 @@ def wilson(x: Floats, n: Floats, z: Floats | float) -> tuple[Floats, Floats]:
     )
 
 
-def binomial_tail(x: int, n: int, p: float) -> float:
-    """The chance of *x* or more of *n* at the rate *p*, exactly."""
+def binomial_tail(x: float, n: float, p: float) -> float:
+    """The chance of *x* or more of *n* at the rate *p*, exactly; between whole numbers by the
+    incomplete beta function, which is that chance at each of them.
+    """
     if x <= 0:
         return 1.0
-    return float(bdtrc(x - 1, n, p))
+    return float(betainc(x, n - x + 1, p))
 
 
-def clopper_pearson(x: int, n: int, level: float = 0.95) -> tuple[float, float]:
+def clopper_pearson(x: float, n: float, level: float = 0.95) -> tuple[float, float]:
     """The exact interval of a rate, x of n (Clopper and Pearson 1934)."""
     outside = (1 - level) / 2
     low = 0.0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from pytest_fairness.analysis.provenance import with_provenance
+from pytest_fairness.analysis.checks import checked
 from pytest_fairness.model import ALARMS, Finding, OutcomeKind, Reason, Verdict, to_json
 from pytest_fairness.reports.charts import ForestRow, OverTime
 from pytest_fairness.reports.sections import Columns, Entry, Section, table
@@ -442,10 +442,11 @@ def _finding(
     d = "not computed"
     if worst.d is not None:
         d = f"d = {worst.d:.2f}"
-    finding = Finding(
+    return checked(
+        _origin(findings),
         assertion="drift",
         verdict=verdict,
-        sentence=f"{verdict}: {sentence}.",
+        words=sentence,
         protected_class="" if what == "alarms" else latest.protected_class,
         outcome=what if what == "alarms" else f"{what} of {latest.outcome or latest.assertion}",
         tier=None if what == "alarms" else latest.tier,
@@ -469,7 +470,6 @@ def _finding(
             "charts": [_recorded(drift) for drift in drifts],
         },
     )
-    return with_provenance(finding, _origin(findings))
 
 
 def _origin(findings: Sequence[Finding]) -> Any:
@@ -529,15 +529,13 @@ def _too_few(
         )
     elif not runs:
         words = "there is no past run with findings"
-    finding = Finding(
+    return checked(
+        _origin([finding for _, _, _, findings in few for finding in findings]),
         assertion="drift",
         verdict=Verdict.INCONCLUSIVE,
+        words=f"{words}: run the fairness tests again, with the same names and templates",
         reason=Reason.N if nothing else Reason.PRECISION,
-        sentence=f"INCONCLUSIVE: {words}: run the fairness tests again, with the same names and templates.",
         outcome=what,
-    )
-    return with_provenance(
-        finding, _origin([finding for _, _, _, findings in few for finding in findings])
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from pytest_fairness.analysis.provenance import with_provenance
+from pytest_fairness.analysis.checks import checked, judge_checklist
 from pytest_fairness.baselines import justifications, mitigations
 from pytest_fairness.baselines.approval import APPROVER_VARIABLE, git
 from pytest_fairness.baselines.history import Version, versions
@@ -176,10 +176,7 @@ def _concluded(
     """The finding on *followed*: its worst. *passes* is its sentence; *fails* and *unknown* follow
     how many are so.
     """
-    if followed:
-        verdict = Verdict.worst([step.verdict for step in followed])
-    else:
-        verdict = Verdict.PASS
+    verdict = judge_checklist(step.verdict for step in followed)
     worst = [
         f"{step.what}: {step.state}" if step.state else step.what
         for step in followed
@@ -191,7 +188,7 @@ def _concluded(
     return _finding(
         of,
         verdict,
-        f"{passes if verdict is Verdict.PASS else counted}.",
+        passes if verdict is Verdict.PASS else counted,
         record,
         reason=reason if verdict is Verdict.INCONCLUSIVE else None,
         notes=(*notes, *(worst[3:MOST_LISTED] if verdict is not Verdict.PASS else ())),
@@ -221,11 +218,12 @@ def _finding(
             for name in ("simulated", "replayed")
         }
     )
-    finding = Finding(
+    return checked(
+        frame,
         assertion="oversight",
         verdict=verdict,
+        words=words,
         reason=reason,
-        sentence=f"{verdict}: {words}",
         outcome=of,
         notes=tuple(notes),
         details={
@@ -233,7 +231,6 @@ def _finding(
             "followed_up": msgspec.to_builtins(tuple(followed)),
         },
     )
-    return with_provenance(finding, frame)
 
 
 def _no_run(of: str, record: OversightRecord) -> Finding:
@@ -241,7 +238,7 @@ def _no_run(of: str, record: OversightRecord) -> Finding:
     why = ""
     if record.past.unreadable:
         why = f" ({listed_few(record.past.unreadable, 1)})"
-    words = f"there is no past run with findings{why}: {NO_RUN}."
+    words = f"there is no past run with findings{why}: {NO_RUN}"
     return _finding(of, Verdict.INCONCLUSIVE, words, record, reason=Reason.N)
 
 
@@ -394,7 +391,7 @@ def approved(record: OversightRecord) -> Finding:
         words = (
             f"{record.baselines.name}/ holds no approved baseline, so that nobody has approved "
             "anything: approve one "
-            "(assert_baseline with --fairness-approve)."
+            "(assert_baseline with --fairness-approve)"
         )
         return _finding("approvals", Verdict.INCONCLUSIVE, words, record, reason=Reason.UNRECORDED)
     return _concluded(

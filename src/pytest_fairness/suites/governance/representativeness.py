@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from pytest_fairness.analysis.provenance import with_provenance
+from pytest_fairness.analysis.checks import checked, judge_representation
 from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.personas import PersonaMatrix
 from pytest_fairness.design.signals import Signals
@@ -135,15 +135,11 @@ def representative(
     """Return whether each group of the class *by* has its *declared* share of *what* was sampled,
     or at least *margin* of it.
 
-    FAIL: a group's share is beyond chance below *margin* of the declared one; FLAG: below the
-    declared one; PASS: every share is shown to be at least *margin* of it (intervals of all groups
-    together at 95 %).
+    :func:`~pytest_fairness.analysis.checks.judge_representation` decides.
     """
     n = sum(counts.values())
     if not n:
-        return _unusable(
-            f"INCONCLUSIVE: {what} says of nobody which group of {by} is theirs.", by, what
-        )
+        return _unusable(f"{what} says of nobody which group of {by} is theirs", by, what)
     groups = list(declared)
     fit = goodness_of_fit(
         [counts.get(group, 0) for group in groups], [declared[group] for group in groups]
@@ -158,28 +154,19 @@ def representative(
     below = (
         f"{words}, {_percent(fit.ratios[worst])} of its share (at most {_percent(fit.high[worst])})"
     )
-    reason = None
-    if fit.high[worst] < margin:
-        verdict = Verdict.FAIL
-        sentence = f"FAIL: {below}."
-    elif fit.high[worst] < 1:
-        verdict = Verdict.FLAG
-        sentence = f"FLAG: {below}."
-    elif min(fit.low) >= margin:
-        verdict = Verdict.PASS
+    verdict, reason = judge_representation(fit, margin)
+    if verdict is Verdict.PASS:
         sentence = (
-            f"PASS: every group of {by} has at least {_percent(margin)} of its declared share of "
-            f"{what}."
+            f"every group of {by} has at least {_percent(margin)} of its declared share of {what}"
         )
-    else:
-        verdict = Verdict.INCONCLUSIVE
-        reason = Reason.PRECISION
+    elif verdict is Verdict.INCONCLUSIVE:
         least = groups[min(range(len(groups)), key=lambda at: fit.low[at])]
         sentence = (
-            f"INCONCLUSIVE: {n:,} of {what} are too few to tell whether {least} has "
-            f"{_percent(margin)} of its declared "
-            f"share of {by}."
+            f"{n:,} of {what} are too few to tell whether {least} has {_percent(margin)} of its "
+            f"declared share of {by}"
         )
+    else:
+        sentence = below
     return _finding(verdict, sentence, by, what, reason, n, counts, declared, fit)
 
 
@@ -197,24 +184,37 @@ def _finding(
         for at, group in enumerate(declared)
     ]  # fmt: skip
     residuals: dict[str, JSON] = dict(zip(declared, fit.residuals, strict=True))
-    finding = Finding(
-        assertion="representative", verdict=verdict, sentence=sentence, protected_class=by, outcome=f"share of {what}",
-        kind=OutcomeKind.CATEGORICAL, reason=reason, n_per_group={group: counts.get(group, 0) for group in declared},
-        group_results=tuple(results), test_statistic=f"chi-square = {fit.statistic:.2f}, df = {fit.df}",
-        effect_size=f"Cohen's w = {fit.w:.3f}", p_value=fit.p_value, corrected_p_value=fit.p_value,
+    return checked(
+        pd.DataFrame(),
+        assertion="representative",
+        verdict=verdict,
+        words=sentence,
+        protected_class=by,
+        outcome=f"share of {what}",
+        kind=OutcomeKind.CATEGORICAL,
+        reason=reason,
+        n_per_group={group: counts.get(group, 0) for group in declared},
+        group_results=tuple(results),
+        test_statistic=f"chi-square = {fit.statistic:.2f}, df = {fit.df}",
+        effect_size=f"Cohen's w = {fit.w:.3f}",
+        p_value=fit.p_value,
+        corrected_p_value=fit.p_value,
         details={"declared": dict(declared), "standardised_residuals": residuals},
-    )  # fmt: skip
-    return with_provenance(finding, pd.DataFrame())
+    )
 
 
 def _unusable(sentence: str, by: str, what: str) -> Finding:
     import pandas as pd
 
-    finding = Finding(
-        assertion="representative", verdict=Verdict.INCONCLUSIVE, reason=Reason.N, sentence=sentence,
-        protected_class=by, outcome=f"share of {what}",
-    )  # fmt: skip
-    return with_provenance(finding, pd.DataFrame())
+    return checked(
+        pd.DataFrame(),
+        assertion="representative",
+        verdict=Verdict.INCONCLUSIVE,
+        words=sentence,
+        reason=Reason.N,
+        protected_class=by,
+        outcome=f"share of {what}",
+    )
 
 
 def _counted(
@@ -227,12 +227,18 @@ def _counted(
     """A finding about what was counted, with nothing left to chance."""
     import pandas as pd
 
-    finding = Finding(
-        assertion="coverage", verdict=verdict, sentence=sentence, protected_class=by, outcome="coverage",
-        test_statistic="counted, so nothing was tested", effect_size="counted, so there is no effect",
-        details=dict(details), notes=tuple(notes),
-    )  # fmt: skip
-    return with_provenance(finding, pd.DataFrame())
+    return checked(
+        pd.DataFrame(),
+        assertion="coverage",
+        verdict=verdict,
+        words=sentence,
+        protected_class=by,
+        outcome="coverage",
+        test_statistic="counted, so nothing was tested",
+        effect_size="counted, so there is no effect",
+        details=dict(details),
+        notes=tuple(notes),
+    )
 
 
 def matrix_shares(
@@ -246,14 +252,13 @@ def matrix_shares(
     worst = min(ratios, key=lambda group: ratios[group])
     low = [group for group, ratio in ratios.items() if ratio < margin]
     sentence = (
-        f"PASS: every group of {by} has at least {_percent(margin)} of its declared share of the "
-        "personas."
+        f"every group of {by} has at least {_percent(margin)} of its declared share of the personas"
     )
     if low:
         sentence = (
-            f"FLAG: {listed(low)} of {by}: under {_percent(margin)} of the declared share of "
-            f"{len(matrix)} personas; "
-            f"{worst} is {counts[worst]}, and {_percent(declared[worst])} of the population."
+            f"{listed(low)} of {by}: under {_percent(margin)} of the declared share of "
+            f"{len(matrix)} personas; {worst} is {counts[worst]}, and {_percent(declared[worst])} "
+            "of the population"
         )
     return _counted(
         Verdict.FLAG if low else Verdict.PASS,
@@ -291,14 +296,9 @@ def classes_covered(matrix: PersonaMatrix, banks: NameBanks, signals: Signals) -
     notes = []
     if empty:
         notes = [f"pairs of groups without a persona: {'; '.join(empty)}"]
-    sentence = (
-        f"PASS: all {len(CLASSES)} classes of the programme can be asked about, each by two or "
-        "more groups."
-    )
+    sentence = f"all {len(CLASSES)} classes of the programme can be asked about, each by two or more groups"
     if missing:
-        sentence = (
-            f"FLAG: nothing conveys {listed(missing)}: add words in personas/signals, or names."
-        )
+        sentence = f"nothing conveys {listed(missing)}: add words in personas/signals, or names"
     return _counted(
         Verdict.FLAG if missing else Verdict.PASS, sentence, {"ways": ways}, notes=notes
     )
@@ -330,17 +330,13 @@ def name_banks_suffice(banks: NameBanks) -> Finding:
         verdict = Verdict.FLAG
     else:
         verdict = Verdict.PASS
-    sentence = (
-        f"{verdict}: {listed([f'{group} ({n})' for _, group, n in too_few or few])}: fewer names "
-        "than "
-    )
-    sentence += (
-        f"{FEWEST_NAMES}, with which nothing can be said."
-        if too_few
-        else f"the {NAMES} that a grid asks for."
-    )
+    sentence = f"{listed([f'{group} ({n})' for _, group, n in too_few or few])}: fewer names than "
     if verdict is Verdict.PASS:
-        sentence = f"PASS: every group of {listed(names)} has {NAMES} names or more."
+        sentence = f"every group of {listed(names)} has {NAMES} names or more"
+    elif verdict is Verdict.FAIL:
+        sentence += f"{FEWEST_NAMES}, with which nothing can be said"
+    else:
+        sentence += f"the {NAMES} that a grid asks for"
     return _counted(verdict, sentence, {"names": {name: dict(of) for name, of in names.items()}})
 
 
@@ -359,17 +355,14 @@ def intersections_covered(frame: pd.DataFrame, least: int) -> Finding:
     if len(classes) < 2:
         counted = _counted(
             Verdict.FLAG,
-            "FLAG: the dataset says of fewer than two protected classes who is who.",
+            "the dataset says of fewer than two protected classes who is who",
             {},
             notes=notes,
         )
     elif thin:
         where, of = next(iter(thin.items()))
         number = sum(map(len, thin.values()))
-        words = (
-            f"FLAG: {number} combinations of groups have fewer than {least} rows, such as {of[0]} "
-            f"({where})."
-        )
+        words = f"{number} combinations of groups have fewer than {least} rows, such as {of[0]} ({where})"
         counted = _counted(
             Verdict.FLAG,
             words,
@@ -377,7 +370,7 @@ def intersections_covered(frame: pd.DataFrame, least: int) -> Finding:
             notes=notes,
         )
     else:
-        words = f"PASS: every combination of groups of {listed(classes)} has {least} rows or more."
+        words = f"every combination of groups of {listed(classes)} has {least} rows or more"
         counted = _counted(Verdict.PASS, words, {}, notes=notes)
     return counted
 
@@ -392,10 +385,8 @@ def few_duplicates(frame: pd.DataFrame, columns: Iterable[str], most: float) -> 
         share = repeated / len(frame)
     words = f"{repeated:,} of {len(frame):,} rows repeat another ({_percent(share)})"
     if share > most:
-        return _counted(
-            Verdict.FLAG, f"FLAG: {words}, over {_percent(most)}.", {"repeated": repeated}
-        )
-    return _counted(Verdict.PASS, f"PASS: {words}.", {"repeated": repeated})
+        return _counted(Verdict.FLAG, f"{words}, over {_percent(most)}", {"repeated": repeated})
+    return _counted(Verdict.PASS, words, {"repeated": repeated})
 
 
 def _percent(share: float) -> str:

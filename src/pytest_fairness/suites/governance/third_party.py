@@ -8,7 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from pytest_fairness.analysis.provenance import with_provenance
+from pytest_fairness.analysis.checks import ALPHA, checked, judge_share
 from pytest_fairness.design.slugs import slug
 from pytest_fairness.documents import Text, open_document
 from pytest_fairness.endpoints.protocol import Evidence
@@ -28,14 +28,12 @@ from pytest_fairness.reports.sections import Columns, Section, table
 from pytest_fairness.runs.files import write_atomically
 from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.reader import reading
-from pytest_fairness.statistics.proportions import binomial_tail, clopper_pearson
 from pytest_fairness.suites.governance.past_results import MOST_LISTED, PastRuns, id_of, listed_few
 from pytest_fairness.words import count, percent
 
 if TYPE_CHECKING:
     import pandas as pd
 
-ALPHA = 0.05
 PROMPTS = "canary_prompts.yaml"
 #: The share of prompts without a reply above which nothing is compared.
 MOST_UNANSWERED = 0.05
@@ -120,16 +118,16 @@ def _finding(
 ) -> Finding:
     import pandas as pd
 
-    finding = Finding(
+    columns = {"endpoint": [endpoint] * len(runs), "simulated": [run.simulated for run in runs]}
+    return checked(
+        pd.DataFrame(columns),
         assertion="third_party",
         verdict=verdict,
-        sentence=f"{verdict}: {endpoint or 'no endpoint'}: {words}.",
+        words=f"{endpoint or 'no endpoint'}: {words}",
         outcome=of,
         kind=OutcomeKind.CATEGORICAL,
         **more,
     )
-    frame = {"endpoint": [endpoint] * len(runs), "simulated": [run.simulated for run in runs]}
-    return with_provenance(finding, pd.DataFrame(frame))
 
 
 def configured_models(path: Path) -> dict[str, str]:
@@ -559,10 +557,8 @@ def canary_finding(
     than
     *before*.
 
-    The prompt is the unit. FLAG where so many changed replies have a chance of at most .05 under
-    the tolerance (exact, binomial, one-sided), FAIL where it is besides over half of them; PASS
-    where the exact 95 % limit (Clopper and Pearson 1934) of the share lies below the tolerance,
-    else INCONCLUSIVE. *kept*: where the replies of now are.
+    The prompt is the unit, and :func:`~pytest_fairness.analysis.checks.judge_share` decides; more
+    than may, but not over half of them, is a FLAG. *kept*: where the replies of now are.
     """
     then = {}
     if before is not None:
@@ -592,24 +588,27 @@ def canary_finding(
     else:
         verdict, reason, words, more = _compared(now, before, both, tolerance)
         words = f"{words} than {about}"
-    finding = Finding(
-        assertion="canary",
-        verdict=verdict,
-        reason=reason,
-        sentence=f"{verdict}: {now.endpoint}: {words}.",
-        outcome="canary replies",
-        kind=OutcomeKind.BINARY,
-        cluster="name",
-        n_per_group={"prompts": len(now.replies if before is None else both)},
-        **more,
-    )
+    compared = len(now.replies)
+    if before is not None:
+        compared = len(both)
     if before is not None and before.models != now.models:
         answered = (
             f"{', '.join(before.models) or 'nobody known'} answered then, {', '.join(now.models)} "
             "now"
         )
-        finding = replace(finding, notes=(*finding.notes, answered))
-    return with_provenance(finding, trials)
+        more["notes"] = (*more.get("notes", ()), answered)
+    return checked(
+        trials,
+        assertion="canary",
+        verdict=verdict,
+        words=f"{now.endpoint}: {words}",
+        reason=reason,
+        outcome="canary replies",
+        kind=OutcomeKind.BINARY,
+        cluster="name",
+        n_per_group={"prompts": compared},
+        **more,
+    )
 
 
 def _compared(
@@ -623,39 +622,38 @@ def _compared(
     changed = [name for name, pair in pairs.items() if normalised(pair[0]) != normalised(pair[1])]
     n = len(pairs)
     x = len(changed)
-    p = binomial_tail(x, n, tolerance)
-    low, high = clopper_pearson(x, n)
-    verdict = Verdict.INCONCLUSIVE
-    if p <= ALPHA:
-        if x > n / 2:
-            verdict = Verdict.FAIL
-        else:
-            verdict = Verdict.FLAG
-    elif clopper_pearson(x, n, 1 - 2 * ALPHA)[1] < tolerance:
-        verdict = Verdict.PASS
-    reason = None
-    if verdict is Verdict.INCONCLUSIVE:
-        reason = Reason.PRECISION
+    judged = judge_share(x, n, at_most=tolerance)
+    verdict = judged.verdict
+    if verdict is Verdict.FAIL and x <= n / 2:
+        # A model that is replaced changes most replies; fewer may be a change of its settings.
+        verdict = Verdict.FLAG
     way = {Verdict.PASS: "fewer than", Verdict.INCONCLUSIVE: "too uncertain to tell from"}.get(
         verdict, "more than"
     )
     words = (
-        f"{x} of {n} canary prompts ({percent(x / n, 0)}, 95 % interval {100 * low:.0f} to "
-        f"{percent(high, 0)}; {way} "
+        f"{x} of {n} canary prompts ({percent(x / n, 0)}, 95 % interval {100 * judged.low:.0f} to "
+        f"{percent(judged.high, 0)}; {way} "
         f"the {percent(tolerance, 0)} that may) are answered otherwise"
     )
     return (
         verdict,
-        reason,
+        judged.reason,
         words,
         {
             "test_statistic": f"{x} of {n} changed (exact binomial test against {tolerance:g})",
-            "p_value": p,
-            "corrected_p_value": p,
+            "p_value": judged.p_value,
+            "corrected_p_value": judged.p_value,
             "effect_size": f"share changed = {x / n:.3f}; mean similarity = {fmean(alike.values()):.3f}",
             "family": {"size": 1, "method": "none", "alpha": ALPHA},
             "group_results": (
-                GroupResult(group="prompts", n=n, clusters=n, value=x / n, low=low, high=high),
+                GroupResult(
+                    group="prompts",
+                    n=n,
+                    clusters=n,
+                    value=x / n,
+                    low=judged.low,
+                    high=judged.high,
+                ),
             ),
             "notes": tuple(f"changed: {', '.join(changed[:MOST_LISTED])}" for _ in changed[:1]),
             "details": {

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from pytest_fairness.analysis.provenance import with_provenance
+from pytest_fairness.analysis.checks import checked, judge_share
 from pytest_fairness.model import Finding, GroupResult, OutcomeKind, Reason, Verdict
 from pytest_fairness.scorers.scorer import Scorer
 from pytest_fairness.scorers.text import plain
-from pytest_fairness.statistics.proportions import Z_95, wilson
 from pytest_fairness.words import percent
 
 if TYPE_CHECKING:
@@ -120,9 +119,9 @@ SPECIFIC = _scored("specific", 2, "numeric", "of the sentences")
 
 
 def explanations_given(trials: pd.DataFrame, least: float) -> Finding:
-    """Return whether at least the share *least* of the replies explain themselves: PASS where the
-    95 % interval (Wilson) is above it, FAIL where it is below. It is about replies, not groups, so
-    the reply is the unit.
+    """Return whether at least the share *least* of the replies explain themselves, as
+    :func:`~pytest_fairness.analysis.checks.judge_share` decides. It is about replies, not groups,
+    so the reply is the unit.
     """
     answered = trials[trials["reply"].notna() & ~trials["refused"].fillna(False).astype(bool)]
     read = [
@@ -131,35 +130,37 @@ def explanations_given(trials: pd.DataFrame, least: float) -> Finding:
     ]
     n = len(read)
     given = sum(map(bool, read))
-    low, high = (float(end) for end in wilson(given, n, Z_95))  # type: ignore[arg-type]
+    judged = judge_share(given, n, at_least=least, fewest=_FEWEST)
     rate = "none of 0"
+    value = None
+    effect_size = "no replies"
     if n:
         rate = f"{percent(given / n)} of {n:,}"
+        value = given / n
+        effect_size = f"rate = {value:.3f}"
     words = (
-        f"{rate} replies name a criterion of the request as their reason ({percent(low)} to "
-        f"{percent(high)})"
+        f"{rate} replies name a criterion of the request as their reason ({percent(judged.low)} to "
+        f"{percent(judged.high)})"
     )
-    reason = None
-    if n < _FEWEST:
-        verdict = Verdict.INCONCLUSIVE
-        reason = Reason.N
-        sentence = f"{words}: it takes {_FEWEST} replies to judge."
-    elif low >= least:
-        verdict = Verdict.PASS
-        sentence = f"{words}."
-    elif high < least:
-        verdict = Verdict.FAIL
-        sentence = f"{words}, and at least {percent(least, 0)} are asked for."
-    else:
-        verdict = Verdict.INCONCLUSIVE
-        reason = Reason.PRECISION
-        sentence = f"{words}, which may be {percent(least, 0)} or not."
-    group = GroupResult(
-        group="all", n=n, clusters=n, value=given / n if n else None, low=low, high=high
+    if judged.reason is Reason.N:
+        words = f"{words}: it takes {_FEWEST} replies to judge"
+    elif judged.reason is Reason.PRECISION:
+        words = f"{words}, which may be {percent(least, 0)} or not"
+    elif judged.verdict is Verdict.FAIL:
+        words = f"{words}, and at least {percent(least, 0)} are asked for"
+    group = GroupResult(group="all", n=n, clusters=n, value=value, low=judged.low, high=judged.high)
+    return checked(
+        trials,
+        assertion="explained",
+        verdict=judged.verdict,
+        words=words,
+        outcome="explained",
+        kind=OutcomeKind.BINARY,
+        reason=judged.reason,
+        n_per_group={"all": n},
+        group_results=(group,),
+        test_statistic=f"{given} of {n} (exact binomial test against {least:g})",
+        p_value=judged.p_value,
+        corrected_p_value=judged.p_value,
+        effect_size=effect_size,
     )
-    finding = Finding(
-        assertion="explained", verdict=verdict, sentence=f"{verdict}: {sentence}", outcome="explained",
-        kind=OutcomeKind.BINARY, reason=reason, n_per_group={"all": n}, group_results=(group,),
-        test_statistic="Wilson interval of the rate", effect_size=f"rate = {given / n:.3f}" if n else "no replies",
-    )  # fmt: skip
-    return with_provenance(finding, trials)

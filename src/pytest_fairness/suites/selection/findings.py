@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.analysis.provenance import with_provenance
+from pytest_fairness.analysis.checks import checked
 from pytest_fairness.asserts import conclude
 from pytest_fairness.model import Finding, GroupResult, OutcomeKind, PairResult, Verdict, to_json
 from pytest_fairness.running_test import current_test
@@ -43,15 +43,17 @@ def order_findings(results: Record, frame: pd.DataFrame) -> Iterator[Finding]:
             continue
         rows = frame[frame["arm"] == arm.arm]
         share = arm.order.share
-        finding = Finding(
+        place = "second"
+        if first > 0.5:
+            place = "first"
+        yield checked(
+            rows,
             assertion="order_effect",
             verdict=Verdict.FLAG,
-            sentence=(
-                f"FLAG: in arm {arm.arm} the candidate listed "
-                f"{'first' if first > 0.5 else 'second'} is chosen in "
+            words=(
+                f"in arm {arm.arm} the candidate listed {place} is chosen in "
                 f"{percent(max(first, 1 - first))} of {share.n} trials, whoever it is, so that "
-                "little is "
-                "left to see a preference by."
+                "little is left to see a preference by"
             ),
             outcome="chosen",
             kind=OutcomeKind.BINARY,
@@ -62,7 +64,6 @@ def order_findings(results: Record, frame: pd.DataFrame) -> Iterator[Finding]:
             corrected_p_value=arm.order.p_value,
             details={"order_effect": to_json(arm.order)},
         )
-        yield with_provenance(finding, rows)
 
 
 def interaction_findings(results: Record, frame: pd.DataFrame) -> Iterator[Finding]:
@@ -109,14 +110,15 @@ def interaction_findings(results: Record, frame: pd.DataFrame) -> Iterator[Findi
             for level in interaction.levels
             for share in level.shares
         ]
-        finding = Finding(
+        yield checked(
+            rows,
             assertion="interaction",
             verdict=Verdict.FLAG,
-            sentence=(
-                f"FLAG: in arm {arm.arm} who is chosen depends on {interaction.axis}: {group} is chosen in "
-                f"{percent(low[0])} of its trials for {low[1]!r} and in {percent(high[0])} "
+            words=(
+                f"in arm {arm.arm} who is chosen depends on {interaction.axis}: {group} is chosen "
+                f"in {percent(low[0])} of its trials for {low[1]!r} and in {percent(high[0])} "
                 f"for {high[1]!r} "
-                f"({100 * (high[0] - low[0]):.1f} points, corrected {p_equals(q)})."
+                f"({100 * (high[0] - low[0]):.1f} points, corrected {p_equals(q)})"
             ),
             protected_class=interaction.by,
             outcome="chosen",
@@ -130,7 +132,6 @@ def interaction_findings(results: Record, frame: pd.DataFrame) -> Iterator[Findi
             family={"size": len(tested), "method": "holm", "alpha": ALPHA, "metrics": ["chosen"]},
             details={"interactions": to_json(arm.interactions)},
         )
-        yield with_provenance(finding, rows)
 
 
 def _groups(shares: Iterable[tuple[str, Rate]], rows: pd.DataFrame) -> dict[str, Any]:
@@ -177,16 +178,19 @@ def scrubber_findings(quality: Record, frame: pd.DataFrame) -> Iterator[Finding]
     """
     for quality_ in (*quality.recall[:1], *quality.content[:1]):
         if quality_.verdict is not None:
-            finding = Finding(
+            judged = {name: quality_[name] for name in (*JUDGED, "sentence")}
+            words = str(judged.pop("sentence")).removeprefix(f"{quality_.verdict}: ")
+            yield checked(
+                frame,
                 assertion="scrubber_quality",
+                words=words.removesuffix("."),
                 protected_class=quality_.by,
                 outcome=quality_.what,
                 kind=OutcomeKind.BINARY,
                 **_groups([(share.group, share.share) for share in quality_.shares], frame),
                 details={"arm": quality.arm, "compared": to_json(quality_)},
-                **{name: quality_[name] for name in (*JUDGED, "sentence")},
+                **judged,
             )
-            yield with_provenance(finding, frame)
 
 
 def conclude_worst(findings: Iterable[Finding]) -> None:
