@@ -20,7 +20,7 @@ FLOORS = [
     {"design", "scorers", "endpoints", "baselines"},
     {"runs", "analysis"},
     {"engine", "context", "reports", "testing"},
-    {"asserts"},
+    {"asserts", "markers"},
     {"__init__", "pytest_layer"},
     {"plugin", "commands", "suites", "cli"},
 ]
@@ -38,7 +38,7 @@ DENSITY = {
 }
 #: Places that write a share in percent by themselves: fewer, never more.
 BY_HAND = 19
-PYTEST_LAYER = {"pytest_layer", "plugin", "testing", "commands", "suites"}
+PYTEST_LAYER = {"pytest_layer", "markers", "plugin", "testing", "commands", "suites"}
 
 
 MODULES = {

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pytest_fairness.design.arms import Arm
     from pytest_fairness.design.strategies import Strategy
     from pytest_fairness.errors import FairnessError, InconclusiveWarning, UsageError
+    from pytest_fairness.markers import fairness, fairness_grid, fairness_pairs
     from pytest_fairness.model import Ask, Finding, Verdict
     from pytest_fairness.reports.run_comparison import compare_runs
     from pytest_fairness.reports.run_tables import open_run
@@ -48,7 +49,8 @@ __all__ = [
     "UsageError", "Verdict", "analyze_arms", "analyze_disparity", "analyze_equivalence", "analyze_four_fifths",
     "analyze_outcomes", "analyze_preference", "analyze_words", "assert_arm_reduces_disparity", "assert_baseline",
     "assert_equivalent", "assert_four_fifths", "assert_no_disparity", "assert_no_preference", "compare_baseline",
-    "compare_runs", "fairness_verdict", "lint_file", "lint_text", "ll144_tables", "open_run", "plan_sample", "scorer",
+    "compare_runs", "fairness", "fairness_grid", "fairness_pairs", "fairness_verdict",
+    "lint_file", "lint_text", "ll144_tables", "open_run", "plan_sample", "scorer",
     "trials_from",
 ]  # fmt: skip
 #: Where those are that are no assertions.
@@ -63,6 +65,8 @@ _HOME = {
     "Arm": "design.arms", "Strategy": "design.strategies", "Scorer": "scorers", "scorer": "scorers.scorer",
     "FairnessError": "errors", "InconclusiveWarning": "errors", "UsageError": "errors",
     "Ask": "model", "Finding": "model", "Verdict": "model",
+    "fairness": "markers", "fairness_grid": "markers",
+    "fairness_pairs": "markers",
 }  # fmt: skip
 
 

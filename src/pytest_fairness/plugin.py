@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_fairness import markers
 from pytest_fairness.pytest_layer import guest, marks
 from pytest_fairness.pytest_layer.fixtures import (
     cell,
@@ -36,25 +37,6 @@ __all__ = [
     "tier", "trials",
 ]  # fmt: skip
 
-_MARKERS = (
-    "fairness(id=None, module=None, description=None, controls=None, justification=None, "
-    "alpha=.05, "
-    "room=False, finding=True): a fairness test; what it is called in reports, the controls that "
-    "it "
-    "is evidence of, the documented reason for a FLAG, the level at which it judges, whether its "
-    "design promises answers that can vary, and False where it judges by its own asserts",
-    "fairness_grid(template, groups=None, persona=None, names=20, context=None, signal='name', "
-    "repetitions=2, system=None, turns=None, answer=None, parameters=None, name_slot='name', "
-    "seed=0, "
-    "sample=None, personas_folder=None, temperatures=None, strategies=None, scorer=None, "
-    "each=None, "
-    "room=False, SLOT=[...]): ask every cell of a demographic grid; implies fairness",
-    "fairness_pairs(template, candidates, repetitions=30, arms=None, system=None, signal=None, "
-    "qualifications=None, size=2, ranking=False, turns=None, names=None, context=None, "
-    "parameters=None, seed=0, sample=None, personas_folder=None, temperatures=None, SLOT=[...]): "
-    "choices between candidates, in every order and arm; implies fairness",
-)
-
 
 # ---------------------------------------------------------------- starting
 
@@ -74,7 +56,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     from pytest_fairness.pytest_layer.options import refuse_unreadable
 
-    for marker in _MARKERS:
+    for marker in markers.descriptions():
         config.addinivalue_line("markers", marker)
     refuse_unreadable(config)  # ends the session here, with exit status 4
 

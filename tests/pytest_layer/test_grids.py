@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pytest
 
+import pytest_fairness
 from pytest_fairness.design.grid import expand_grid
 from pytest_fairness.design.pairs import expand_pairs
 
@@ -190,6 +191,33 @@ def test_markers_says_every_argument(
     (text,) = (line for line in lines if line.startswith(f"@pytest.mark.{marker}("))
     missing = [name for name in takes if name != "axis" and name not in text]
     assert missing == []
+
+
+@pytest.mark.parametrize(
+    ("marker", "expand"), [("fairness_grid", expand_grid), ("fairness_pairs", expand_pairs)]
+)
+def test_the_typed_marker_takes_what_the_design_takes(
+    marker: str, expand: Callable[..., object]
+) -> None:
+    """With the same kinds, and what is needed is needed in both."""
+    declared = inspect.signature(getattr(pytest_fairness, marker)).parameters
+    for name, parameter in inspect.signature(expand).parameters.items():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            continue
+        required = parameter.default is parameter.empty
+        assert (declared[name].default is parameter.empty) is required, name
+        assert declared[name].kind is parameter.kind
+
+
+def test_the_typed_marker_is_the_marker() -> None:
+    """With the arguments that are given, and no others; what it does not take is a TypeError."""
+    given = {"template": "Praise {name}.", "groups": {"gender": ["female", "male"]}, "role": ["a"]}
+    assert pytest_fairness.fairness_grid(**given).mark == pytest.mark.fairness_grid(**given).mark
+    assert pytest_fairness.fairness(id="X-1").mark == pytest.mark.fairness(id="X-1").mark
+    with pytest.raises(TypeError, match="template"):
+        pytest_fairness.fairness_grid(groups=given["groups"])
+    with pytest.raises(TypeError, match="rom"):
+        pytest_fairness.fairness(rom=True)
 
 
 TIERS = """

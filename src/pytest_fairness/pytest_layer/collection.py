@@ -20,6 +20,7 @@ from pytest_fairness.design.pairs import expand_pairs
 from pytest_fairness.design.strategies import ladder_of
 from pytest_fairness.documents import project_folder
 from pytest_fairness.errors import UsageError, did_you_mean
+from pytest_fairness.markers import signature_of
 from pytest_fairness.pytest_layer.marks import (
     DESIGNS,
     GRID,
@@ -234,7 +235,6 @@ def _planned(
 ) -> Planned:
     root = metafunc.config.rootpath
     folder = Path(metafunc.definition.path).parent
-    expand = expand_pairs if marker.name == PAIRS else expand_grid
     if marker.args:
         example = "candidates"
         if marker.name == GRID:
@@ -251,9 +251,9 @@ def _planned(
         ladder = ladder_of(*requested, arguments["personas_folder"])
         arguments.pop("room", None)  # of the verdict, not of what is asked
     try:
-        inspect.signature(expand).bind(**arguments)
+        signature_of(marker.name).bind(**marker.kwargs)
     except TypeError as error:
-        raise UsageError(f"{marker.name}: {error}{_meant(expand, arguments)}") from None
+        raise UsageError(f"{marker.name}: {error}{_meant(marker)}") from None
     if marker.name == PAIRS:
         return PlannedPairs(expand_pairs(**arguments), temperatures, arguments, resolve)
     judge = {}
@@ -262,9 +262,10 @@ def _planned(
     return PlannedGrid(expand_grid(**arguments), ladder, temperatures, arguments, **judge)
 
 
-def _meant(expand: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
-    """The argument that is missing, where one of *arguments*, taken for an axis, is close to it."""
-    parameters = inspect.signature(expand).parameters
+def _meant(marker: pytest.Mark) -> str:
+    """The argument that is missing, where one that *marker* has, taken for an axis, is close to it."""
+    arguments = marker.kwargs
+    parameters = signature_of(marker.name).parameters
     required = [
         parameter
         for parameter in parameters.values()
@@ -408,17 +409,15 @@ class Labels(NamedTuple):
     room: bool = False
 
 
-_LABELS = ("id", "module", "description", "controls", "justification", "alpha", "room", "finding")
-
-
 def labels_of(item: pytest.Item) -> Labels:
     """The labels of *item*; the nearest marker wins. Raises UsageError for unknown keys."""
     keywords: dict[str, Any] = {}
     for marker in reversed(list(item.iter_markers("fairness"))):
         keywords |= marker.kwargs
-    for key in keywords.keys() - _LABELS:
+    labels = signature_of("fairness").parameters
+    for key in keywords.keys() - labels.keys():
         raise UsageError(
-            f"{item.nodeid}: @pytest.mark.fairness has no {key!r}; it takes {', '.join(_LABELS)}"
+            f"{item.nodeid}: @pytest.mark.fairness has no {key!r}; it takes {', '.join(labels)}"
         )
     if label := (_designs(item) or {}).get(_parameters(item).get(CLASS, ""), {}).get("id"):
         keywords["id"] = label

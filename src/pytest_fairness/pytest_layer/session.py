@@ -21,11 +21,6 @@ import pytest
 from pytest_fairness.baselines import justifications, mitigations
 from pytest_fairness.context import AUTO, RunContext
 from pytest_fairness.documents import project_folder
-from pytest_fairness.endpoints import as_endpoint, callable_endpoint, load_endpoints, named_endpoint
-from pytest_fairness.endpoints.function import is_import_path
-from pytest_fairness.endpoints.pipeline import PipelineEndpoint
-from pytest_fairness.endpoints.protocol import Endpoint
-from pytest_fairness.endpoints.registry import RecordedEndpoint
 from pytest_fairness.errors import FairnessError, StoreError, UsageError
 from pytest_fairness.model import JSON, Finding, Verdict
 from pytest_fairness.pytest_layer import (
@@ -43,18 +38,17 @@ from pytest_fairness.pytest_layer.command_line import recorded_command
 from pytest_fairness.pytest_layer.estimate import brings_its_own
 from pytest_fairness.pytest_layer.options import settings_of
 from pytest_fairness.pytest_layer.plain_errors import show_plainly
+from pytest_fairness.pytest_layer.systems import Systems
 from pytest_fairness.pytest_layer.trials import ASKED, TrialSource, deal_of
 from pytest_fairness.reports.escaping import line as one_line
 from pytest_fairness.running_test import TestContext, reading_until, running_test
 from pytest_fairness.runs.files import removed
 from pytest_fairness.runs.judgements import Judgement
-from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.records import utc_now
 from pytest_fairness.runs.store import RunStore, open_store
 from pytest_fairness.scorers import BUILT_IN, Scorer
 from pytest_fairness.scorers.letter import letter_scorers
 from pytest_fairness.scorers.lexicon import Lexicon
-from pytest_fairness.words import listed
 
 if TYPE_CHECKING:
     from pytest_fairness.pytest_layer.plans import Planned
@@ -617,91 +611,3 @@ class FairnessSession:
         if self.settings.against is None and self.config.getoption("--fairness-against"):
             lines.append("since last: there is no earlier run with findings to compare with")
         return lines
-
-
-class Systems:
-    """A name of ``endpoints.yaml``, an import path, a function or a pipeline as an endpoint.
-
-    On replay those that have a name are what the recording knows by it.
-    """
-
-    def __init__(self, context: RunContext, config: pytest.Config) -> None:
-        self._context = context
-        self._config = config
-        self._named: dict[str, Endpoint] = {}
-        self._configured: dict[str, Endpoint] = {}
-
-    def resolve(self, system: Any) -> Endpoint:
-        """*system* as an endpoint, the names in a pipeline resolved too; a name, or an import path
-        where no endpoint is called so, is made one once. Raises UsageError for what is none.
-        """
-        if isinstance(system, PipelineEndpoint):
-            return system.resolved(self.resolve)
-        if not isinstance(system, str):
-            return as_endpoint(system)
-        if system not in self._named:
-            # Only Python says import paths, the option --fairness-endpoint does not.
-            path = self._context.settings.endpoints_file
-            named = not is_import_path(system) or (
-                path.exists() and system in load_endpoints(path, types=self._types)
-            )
-            if named:
-                self._named[system] = self._listed(system)
-            else:
-                self._named[system] = callable_endpoint(system)
-        return self._named[system]
-
-    def configured(self, name: str | None = None) -> Endpoint:
-        """The endpoint that the settings name; of several, *name*. Raises UsageError."""
-        names = self._context.settings.endpoints
-        if name is None and len(names) > 1:
-            raise UsageError(
-                f"{len(names)} endpoints are to be asked ({', '.join(names)}), and this test does "
-                "not say which: let "
-                "it, or its fixtures, have a parameter called endpoint, and it becomes one item "
-                "for each"
-            )
-        if name is None:
-            name = names[0]
-        if name not in self._configured:
-            made = self._listed(name)
-            for other, endpoint in self._configured.items():
-                if identity_hash(endpoint.identity()) == identity_hash(made.identity()):
-                    raise UsageError(
-                        f"endpoints {other!r} and {name!r} are the same system: name one of them"
-                    )
-            self._configured[name] = made
-        return self._configured[name]
-
-    def _listed(self, name: str) -> Endpoint:
-        """The endpoint *name* of endpoints.yaml; on replay, as the recording knows it. Raises
-        UsageError.
-        """
-        self._context.refuse_if_barred()
-        settings = self._context.settings
-        recording = self._context.recording
-        if recording is None:
-            return named_endpoint(
-                name,
-                path=settings.endpoints_file,
-                types=self._types,
-                concurrency=settings.concurrency,
-            )
-        systems = [record["endpoint"] for record in recording.engines.values()]
-        run = recording.directory.name
-        systems_ = [system for system in systems if system["name"] == name]
-        if not systems_:
-            names = listed(sorted({system["name"] for system in systems}))
-            raise UsageError(f"run {run} did not ask endpoint {name!r}; it asked: {names}")
-        if len(systems_) > 1:
-            raise UsageError(
-                f"run {run} asked {len(systems_)} systems called {name!r}: replay them from the "
-                "fixture that made them"
-            )
-        return RecordedEndpoint(systems_[0])
-
-    @cached_property
-    def _types(self) -> dict[str, Any]:
-        """Type → factory: the built-in ones and those of the project, which win."""
-        types = self._config.hook.pytest_fairness_endpoint_types()
-        return {kind: factory for mapping in reversed(types) for kind, factory in mapping.items()}
