@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from pytest_fairness.design.arms import Arm
     from pytest_fairness.design.strategies import Strategy
     from pytest_fairness.errors import FairnessError, InconclusiveWarning, UsageError
-    from pytest_fairness.markers import fairness, fairness_grid, fairness_pairs
     from pytest_fairness.model import Ask, Finding, Verdict
+    from pytest_fairness.pytest_layer.markers import fairness, fairness_grid, fairness_pairs
     from pytest_fairness.reports.run_comparison import compare_runs
     from pytest_fairness.reports.run_tables import open_run
     from pytest_fairness.scorers import Scorer
@@ -65,8 +65,8 @@ _HOME = {
     "Arm": "design.arms", "Strategy": "design.strategies", "Scorer": "scorers", "scorer": "scorers.scorer",
     "FairnessError": "errors", "InconclusiveWarning": "errors", "UsageError": "errors",
     "Ask": "model", "Finding": "model", "Verdict": "model",
-    "fairness": "markers", "fairness_grid": "markers",
-    "fairness_pairs": "markers",
+    "fairness": "pytest_layer.markers", "fairness_grid": "pytest_layer.markers",
+    "fairness_pairs": "pytest_layer.markers",
 }  # fmt: skip
 
 

@@ -29,20 +29,14 @@ def to_json(value: Any) -> JSON:
     Raises TypeError for anything else: what cannot cross a process boundary is seen where it is
     made.
     """
+    if isinstance(value, StrEnum):
+        return str(value)
     if value is None or isinstance(value, (bool, str)):
-        if isinstance(value, StrEnum):
-            return str(value)
         return value
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
-        if math.isnan(value):
-            return None
-        if math.isfinite(value):
-            return float(value)
-        if value > 0:
-            return "Infinity"
-        return "-Infinity"
+        return _float_to_json(value)
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: to_json(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Mapping):
@@ -52,6 +46,16 @@ def to_json(value: Any) -> JSON:
     if hasattr(value, "item") and not hasattr(value, "__len__"):
         return to_json(value.item())
     raise TypeError(f"{type(value).__name__} is not JSON: {value!r}")
+
+
+def _float_to_json(value: float) -> JSON:
+    if math.isnan(value):
+        return None
+    if math.isfinite(value):
+        return float(value)
+    if value > 0:
+        return "Infinity"
+    return "-Infinity"
 
 
 def number(value: Any) -> float | None:

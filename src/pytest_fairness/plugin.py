@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness import markers
-from pytest_fairness.pytest_layer import guest, marks
+from pytest_fairness.pytest_layer import guest, markers, marks
 from pytest_fairness.pytest_layer.fixtures import (
     cell,
     endpoint,

@@ -20,7 +20,7 @@ from pytest_fairness.design.pairs import expand_pairs
 from pytest_fairness.design.strategies import ladder_of
 from pytest_fairness.documents import project_folder
 from pytest_fairness.errors import UsageError, did_you_mean
-from pytest_fairness.markers import signature_of
+from pytest_fairness.pytest_layer.markers import signature_of
 from pytest_fairness.pytest_layer.marks import (
     DESIGNS,
     GRID,

@@ -432,52 +432,31 @@ _HEADING = 18
 
 def _forest(chart: Forest) -> _Drawn:
     rows = chart.rows
-    series = list(dict.fromkeys(row.series for row in chart.rows if row.series))[:MOST_SERIES]
-    if not any(row.value is not None for row in rows):
+    series = list(dict.fromkeys(row.series for row in rows if row.series))[:MOST_SERIES]
+    if all(row.value is None for row in rows):
         return None
-    parts: dict[str, dict[str | int, list[ForestRow]]] = {}
-    for at, row in enumerate(rows):
-        if not row.series or row.series in series:
-            parts.setdefault(row.part, {}).setdefault(row.label if row.series else at, []).append(
-                row
-            )
-    ends = [
-        end
-        for row in rows
-        for end in (row.value, row.low, row.high, row.before, *(v for _, v in row.dots))
-    ]
-    ends += [line.value for line in chart.lines]
+    ends = [line.value for line in chart.lines]
+    for row in rows:
+        of_row = (row.value, row.low, row.high, row.before, *(value for _, value in row.dots))
+        ends += [end for end in of_row if end is not None]
     places = scale(ends, zero=chart.rate, around=chart.around, least=chart.least, most=chart.most)
     entries, top = _legend(series)
-    legend = [
-        part
-        for at, x, y in entries
-        for part in (_legend_shape(at, x, y), _legend_words(series[at], x, y))
-    ]
+    legend = []
+    for at, x, y in entries:
+        legend += [_legend_shape(at, x, y), _legend_words(series[at], x, y)]
     if any(line.words for line in chart.lines):
         top += 18
     y = top + 4
     marks = []
     described = []
-    for heading, lines in parts.items():
+    for heading, lines in _forest_parts(rows, series).items():
         if heading:
-            # Over the lines, so that they do not run through it.
-            titles = in_lines(heading, COLUMNS, 2)
-            marks.append(_rect(0, y - 4, 100, _HEADING * len(titles) + 10, "behind"))
-            marks += [
-                _text(line, "0", y + 17 + _HEADING * at, "heading")
-                for at, line in enumerate(titles)
-            ]
-            y += _HEADING * len(titles) + 8
-        for some in lines.values():
+            titles, y = _forest_heading(heading, y)
+            marks += titles
+        for some in lines:
             drawn, y = _forest_line(some, series, places, y)
             marks += drawn
-        shown = (
-            f"{row.label}{f', {row.series}' * bool(row.series)} {row.words or 'nothing to show'}"
-            for some in lines.values()
-            for row in some
-        )
-        described.append(f"{heading}: " * bool(heading) + "; ".join(shown))
+        described.append(_forest_in_words(heading, lines))
     body = []
     if chart.band is not None:
         start, end = map(places.at, chart.band)
@@ -488,6 +467,45 @@ def _forest(chart: Forest) -> _Drawn:
         if places.low <= line.value <= places.high:
             body += _reference(line, places.at(line.value), top, y)
     return [*legend, *body, *marks], bottom, "; ".join(described)
+
+
+def _forest_parts(
+    rows: Sequence[ForestRow], series: Sequence[str]
+) -> dict[str, list[list[ForestRow]]]:
+    """The rows by the heading that they stand under; rows of several series share a line."""
+    parts: dict[str, dict[str | int, list[ForestRow]]] = {}
+    for at, row in enumerate(rows):
+        lines = parts.setdefault(row.part, {})
+        if not row.series:
+            lines[at] = [row]
+        elif row.series in series:
+            lines.setdefault(row.label, []).append(row)
+    return {heading: list(lines.values()) for heading, lines in parts.items() if lines}
+
+
+def _forest_heading(heading: str, y: float) -> tuple[list[str], float]:
+    """The *heading* from *y* on, over the lines of reference, so that they do not run through it;
+    and how far down it reaches.
+    """
+    titles = in_lines(heading, COLUMNS, 2)
+    drawn = [_rect(0, y - 4, 100, _HEADING * len(titles) + 10, "behind")]
+    for number, title in enumerate(titles):
+        drawn.append(_text(title, "0", y + 17 + _HEADING * number, "heading"))
+    return drawn, y + _HEADING * len(titles) + 8
+
+
+def _forest_in_words(heading: str, lines: Iterable[Sequence[ForestRow]]) -> str:
+    """What a reader who sees no picture is told of one part."""
+    shown = []
+    for some in lines:
+        for row in some:
+            label = row.label
+            if row.series:
+                label = f"{row.label}, {row.series}"
+            shown.append(f"{label} {row.words or 'nothing to show'}")
+    if heading:
+        return f"{heading}: {'; '.join(shown)}"
+    return "; ".join(shown)
 
 
 def _legend_shape(at: int, x: float, y: float) -> str:
@@ -566,67 +584,83 @@ _TALL = 180
 
 def _over_time(chart: OverTime) -> _Drawn:
     rows = chart.rows
-    if not any(row.value is not None for row in rows):
+    if all(row.value is None for row in rows):
         return None
-    ends = [end for row in rows for end in (row.value, row.low, row.high)] + [
-        line.value for line in chart.lines
-    ]
     top = 26.0
     left = 14.0
+    ends = [line.value for line in chart.lines]
+    for row in rows:
+        ends += [end for end in (row.value, row.low, row.high) if end is not None]
     up = scale(ends, top + _TALL, top)
-    body = []
-    if chart.band is not None:
-        start = up.at(chart.band[1])
-        end = up.at(chart.band[0])
-        body.append(_rect(left, start, RIGHT - left, end - start, "band"))
-    for tick in up.ticks(4):
-        body += [_line(left, up.at(tick), RIGHT, up.at(tick), "grid")]
-        body += [_text(tick_label(tick), "0", up.at(tick) + 4, "tick start")]
-    body += [
-        _line(
-            left, up.at(line.value), RIGHT, up.at(line.value), "zero" if line.solid else "reference"
-        )
-        for line in chart.lines
-        if up.low <= line.value <= up.high
-    ]
-    steps = max(len(rows) - 1, 1)
-    room = RIGHT - left - 10
-    across = [left + 5 + room * (at / steps if len(rows) > 1 else 0.5) for at in range(len(rows))]
-    points = [(x, row) for x, row in zip(across, rows, strict=True) if row.value is not None]
-    for (x1, first), (x2, two) in pairwise(points):
-        body.append(_line(x1, up.at(first.value or 0.0), x2, up.at(two.value or 0.0), "course"))
-    before = None
+    body = _grid_over_time(chart, up, left)
+    across = _across(len(rows), left + 5, RIGHT - 5)
+    points = [(x, row.value) for x, row in zip(across, rows, strict=True) if row.value is not None]
+    for (x1, first), (x2, second) in pairwise(points):
+        body.append(_line(x1, up.at(first), x2, up.at(second), "course"))
+    part = None
     for x, row in zip(across, rows, strict=True):
-        if row.part != before and before is not None:
-            body.append(_line(x, top - 8, x, top + _TALL, "reference"))
-        if row.part != before:
-            words = f"{row.part}"
-            body.append(
-                _text(words, f"{x:g}%", top - 12, "tick end" if x > 60 else "tick start", 22)
-            )
-        before = row.part
-        if row.value is None:
-            continue
-        kind = _kind(row.verdict)
-        marks = []
-        if row.low is not None and row.high is not None:
-            marks.append(_line(x, up.at(row.low), x, up.at(row.high), f"whisker {kind}"))
-        body.append(
-            _titled(
-                f"{row.label}: {row.words}", *marks, _mark(row.verdict, x, up.at(row.value), kind)
-            )
-        )
+        if row.part != part:
+            body += _part_begins(row.part, x, top, first=part is None)
+        part = row.part
+        if row.value is not None:
+            body.append(_run_over_time(row, row.value, x, up))
     bottom = top + _TALL + 8
     body.append(_line(left, bottom, RIGHT, bottom, "axis"))
     body.append(_text(rows[0].label, f"{left:g}%", bottom + 18, "tick start", 18))
     if len(rows) > 1:
         body.append(_text(rows[-1].label, f"{RIGHT:g}%", bottom + 18, "tick end", 18))
     lines = in_lines(chart.axis, COLUMNS + 4, 3)
-    body += [
-        _text(line, "50%", bottom + 40 + 16 * at, "axis-label") for at, line in enumerate(lines)
-    ]
+    for number, line in enumerate(lines):
+        body.append(_text(line, "50%", bottom + 40 + 16 * number, "axis-label"))
     described = "; ".join(f"{row.label}: {row.words or 'nothing to show'}" for row in rows)
     return body, bottom + 34 + 16 * len(lines), f"{count(len(rows), 'run')}: {described}"
+
+
+def _grid_over_time(chart: OverTime, up: AxisScale, left: float) -> list[str]:
+    """What lies behind the course: the band, the grid and the lines of reference."""
+    behind = []
+    if chart.band is not None:
+        start = up.at(chart.band[1])
+        end = up.at(chart.band[0])
+        behind.append(_rect(left, start, RIGHT - left, end - start, "band"))
+    for tick in up.ticks(4):
+        behind.append(_line(left, up.at(tick), RIGHT, up.at(tick), "grid"))
+        behind.append(_text(tick_label(tick), "0", up.at(tick) + 4, "tick start"))
+    for line in chart.lines:
+        if up.low <= line.value <= up.high:
+            kind = "reference"
+            if line.solid:
+                kind = "zero"
+            behind.append(_line(left, up.at(line.value), RIGHT, up.at(line.value), kind))
+    return behind
+
+
+def _across(number: int, start: float, end: float) -> list[float]:
+    """Return *number* places at equal distances from *start* to *end*; one in the middle."""
+    if number == 1:
+        return [(start + end) / 2]
+    return [start + (end - start) * place / (number - 1) for place in range(number)]
+
+
+def _part_begins(part: str, x: float, top: float, *, first: bool) -> list[str]:
+    """The heading of *part*, and a line before all but the first."""
+    drawn = []
+    if not first:
+        drawn.append(_line(x, top - 8, x, top + _TALL, "reference"))
+    kind = "tick start"
+    if x > 60:
+        kind = "tick end"
+    return [*drawn, _text(str(part), f"{x:g}%", top - 12, kind, 22)]
+
+
+def _run_over_time(row: ForestRow, value: float, x: float, up: AxisScale) -> str:
+    """The mark of one run, with its interval."""
+    kind = _kind(row.verdict)
+    marks = []
+    if row.low is not None and row.high is not None:
+        marks.append(_line(x, up.at(row.low), x, up.at(row.high), f"whisker {kind}"))
+    marks.append(_mark(row.verdict, x, up.at(value), kind))
+    return _titled(f"{row.label}: {row.words}", *marks)
 
 
 # ---------------------------------------------------------------- bars

@@ -106,47 +106,12 @@ def summary_lines(
     """The end of a session: counts by verdict, each sentence, worst first, what suites have
     *printed*, and the report's path.
     """
-    counted = ", ".join(f"{count} {verdict}" for verdict, count in run.counts.items() if count)
-    head = (
-        f"fairness: {words.count(len(run.findings), 'finding')}{': ' + counted if counted else ''}"
-    )
-    nothing = nothing_judged(run)
-    if nothing:
-        head += f", {nothing}"
-    marks = ", ".join(["simulated"] * run.simulated + ["replayed"] * run.replayed)
-    lines = [head + (f" ({marks})" if marks else ""), *_breakdown(run)]
-    several = len({finding.model_endpoint for finding in run.findings} - {None}) > 1
+    lines = [_headline(run), *_breakdown(run)]
     for verdict in run.counts:
-        having = [index for index, finding in enumerate(run.findings) if finding.verdict is verdict]
-        shown = having
-        if verdict not in ALARMS:
-            shown = having[:MOST_QUIET]
-        for index in shown:
-            lines += _summary_of(run.findings[index], run.maker_of(index), several=several)
-        if more := len(having) - len(shown):
-            lines.append(f"  … and {more} more {verdict}, in the report")
+        lines += _summaries(run, verdict)
     lines += _unjudged(run)
-    lines += [
-        clipped(f"  never finished: {line(nodeid)}", WIDTH) for nodeid in run.missing[:MOST_MISSING]
-    ]
-    if len(run.missing) > MOST_MISSING:
-        lines.append(f"  … and {len(run.missing) - MOST_MISSING} more")
-    if places := run.session.get("alarms"):
-        about = (
-            f"{words.count(len(places), 'finding')} whose "
-            f"{'tests' if len(places) > 1 else 'test'} did not fail"
-        )
-        alpha = run.session.get("alpha")
-        why = (
-            f"the session fails at fairness_session_alpha {alpha}: {about}, by Holm over all "
-            "findings:"
-        )
-        lines += wrapped(why, WIDTH, "  ", "    ")
-        lines += [
-            clipped(f"    {line(run.maker_of(at).nodeid)}", WIDTH)
-            for at in places
-            if isinstance(at, int)
-        ]
+    lines += _never_finished(run)
+    lines += _session_alarms(run)
     if entries := run.mitigations:
         without = len(mitigations.unanswered(run.named, entries))
         answerless = ""
@@ -165,6 +130,67 @@ def summary_lines(
     if false_alarm := formatting.false_alarm_line(run.session):
         lines += wrapped(false_alarm, WIDTH, "", "  ")
     return [commandless(text) for text in lines]
+
+
+def _headline(run: RunResults) -> str:
+    """How many findings there are, of which verdict, and whether they are simulated or replayed."""
+    head = f"fairness: {words.count(len(run.findings), 'finding')}"
+    if counted := ", ".join(f"{count} {verdict}" for verdict, count in run.counts.items() if count):
+        head += f": {counted}"
+    if nothing := nothing_judged(run):
+        head += f", {nothing}"
+    marks = []
+    if run.simulated:
+        marks.append("simulated")
+    if run.replayed:
+        marks.append("replayed")
+    if marks:
+        head += f" ({', '.join(marks)})"
+    return head
+
+
+def _summaries(run: RunResults, verdict: Verdict) -> list[str]:
+    """The sentences of one *verdict*: of an alarm all, else the first few."""
+    several = len({finding.model_endpoint for finding in run.findings} - {None}) > 1
+    having = [index for index, finding in enumerate(run.findings) if finding.verdict is verdict]
+    shown = having
+    if verdict not in ALARMS:
+        shown = having[:MOST_QUIET]
+    lines: list[str] = []
+    for index in shown:
+        lines += _summary_of(run.findings[index], run.maker_of(index), several=several)
+    if more := len(having) - len(shown):
+        lines.append(f"  … and {more} more {verdict}, in the report")
+    return lines
+
+
+def _never_finished(run: RunResults) -> list[str]:
+    lines = [
+        clipped(f"  never finished: {line(nodeid)}", WIDTH) for nodeid in run.missing[:MOST_MISSING]
+    ]
+    if len(run.missing) > MOST_MISSING:
+        lines.append(f"  … and {len(run.missing) - MOST_MISSING} more")
+    return lines
+
+
+def _session_alarms(run: RunResults) -> list[str]:
+    """The tests that fail by the level of the session alone."""
+    places = run.session.get("alarms")
+    if not places:
+        return []
+    tests = "test"
+    if len(places) > 1:
+        tests = "tests"
+    about = f"{words.count(len(places), 'finding')} whose {tests} did not fail"
+    why = (
+        f"the session fails at fairness_session_alpha {run.session.get('alpha')}: {about}, by Holm "
+        "over all findings:"
+    )
+    lines = wrapped(why, WIDTH, "  ", "    ")
+    for place in places:
+        if isinstance(place, int):
+            lines.append(clipped(f"    {line(run.maker_of(place).nodeid)}", WIDTH))
+    return lines
 
 
 def _unjudged(run: RunResults) -> list[str]:

@@ -15,7 +15,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -308,21 +308,41 @@ class _Log:
         manifest knows
         *anchor*.
         """
-        leading = set[str]()
-        at = "" if anchor is None else anchor.head
-        while at in self.records:
-            leading.add(at)
-            at = self.records[at].previous
-        if (
-            anchor is not None
-            and not leading
-            and not self.lost
-            and len(self.records) >= anchor.records
-        ):
+        leading = self._leading(anchor)
+        unanchored = anchor is not None and not leading
+        short = anchor is not None and len(self.records) < anchor.records
+        if unanchored and not short and not self.lost:
             self.lose(1, _ANEW, len(self.records))
             return []
-        after = {self.records[record].previous: record for record in reversed(self.records)}
-        over = (
+        taken = self._chained(leading)
+        for digest, record in self.records.items():
+            if digest not in taken:
+                self.lose(record.number, _FOREIGN)
+        if anchor is not None and unanchored and short:
+            end = 1 + len(self.records) + sum(lost.last - lost.first + 1 for lost in self.lost)
+            why = (
+                f"the log had {anchor.records} records when the run was closed: the end is missing"
+            )
+            self.lose(end, why, anchor.records)
+        return list(taken)
+
+    def _leading(self, anchor: Anchor | None) -> set[str]:
+        """The hashes of the records that lead to the one that *anchor* names."""
+        leading = set[str]()
+        if anchor is None:
+            return leading
+        digest = anchor.head
+        while digest in self.records:
+            leading.add(digest)
+            digest = self.records[digest].previous
+        return leading
+
+    def _chained(self, leading: Container[str]) -> dict[str, None]:
+        """The hashes of the records as they follow each other, from the first on; after a gap it
+        goes on with what is *leading* to the end, or begins where a crash has left debris.
+        """
+        after = {self.records[digest].previous: digest for digest in reversed(self.records)}
+        beyond = (
             digest
             for digest, record in self.records.items()
             if (record.debris or digest in leading) and record.previous != FIRST
@@ -332,19 +352,10 @@ class _Log:
         while head is not None:
             following = after.get(head)
             if following is None or following in taken:
-                following = next((record for record in over if record not in taken), None)
+                following = next((digest for digest in beyond if digest not in taken), None)
                 if following is not None and not self.records[following].debris:
                     self.lose(self.records[following].number, _GAP)
             if following is not None:
                 taken[following] = None
             head = following
-        for following, record in self.records.items():
-            if following not in taken:
-                self.lose(record.number, _FOREIGN)
-        if anchor is not None and not leading and len(self.records) < anchor.records:
-            end = 1 + len(self.records) + sum(lost.last - lost.first + 1 for lost in self.lost)
-            why = (
-                f"the log had {anchor.records} records when the run was closed: the end is missing"
-            )
-            self.lose(end, why, anchor.records)
-        return list(taken)
+        return taken

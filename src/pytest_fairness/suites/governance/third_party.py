@@ -211,45 +211,41 @@ def model_finding(
         return _finding(
             "model", endpoint, Verdict.INCONCLUSIVE, words, runs, reason=Reason.UNRECORDED, **more
         )
-    strangers = [
-        answer_model
-        for answer_model in newest.answered
-        if wanted and not any(same_model(model, answer_model) for model in wanted)
-    ]
+    strangers = [model for model in newest.answered if not _is_declared(model, wanted)]
     if strangers:
         of = sum(newest.answered[stranger] for stranger in strangers)
         words = (
             f"{listed_few(sorted(strangers))} answered {of:,} of {sum(newest.answered.values()):,} "
-            "trials of run "
-            f"{newest.run}, where {listed_few(sorted(wanted))} is declared"
+            f"trials of run {newest.run}, where {listed_few(sorted(wanted))} is declared"
         )
         return _finding("model", endpoint, Verdict.FAIL, words, runs, **more)
-    earlier = {model: run.run for run in runs[:-1] for model in run.answered}
-    changed = [run for run in runs if set(run.answered) != set(newest.answered) and run.answered]
-    unnamed = [
-        model
-        for model in (*newest.answered, *(changed[-1].answered if changed else ()))
-        if model not in declared
-    ]
-    if (changed or len(newest.answered) > 1) and unnamed:
-        before = ""
-        if changed:
-            before = f"; {listed_few(sorted(changed[-1].answered))} did in run {changed[-1].run}"
+    changed = [run for run in runs if run.answered and set(run.answered) != set(newest.answered)]
+    versions = [*newest.answered]
+    before = ""
+    if changed:
+        versions += changed[-1].answered
+        before = f"; {listed_few(sorted(changed[-1].answered))} did in run {changed[-1].run}"
+    unnamed = not set(versions) <= set(declared)
+    if unnamed and (changed or len(newest.answered) > 1):
         words = (
             f"{said} answered in run {newest.run}{before}: the version has changed, and "
-            "governance.yaml "
-            "(third_party: declared) does not name each"
+            "governance.yaml (third_party: declared) does not name each"
         )
         return _finding("model", endpoint, Verdict.FLAG, words, runs, **more)
-    if not earlier:
-        since = ""
-    elif not changed:
-        since = f", as in {count(len(runs) - 1, 'run')} before"
-    else:
+    since = ""
+    if changed:
         since = ", as declared"
-    return _finding(
-        "model", endpoint, Verdict.PASS, f"{said} answered in run {newest.run}{since}", runs, **more
-    )
+    elif any(run.answered for run in runs[:-1]):
+        since = f", as in {count(len(runs) - 1, 'run')} before"
+    words = f"{said} answered in run {newest.run}{since}"
+    return _finding("model", endpoint, Verdict.PASS, words, runs, **more)
+
+
+def _is_declared(model: str, declared: Collection[str]) -> bool:
+    """Return whether *model* is one of *declared*, or a dated snapshot of one; any is where nobody
+    has declared one.
+    """
+    return not declared or any(same_model(name, model) for name in declared)
 
 
 def _moved(runs: Sequence[ServiceInRun]) -> Iterator[str]:

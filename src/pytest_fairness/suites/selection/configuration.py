@@ -198,27 +198,8 @@ def _file(document: Document, key: str, root: Path, name: str | None) -> str | N
 
 def _groups(document: Document, root: Path) -> dict[str, Any]:
     """Each group: its classes, with names of its own or without; or whole résumés."""
-    groups: dict[str, Any] = {}
-    for label, body in document.convert(
-        dict[str, dict[str, str | tuple[str, ...]]], "groups"
-    ).items():
-        texts = {key: (value,) if isinstance(value, str) else value for key, value in body.items()}
-        for value in texts.values():
-            _check_texts(document, "groups", value)
-        if not texts:
-            why = "give its classes, such as {gender: female}, its names, or its resumes"
-            raise _wrong(document, "groups", f"{label}: {why}")
-        if "resumes" in texts and len(texts) > 1:
-            why = "resumes stand alone: they say themselves what the group is"
-            raise _wrong(document, "groups", f"{label}: {why}")
-        if "resumes" in texts:
-            groups[label] = [
-                Path(_file(document, "groups", root, name) or "") for name in texts["resumes"]
-            ]
-        else:
-            groups[label] = {
-                key: list(value) if key == "names" else value[0] for key, value in texts.items()
-            }
+    given = document.convert(dict[str, dict[str, str | tuple[str, ...]]], "groups")
+    groups = {label: _group(document, root, label, body) for label, body in given.items()}
     labels = [label for label, body in groups.items() if _has_candidates(body)]
     if labels and len(labels) < len(groups):
         other = next(label for label in groups if label not in labels)
@@ -226,6 +207,27 @@ def _groups(document: Document, root: Path) -> dict[str, Any]:
             document, "groups", f"{other}: {labels[0]} brings its candidates, so every group has to"
         )
     return groups
+
+
+def _group(
+    document: Document, root: Path, label: str, body: Mapping[str, str | tuple[str, ...]]
+) -> list[Path] | dict[str, Any]:
+    """The group *label*: the files of its résumés, or its classes and names."""
+    texts = {key: (value,) if isinstance(value, str) else value for key, value in body.items()}
+    for value in texts.values():
+        _check_texts(document, "groups", value)
+    if not texts:
+        why = "give its classes, such as {gender: female}, its names, or its resumes"
+        raise _wrong(document, "groups", f"{label}: {why}")
+    if "resumes" in texts and len(texts) > 1:
+        why = "resumes stand alone: they say themselves what the group is"
+        raise _wrong(document, "groups", f"{label}: {why}")
+    if "resumes" in texts:
+        return [Path(_file(document, "groups", root, name) or "") for name in texts["resumes"]]
+    classes: dict[str, Any] = {key: value[0] for key, value in texts.items()}
+    if "names" in texts:
+        classes["names"] = list(texts["names"])
+    return classes
 
 
 def _has_candidates(group: Any) -> bool:
