@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from pytest_fairness.words import count
 
 if TYPE_CHECKING:
     from pytest_fairness.analysis.side_by_side import SideChange
+    from pytest_fairness.reports.run_comparison import RunComparison
 
 
 def _field(name: str, *, figure: bool = True) -> Column:
@@ -146,35 +147,60 @@ def compare(arguments: argparse.Namespace) -> tuple[str, int]:
     """Compare; print who is fairer in a sentence each, then the tables."""
     from pytest_fairness.reports.escaping import terminal, wrapped
     from pytest_fairness.reports.run_comparison import compare_runs
-    from pytest_fairness.runs.project import chosen_run
 
     chosen_columns(arguments)
     endpoints = [name.strip() for name in (arguments.endpoints or "").split(",") if name.strip()]
-    runs: list[Path] = [run for several in arguments.runs for run in several]
-    if not runs:
-        if endpoints:
-            runs = [chosen_run("last")]
-        else:
-            runs = [chosen_run("last~1"), chosen_run("last")]
-    comparison = compare_runs(*runs, endpoints=endpoints)
+    comparison = compare_runs(*_runs_to_compare(arguments, endpoints), endpoints=endpoints)
     code = int(comparison.worse)
     if len(comparison.sides) > 2 and arguments.columns == ",".join(_SHOWN):
         arguments.columns = f"side,{arguments.columns}"
     table = tables(arguments, comparison.changes)
     if arguments.json:
         return as_json(comparison.to_dict()), code
-    lines: list[str] = []
-    for at, (side, about) in enumerate(comparison.sides.items()):
-        lines += wrapped(f"{'after: ' if at else 'before: '}{side} ({about})", 100, "", "        ")
-    marks = ", ".join(["simulated"] * comparison.simulated + ["replayed"] * comparison.replayed)
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in comparison.counts.items())
-    gaps = f"{count(len(comparison.changes), 'gap')} compared"
-    lines += [f"{gaps}{f' ({marks})' if marks else ''}: {counts}", ""]
+    lines = _comparison_head(comparison)
     for change in comparison.changes:
         if change.became not in ("alike", "open") or arguments.all:
             lines += wrapped(change.sentence, 100, "  ", "    ")
-    lines += ["", table] if lines[-1] else [table]
+    if lines[-1]:
+        lines.append("")
+    lines.append(table)
     if comparison.left_out:
         lines += ["", "not compared:"]
-        lines += [text for why in comparison.left_out for text in wrapped(why, 100, "  ", "    ")]
+    for why in comparison.left_out:
+        lines += wrapped(why, 100, "  ", "    ")
     return terminal("\n".join([*lines, ""])), code
+
+
+def _runs_to_compare(arguments: argparse.Namespace, endpoints: Sequence[str]) -> list[Path]:
+    """The runs that are named; else the last one, where its *endpoints* are compared, or the last
+    two.
+    """
+    from pytest_fairness.runs.project import chosen_run
+
+    runs: list[Path] = [run for several in arguments.runs for run in several]
+    if runs:
+        return runs
+    if endpoints:
+        return [chosen_run("last")]
+    return [chosen_run("last~1"), chosen_run("last")]
+
+
+def _comparison_head(comparison: RunComparison) -> list[str]:
+    """Who is compared, and how many gaps became what."""
+    from pytest_fairness.reports.escaping import wrapped
+
+    lines: list[str] = []
+    role = "before"
+    for side, about in comparison.sides.items():
+        lines += wrapped(f"{role}: {side} ({about})", 100, "", "        ")
+        role = "after"
+    head = f"{count(len(comparison.changes), 'gap')} compared"
+    marks = []
+    if comparison.simulated:
+        marks.append("simulated")
+    if comparison.replayed:
+        marks.append("replayed")
+    if marks:
+        head += f" ({', '.join(marks)})"
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in comparison.counts.items())
+    return [*lines, f"{head}: {counts}", ""]

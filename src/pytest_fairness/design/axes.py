@@ -195,38 +195,43 @@ def positions(
     than one for each.
     """
     combinations = units // group_size
-    blocks = prod(radices)
-    draws = min(cells // combinations, blocks * group_size)
+    draws = min(cells // combinations, prod(radices) * group_size)
     if draws < 1:
         raise UsageError(
             f"sample={cells}: the grid has {combinations} {alike}, which are asked alike; give at "
             f"least {combinations}"
         )
+    names = _deal(group_size, f"{seed}.name")
+    kept: list[int] = []
+    for block, count in _drawn_blocks(radices, draws, seed):
+        chosen: set[int] = set()
+        while len(chosen) < count:
+            chosen.add(next(names))
+        for combination in range(combinations):
+            first = block * units + combination * group_size
+            kept += [first + name for name in sorted(chosen)]
+    return tuple(kept)
+
+
+def _drawn_blocks(radices: Sequence[int], draws: int, seed: int) -> list[tuple[int, int]]:
+    """The blocks, one a template and value of each axis, that *draws* fall on, with how many each
+    gets.
+    """
+    blocks = prod(radices)
     if draws > blocks // 2:
         # So many that nearly all are asked: spread evenly, by differences of a running share.
         counts = [
             (block + 1) * draws // blocks - block * draws // blocks for block in range(blocks)
         ]
-        drawn = [(block, count) for block, count in enumerate(counts) if count]
-    else:
-        decks = [_deal(radix, f"{seed}.axis{number}") for number, radix in enumerate(radices)]
-        apart: set[int] = set()
-        while len(apart) < draws:
-            block = 0
-            for radix, deck in zip(radices, decks, strict=True):
-                block = block * radix + next(deck)
-            apart.add(block)
-        drawn = [(block, 1) for block in sorted(apart)]
-    names = _deal(group_size, f"{seed}.name")
-    kept = []
-    for block, count in drawn:
-        chosen: set[int] = set()
-        while len(chosen) < count:
-            chosen.add(next(names))
-        kept += [
-            block * units + c * group_size + k for c in range(combinations) for k in sorted(chosen)
-        ]
-    return tuple(kept)
+        return [(block, count) for block, count in enumerate(counts) if count]
+    decks = [_deal(radix, f"{seed}.axis{number}") for number, radix in enumerate(radices)]
+    apart: set[int] = set()
+    while len(apart) < draws:
+        block = 0
+        for radix, deck in zip(radices, decks, strict=True):
+            block = block * radix + next(deck)
+        apart.add(block)
+    return [(block, 1) for block in sorted(apart)]
 
 
 def _deal(size: int, seed: str) -> Iterator[int]:

@@ -238,23 +238,32 @@ def _reasons_of_kind(
     if len(words.keys() - {CONTROL}) < 2:
         yield "has fewer than two groups to compare"
     owner: dict[tuple[str, str], str] = {}
-    for group, by_gender in words.items():
-        for phrase, gender in (
-            (phrase, gender) for gender, phrases in by_gender.items() for phrase in phrases
-        ):
-            if owner.setdefault((phrase, gender), group) != group:
-                yield f"{phrase!r} stands for {owner[phrase, gender]} and for {group}"
+    for group in words:
+        yield from _shared_phrases(kind, group, owner)
         for phrase in kind.phrases(group):
-            if re.search(r"[{}\n]", phrase):
-                yield f"{phrase!r} holds a brace or a line break; phrases are inserted as they are"
-            for term in dispreferred:
-                if re.search(rf"\b{re.escape(term)}\b", phrase, re.IGNORECASE):
-                    yield f"{phrase!r} uses {term!r}, which the people described do not use"
-    every = sorted(
-        (phrase for group in words for phrase in kind.phrases(group)),
-        key=lambda text: len(text.split()),
-    )
+            yield from _reasons_of_phrase(phrase, dispreferred)
+    phrases = [phrase for group in words for phrase in kind.phrases(group)]
+    every = sorted(phrases, key=lambda text: len(text.split()))
     least = len(every[0].split())
     most = len(every[-1].split())
     if key[1] != LABEL and most >= _CLAUSE and most > _PARITY * least:
         yield f"unequal length: {every[0]!r} against {every[-1]!r}; length would vary with the group"
+
+
+def _shared_phrases(
+    kind: SignalKind, group: str, owner: dict[tuple[str, str], str]
+) -> Iterator[str]:
+    """A reason for each phrase of *group* that another group has; *owner* takes whose each is."""
+    for gender, phrases in kind.words[group].items():
+        for phrase in phrases:
+            first = owner.setdefault((phrase, gender), group)
+            if first != group:
+                yield f"{phrase!r} stands for {first} and for {group}"
+
+
+def _reasons_of_phrase(phrase: str, dispreferred: Sequence[str]) -> Iterator[str]:
+    if re.search(r"[{}\n]", phrase):
+        yield f"{phrase!r} holds a brace or a line break; phrases are inserted as they are"
+    for term in dispreferred:
+        if re.search(rf"\b{re.escape(term)}\b", phrase, re.IGNORECASE):
+            yield f"{phrase!r} uses {term!r}, which the people described do not use"

@@ -113,23 +113,38 @@ def load_endpoints(path: Path, *, types: Iterable[str] = ()) -> dict[str, Endpoi
             raise document.wrong(why, "endpoints", number)
         entries[config.name] = config
     for number, (name, config) in enumerate(entries.items()):
-        steps = config.steps if isinstance(config, PipelineConfig) else ()
-        for at, step in enumerate(steps):
-            named = None
-            if isinstance(step.endpoint, str):
-                named = entries.get(step.endpoint)
-            if named is None or isinstance(named, PipelineConfig):
-                lost = unknown("endpoint", str(step.endpoint), [*entries])
-                why = lost
-                if named is not None:
-                    why = f"{step.endpoint!r} is a pipeline itself: write its steps here"
-                raise document.wrong(
-                    f"endpoint {name!r}, step {at + 1}: {why}", "endpoints", number, "steps", at
-                )
-        if steps:
-            linked = tuple(replace(step, endpoint=entries[step.endpoint]) for step in steps)
-            entries[name] = replace(config, steps=linked)
+        if isinstance(config, PipelineConfig):
+            entries[name] = _linked(document, number, config, entries)
     return entries
+
+
+def _linked(
+    document: documents.Document,
+    number: int,
+    config: PipelineConfig,
+    entries: Mapping[str, EndpointConfig],
+) -> PipelineConfig:
+    """The pipeline *config*, entry *number*, with the entries that its steps name. Raises
+    UsageError.
+    """
+    steps = []
+    for at, step in enumerate(config.steps):
+        named = None
+        if isinstance(step.endpoint, str):
+            named = entries.get(step.endpoint)
+        why = ""
+        if named is None:
+            why = unknown("endpoint", str(step.endpoint), [*entries])
+        elif isinstance(named, PipelineConfig):
+            why = f"{step.endpoint!r} is a pipeline itself: write its steps here"
+        if why:
+            raise document.wrong(
+                f"endpoint {config.name!r}, step {at + 1}: {why}", "endpoints", number, "steps", at
+            )
+        steps.append(replace(step, endpoint=named))
+    if not steps:
+        return config
+    return replace(config, steps=tuple(steps))
 
 
 def every_name(path: Path) -> list[str]:

@@ -34,7 +34,7 @@ from pytest_fairness.pytest_layer.plans import (
 )
 from pytest_fairness.running_test import reading_until
 from pytest_fairness.runs import folder
-from pytest_fairness.runs.designs import PlannedTrial, closest_changes, design_of
+from pytest_fairness.runs.designs import PlannedTrial, RecordedDesign, closest_changes, design_of
 from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.replay import Replayer
 from pytest_fairness.runs.store import Retry
@@ -235,42 +235,10 @@ class TrialSource:
         UsageError where a resumed run asked otherwise before (nothing is asked then, and nothing
         mixed), and EndpointError where no trial has a usable answer.
         """
-        context = self._context
-        store = self._context.store
-        design = None
         mine = plan
         if self._deal is not None:
             mine = [trial for trial in plan if self._deal.mine(trial)]
-        # A second sample belongs to no collected test, and is asked as it comes.
-        test = next((key for key, grids in self._grids.items() if grids is planned), None)
-        if test is not None and plan:
-            design = design_of(
-                plan,
-                test="::".join(test),
-                part=part,
-                tier=plan[0].cell.tier,
-                endpoint=endpoint.name,
-                identity=endpoint.identity(),
-                parameters=plan[0].sent_parameters(endpoint),
-                templates={template.id: template.text for template in planned.grid.templates},
-                seed=context.settings.seed,
-                session=context.session,
-                whole=len(plan) == planned.grid.calls,
-                trials=len(mine),
-            )
-            designs = store.designs()
-            resumed = context.settings.run_to_resume is not None
-            previous = [grid for grid in designs if resumed and grid.session != design.session]
-            if changed := closest_changes(previous, design):
-                raise UsageError(
-                    f"run {store.directory.name} cannot be resumed for this test: "
-                    f"{'; '.join(changed)}. The trials "
-                    "asked before are kept and not reused. Undo the change, or start a new run "
-                    "without "
-                    "--fairness-resume"
-                )
-            if not any(grid.session == design.session and grid.same(design) for grid in designs):
-                store.append(design.to_record())
+        design = self._logged_design(endpoint, planned, plan, part, trials=len(mine))
         if isinstance(engine, Engine):
             self._try_endpoints()
         if isinstance(engine, Replayer):
@@ -284,6 +252,53 @@ class TrialSource:
             by_place.get(id(trial)) or absent(key=engine.key_of(trial), repetition=trial.repetition)
             for trial in plan
         ]
+
+    def _logged_design(
+        self,
+        endpoint: Endpoint,
+        planned: Planned,
+        plan: Sequence[PlannedTrial],
+        part: str,
+        *,
+        trials: int,
+    ) -> RecordedDesign | None:
+        """What the test asks of *endpoint*, logged once a session and process; None for a second
+        sample, which belongs to no collected test and is asked as it comes.
+
+        Raises UsageError where a resumed run asked otherwise before.
+        """
+        test = next((key for key, grids in self._grids.items() if grids is planned), None)
+        if test is None or not plan:
+            return None
+        context = self._context
+        store = context.store
+        design = design_of(
+            plan,
+            test="::".join(test),
+            part=part,
+            tier=plan[0].cell.tier,
+            endpoint=endpoint.name,
+            identity=endpoint.identity(),
+            parameters=plan[0].sent_parameters(endpoint),
+            templates={template.id: template.text for template in planned.grid.templates},
+            seed=context.settings.seed,
+            session=context.session,
+            whole=len(plan) == planned.grid.calls,
+            trials=trials,
+        )
+        designs = store.designs()
+        previous = []
+        if context.settings.run_to_resume is not None:
+            previous = [logged for logged in designs if logged.session != design.session]
+        if changed := closest_changes(previous, design):
+            raise UsageError(
+                f"run {store.directory.name} cannot be resumed for this test: "
+                f"{'; '.join(changed)}. The trials asked before are kept and not reused. Undo the "
+                "change, or start a new run without --fairness-resume"
+            )
+        if not any(logged.session == design.session and logged.same(design) for logged in designs):
+            store.append(design.to_record())
+        return design
 
     def _asked(self, engine: Engine, plan: Sequence[PlannedTrial]) -> list[Trial]:
         """The trials of *plan*; where not all of it can be asked, the manifest says why, for a

@@ -220,52 +220,48 @@ class _Judged:
     def of_run(cls, folder: Path) -> _Judged:
         """Read the run. Raises StoreError where a record is damaged."""
         made = cls(folder)
-        seen: Counter[tuple[str, ...]] = Counter()
         with reading(folder) as reader:
             for (test, _), judgement in judgements(reader).items():
                 rows = judgement.frame()
                 if judgement.first is not None:
                     rows = rows.iloc[: judgement.first]
-                endpoints = None
-                if "endpoint" in rows:
-                    endpoints = rows["endpoint"].map(str)
-                for name in [""] if endpoints is None else endpoints.unique():
-                    rows_ = rows
-                    if endpoints is not None:
-                        rows_ = rows[endpoints == name]
-                    outcome = "choices"
-                    if judgement.outcome:
-                        outcome = judgement.outcome.name
-                    by = json.dumps(judgement.arguments.get("by"))
-                    key = (_without(test, name), judgement.analysis, outcome, by)
-                    numbered = (*key, str(seen[(*key, name)]))
-                    seen[(*key, name)] += 1
-                    entry = _Entry(
-                        run=made,
-                        test=test,
-                        endpoint=name,
-                        judgement=judgement,
-                        rows=rows_,
-                        key=numbered,
-                    )
-                    made.entries.append(entry)
-            keys = {
-                str(key)
-                for entry in made.entries
-                if "key" in entry.rows
-                for key in entry.rows["key"]
-            }
-            for record in reader.records(keys):
-                if record is not None:
-                    sent = [
-                        record["cell"]["system"],
-                        record["cell"]["turns"],
-                        record["parameters"]["requested"],
-                    ]
-                    made._sent[record["key"]] = hashlib.sha256(
-                        json.dumps(sent).encode()
-                    ).hexdigest()
+                made._add(test, judgement, rows)
+            keys: set[str] = set()
+            for entry in made.entries:
+                if "key" in entry.rows:
+                    keys.update(map(str, entry.rows["key"]))
+            for record in filter(None, reader.records(keys)):
+                parameters = record["parameters"]["requested"]
+                sent = [record["cell"]["system"], record["cell"]["turns"], parameters]
+                digest = hashlib.sha256(json.dumps(sent).encode()).hexdigest()
+                made._sent[record["key"]] = digest
         return made
+
+    def _add(self, test: str, judgement: Judgement, rows: pd.DataFrame) -> None:
+        """An entry for each endpoint that *rows* are about; of several comparisons that are called
+        alike, each is numbered.
+        """
+        parts = {"": rows}
+        if "endpoint" in rows:
+            endpoints = rows["endpoint"].map(str)
+            parts = {name: rows[endpoints == name] for name in endpoints.unique()}
+        outcome = "choices"
+        if judgement.outcome:
+            outcome = judgement.outcome.name
+        by = json.dumps(judgement.arguments.get("by"))
+        for name, part in parts.items():
+            key = (_without(test, name), judgement.analysis, outcome, by)
+            number = sum(entry.endpoint == name and entry.key[:-1] == key for entry in self.entries)
+            self.entries.append(
+                _Entry(
+                    run=self,
+                    test=test,
+                    endpoint=name,
+                    judgement=judgement,
+                    rows=part,
+                    key=(*key, str(number)),
+                )
+            )
 
     def sent(self, keys: Iterable[object]) -> list[str]:
         """Return what tells apart what was sent in trials: its digest; of a trial that is not in

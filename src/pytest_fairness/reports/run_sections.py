@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -71,45 +71,57 @@ def run_section(results: RunResults, _: Path) -> Section:
 def systems_section(results: RunResults, run_dir: Path) -> Section | None:
     """Each system that was asked: type, address, model asked and answered, parameters."""
     models = {str(model["endpoint"]): model for model in results.run.get("models") or ()}
-    temperatures: dict[str, set[str]] = {}
+    parameters: dict[str, set[str]] = {}
     for design in _records(run_dir, "design"):
+        of_endpoint = parameters.setdefault(str(design.get("endpoint")), set())
         for name, value in (design.get("parameters") or {}).items():
-            temperatures.setdefault(str(design.get("endpoint")), set()).add(
-                f"{name} {_plain(value)}"
-            )
-    parts: list[Part] = []
-    seen = set()
+            of_endpoint.add(f"{name} {_plain(value)}")
+    # A run that was resumed names each system again.
+    records: dict[str, dict[str, Any]] = {}
     for record in _records(run_dir, "engine"):
+        records.setdefault(str(record.get("identity")), record)
+    parts: list[Part] = []
+    for record in records.values():
         endpoint: Any = record.get("endpoint") or {}
-        identity = dict(endpoint.get("identity") or {})
         name = str(endpoint.get("name"))
-        if record.get("identity") in seen:
-            continue
-        seen.add(record.get("identity"))
-        defaults = {
-            **(identity.pop("parameters", None) or {}),
-            **(endpoint.get("default_parameters") or {}),
-        }
         answered = (models.get(name) or {}).get("answered") or {}
-        given = {
-            "Type": identity.pop("type", None) or endpoint.get("type"),
-            "Address": identity.pop("base_url", None) or identity.pop("url", None),
-            "Model asked for": identity.pop("model", None),
-            "Model that answered": ", ".join(
-                f"{model} ({count:,} trials)" for model, count in answered.items()
-            )
-            or "no answer names its model",
-            "Parameters": ", ".join(sorted(temperatures.get(name, set())))
-            or _listed(defaults)
-            or "the provider's own",
-            "Takes a system prompt": "yes" if endpoint.get("supports_system_prompt") else "no",
-            "Identity": _listed(identity),
-            "Simulated": "yes: no model was asked" if endpoint.get("simulated") else "",
-        }
-        parts.append(Section(heading=name, parts=(facts(given),)))
+        shown = facts(_system_facts(endpoint, answered, parameters.get(name, ())))
+        parts.append(Section(heading=name, parts=(shown,)))
     if parts:
         return Section(heading="Systems under test", id="systems", parts=tuple(parts))
     return None
+
+
+def _system_facts(
+    endpoint: Mapping[str, Any], answered: Mapping[str, int], parameters: Iterable[str]
+) -> dict[str, Any]:
+    """What is known of *endpoint*, as it is recorded; empty values are not shown."""
+    identity = dict(endpoint.get("identity") or {})
+    defaults = {
+        **(identity.pop("parameters", None) or {}),
+        **(endpoint.get("default_parameters") or {}),
+    }
+    models = ", ".join(f"{model} ({count:,} trials)" for model, count in answered.items())
+    prompted = "no"
+    if endpoint.get("supports_system_prompt"):
+        prompted = "yes"
+    simulated = ""
+    if endpoint.get("simulated"):
+        simulated = "yes: no model was asked"
+    kind = identity.pop("type", None) or endpoint.get("type")
+    address = identity.pop("base_url", None) or identity.pop("url", None)
+    model = identity.pop("model", None)
+    sent = ", ".join(sorted(parameters)) or _listed(defaults) or "the provider's own"
+    return {
+        "Type": kind,
+        "Address": address,
+        "Model asked for": model,
+        "Model that answered": models or "no answer names its model",
+        "Parameters": sent,
+        "Takes a system prompt": prompted,
+        "Identity": _listed(identity),
+        "Simulated": simulated,
+    }
 
 
 def prompts_section(_: RunResults, run_dir: Path) -> Section | None:

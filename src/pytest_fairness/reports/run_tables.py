@@ -84,41 +84,37 @@ class RunTables:
         is a column each, ``NAME [ID]``, and none with the bare name. Tables with several rows a
         trial, or none, are in :meth:`judged` alone.
         """
-        import pandas as pd
-
         rows: dict[str, list[tuple[Cell, Trial, str]]] = {}
         with reading(self.directory, check=False) as reader:
             for record in reader.all_records():
                 cell = cell_of(record["cell"])
-                messages = record["messages"]
+                sent = cell.prompt
                 # As it was sent: a cell's last turn may have had a slot for an earlier reply.
-                if messages:
-                    sent = messages[-1]["content"]
-                else:
-                    sent = cell.prompt
-                rows.setdefault(record["endpoint"]["name"], []).append(
-                    (cell, trial_of(record), sent)
-                )
-        frames = []
-        replayed = "replay_of" in self.manifest
-        for name, rows_ in sorted(rows.items()):
-            rows_.sort(key=lambda row: (row[0].id, row[1].repetition))
-            trials = [trial for _, trial, _ in rows_]
-            facts = EndpointFacts(name=name, simulated=False, replayed=replayed)
-            frame = trials_frame([(cell, trial) for cell, trial, _ in rows_], facts)
-            with any_text():
-                frame["prompt"] = [prompt for _, _, prompt in rows_]
-            frame["attempts"] = [trial.attempts for trial in trials]
-            for tokens in ("input_tokens", "output_tokens"):
-                frame[tokens] = pd.array(
-                    [getattr(trial.usage, tokens, None) for trial in trials], dtype="Int64"
-                )
-            frames.append(frame)
-        if len(frames) < 2:
-            return self._with_scores(
-                frames[0] if frames else trials_frame([], EndpointFacts(name="", simulated=False))
-            )
+                if record["messages"]:
+                    sent = record["messages"][-1]["content"]
+                of_endpoint = rows.setdefault(record["endpoint"]["name"], [])
+                of_endpoint.append((cell, trial_of(record), sent))
+        frames = [self._of_endpoint(name, trials) for name, trials in sorted(rows.items())]
+        if not frames:
+            frames = [trials_frame([], EndpointFacts(name="", simulated=False))]
+        if len(frames) == 1:
+            return self._with_scores(frames[0])
         return self._with_scores(_concatenated(frames))
+
+    def _of_endpoint(self, name: str, rows: list[tuple[Cell, Trial, str]]) -> pd.DataFrame:
+        """The table of the trials of one endpoint: *rows* are cell, trial and the prompt as sent."""
+        import pandas as pd
+
+        rows.sort(key=lambda row: (row[0].id, row[1].repetition))
+        facts = EndpointFacts(name=name, simulated=False, replayed="replay_of" in self.manifest)
+        frame = trials_frame([(cell, trial) for cell, trial, _ in rows], facts)
+        with any_text():
+            frame["prompt"] = [prompt for _, _, prompt in rows]
+        frame["attempts"] = [trial.attempts for _, trial, _ in rows]
+        for tokens in ("input_tokens", "output_tokens"):
+            used = [getattr(trial.usage, tokens, None) for _, trial, _ in rows]
+            frame[tokens] = pd.array(used, dtype="Int64")
+        return frame
 
     @cached_property
     def findings(self) -> pd.DataFrame:

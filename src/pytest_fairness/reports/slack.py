@@ -117,18 +117,8 @@ def message(
     )
     if not reported:
         return None
-    marks = ", ".join(["simulated"] * results.simulated + ["replayed"] * results.replayed)
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in results.counts.items() if count)
-    head = f"Fairness: {counts}{f' ({marks})' if marks else ''}"
-    run = results.run
-    endpoints = ", ".join(map(str, results.run.get("endpoints") or ()))
-    facts = [
-        f"run {run.get('id')}",
-        f"endpoint {_cut(endpoints)}" if endpoints else "",
-        formatting.cost_line(run),
-    ]
-    facts += ["" if changes is None else f"compared: {counted(changes)}"]
-    shown_facts = [slack(redact(fact)) for fact in facts if fact]
+    head = _head(results)
+    shown_facts = [slack(redact(fact)) for fact in _run_facts(results, changes)]
     job = job_address(environment)
     if _ADDRESS.fullmatch(job):
         shown_facts.append(f"<{job}|this job>")
@@ -149,6 +139,31 @@ def message(
         blocks.append(_section(f"… and {len(reported) - shown} more, in the report"))
     blocks.append(_section(_required([results.findings[at] for at in reported])))
     return {"text": head, "blocks": blocks, "unfurl_links": False, "unfurl_media": False}
+
+
+def _head(results: RunResults) -> str:
+    """How many findings of each verdict there are, and whether they are simulated or replayed."""
+    head = ", ".join(f"{count} {verdict}" for verdict, count in results.counts.items() if count)
+    marks = []
+    if results.simulated:
+        marks.append("simulated")
+    if results.replayed:
+        marks.append("replayed")
+    if marks:
+        head += f" ({', '.join(marks)})"
+    return f"Fairness: {head}"
+
+
+def _run_facts(results: RunResults, changes: Sequence[FindingChange] | None) -> list[str]:
+    """The run, whom it asked, what that cost, and what has changed since another."""
+    shown = [f"run {results.run.get('id')}"]
+    if endpoints := ", ".join(map(str, results.run.get("endpoints") or ())):
+        shown.append(f"endpoint {_cut(endpoints)}")
+    if cost := formatting.cost_line(results.run):
+        shown.append(cost)
+    if changes is not None:
+        shown.append(f"compared: {counted(changes)}")
+    return shown
 
 
 def _fails(finding: Finding, outcome: str) -> bool:

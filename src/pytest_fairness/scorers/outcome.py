@@ -269,35 +269,36 @@ def _score(
         score = score.item()  # one of numpy's numbers
     if isinstance(score, float) and math.isnan(score):
         return None
-    if scorer.low is None:
-        low = -math.inf
-    else:
-        low = scorer.low
-    if scorer.high is None:
-        high = math.inf
-    else:
-        high = scorer.high
-    why = ""
-    if score is not None and not isinstance(score, (bool, int, float, str)):
+    if why := _no_score(scorer, score, row):
+        raise UsageError(f"the scorer {scorer.name!r} returned {why}")
+    return score
+
+
+def _no_score(scorer: Scorer, score: Any, row: Any) -> str:
+    """Why *score* cannot be one of *scorer*; empty where it can."""
+    if score is None or isinstance(score, str):
+        return ""
+    if not isinstance(score, (bool, int, float)):
         what = "a number, True or False, a label, or None where there is nothing to read"
-        why = f"a {type(score).__name__} for row {row!r}: a score is {what}"
-    elif isinstance(score, float) and math.isinf(score):
-        why = f"{score} for row {row!r}: a score is finite, or None"
-    elif isinstance(score, int) and score.bit_length() > _BITS:
-        why = (
+        return f"a {type(score).__name__} for row {row!r}: a score is {what}"
+    if isinstance(score, float) and math.isinf(score):
+        return f"{score} for row {row!r}: a score is finite, or None"
+    if isinstance(score, int) and score.bit_length() > _BITS:
+        return (
             f"a whole number of {score.bit_length()} bits for row {row!r}: no statistic can hold "
             "it; return None"
         )
-    elif isinstance(score, (int, float)) and not low <= score <= high:
-        ends = []
-        if scorer.low is not None:
-            ends.append(f"from {low:g}")
-        if scorer.high is not None:
-            ends.append(f"to {high:g}")
-        why = f"{score} for row {row!r}: its scale goes {' '.join(ends)}"
-    if why:
-        raise UsageError(f"the scorer {scorer.name!r} returned {why}")
-    return score
+    ends = []
+    outside = False
+    if scorer.low is not None:
+        ends.append(f"from {scorer.low:g}")
+        outside = score < scorer.low
+    if scorer.high is not None:
+        ends.append(f"to {scorer.high:g}")
+        outside = outside or score > scorer.high
+    if outside:
+        return f"{score} for row {row!r}: its scale goes {' '.join(ends)}"
+    return ""
 
 
 def _remembered(scorer: Scorer, fingerprint: str, reply: str, given: Mapping[str, Any]) -> Score:

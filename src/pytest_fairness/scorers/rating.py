@@ -39,20 +39,22 @@ def rating_scorer(low: float = 1, high: float = 10) -> Callable[[str], float | N
     """
 
     def read(text: str) -> float | None:
-        if (values := field_of(text, _KEYS)) is not None:
+        values = field_of(text, _KEYS)
+        if values is None and (fields := json_fields(text)) is not None:
+            values = [value for several in fields.values() for value in several]
+        if values is not None:
             return agreed(_from_json(value, low, high) for value in values)
-        if (fields := json_fields(text)) is not None:
-            return agreed(
-                _from_json(value, low, high) for values in fields.values() for value in values
-            )
         text = settled(plain(text.replace("½", ".5")))
         if is_foreign(text):
             return None
-        for part in (after_correction(text), text):
-            reading = _in_prose(part, low, high) if part else _NOTHING
-            if not isinstance(reading, str) and (reading is not None or part is text):
+        if corrected := after_correction(text):
+            reading = _in_prose(corrected, low, high)
+            if reading is not None and not isinstance(reading, str):
                 return reading
-        return None
+        reading = _in_prose(text, low, high) if text else _NOTHING
+        if isinstance(reading, str):
+            return None
+        return reading
 
     return read
 

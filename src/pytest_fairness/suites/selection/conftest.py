@@ -93,34 +93,34 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if task is None:
         return
     configuration = configuration_of(metafunc.config)
-    arms = [
-        arm
-        for arm in map(name_of, arms_of_task(configuration, task))
-        if arm in configuration.arm_names
-    ]
+    planned = map(name_of, arms_of_task(configuration, task))
+    arms = [arm for arm in planned if arm in configuration.arm_names]
     if "arm" in metafunc.fixturenames:
         _parametrize(metafunc, "arm", {arm: (arm,) for arm in arms}, configuration.controls)
     if "contrast" in metafunc.fixturenames:
-        bys = crossed_classes(_classes(metafunc.config)) or (GROUP,)
-        each = {
-            (contrast.id if by == GROUP else f"{contrast.id}-{by}"): (contrast, by)
-            for contrast in planned_contrasts(arms)
-            for by in bys
-        }
-        _parametrize(metafunc, "contrast,by", each)
+        _parametrize(metafunc, "contrast,by", _contrasts(metafunc.config, arms))
     if "scrubber" in metafunc.fixturenames:
-        arms_with_steps = {
-            arm.name for arm in configuration.arms if isinstance(arm, Arm) and arm.steps
-        }
-        _parametrize(
-            metafunc,
-            "scrubber",
-            {arm: (arm,) for arm in arms if arm in SCRUBBED or arm in arms_with_steps},
-        )
+        scrubbing = {*SCRUBBED}
+        scrubbing |= {arm.name for arm in configuration.arms if isinstance(arm, Arm) and arm.steps}
+        _parametrize(metafunc, "scrubber", {arm: (arm,) for arm in arms if arm in scrubbing})
     if "signal" in metafunc.fixturenames:
-        several = len(configuration.signals) > 1
-        ids = [signal if several else pytest.HIDDEN_PARAM for signal in configuration.signals]
+        ids: list[Any] = [*configuration.signals]
+        if len(ids) == 1:
+            ids = [pytest.HIDDEN_PARAM]
         metafunc.parametrize("signal", configuration.signals, ids=ids)
+
+
+def _contrasts(config: pytest.Config, arms: Sequence[str]) -> dict[str, tuple[Any, str]]:
+    """Each contrast between *arms* with each protected class, by the id of its item."""
+    contrasts: dict[str, tuple[Any, str]] = {}
+    bys = crossed_classes(_classes(config)) or (GROUP,)
+    for contrast in planned_contrasts(arms):
+        for by in bys:
+            label = f"{contrast.id}-{by}"
+            if by == GROUP:
+                label = contrast.id
+            contrasts[label] = contrast, by
+    return contrasts
 
 
 def _parametrize(

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -234,51 +235,75 @@ def _endpoint_guesses(
     """
     qualities: list[tuple[str, Record]] = []
     unread: list[str] = []
-    wanted = list(
-        crossed_classes(classes) or dict.fromkeys(name for own in classes.values() for name in own)
-    )
-    values = {name: sorted({own[name] for own in classes.values()}) for name in wanted}
-    group_of = {tuple(values[name] for name in wanted): group for group, values in classes.items()}
-    for arm in (str(arm) for arm in dict.fromkeys(frame["arm"]) if str(arm).startswith(GUESSING)):
+    every = dict.fromkeys(name for own in classes.values() for name in own)
+    wanted = list(crossed_classes(classes) or every)
+    for arm in map(str, dict.fromkeys(frame["arm"])):
+        if not arm.startswith(GUESSING):
+            continue
         if not wanted:
             raise FrameError(
                 f"arm {arm!r} guesses the groups' classes: give each group its classes"
             )
         rows = frame[frame["arm"] == arm]
-        # No reply is read as one in which nothing is said of anybody.
-        read = [
-            read_guesses(reply if isinstance(reply, str) else "", values) for reply in rows["reply"]
-        ]
-        guesses = pd.DataFrame([guess for both in read for guess in both], columns=wanted)
-        guesses[GROUP] = [
-            group_of.get(guess, "") for guess in guesses.itertuples(index=False, name=None)
-        ]
-        group, name = (pd.Series(rows[list(seats)].to_numpy().ravel()) for seats in _SEATS)
         text = "scrubbed"
+        whose = f"scrubbed{arm.removeprefix(GUESSING)}"
         if arm.endswith("_raw"):
             text = "raw"
-        scored = []
-        for by in (GROUP, *wanted) if len(wanted) > 1 else wanted:
-            complete = guesses[wanted if by == GROUP else [by]].notna().all(axis=1)
-            kinds, truth = np.unique(
-                group.map(values_of(classes, by))[complete].astype(str), return_inverse=True
-            )
-            units = np.unique(name[complete].astype(str), return_inverse=True)[1]
-            # A combination that no group has is a guess, and wrong.
-            codes = pd.Index(kinds).get_indexer(guesses[by][complete]) % (len(kinds) + 1)
-            guessed = score_guesses(codes, truth, units, **chance)
-            scored.append(
-                _reidentified(guessed, kinds.tolist(), by, text, "endpoint", int((~complete).sum()))
-            )
-        whose = ""
-        if text != "raw":
-            whose = f"scrubbed{arm.removeprefix(GUESSING)}"
+            whose = ""
+        guesses = _guesses_in(rows, classes, wanted)
+        bys = wanted
+        if len(wanted) > 1:
+            bys = [GROUP, *wanted]
+        scored = [_scored_guess(rows, guesses, classes, by, text, chance) for by in bys]
         qualities += [(whose, guess) for guess in scored if guess is not None]
         if not any(scored):
             unread.append(
                 f"arm {arm}: no guess of a group could be read from its {len(rows)} replies"
             )
     return qualities, unread
+
+
+def _guesses_in(rows: pd.DataFrame, classes: Classes, wanted: Sequence[str]) -> pd.DataFrame:
+    """The guesses that the replies in *rows* hold, two a reply: the *wanted* classes, and the group
+    that has them. No reply is read as one in which nothing is said of anybody.
+    """
+    values = {name: sorted({own[name] for own in classes.values()}) for name in wanted}
+    group_of = {tuple(own[name] for name in wanted): group for group, own in classes.items()}
+    read: list[Any] = []
+    for reply in rows["reply"]:
+        text = ""
+        if isinstance(reply, str):
+            text = reply
+        read += read_guesses(text, values)
+    guesses = pd.DataFrame(read, columns=list(wanted))
+    guesses[GROUP] = [
+        group_of.get(guess, "") for guess in guesses.itertuples(index=False, name=None)
+    ]
+    return guesses
+
+
+def _scored_guess(
+    rows: pd.DataFrame,
+    guesses: pd.DataFrame,
+    classes: Classes,
+    by: str,
+    text: str,
+    chance: Mapping[str, int],
+) -> Record | None:
+    """How often the *guesses* of the class *by* are right, of the candidates in *rows*."""
+    group, name = (pd.Series(rows[list(seats)].to_numpy().ravel()) for seats in _SEATS)
+    columns = [by]
+    if by == GROUP:
+        columns = [column for column in guesses.columns if column != GROUP]
+    complete = guesses[columns].notna().all(axis=1)
+    kinds, truth = np.unique(
+        group.map(values_of(classes, by))[complete].astype(str), return_inverse=True
+    )
+    units = np.unique(name[complete].astype(str), return_inverse=True)[1]
+    # A combination that no group has is a guess, and wrong.
+    codes = pd.Index(kinds).get_indexer(guesses[by][complete]) % (len(kinds) + 1)
+    guessed = score_guesses(codes, truth, units, **chance)
+    return _reidentified(guessed, kinds.tolist(), by, text, "endpoint", int((~complete).sum()))
 
 
 _SEATS = (("first", "second"), ("first_name", "second_name"))
