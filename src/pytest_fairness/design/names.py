@@ -390,21 +390,29 @@ def _spread(
     while any(left):
         for tradition in {entry.tradition for pool in left for entry in pool}:
             room[tradition] += stock[tradition] or len(surnames)
-        # How many names of each sex the round gives: in turns, until a sex that has names left
-        # finds no room.
-        needed = [0] * len(left)
-        for sex in cycle(range(len(left))):
-            needed[sex] += needed[sex] < len(left[sex])
-            if not _fits(left, room, needed):
-                needed[sex] -= 1
-                break
-            if needed == [len(pool) for pool in left]:
-                break
+        needed = _round(left, room)
         while any(needed):
-            for sex in (sex for sex in range(len(left)) if needed[sex]):
-                needed[sex] -= 1
-                spread[sex].append(_take(left, room, needed, sex))
+            for sex in range(len(left)):
+                if needed[sex]:
+                    needed[sex] -= 1
+                    spread[sex].append(_take(left, room, needed, sex))
     return spread
+
+
+def _round(left: Sequence[Sequence[NameEntry]], room: Counter[str]) -> list[int]:
+    """How many names of each sex a round gives: in turns, until a sex that has names *left* finds
+    no *room*.
+    """
+    needed = [0] * len(left)
+    for sex in cycle(range(len(left))):
+        if needed[sex] < len(left[sex]):
+            needed[sex] += 1
+        if not _fits(left, room, needed):
+            needed[sex] -= 1
+            break
+        if needed == [len(pool) for pool in left]:
+            break
+    return needed
 
 
 def _take(

@@ -9,7 +9,7 @@ distinct tuples of names or résumés, which are the unit of evidence.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
@@ -674,33 +674,36 @@ def other_candidates(grid: PairGrid, arguments: Mapping[str, Any]) -> PairGrid |
     """
     if any(arm.placebo for arm in grid.arms):
         return None
+    twice = 2 * grid.tuples
     try:
-        wider = expand_pairs(
-            **{
-                **arguments,
-                "names": 2 * grid.tuples,
-                "repetitions": 2 * grid.tuples,
-                "sample": None,
-            }
-        )
+        wider = expand_pairs(**{**arguments, "names": twice, "repetitions": twice, "sample": None})
     except UsageError:
         return None
-    used = {
-        (label, person.name)
-        for scene in grid.scenes
-        for cast in scene.casts
-        for label, person in cast.items()
-    }
+    used: set[tuple[str, str | None]] = set()
+    for scene in grid.scenes:
+        for cast in scene.casts:
+            used.update((label, person.name) for label, person in cast.items())
     scenes = []
     for scene, others in zip(grid.scenes, wider.scenes, strict=True):
-        left: dict[str, dict[str | None, Candidate]] = {label: {} for label in others.casts[0]}
-        for label, person in (
-            (label, person) for cast in others.casts for label, person in cast.items()
-        ):
-            if (label, person.name) not in used and len(left[label]) < grid.tuples:
-                left[label][person.name] = person
-        if any(len(people) < grid.tuples or None in people for people in left.values()):
+        roster = _unused(others.casts, used, grid.tuples)
+        if roster is None:
             return None
-        roster = {label: list(people.values()) for label, people in left.items()}
         scenes.append(scene._replace(casts=_casts(roster, grid.tuples)))
     return replace(grid, scenes=tuple(scenes))
+
+
+def _unused(
+    casts: Sequence[Mapping[str, Candidate]], used: Set[tuple[str, str | None]], number: int
+) -> dict[str, list[Candidate]] | None:
+    """*number* candidates of each group in *casts* that are not *used*; None where a group has
+    fewer, or one without a name.
+    """
+    left: dict[str, dict[str | None, Candidate]] = {label: {} for label in casts[0]}
+    for cast in casts:
+        for label, person in cast.items():
+            if (label, person.name) not in used and len(left[label]) < number:
+                left[label][person.name] = person
+    for people in left.values():
+        if len(people) < number or None in people:
+            return None
+    return {label: list(people.values()) for label, people in left.items()}

@@ -5,7 +5,7 @@ tiers apart.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -133,35 +133,15 @@ def expand(
 
     A design that makes no sense is a collection error which names the test and the mend.
     """
-    markers = [metafunc.definition.get_closest_marker(name) for name in DESIGNS]
-    marker, *more = [marker for marker in markers if marker is not None]
     wanted = PULLS.intersection(metafunc.fixturenames)
-    problem = None
-    if more:
-        problem = f"has both {GRID} and {PAIRS}; write two tests"
-    elif not wanted:
-        problem = (
-            f"has a {marker.name} but asks for neither 'trials' (the whole grid) nor 'cell' (one "
-            "at a time)"
-        )
-    elif wanted == PULLS:
-        problem = "asks for both 'trials' and 'cell'; write two tests: they share their replies"
-    else:
-        try:
-            designs = {
-                design_class: _planned(design, metafunc, scorers, resolve)
-                for design_class, design in _marks(marker, wanted).items()
-            }
-            planned = _alike(designs)
-        except UsageError as error:
-            problem = str(error)
-    if problem is None and "cell" in wanted and len(planned.grid) > _MOST_ITEMS:
-        problem = (
-            f"would make {len(planned.grid):,} items, a cell each (at most {_MOST_ITEMS:,}): ask "
-            "for 'trials', the "
-            "whole grid as one table, or give sample="
-        )
-    if problem is not None:  # outside the except block: one error is shown, not two
+    problem = ""
+    try:
+        designs = _designs_of(metafunc, wanted, scorers, resolve)
+        planned = _alike(designs)
+        _refuse_too_many_items(planned, wanted)
+    except UsageError as error:
+        problem = str(error)
+    if problem:  # outside the except block: one error is shown, not two
         pytest.fail(f"{metafunc.definition.nodeid}: {problem}", pytrace=False)
     if classes := [design_class for design_class in designs if design_class is not None]:
         metafunc.parametrize(CLASS, classes, ids=classes, indirect=True)
@@ -174,9 +154,44 @@ def expand(
         cells = [cell.id for cell in planned.grid]
         metafunc.parametrize("cell", range(len(cells)), ids=cells, indirect=True)
     return {
-        _key(metafunc.definition, design_class): planned
-        for design_class, planned in designs.items()
+        _key(metafunc.definition, design_class): design for design_class, design in designs.items()
     }
+
+
+def _designs_of(
+    metafunc: pytest.Metafunc,
+    wanted: Set[str],
+    scorers: Callable[[], Mapping[str, Any]],
+    resolve: Resolve,
+) -> dict[str | None, Planned]:
+    """The designs of the test's marker, by the protected class that each is for. Raises UsageError
+    where there is none that the test can have.
+    """
+    markers = [metafunc.definition.get_closest_marker(name) for name in DESIGNS]
+    marker, *more = [marker for marker in markers if marker is not None]
+    if more:
+        raise UsageError(f"has both {GRID} and {PAIRS}; write two tests")
+    if not wanted:
+        raise UsageError(
+            f"has a {marker.name} but asks for neither 'trials' (the whole grid) nor 'cell' (one "
+            "at a time)"
+        )
+    if wanted == PULLS:
+        raise UsageError(
+            "asks for both 'trials' and 'cell'; write two tests: they share their replies"
+        )
+    return {
+        design_class: _planned(design, metafunc, scorers, resolve)
+        for design_class, design in _marks(marker, wanted).items()
+    }
+
+
+def _refuse_too_many_items(planned: Planned, wanted: Set[str]) -> None:
+    if "cell" in wanted and len(planned.grid) > _MOST_ITEMS:
+        raise UsageError(
+            f"would make {len(planned.grid):,} items, a cell each (at most {_MOST_ITEMS:,}): ask "
+            "for 'trials', the whole grid as one table, or give sample="
+        )
 
 
 def _marks(marker: pytest.Mark, wanted: Container[str]) -> dict[str | None, pytest.Mark]:

@@ -350,75 +350,81 @@ def _output_path(config: pytest.Config, path: Path) -> Path:
 
 
 def _resolved(config: pytest.Config) -> Settings:
-    from pytest_fairness.baselines.approval import FALSE
-    from pytest_fairness.context import AUTO, Settings
+    from pytest_fairness.context import Settings
 
     values = {option.field: _value(config, option) for option in OPTIONS}
-    meant = os.environ.get(APPROVE_VARIABLE, "").strip()
-    if meant.lower() not in FALSE and not values["approve"]:
-        raise pytest.UsageError(
-            f"{APPROVE_VARIABLE}={meant!r} is set and approves nothing: a variable outlives the "
-            "decision that it was "
-            'set for. Unset it, and type --fairness-approve --fairness-justification "what changed, and what was '
-            'reviewed" in the session that approves'
-        )
+    _refuse_standing_approval(approves=values["approve"])
     for field in ("endpoints_file", "run_dir", "baseline_dir"):
         # Relative to the root directory, not to wherever the command was typed: a run must be found
         # again.
         values[field] = config.rootpath / values[field]
     if values["markdown"] is not None:  # as pytest's own outputs
         values["markdown"] = _output_path(config, values["markdown"])
-    resume = values["resume"]
-    replay = values["replay"]
-    against = values["against"]
-    if resume is None and replay is None and against is None and values["endpoint"] != EVERY:
+    named = (values["resume"], values["replay"], values["against"])
+    if named == (None, None, None) and values["endpoint"] != EVERY:
         return Settings(**values)
 
-    from pytest_fairness.endpoints.registry import every_name
     from pytest_fairness.errors import FairnessError
+
+    if values["replay"] is not None:
+        for other in ("resume", "shard"):
+            if values[other]:
+                raise pytest.UsageError(
+                    f"--fairness-replay asks nothing, so --fairness-{other} cannot go with it"
+                )
+    # Once, here, so that all processes mean the same run.
+    try:
+        return _with_past_runs(config, values)
+    except FairnessError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def _refuse_standing_approval(*, approves: bool) -> None:
+    """Raise UsageError where the environment says to approve, and this session does not."""
+    from pytest_fairness.baselines.approval import FALSE
+
+    meant = os.environ.get(APPROVE_VARIABLE, "").strip()
+    if meant.lower() not in FALSE and not approves:
+        raise pytest.UsageError(
+            f"{APPROVE_VARIABLE}={meant!r} is set and approves nothing: a variable outlives the "
+            "decision that it was set for. Unset it, and type --fairness-approve "
+            '--fairness-justification "what changed, and what was reviewed" in the session that '
+            "approves"
+        )
+
+
+def _with_past_runs(config: pytest.Config, values: dict[str, Any]) -> Settings:
+    """The settings of *values*, with the runs that they name, and what these say. Raises
+    FairnessError.
+    """
+    from pytest_fairness.context import AUTO, Settings
+    from pytest_fairness.endpoints.registry import every_name
     from pytest_fairness.pytest_layer import past_runs
     from pytest_fairness.reports.outputs import earlier_results
 
-    other = next((field for field in ("resume", "shard") if values[field]), None)
-    if replay is not None and other is not None:
-        raise pytest.UsageError(
-            f"--fairness-replay asks nothing, so --fairness-{other} cannot go with it"
-        )
-    # Once, here, so that all processes mean the same run.
-    try:
-        if resume not in (None, AUTO):
-            values["resume"] = past_runs.resumable(values["run_dir"], resume).name
-        if against is not None:
-            default = None
-            if resume not in (None, AUTO):
-                default = values["run_dir"] / values["resume"]
-            values["against"] = earlier_results(
-                values["run_dir"], config.invocation_params.dir, against, but=default
-            )
-        if replay is not None:
-            values["replay"] = past_runs.replayable(
-                values["run_dir"], config.invocation_params.dir, replay
-            )
-            recorded = past_runs.recorded_settings(values["replay"])
-            typed = {
-                field for field in recorded if config.getoption(f"--fairness-{field}") is not None
-            }
-            typed -= (
-                {"endpoint"} if values["endpoint"] == EVERY else set()
-            )  # every one of the recording
-            values |= {field: old for field, old in recorded.items() if field not in typed}
-        if values["endpoint"] == EVERY:
-            values["endpoint"] = ",".join(every_name(values["endpoints_file"]))
-        if resume is None:
-            return Settings(**values)
-        if (
-            resume == AUTO
-        ):  # which it is depends on what the tests ask, and is chosen when they are collected
-            return Settings(**values)
-        settings = Settings(**values)
+    run_dir = values["run_dir"]
+    typed_in = config.invocation_params.dir
+    # Which run `auto` is depends on what the tests ask, and is chosen when they are collected.
+    resumes = values["resume"] not in (None, AUTO)
+    resumed = None
+    if resumes:
+        values["resume"] = past_runs.resumable(run_dir, values["resume"]).name
+        resumed = run_dir / values["resume"]
+    if values["against"] is not None:
+        values["against"] = earlier_results(run_dir, typed_in, values["against"], but=resumed)
+    if values["replay"] is not None:
+        values["replay"] = past_runs.replayable(run_dir, typed_in, values["replay"])
+        recorded = past_runs.recorded_settings(values["replay"])
+        for field, old in recorded.items():
+            typed = config.getoption(f"--fairness-{field}") is not None
+            every = field == "endpoint" and values["endpoint"] == EVERY  # of the recording
+            if every or not typed:
+                values[field] = old
+    if values["endpoint"] == EVERY:
+        values["endpoint"] = ",".join(every_name(values["endpoints_file"]))
+    settings = Settings(**values)
+    if resumes:
         past_runs.refuse_changes(settings, config.rootpath)
-    except FairnessError as error:
-        raise pytest.UsageError(str(error)) from None
     return settings
 
 

@@ -408,42 +408,44 @@ def run_notes(run: Path, manifest: Mapping[str, Any]) -> list[str]:
             f"replayed from run {manifest['replay_of']}: nothing was asked; costs are those of the "
             "recording"
         )
-        if manifest.get("replay_of_finished") is False:
-            notes.append(
-                "the recorded run never came to its end: nothing shows whether the end of its log "
-                "is there"
-            )
+    if manifest.get("replay_of") and manifest.get("replay_of_finished") is False:
+        notes.append(
+            "the recorded run never came to its end: nothing shows whether the end of its log is "
+            "there"
+        )
     if manifest.get("shard"):
         notes.append(
             f"shard {manifest['shard']}: its trials are asked and nothing is judged; put the "
-            "shards together with "
-            "pytest-fairness merge, and judge the merged run with --fairness-replay"
+            "shards together with pytest-fairness merge, and judge the merged run with "
+            "--fairness-replay"
         )
     if manifest.get("replay_of_shards"):
         notes.append(
             "asked in shards, which ask no second sample: an alarm stands unconfirmed, and a fair "
-            "system turns a test "
-            "red more often than on one machine"
+            "system turns a test red more often than on one machine"
         )
     if salvaged := manifest.get("salvaged_from"):
-        lost = [str(loss) for loss in salvaged.get("lost") or ()]
-        losses = "nothing was lost"
-        if lost:
-            losses = f"lost: {'; '.join(lost[:3])}"
-        more = ""
-        if len(lost) > 3:
-            more = f"; and {len(lost) - 3} more places, in manifest.json"
-        notes.append(f"salvaged from the damaged run {salvaged.get('run')}; {losses}{more}")
-    resumed = manifest.get("resumed") or []
-    if resumed:
+        notes.append(_salvaged(salvaged))
+    if resumed := manifest.get("resumed") or []:
         times = "once"
-        if len(resumed) != 1:
+        if len(resumed) > 1:
             times = f"{len(resumed)} times"
         notes.append(f"resumed, {times}: not all of it was asked in one session")
-    settings = [session.get("settings", {}) for session in resumed]
-    if any(setting.get("retry_unknown") or setting.get("retry_errors") for setting in settings):
-        notes += _repeated_requests(run)
+        settings = [session.get("settings", {}) for session in resumed]
+        if any(given.get("retry_unknown") or given.get("retry_errors") for given in settings):
+            notes += _repeated_requests(run)
     return notes
+
+
+def _salvaged(salvaged: Mapping[str, Any]) -> str:
+    """From which run a run was salvaged, and what was lost."""
+    lost = [str(loss) for loss in salvaged.get("lost") or ()]
+    losses = "nothing was lost"
+    if lost:
+        losses = f"lost: {'; '.join(lost[:3])}"
+    if len(lost) > 3:
+        losses += f"; and {len(lost) - 3} more places, in manifest.json"
+    return f"salvaged from the damaged run {salvaged.get('run')}; {losses}"
 
 
 def _repeated_requests(run: Path) -> list[str]:

@@ -142,26 +142,8 @@ class FairnessSession:
             # ask nothing.
             self.context = dataclasses.replace(self.context, barred=str(error))
         try:
-            context = self.context
-            if context.barred is None:  # else each test says why, when it asks for the run
-                _ = context.recording
-                choice = []
-                if context.settings.resume == AUTO:
-                    choice = self._choose_run(planned)
-                context = self.context
-                size, *more = preflight.announcement(
-                    context, items, self.grids, self.systems.configured, tests=len(planned)
-                )
-                expired = [
-                    one_line(f"fairness: {justification}") for justification in self._expired
-                ]
-                self._announced = [size, *filter(None, choice), *more, *expired]
-                facts = {"planned": sorted(planned), "asked": unfinished.asked(planned, self.grids)}
-                if all(choice):  # else who has chosen the run says so
-                    facts["announced"] = self._announced
-                context.store.update_manifest(**facts)
-                if not preflight.asks_the_settings_endpoint(items, self.grids):
-                    reporting.note_replaced_endpoint(context)
+            if self.context.barred is None:  # else each test says why, when it asks for the run
+                self._open_run(planned, items)
         except FairnessError as error:
             if self.worker is None:
                 raise pytest.UsageError(str(error)) from None
@@ -170,6 +152,27 @@ class FairnessSession:
             # A worker can end its controller's session by no exit status: each of its tests says
             # why, and asks nothing.
         self.ledger.collected.update(planned)
+
+    def _open_run(self, planned: Sequence[str], items: Sequence[pytest.Item]) -> None:
+        """Open the run and the one that is replayed, and record what is *planned* and announced.
+        Raises FairnessError.
+        """
+        _ = self.context.recording
+        choice = []
+        if self.context.settings.resume == AUTO:
+            choice = self._choose_run(planned)
+        context = self.context
+        size, *more = preflight.announcement(
+            context, items, self.grids, self.systems.configured, tests=len(planned)
+        )
+        expired = [one_line(f"fairness: {justification}") for justification in self._expired]
+        self._announced = [size, *filter(None, choice), *more, *expired]
+        facts = {"planned": sorted(planned), "asked": unfinished.asked(planned, self.grids)}
+        if all(choice):  # else who has chosen the run says so
+            facts["announced"] = self._announced
+        context.store.update_manifest(**facts)
+        if not preflight.asks_the_settings_endpoint(items, self.grids):
+            reporting.note_replaced_endpoint(context)
 
     def _refuse_what_cannot_be(self, items: Sequence[pytest.Item]) -> None:
         """Raise UsageError for what no test could be judged with: documents and markers that cannot

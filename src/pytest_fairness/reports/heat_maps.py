@@ -58,38 +58,38 @@ def _heat_map(
     for number, results in enumerate(runs):
         for finding in results.findings:
             cells[key(finding)].append((number, finding))
-    rows, columns = (list(dict.fromkeys(place[at] for place in cells)) for at in (0, 1))
+    rows = list(dict.fromkeys(row for row, _ in cells))
+    columns = list(dict.fromkeys(column for _, column in cells))
     if len(rows) * len(columns) < 2:
         return None
-
-    def cell(row: str, column: str) -> Entry:
-        verdict = cells.get((row, column))
-        if verdict is None:
-            return Entry(words="not tested")
-        worst = Verdict.worst([finding.verdict for _, finding in verdict])
-        small = [words.count(len(verdict), "finding")]
-        if len(runs) > 1:
-            small.append(
-                f"{worst} in {len({run for run, finding in verdict if finding.verdict is worst})} of "
-                f"{len(runs)} runs"
-            )
-        else:
-            alike = sum(finding.verdict is worst for _, finding in verdict)
-            if alike < len(verdict):
-                small += [f"{alike} {worst}"]
-        return Entry(verdict=worst, small=(*small, *_severity([finding for _, finding in verdict])))
-
     over = ""
     if len(runs) > 1:
         over = f" over {len(runs)} runs"
+    lines: list[tuple[str | Entry, ...]] = []
+    for row in rows:
+        entries = [_heat_cell(cells.get((row, column)), len(runs)) for column in columns]
+        lines.append((shortened(row, 80), *entries))
     return Table(
         caption=f"The worst verdict of each {of}{over}, and the largest effect behind a finding",
         head=(corner, *(shortened(name, 60) for name in columns)),
-        rows=tuple(
-            (shortened(row, 80), *(cell(row, column) for column in columns)) for row in rows
-        ),
+        rows=tuple(lines),
         kind="heat",
     )
+
+
+def _heat_cell(numbered: Sequence[tuple[int, Finding]] | None, runs: int) -> Entry:
+    """The worst of the findings of one cell, each with the number of its run, of so many *runs*."""
+    if numbered is None:
+        return Entry(words="not tested")
+    findings = [finding for _, finding in numbered]
+    worst = Verdict.worst([finding.verdict for finding in findings])
+    having = [run for run, finding in numbered if finding.verdict is worst]
+    small = [words.count(len(findings), "finding")]
+    if runs > 1:
+        small.append(f"{worst} in {len(set(having))} of {runs} runs")
+    elif len(having) < len(findings):
+        small.append(f"{len(having)} {worst}")
+    return Entry(verdict=worst, small=(*small, *_severity(findings)))
 
 
 def _severity(findings: Sequence[Finding]) -> list[str]:

@@ -6,7 +6,7 @@ import contextlib
 import csv
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -207,41 +207,30 @@ class RunTables:
         )
 
     def _with_scores(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """*frame* with what was read off its replies, by all judgements that have a row a trial."""
         import pandas as pd
 
         with reading(self.directory, check=False) as reader:
             judged = judgements(reader)
         ids: dict[tuple[str, int], str] = {}
-        with contextlib.suppress(
-            FairnessError
-        ):  # a session that was killed has judgements, and no findings.json
+        with contextlib.suppress(FairnessError):  # a session that was killed has no findings.json
             ids = {
                 self.results.place_of(at): identity for at, identity in enumerate(self.results.ids)
             }
-        log = set(frame.columns)
-        scores_ = dict[str, list[tuple[str, Any]]]()
+        scores_of: dict[str, list[tuple[str, Any]]] = {}
         for place, judgement in judged.items():
-            table = judgement.frame()
-            if not set(_ROW) <= set(table.columns):
-                continue
-            for name in [name for name in table.columns if name not in log]:
-                scores = table[[*_ROW, name]].drop_duplicates().set_index(_ROW)[name]
-                if scores.index.is_unique:
-                    scores_.setdefault(name, []).append(
-                        (ids.get(place, f"{place[0]} {place[1]}"), scores)
-                    )
+            whose = ids.get(place, f"{place[0]} {place[1]}")
+            for name, scores in _scores_in(judgement.frame(), frame.columns):
+                scores_of.setdefault(name, []).append((whose, scores))
         rows = pd.MultiIndex.from_frame(frame[_ROW])
-        for name, several in scores_.items():
+        for name, several in scores_of.items():
             agreed = several[0][1]
             for _, scores in several[1:]:
-                if agreed is None:
-                    agreed = None
-                else:
+                if agreed is not None:
                     agreed = _agreed(agreed, scores)
-            if agreed is not None:
-                columns = {name: agreed}
-            else:
-                columns = {f"{name} [{who}]": score for who, score in several}
+            columns = {name: agreed}
+            if agreed is None:
+                columns = {f"{name} [{whose}]": scores for whose, scores in several}
             for title, scores in columns.items():
                 frame[title] = scores.reindex(rows).to_numpy()
         return frame
@@ -337,6 +326,20 @@ def _concatenated(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
         return pd.concat(
             [frame.astype(object) for frame in frames], ignore_index=True
         ).infer_objects()
+
+
+def _scores_in(table: pd.DataFrame, logged: Container[str]) -> Iterator[tuple[str, Any]]:
+    """The columns of a judged *table* that the log does not have, each by trial; none of a table
+    that has several rows a trial, or no trials.
+    """
+    if not set(_ROW) <= set(table.columns):
+        return
+    for name in table.columns:
+        if name in logged:
+            continue
+        scores = table[[*_ROW, name]].drop_duplicates().set_index(_ROW)[name]
+        if scores.index.is_unique:
+            yield name, scores
 
 
 def _agreed(value: Any, other: Any) -> Any:

@@ -14,7 +14,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -431,6 +431,38 @@ class GateResult:
     changes: Mapping[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scope:
+    """Personas that are judged together: the ``changes`` of those that both summaries have, of so
+    many ``counted`` that either has. ``turn`` undoes the turning of :func:`_changes`, ``margin`` is
+    what may be lost, ``reason`` why it is not tested; a *part* of the score is a kind of warning.
+    """
+
+    label: str
+    changes: pd.DataFrame
+    counted: int
+    turn: float
+    margin: float
+    reason: Reason | None = None
+    is_part: bool = False
+
+    @property
+    def shared(self) -> int:
+        """Return how many personas both summaries have."""
+        return len(self.changes)
+
+
+class _PValues(NamedTuple):
+    """One-sided p-values of the scopes that were tested, by raw and by clipped changes, and both
+    corrected in their families (Holm).
+    """
+
+    raw: dict[str, float]
+    clipped: dict[str, float]
+    corrected_raw: dict[str, float]
+    corrected_clipped: dict[str, float]
+
+
 def baseline_gate(
     approved: ScoreSummary,
     current: ScoreSummary,
@@ -455,112 +487,181 @@ def baseline_gate(
         sign = 1.0
     data = _changes(approved, current, sign)
     either = set(approved.personas) | set(current.personas)
-    scopes = {OVERALL: sorted(either)}
+    margins = {OVERALL: margin_overall}
+    scopes = {
+        label: _scope(
+            label, approved, current, data, part, margins.get(label, margin_category), sign
+        )
+        for label, part in _labels(approved, current).items()
+    }
+    for label, scope in scopes.items():
+        scopes[label] = replace(scope, reason=_why_untested(scope, minimum_overlap))
+    untested = tuple(
+        label for label, scope in scopes.items() if label != OVERALL and scope.counted < SMALLEST
+    )
+    if threshold is not None and scopes[OVERALL].reason is None:
+        passes = _passes(data, sign * threshold, scopes[OVERALL])
+        scopes = {OVERALL: scopes[OVERALL], PASSES: passes, **scopes}
+    p_values = _p_values(scopes)
+    strict = alpha / 2 / max(len(p_values.raw), 1)
+    tests = []
+    for label, scope in scopes.items():
+        if label in untested:
+            continue
+        needed = None
+        if scope.reason is None and label != PASSES and not scope.is_part:
+            needed = repetitions_needed(
+                approved, current, scope.changes.index.tolist(), margin=scope.margin, alpha=strict
+            )
+        tests.append(_tested(scope, p_values, data, needed, alpha))
+    overlap = 0.0
+    if either:
+        overlap = len(data) / len(either)
+    return GateResult(
+        scopes=tuple(tests), overlap=overlap, untested=untested, changes=_outliers(data, sign)
+    )
+
+
+def _labels(approved: ScoreSummary, current: ScoreSummary) -> dict[str, str | None]:
+    """The scopes in their order, each with the part of the score that it is about.
+
+    A part that nothing was taken off in either run cannot be worse: it costs the others nothing
+    (Tarone 1990).
+    """
+    labels: dict[str, str | None] = {OVERALL: None}
     both_runs = [*approved.personas.values(), *current.personas.values()]
-    # A part that nothing was taken off in either run cannot be worse: it costs the others nothing
-    # (Tarone 1990).
-    parts = {
-        f"{part} {WARNINGS}": part
-        for part in approved.parts
-        if part in current.parts and any(part in run.parts for run in both_runs)
-    }
-    scopes |= {label: sorted(either) for label in parts}
-    for label in sorted(set(approved.categories) | set(current.categories)):
-        scopes[label] = list(approved.categories.get(label, current.categories.get(label, ())))
-    counted = {label: sum(key in either for key in ids) for label, ids in scopes.items()}
-    untested = tuple(label for label in scopes if label != OVERALL and counted[label] < SMALLEST)
-    of_part = {label: _changes(approved, current, 1.0, part) for label, part in parts.items()}
-    shared = {
-        label: (rows := of_part.get(label, data)).loc[[key for key in ids if key in rows.index]]
-        for label, ids in scopes.items()
-    }
-    reasons: dict[str, Reason | None] = {}
-    for label in scopes:
-        if label not in untested:
-            both = len(shared[label])
-            few = None
-            if both < SMALLEST:
-                few = Reason.N
-            if not both or both < minimum_overlap * counted[label] - SLACK:
-                reasons[label] = Reason.OVERLAP
-            else:
-                reasons[label] = few
-    usable = [label for label, reason in reasons.items() if reason is None]
+    for part in approved.parts:
+        if part in current.parts and any(part in persona.parts for persona in both_runs):
+            labels[f"{part} {WARNINGS}"] = part
+    for category in sorted({*approved.categories, *current.categories}):
+        labels[category] = None
+    return labels
+
+
+def _scope(
+    label: str,
+    approved: ScoreSummary,
+    current: ScoreSummary,
+    data: pd.DataFrame,
+    part: str | None,
+    margin: float,
+    sign: float,
+) -> _Scope:
+    """The scope *label*, which is about the whole score, whose changes are *data*, or a *part* of
+    it.
+    """
+    either = set(approved.personas) | set(current.personas)
+    ids = sorted(either)
+    if label != OVERALL and part is None:
+        ids = list(approved.categories.get(label, current.categories.get(label, ())))
+    turn = sign
+    changes = data
+    if part is not None:
+        turn = 1.0
+        changes = _changes(approved, current, turn, part)
+    return _Scope(
+        label=label,
+        changes=changes.loc[[key for key in ids if key in changes.index]],
+        counted=sum(key in either for key in ids),
+        turn=turn,
+        margin=margin,
+        is_part=part is not None,
+    )
+
+
+def _why_untested(scope: _Scope, minimum_overlap: float) -> Reason | None:
+    both = scope.shared
+    counted = scope.counted
+    if not both or both < minimum_overlap * counted - SLACK:
+        return Reason.OVERLAP
+    if both < SMALLEST:
+        return Reason.N
+    return None
+
+
+def _passes(data: pd.DataFrame, threshold: float, overall: _Scope) -> _Scope:
+    """The scope of passes: 1 for each persona from the *threshold* on, 0 for the others."""
+    passed = (data[["old", "new"]] >= threshold - SLACK).astype(np.float64)
+    change = passed.new - passed.old
+    margin = overall.margin
+    if margin >= 1:
+        margin = PASS_MARGIN
+    return _Scope(
+        label=PASSES,
+        changes=passed.assign(change=change, kept=change),
+        counted=overall.counted,
+        turn=1.0,
+        margin=margin,
+    )
+
+
+def _p_values(scopes: Mapping[str, _Scope]) -> _PValues:
+    shared = {label: scope.changes for label, scope in scopes.items() if label != PASSES}
+    usable = [label for label in shared if scopes[label].reason is None]
     large = [label for label in usable if label == OVERALL or len(shared[label]) >= LARGE]
     raw = {label: one_sample_t(shared[label].change.to_numpy(), "less").p for label in large}
     clipped = {label: _clipped_p(label, shared) for label in usable}
-    order = list(reasons)
-    if threshold is not None and reasons[OVERALL] is None:
-        passed = (data[["old", "new"]] >= sign * threshold - SLACK).astype(np.float64)
-        change = passed.new - passed.old
-        lost = int((change < 0).sum())
-        gained = int((change > 0).sum())
+    if PASSES in scopes:
+        lost, gained = _lost_and_gained(scopes[PASSES])
+        raw[PASSES] = 1.0
         # The binomial test of lost against gained; importing scipy.stats for it would take a
         # second.
         if lost:
             raw[PASSES] = float(bdtrc(lost - 1, lost + gained, 0.5))
-        else:
-            raw[PASSES] = 1.0
-        shared[PASSES], counted[PASSES], reasons[PASSES] = (
-            passed.assign(change=change, kept=change),
-            counted[OVERALL],
-            None,
-        )
-        order.insert(1, PASSES)
-    p_raw, p_clipped = (
-        dict(zip(family, correct(list(family.values()), "holm").tolist(), strict=True))
-        for family in (raw, clipped)
-    )
-    strict = alpha / 2 / max(len(raw), 1)
+    return _PValues(raw, clipped, _corrected(raw), _corrected(clipped))
 
-    def judge(label: str) -> ScopeTest:
-        both = shared[label]
-        turn = 1.0 if label == PASSES or label in parts else sign
-        test = one_sample_t(both.change.to_numpy(), "less")
-        mean = float(both.kept.mean()) if len(both) else 0.0
-        margin = margin_category
-        if label in (OVERALL, PASSES):
-            margin = margin_overall
-        needed = None
-        if label == PASSES:
-            if margin >= 1:
-                margin = PASS_MARGIN
-        elif reasons[label] is None and label not in parts:
-            needed = repetitions_needed(
-                approved, current, both.index.tolist(), margin=margin, alpha=strict
-            )
-        tested = ((p_raw.get(label), test.mean), (p_clipped.get(label), mean))
-        drops = [-change for p, change in tested if p is not None and p < alpha / 2]
-        regression = any(drop > margin + SLACK for drop in drops)
-        return ScopeTest(
-            label=label,
-            n=len(both),
-            missing=counted[label] - len(both),
-            now=turn * float(both.new.mean()) if len(both) else 0.0,
-            approved=turn * float(both.old.mean()) if len(both) else 0.0,
-            margin=margin,
-            test=replace(test, mean=turn * test.mean),
-            clipped=turn * mean,
-            p_value=min(
-                (p for p in (raw.get(label), clipped.get(label)) if p is not None), default=1.0
-            ),
-            p_raw=p_raw.get(label),
-            p_clipped=p_clipped.get(label),
-            regression=regression,
-            slip=bool(drops) and not regression,
-            reason=reasons[label],
-            outliers=_outliers(both, turn),
-            crowded="=" in label and _crowded(both, data, margin),
-            repetitions_needed=needed,
-            lost=int((both.change < 0).sum()) if label == PASSES else 0,
-            gained=int((both.change > 0).sum()) if label == PASSES else 0,
-        )
 
-    return GateResult(
-        scopes=tuple(map(judge, order)),
-        overlap=len(data) / len(either) if either else 0.0,
-        untested=untested,
-        changes=_outliers(data, sign),
+def _corrected(family: Mapping[str, float]) -> dict[str, float]:
+    return dict(zip(family, correct(list(family.values()), "holm").tolist(), strict=True))
+
+
+def _lost_and_gained(passes: _Scope) -> tuple[int, int]:
+    change = passes.changes.change
+    return int((change < 0).sum()), int((change > 0).sum())
+
+
+def _tested(
+    scope: _Scope, p_values: _PValues, data: pd.DataFrame, needed: int | None, alpha: float
+) -> ScopeTest:
+    """The test of *scope*: a regression where a change that is significant in its family is a fall
+    beyond the margin, a slip where it is one within.
+    """
+    label = scope.label
+    both = scope.changes
+    test = one_sample_t(both.change.to_numpy(), "less")
+    mean = now = before = 0.0
+    if scope.shared:
+        mean = float(both.kept.mean())
+        now = scope.turn * float(both.new.mean())
+        before = scope.turn * float(both.old.mean())
+    p_raw = p_values.corrected_raw.get(label)
+    p_clipped = p_values.corrected_clipped.get(label)
+    tested = ((p_raw, test.mean), (p_clipped, mean))
+    drops = [-change for p, change in tested if p is not None and p < alpha / 2]
+    regression = any(drop > scope.margin + SLACK for drop in drops)
+    lost = gained = 0
+    if label == PASSES:
+        lost, gained = _lost_and_gained(scope)
+    return ScopeTest(
+        label=label,
+        n=scope.shared,
+        missing=scope.counted - scope.shared,
+        now=now,
+        approved=before,
+        margin=scope.margin,
+        test=replace(test, mean=scope.turn * test.mean),
+        clipped=scope.turn * mean,
+        p_value=min(p_values.raw.get(label, 1.0), p_values.clipped.get(label, 1.0)),
+        p_raw=p_raw,
+        p_clipped=p_clipped,
+        regression=regression,
+        slip=bool(drops) and not regression,
+        reason=scope.reason,
+        outliers=_outliers(both, scope.turn),
+        crowded="=" in label and _crowded(both, data, scope.margin),
+        repetitions_needed=needed,
+        lost=lost,
+        gained=gained,
     )
 
 
