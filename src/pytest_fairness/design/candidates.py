@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from pytest_fairness.design.names import BY_SURNAME, GENDER, Name, NameBanks
+from pytest_fairness.design.names import BY_SURNAME, GENDER, Name
 from pytest_fairness.design.personas import Persona
-from pytest_fairness.design.signals import LABEL, Condition, Signals
+from pytest_fairness.design.signals import LABEL, Condition
 from pytest_fairness.design.templates import pronouns_of, read_template
-from pytest_fairness.design.units import given_values, refuse_shared, refuse_uneven
+from pytest_fairness.design.units import Banks, given_values, refuse_shared, refuse_uneven
 from pytest_fairness.documents import Text, entries
 from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean
 from pytest_fairness.words import listed
@@ -221,8 +221,7 @@ def _group(label: str, value: object) -> Group:
 class Casting:
     """Where names and words come from; ``wanted`` is how many names a group at most."""
 
-    banks: NameBanks
-    signals: Signals
+    banks: Banks
     wanted: int
     seed: int
 
@@ -286,11 +285,11 @@ class Casting:
         if named and group.given:
             names = tuple(map(Name.given, group.given))
         elif named:
-            names = self._most(lambda n: self.banks.signalling(by_name, n, seed=self.seed))
+            names = self._most(lambda n: self.banks.names.signalling(by_name, n, seed=self.seed))
         else:
             # The same neutral names for every group, each moved on by a place: no two meet
             # themselves, and what a name does by itself falls on all groups alike.
-            names = self._most(lambda n: self.banks.neutral(n, seed=self.seed), floor=groups)
+            names = self._most(lambda n: self.banks.names.neutral(n, seed=self.seed), floor=groups)
             names = names[at % len(names) :] + names[: at % len(names)]
         return tuple(
             Candidate(
@@ -307,7 +306,10 @@ class Casting:
         """Return whether names convey every group of a class: candidates of one choice are told
         apart in one way.
         """
-        return protected_class in self.banks.protected_classes and protected_class not in BY_SURNAME
+        return (
+            protected_class in self.banks.names.protected_classes
+            and protected_class not in BY_SURNAME
+        )
 
     def _words(self, group: Group, condition: Condition) -> str:
         """The words that state the classes: all where the condition asks for words, else those that
@@ -320,7 +322,7 @@ class Casting:
                 "what the group is, {'gender': 'female', 'names': [...]}"
             )
         phrases = [
-            self.signals.phrases(name, value, condition.kind or LABEL)[0]
+            self.banks.signals.phrases(name, value, condition.kind or LABEL)[0]
             for name, value in group.classes.items()
             if condition.kind is not None or (not group.given and not self._by_name(name))
         ]

@@ -367,15 +367,16 @@ def _remarks(grids: Mapping[collection.Key, Planned], items: Sequence[pytest.Ite
                 remark = f"a balanced sample is asked, {len(grid):,} of {grid.full_size:,} cells"
                 remarks.append((key[1], remark))
             undecided = () if key in cellwise else _undecidable(grid)
-            remarks += ((key[1], remark) for remark in (*_unequal_texts(grid), *undecided))
+            remarks += ((key[1], remark) for remark in (*_unequal_texts(grids[key]), *undecided))
     return _lines(remarks)
 
 
-def _unequal_texts(grid: Grid | PairGrid) -> Iterator[str]:
+def _unequal_texts(planned: Planned) -> Iterator[str]:
     """Yield how the texts of the groups differ beside the group: of pairs, in one signal condition
     and one arm; of a grid, for every group and name in the first context of each template; of a
     sample, in its beginning.
     """
+    grid = planned.grid
     chosen: Iterable[int] = range(len(grid))
     if isinstance(grid, Grid) and grid.positions is None:
         block = grid.full_size // len(grid.templates)
@@ -384,7 +385,7 @@ def _unequal_texts(grid: Grid | PairGrid) -> Iterator[str]:
             for template in range(len(grid.templates))
             for unit in range(len(grid.units))
         )
-    cells = [grid[index] for index in islice(chosen, _LOOKED_AT)]
+    cells = [planned.cell(index) for index in islice(chosen, _LOOKED_AT)]
     if isinstance(grid, Grid):
         classes = dict.fromkeys(name for unit in grid.units for name in unit.swapped)
     else:

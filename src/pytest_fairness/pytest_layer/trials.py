@@ -120,7 +120,7 @@ class TrialSource:
         if index not in memory:
             planned = self._grids[selection.key]
             chosen = self._selected[selection]
-            places = {planned.grid[at].id: at for at in chosen}
+            places = {planned.cell(at).id: at for at in chosen}
             for _, _, rows in self._answers(planned, item, system, chosen):
                 for cell_id, several in itertools.groupby(rows, key=lambda row: row[0].cell.id):
                     entries, trials = zip(*several, strict=True)

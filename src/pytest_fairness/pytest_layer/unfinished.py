@@ -76,7 +76,8 @@ def asked(tests: Sequence[str], grids: Mapping[Key, Planned]) -> dict[str, str]:
         test = "::".join(key)
         grid = planned.grid
         if test.partition("[")[0] in functions:
-            cells = [grid[at] for at in range(0, len(grid), max(1, len(grid) // _COMPARED))]
+            step = max(1, len(grid) // _COMPARED)
+            cells = [planned.cell(at) for at in range(0, len(grid), step)]
             about = (
                 len(grid),
                 grid.repetitions,
