@@ -394,7 +394,7 @@ class DrawnGrid:
                     f"axis {axis.name!r}: the slot {{{axis.name}}} is filled by the name, the "
                     "group or the persona already; rename the axis"
                 )
-            axis.check_used(used, did_you_mean(axis.name, GridDesign.parse.__kwdefaults__))
+            axis.check_used(used, did_you_mean(axis.name, GridDesign.parse.__kwdefaults__ or ()))
 
     def _check_slots(self) -> None:
         """Every slot has a value."""

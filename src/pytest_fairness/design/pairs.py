@@ -58,7 +58,12 @@ def latin_square(size: int) -> tuple[tuple[int, ...], ...]:
     Williams, Australian Journal of Scientific Research A 2:149-168: the zigzag 0, 1, k−1, 2, k−2 …
     moved on by one.
     """
-    zigzag = [(step + 1) // 2 if step % 2 else (size - step // 2) % size for step in range(size)]
+    zigzag = []
+    for step in range(size):
+        if step % 2:
+            zigzag.append((step + 1) // 2)
+        else:
+            zigzag.append((size - step // 2) % size)
     return tuple(tuple((place + turn) % size for place in zigzag) for turn in range(size))
 
 
@@ -151,8 +156,12 @@ class PairGrid(LazyCells):
     @property
     def fewest_names(self) -> int:
         """Return how many different names the group with the fewest has."""
-        casts = [cast for scene in self.scenes for cast in scene.casts]
-        return min(len({cast[label].name for cast in casts}) for label in casts[0])
+        names: dict[str, set[str | None]] = {}
+        for scene in self.scenes:
+            for cast in scene.casts:
+                for label, person in cast.items():
+                    names.setdefault(label, set()).add(person.name)
+        return min(map(len, names.values()))
 
     @property
     def choice_size(self) -> int:
@@ -161,7 +170,7 @@ class PairGrid(LazyCells):
 
     @property
     def needs_system_prompt(self) -> bool:
-        return any(request.system for requests in self.requests.values() for request in requests)
+        return any(_tier_of(requests) == 1 for requests in self.requests.values())
 
     def cell_at(self, position: int) -> Cell:
         return self._prepared(position).cell
@@ -257,8 +266,8 @@ def _rendered(template: Template | None, values: Mapping[str, str]) -> str | Non
 def _people_of(slate: Slate, shown: Sequence[Candidate]) -> dict[str, JSON]:
     """Return groups and names by their places in the list; of one person, the parts of the name."""
     attributes: dict[str, JSON] = {}
-    for at, (label, candidate) in enumerate(zip(slate.groups, shown, strict=True), start=1):
-        attributes |= {f"group_{at}": label, f"name_{at}": candidate.name}
+    for place, (label, candidate) in enumerate(zip(slate.groups, shown, strict=True), start=1):
+        attributes |= {f"group_{place}": label, f"name_{place}": candidate.name}
     first_name, _, last_name = (shown[0].name or "").partition(" ")
     if len(shown) == 1 and last_name:
         attributes |= {"first_name": first_name, "last_name": last_name}
@@ -398,11 +407,9 @@ class PairDesign:
         Repetitions are spread evenly over sets of names that are all distinct; for more ``names``
         than there are, names meet again with others.
         """
+        casting = self._casting(banks, self.names or self.repetitions)
         rosters = {
-            condition: self._casting(banks, self.names or self.repetitions).roster(
-                self.groups, condition
-            )
-            for condition in self.conditions
+            condition: casting.roster(self.groups, condition) for condition in self.conditions
         }
         tuples = self._tuples(rosters.values())
         arms = arms_of(self.arms, banks.folder, rules=_scrubber(banks, rosters.values()))
@@ -434,7 +441,7 @@ class PairDesign:
         """Return how many distinct sets of candidates the repetitions are spread over. Raises
         UsageError.
         """
-        distinct = min(len(people) for roster in rosters for people in roster.values())
+        distinct = min(min(map(len, roster.values())) for roster in rosters)
         repetitions = self.repetitions
         given_names = min((len(group.given) for group in self.groups if group.given), default=0)
         if given_names:
@@ -496,8 +503,9 @@ class PairDesign:
         """Return the templates; a slot of words that no candidate has goes with the comma before
         it.
         """
-        if any(person.demographics for people in roster.values() for person in people):
-            return self.templates
+        for people in roster.values():
+            if any(person.demographics for person in people):
+                return self.templates
         return tuple(
             Template(template.id, _NO_DEMOGRAPHICS.sub("", template.text))
             for template in self.templates
@@ -651,13 +659,14 @@ def _casts(roster: Mapping[str, Sequence[Candidate]], count: int) -> tuple[Cast,
     on by a place.
     """
     size = min(map(len, roster.values()))
-    return tuple(
-        {
-            label: people[(number + at * (number // size)) % size]
-            for at, (label, people) in enumerate(roster.items())
-        }
-        for number in range(count)
-    )
+    casts = []
+    for number in range(count):
+        rounds = number // size
+        cast = {}
+        for place, (label, people) in enumerate(roster.items()):
+            cast[label] = people[(number + place * rounds) % size]
+        casts.append(cast)
+    return tuple(casts)
 
 
 def _requests(arm: Arm, template: Template, slots: Mapping[str, str]) -> tuple[Prompted, ...]:
@@ -725,16 +734,16 @@ def _check_slots(template: Template, values: Mapping[str, str], size: int) -> No
     if numbered and int(numbered["number"]) > size:
         raise UsageError(
             f"template {template.id!r} has the slot {{{slot}}}, but a choice is among {size}: take "
-            "it out, or give "
-            "size=…"
+            "it out, or give size=…"
         )
     template.check(values)
     for number in range(1, size + 1):
-        if not {CANDIDATES, *(f"{place}_{number}" for place in _PLACES)} & set(template.slots):
+        places = {f"{place}_{number}" for place in _PLACES}
+        if not (places | {CANDIDATES}) & set(template.slots):
             raise UsageError(
                 f"template {template.id!r} has no place for candidate {number}: write "
-                f"{{name_{number}}} or "
-                f"{{candidate_{number}}}, or {{{CANDIDATES}}} for the whole list"
+                f"{{name_{number}}} or {{candidate_{number}}}, or {{{CANDIDATES}}} for the whole "
+                "list"
             )
 
 

@@ -8,7 +8,7 @@ is made, which is when everything that can be wrong with names, words and groups
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -74,13 +74,14 @@ class Unit:
         depression; Black``.
         """
         named = {name_slot, *NAME_SLOTS, LABEL_SLOT, *SLOTS}
-        slots = frozenset().union(*(template.plain_slots for template in asked))
-        told = [
-            self.values[slot]
-            for slot in sorted(slots - named)
-            if self.conveys.get(slot) and slot in self.values
-        ]
-        return "; ".join(dict.fromkeys([*self.labels.values(), *told]))
+        slots: set[str] = set()
+        for template in asked:
+            slots |= template.plain_slots
+        words = dict.fromkeys(self.labels.values())
+        for slot in sorted(slots - named):
+            if self.conveys.get(slot) and slot in self.values:
+                words[self.values[slot]] = None
+        return "; ".join(words)
 
     def render(
         self,
@@ -97,29 +98,38 @@ class Unit:
         ``(Black, female)``; with *needs_labels* off (a system prompt) they are left out.
         """
         loose = self.loose(template)
+        has_place = LABEL_SLOT in template.plain_slots
         bracket = ""
+        if loose and needs_labels and not has_place:
+            bracket = f"({', '.join(loose.values())})"
         values = {**self.values, **context}
         filled = {**values, **self.labels}
-        if loose and LABEL_SLOT in template.plain_slots:
+        if loose and has_place:
             filled[LABEL_SLOT] = " ".join(loose.values())
-        elif loose and needs_labels:
-            bracket = f"({', '.join(loose.values())})"
         first = {}
         if bracket and name_slot in filled:
             first = {name_slot: f"{filled[name_slot]} {bracket}"}
         text, spans = template.fill(filled, first)
+        names = {slot: values[slot] for slot in (name_slot, *NAME_SLOTS) if slot in values}
+        surfaces = self._surfaces(text, spans, names)
+        if bracket and bracket in text:
+            surfaces[bracket] = {name: self.groups[name] for name in loose}
+        return text, surfaces
+
+    def _surfaces(
+        self, text: str, spans: Iterable[tuple[str, int, int]], names: Mapping[str, str]
+    ) -> dict[str, Mapping[str, str]]:
+        """Return the strings of *text* at *spans* that convey groups, with the groups: *names* as
+        they are, other values with the words around them.
+        """
         surfaces: dict[str, Mapping[str, str]] = {}
         for slot, start, end in spans:
             base = base_slot(slot)
             groups = self.conveys.get(base)
             if groups and start < end:
-                is_name = base in (name_slot, *NAME_SLOTS)
-                surfaces.setdefault(
-                    values[base] if is_name else _with_surroundings(text, start, end), groups
-                )
-        if bracket and bracket in text:
-            surfaces[bracket] = {name: self.groups[name] for name in loose}
-        return text, surfaces
+                surface = names.get(base) or _with_surroundings(text, start, end)
+                surfaces.setdefault(surface, groups)
+        return surfaces
 
 
 def _with_surroundings(text: str, start: int, end: int) -> str:
@@ -149,10 +159,9 @@ def given_values(where: str, items: object, kinds: tuple[type, ...], what: str) 
         raise UsageError(f"{where}: give a list, each item a {what}, not {type(items).__name__}")
     if not values:
         raise UsageError(f"{where} is empty; give at least one {what}, or leave the group out")
-    for value in (
-        value for value in values if not isinstance(value, kinds) or not str(value).strip()
-    ):
-        raise UsageError(f"{where}: {value!r} is no {what}")
+    for value in values:
+        if not isinstance(value, kinds) or not str(value).strip():
+            raise UsageError(f"{where}: {value!r} is no {what}")
     return tuple(values)
 
 
@@ -165,8 +174,8 @@ def refuse_shared(where: str, values: Mapping[str, Iterable[object]]) -> None:
         for text in texts:
             if owner.setdefault(text, group) != group:
                 raise UsageError(
-                    f"{where}: {text[:60]!r} is in the groups {owner[text]!r} and {group!r}; a value that stands for "
-                    "two groups signals neither"
+                    f"{where}: {text[:60]!r} is in the groups {owner[text]!r} and {group!r}; a "
+                    "value that stands for two groups signals neither"
                 )
 
 
@@ -197,18 +206,21 @@ def group_axis(name: str, value: object) -> GroupAxis:
             f"groups: {name!r} is no name for a protected class; use letters, digits and _"
         )
     values: dict[str, tuple[str | Name, ...]] = {}
+    groups: tuple[Any, ...]
     if isinstance(value, Mapping):
-        values = {
-            str(group): given_values(f"{where}[{group!r}]", items, (str, Name), "name or phrase")
-            for group, items in value.items()
-        }
+        for group, items in value.items():
+            kinds = (str, Name)
+            given = given_values(f"{where}[{group!r}]", items, kinds, "name or phrase")
+            values[str(group)] = given
         refuse_shared(where, values)
-    elif not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
+        groups = tuple(values)
+    elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        groups = tuple(value)
+    else:
         kind = type(value).__name__
         raise UsageError(
             f"{where}: give a list of groups, or a mapping from groups to names, not {kind}"
         )
-    groups = tuple(values or value)
     if not all(isinstance(group, str) and group for group in groups):
         raise UsageError(f"{where}: groups are names such as 'black'; found {list(groups)!r}")
     if not groups:
@@ -532,18 +544,12 @@ class Crossing:
         if not personas:
             return [Person(name, None) for name in names]
         people: list[Person] = []
-        turns: Counter[str] = Counter()
-        for persona in personas:
-            sex = persona.gender
-            fitting = [name for name in names if name.gender == sex]
-            if not fitting:
-                sex = "any"
-                fitting = list(names)
-            name = fitting[turns[sex] % len(fitting)]
-            turns[sex] += 1
+        for name, persona in _in_turn(names, personas):
+            swapped_in = name
             if GENDER not in groups and name.gender not in (None, persona.gender):
-                name = _without_gender(name)
-            people.append(Person(name, persona))
+                # The swapped name brings its groups; the persona's gender stays what it is.
+                swapped_in = _without_gender(name)
+            people.append(Person(swapped_in, persona))
         return people
 
     def _names(self, combination: Combination) -> tuple[Name, ...]:
@@ -595,11 +601,22 @@ class Crossing:
         return slots | pronouns_of(persona.gender)
 
 
+def _in_turn(names: Sequence[Name], personas: Iterable[Persona]) -> Iterator[tuple[Name, Persona]]:
+    """Yield a name for each persona: the next one of its gender, or of all where there is none."""
+    turns: Counter[str] = Counter()
+    for persona in personas:
+        sex = persona.gender
+        fitting = [name for name in names if name.gender == sex]
+        if not fitting:
+            sex = "any"
+            fitting = list(names)
+        yield fitting[turns[sex] % len(fitting)], persona
+        turns[sex] += 1
+
+
 def _without_gender(name: Name) -> Name:
-    """Return *name* swapped in for a persona of another gender: it brings its groups, and the
-    persona's gender stays what it is.
-    """
-    groups = {key: group for key, group in name.groups.items() if key != GENDER}
+    groups = dict(name.groups)
+    groups.pop(GENDER, None)
     return replace(name, groups=groups)
 
 
