@@ -488,11 +488,11 @@ def _fault_of_places(template: Template, unit: Unit, name_slot: str) -> str | No
 
 def _lost_classes(slots: Set[str], unit: Unit) -> list[str]:
     """Return the classes that neither words nor any of *slots* convey, but for control groups."""
-    carried = set(unit.labels)
-    for slot in slots:
-        carried |= unit.conveys.get(slot, {}).keys()
+    conveyed = set(unit.labels)
+    for slot in unit.conveys.keys() & slots:
+        conveyed.update(unit.conveys[slot])
     return [
-        name for name, group in unit.swapped.items() if name not in carried and group != CONTROL
+        name for name, group in unit.swapped.items() if name not in conveyed and group != CONTROL
     ]
 
 

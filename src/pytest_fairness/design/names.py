@@ -385,7 +385,7 @@ def _spread(
 def _traditions(pools: Iterable[Iterable[NameEntry]]) -> set[str]:
     traditions: set[str] = set()
     for pool in pools:
-        traditions.update(entry.tradition for entry in pool)
+        traditions |= {entry.tradition for entry in pool}
     return traditions
 
 
@@ -433,16 +433,21 @@ def _fits(
     """Return whether *needed* names of each sex can be taken together: Hall's condition (1935) for
     every set of sexes.
     """
-    counts = [Counter(entry.tradition for entry in pool) for pool in left]
+    counts = [Counter([entry.tradition for entry in pool]) for pool in left]
     for size in range(1, len(left) + 1):
         for sexes in combinations(range(len(left)), size):
-            bearers: Counter[str] = Counter()
-            for sex in sexes:
-                bearers += counts[sex]
-            places = sum(min(room[tradition], bearers[tradition]) for tradition in room)
+            places = _places(room, [counts[sex] for sex in sexes])
             if sum(needed[sex] for sex in sexes) > places:
                 return False
     return True
+
+
+def _places(room: Mapping[str, int], counts: Sequence[Mapping[str, int]]) -> int:
+    """Return for how many of the names that *counts* has of each tradition there is *room*."""
+    places = 0
+    for tradition, free in room.items():
+        places += min(free, sum(count[tradition] for count in counts))
+    return places
 
 
 def _full_name(first: NameEntry, last: NameEntry) -> Name:

@@ -170,9 +170,9 @@ class PersonaMatrix(tuple[Persona, ...]):
                     f"personas have no {name!r} (they have: "
                     f"{listed(fields)}){did_you_mean(name, fields)}"
                 )
-            accepted = wanted
-            if isinstance(accepted, (str, int, float)):
-                accepted = [accepted]
+            accepted: Collection[object] = [wanted]
+            if not isinstance(wanted, (str, int, float)):
+                accepted = wanted
             left = [persona for persona in left if persona.has(name, accepted)]
         if not left:
             wishes = (f"{name}={value!r}" for name, value in attributes.items())

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -209,11 +209,12 @@ class Condition:
 
 def conditions(signal: object) -> tuple[Condition, ...]:
     """``name``, ``label``, ``name+label``, ``pronoun``, a kind of signal, or a list of those."""
-    items = signal
+    items: Sequence[Any] = ()
     if isinstance(signal, str):
         items = [signal]
-    is_list = isinstance(items, Sequence) and bool(items)
-    if not is_list or not all(isinstance(item, str) for item in items):
+    elif isinstance(signal, Sequence):
+        items = signal
+    if not items or not all(isinstance(item, str) for item in items):
         raise UsageError("signal: give 'name', 'label', 'name+label', or a list of them")
     refuse_twice("signal: the condition", items)
     return tuple(map(_condition, items))

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -227,6 +228,11 @@ def pronouns(text: str) -> dict[str, str]:
 
     Raises UsageError for anything else.
     """
+    return dict(_pronoun_slots(text))
+
+
+@cache
+def _pronoun_slots(text: str) -> Mapping[str, str]:
     parts = tuple(part.strip().lower() for part in text.split("/"))
     if len(parts) == len(_CASES) and all(parts):
         forms = parts
