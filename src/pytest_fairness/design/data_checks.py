@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from itertools import chain, product
 from math import sqrt
 from statistics import fmean, median
 from typing import NamedTuple
@@ -232,7 +232,7 @@ def check_signals(signals: Signals) -> list[Problem]:
     be used.
     """
     by_source = open_document(shipped_folder() / "dispreferred.yaml").convert(dict[str, list[str]])
-    terms = [term for terms in by_source.values() for term in terms]
+    terms = list(chain.from_iterable(by_source.values()))
     problems = []
     for key, kind in signals.kinds.items():
         for reason in _reasons_of_kind(key, kind, terms):

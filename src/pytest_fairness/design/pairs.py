@@ -253,8 +253,11 @@ def _shown(scene: Scene, arm: Arm, slate: Slate, number: int) -> list[Candidate]
     if not arm.placebo:
         return [cast[label] for label in slate.groups]
     sides = [label for label in cast if label in slate.groups]
-    places = [sides.index(label) % 2 for label in slate.groups]
-    return [scene.placebo[place][number % len(scene.placebo[0])] for place in places]
+    shown = []
+    for label in slate.groups:
+        stock = scene.placebo[sides.index(label) % 2]
+        shown.append(stock[number % len(stock)])
+    return shown
 
 
 def _rendered(template: Template | None, values: Mapping[str, str]) -> str | None:

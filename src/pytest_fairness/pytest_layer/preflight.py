@@ -185,12 +185,18 @@ def _prices(
         if price is not None:
             sums.append(price)
     if len(sums) > 1 or (sums and cap):
-        unknown = " and what those of unknown price cost"
-        if len(sums) == len(endpoints):
-            unknown = ""
-        whole = _cost(sum(usual for usual, _ in sums), sum(most for _, most in sums))
-        lines.append(f"fairness: together {whole}{unknown}{cap}")
+        together = _together(sums, unknown=len(sums) < len(endpoints))
+        lines.append(f"fairness: together {together}{cap}")
     return lines
+
+
+def _together(prices: Iterable[tuple[float, float]], *, unknown: bool) -> str:
+    """Return what *prices* come to, beside those of endpoints whose price is *unknown*."""
+    usual_prices, most_prices = zip(*prices, strict=True)
+    whole = _cost(sum(usual_prices), sum(most_prices))
+    if unknown:
+        return f"{whole} and what those of unknown price cost"
+    return whole
 
 
 def _cost(usual: float, most: float) -> str:

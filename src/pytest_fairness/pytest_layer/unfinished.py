@@ -110,28 +110,33 @@ def _other_questions(before: Mapping[str, str], what: Mapping[str, str]) -> str:
 
 def _last(context: RunContext, what: Mapping[str, str]) -> tuple[Path | None, str]:
     """The run to resume and why; or None, and why not. *what* the tests ask."""
-    settings = context.settings
     mine = _essence(context.command)
-    for run in filter(has_begun, reversed(run_folders(settings.run_dir))):
+    for run in filter(has_begun, reversed(run_folders(context.settings.run_dir))):
         manifest = read_manifest(run)
-        if not _is_run_of(mine, manifest):
-            continue
-        last = f"the last run of this command, {run.name},"
-        left = _left(run, manifest, context)
-        if not left:
-            ended = "is whole"
-            if "cost" in (manifest.get("unasked") or ()):
-                ended = "reached its cost cap, which is no higher now"
-            return None, f"{last} {ended}"
-        changed = changes_since(run, settings, context.root)
-        if manifest.get("asked") != what:
-            changed.append(_other_questions(manifest.get("asked") or {}, what))
-        if is_being_written(run):
-            changed.append("another process is writing it")
-        if changed:
-            return None, f"{last} {left}, and {'; '.join(changed)}"
-        return run, f"it {left}"
+        if _is_run_of(mine, manifest):
+            return _resumable(run, manifest, context, what)
     return None, "there is no earlier run of this command"
+
+
+def _resumable(
+    run: Path, manifest: Mapping[str, Any], context: RunContext, what: Mapping[str, str]
+) -> tuple[Path | None, str]:
+    """The *run* of this command, if it can be resumed, and why; else None, and why not."""
+    last = f"the last run of this command, {run.name},"
+    left = _left(run, manifest, context)
+    if not left:
+        ended = "is whole"
+        if "cost" in (manifest.get("unasked") or ()):
+            ended = "reached its cost cap, which is no higher now"
+        return None, f"{last} {ended}"
+    changed = changes_since(run, context.settings, context.root)
+    if manifest.get("asked") != what:
+        changed.append(_other_questions(manifest.get("asked") or {}, what))
+    if is_being_written(run):
+        changed.append("another process is writing it")
+    if changed:
+        return None, f"{last} {left}, and {'; '.join(changed)}"
+    return run, f"it {left}"
 
 
 def _is_run_of(essence: Sequence[tuple[str, str]], manifest: Mapping[str, Any]) -> bool:
