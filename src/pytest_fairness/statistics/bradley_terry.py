@@ -9,6 +9,9 @@ Both likelihoods are concave, so Newton with step halving finds the maximum wher
 Where there is none (separation: some direction only ever helps) a linear programme says so
 beforehand (Konis 2007, *Linear programming algorithms for detecting separated data in binary
 logistic regression models*), and a ridge fit takes its place.
+
+Where there is a maximum, the fits are those of ``GLM(family=Binomial())`` and ``ConditionalLogit`` of
+statsmodels.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
-from scipy.special import bdtrc, stdtr
+from scipy.special import stdtr
 
 from pytest_fairness.errors import FrameError
 from pytest_fairness.model import JSON, Reason, to_json
@@ -603,11 +603,7 @@ def _p_values(scopes: Mapping[str, _Scope]) -> _PValues:
     clipped = {label: _clipped_p(label, shared) for label in usable}
     if PASSES in scopes:
         lost, gained = _lost_and_gained(scopes[PASSES])
-        raw[PASSES] = 1.0
-        # The binomial test of lost against gained; importing scipy.stats for it would take a
-        # second.
-        if lost:
-            raw[PASSES] = float(bdtrc(lost - 1, lost + gained, 0.5))
+        raw[PASSES] = binomial_tail(lost, lost + gained, 0.5)
     return _PValues(raw, clipped, _corrected(raw), _corrected(clipped))
 
 
