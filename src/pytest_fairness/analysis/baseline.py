@@ -32,15 +32,13 @@ from pytest_fairness.scorers.letter import (
 )
 from pytest_fairness.scorers.lexicon import CATEGORIES, LexiconWarning
 from pytest_fairness.statistics.clusters import one_sample_t
-from pytest_fairness.statistics.persona_scores import (
+from pytest_fairness.statistics.persona_scores import ScoreSummary, summarise_scores, wider_scale
+from pytest_fairness.statistics.score_gate import (
     OVERALL,
     PASSES,
     GateResult,
     ScopeTest,
-    ScoreSummary,
     baseline_gate,
-    summarise_scores,
-    wider_scale,
 )
 from pytest_fairness.words import enumerated, p_equals, percent, signed
 

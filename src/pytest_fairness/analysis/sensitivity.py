@@ -20,7 +20,7 @@ from pytest_fairness.analysis.reading import as_columns, read
 from pytest_fairness.model import ALARMS, Finding, OutcomeKind
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints, read_design, require_frame
 from pytest_fairness.statistics.effects import LOGIT_TO_D
-from pytest_fairness.statistics.persona_scores import clip
+from pytest_fairness.statistics.score_gate import clip
 from pytest_fairness.words import percent
 
 if TYPE_CHECKING:
