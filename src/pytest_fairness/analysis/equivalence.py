@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,18 +20,7 @@ from pytest_fairness.analysis.family import (
     unequal_refusals,
     unless_refused,
 )
-from pytest_fairness.analysis.policy import (
-    Decision,
-    Rule,
-    about_names,
-    capped,
-    first_match,
-    needed,
-    too_little,
-    undecided,
-    units,
-    verdict_by,
-)
+from pytest_fairness.analysis.policy import Rule, judge_equivalence, verdict_by
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import (
     Reading,
@@ -131,7 +121,7 @@ def analyze_equivalence(
         by=rows.by,
         table=table,
         kind=reading.values.kind,
-        decide=lambda table, rule: _decide(table, rule, alpha),
+        decide=partial(judge_equivalence, alpha=alpha),
         lost=lost,
         total=total,
         p_lost=p_lost(without),
@@ -149,11 +139,9 @@ def analyze_equivalence(
     )
     first, *others = family.judge()
     if refusals is not None:
-        unlike = unequal_refusals(refusals.pairs).tolist()
-        first.decisions[:] = [
-            unless_refused(decision) if un else decision
-            for decision, un in zip(first.decisions, unlike, strict=True)
-        ]
+        unlike = unequal_refusals(refusals.pairs)
+        for at in np.flatnonzero(unlike).tolist():
+            first.decisions[at] = unless_refused(first.decisions[at])
     pairs = family.results(
         [first._replace(table=_tested(first.table, total - lost, alpha)), *others]
     )
@@ -181,38 +169,6 @@ def analyze_equivalence(
         **rows.facts,
         details={"margin": margin, "margin_unit": unit, "kind_inferred": reading.values.why},
     )
-
-
-def _decide(table: PairTable, rule: Rule, alpha: float) -> list[Decision]:
-    """See :func:`analyze_equivalence`."""
-    margin = table.beside["margin"]
-    apart = np.abs(table.difference)
-    significant = table.corrected < rule.alpha
-    alarm = significant & (apart > margin)
-
-    def until_inside(table: PairTable, at: int, rule: Rule) -> Decision:
-        half = float(table.difference_high[at] - table.difference_low[at]) / 2
-        now, noun = units(table, at, rule)
-        room = float(margin[at] - apart[at])
-        ways = []
-        if math.isfinite(half) and room > 0:
-            ways = [now * (half / room) ** 2]
-        return undecided(Reason.PRECISION, needed(ways, now, noun))
-
-    decisions = first_match(
-        table,
-        rule,
-        *too_little(table, rule, alarm),
-        (table.beside["tost"] < alpha, Decision(Verdict.PASS)),
-        (alarm & table.single, capped),
-        (alarm, Decision(Verdict.FAIL)),
-        (
-            significant,
-            Decision(Verdict.FLAG, notes=("the groups differ, perhaps by more than the margin",)),
-        ),
-        (True, until_inside),
-    )
-    return about_names(table, rule, decisions)
 
 
 def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:

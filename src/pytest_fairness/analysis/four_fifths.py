@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from pytest_fairness.analysis.family import Family, Member, missing_answers, p_lost
+from pytest_fairness.analysis.favourable import read_decisions
 from pytest_fairness.analysis.policy import (
     MAX_RAGGED,
-    MINIMUM_N,
-    TRIVIAL,
+    PRACTICAL,
+    TOO_LITTLE,
     Decision,
     Rule,
     about_names,
@@ -22,6 +22,7 @@ from pytest_fairness.analysis.policy import (
     undecided,
     verdict_by,
 )
+from pytest_fairness.analysis.policy import judge_ratio as decide
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import (
     Reading,
@@ -51,12 +52,9 @@ from pytest_fairness.statistics.arrays import (
     Ints,
     Membership,
     Values,
-    refuse_text_numbers,
     require_frame,
-    row_name,
 )
 from pytest_fairness.statistics.compare import Metric, describe_groups
-from pytest_fairness.statistics.effects import LOGIT_TO_D
 from pytest_fairness.statistics.layout import Pairs
 from pytest_fairness.statistics.pair_table import PairTable, combine
 from pytest_fairness.statistics.proportions import (
@@ -72,14 +70,8 @@ from pytest_fairness.words import enumerated, p_equals, percent
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pytest_fairness.scorers.outcome import Outcome
 
 HIGHEST = "highest"
-PRACTICAL = 0.9
-"""A ratio from here on does not matter in practice, where less than nearly everybody is favoured."""
-TOO_LITTLE = "apart by more than chance, too little to matter"
-LEAST_RATIO = 2 / 3
-"""A PASS needs the lower end of the ratio's 90 % interval to reach this: four fifths of four fifths is .64."""
 
 
 def analyze_four_fifths(
@@ -191,67 +183,7 @@ def analyze_four_fifths(
     )
 
 
-# ---------------------------------------------------------------- decisions
-
-
-def read_decisions(
-    frame: pd.DataFrame,
-    outcome: str | Callable[..., Any] | Outcome,
-    favourable: object,
-    scorers: Mapping[str, Any] | None,
-) -> tuple[str, Floats, Bools]:
-    """The outcome's name, 1 where it is favourable, and where there is an outcome.
-
-    Raises UsageError if *favourable* never occurs and the outcome is not yes or no, and FrameError
-    for a value among yes and no that is neither: it would silently count as unfavourable.
-    """
-    from pytest_fairness.scorers import outcome_of
-
-    outcome_read = outcome_of(frame, outcome, scorers)
-    series = outcome_read.values
-    present = ~series.isna().to_numpy()
-    if callable(favourable):
-        chosen = [
-            held and bool(favourable(value)) for value, held in zip(series, present, strict=True)
-        ]
-        return outcome_read.name, np.array(chosen, dtype=np.float64), present
-    wanted = [favourable]
-    if isinstance(favourable, Collection) and not isinstance(favourable, str):
-        wanted = list(favourable)
-    yes = series.isin(wanted).to_numpy(dtype=np.bool_, na_value=False) & present
-    if yes.any():
-        if favourable is True:
-            _refuse_neither(frame, outcome_read.name, series, present)
-    else:
-        if favourable is True:
-            refuse_text_numbers(outcome_read.name, series)
-        _refuse_absent(favourable, outcome_read.name, series[present])
-    return outcome_read.name, yes.astype(np.float64), present
-
-
-def _refuse_neither(frame: pd.DataFrame, name: str, series: pd.Series[Any], present: Bools) -> None:
-    """Raise FrameError for the first value that is neither true nor false."""
-    values = series.to_numpy(dtype=object)
-    for row in np.flatnonzero(present).tolist():
-        value = values[row]
-        is_number = isinstance(value, (bool, np.bool_, int, float, np.number))
-        if not is_number or value not in (0, 1):
-            raise FrameError(
-                f"column {name!r}, {row_name(frame, row)}: {value!r} is neither True nor False; "
-                "correct it, make it a missing value, or name the favourable decision with "
-                "favourable=…"
-            )
-
-
-def _refuse_absent(favourable: object, name: str, answers: pd.Series[Any]) -> None:
-    """Raise UsageError where no answer is *favourable* and the answers are not yes and no."""
-    labels = answers.drop_duplicates().tolist()
-    if any(label not in (0, 1) for label in labels):
-        seen = ", ".join(repr(label) for label in labels[:8])
-        raise UsageError(
-            f"favourable={favourable!r} never occurs in {name!r}, which holds {seen}: name the "
-            "value that is the favourable decision"
-        )
+# ---------------------------------------------------------------- pairs with the reference
 
 
 @dataclass(frozen=True)
@@ -498,64 +430,6 @@ def _figures(table: PairTable, at: int) -> dict[str, JSON]:
             key: float(table.beside[key][at]) for key in ("design_effect", "odds_ratio", "cohens_h")
         },
     }
-
-
-# ---------------------------------------------------------------- the rule
-
-
-def decide(
-    ratio: ImpactRatio,
-    q: float,
-    *,
-    alpha: float,
-    practical: float = PRACTICAL,
-    bare: bool = False,
-    cases: str = "cases",
-) -> Decision:
-    """The rule: the ratio, significance after correction, whether one decision more would turn it,
-    and whether what is significant matters in practice."""
-    if bare:
-        return Decision(Verdict.FAIL if ratio.below else Verdict.PASS)
-    if ratio.x_high == 0:
-        return undecided(
-            Reason.PRECISION, "favourable decisions in some group: without any there is no ratio"
-        )
-    if ratio.below:
-        if q < alpha and not ratio.flip_flop:
-            return Decision(Verdict.FAIL)
-        why = "the difference is within chance"
-        if ratio.flip_flop:
-            why = "one decision more would turn it round"
-        return undecided(
-            Reason.SMALL_NUMBERS,
-            f"more {cases} in the smaller group",
-            f"below four fifths, but {why}",
-        )
-    beyond = q < alpha
-    if beyond and matters(ratio, practical):
-        return Decision(
-            Verdict.FLAG, notes=("at least four fifths, but the rates differ by more than chance",)
-        )
-    fewest = min(ratio.n_low, ratio.n_high)
-    least = MINIMUM_N[OutcomeKind.BINARY]
-    if fewest < least:
-        return undecided(Reason.PRECISION, f"at least {least} {cases} a group (now {fewest})")
-    if ratio.low_90 >= LEAST_RATIO:
-        return Decision(Verdict.PASS, notes=(TOO_LITTLE,) if beyond else ())
-    needs = f"more {cases}, until the interval of the ratio stays above two thirds"
-    return undecided(Reason.PRECISION, needs, "the interval reaches below two thirds")
-
-
-def matters(ratio: ImpactRatio, practical: float) -> bool:
-    """Return whether the two rates differ by what matters in practice: their ratio is below
-    *practical*, or nearly everybody is favoured in one group, and the odds of being rejected in the
-    other are not nearly the same.
-
-    Near 1 a ratio of rates is blind: the ratio of those rejected is what an applicant meets.
-    """
-    under = ratio.under(Fraction(practical).limit_denominator(10**6))
-    nearly_all = 10 * ratio.x_high > 9 * ratio.n_high
-    return under or (nearly_all and ratio.log_odds * LOGIT_TO_D >= TRIVIAL)
 
 
 # ---------------------------------------------------------------- words

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from pytest_fairness.analysis.four_fifths import read_decisions
+from pytest_fairness.analysis.favourable import read_decisions
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.errors import unknown as unknown_name
 from pytest_fairness.model import OutcomeKind

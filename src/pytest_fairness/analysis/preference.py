@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_fairness.analysis.family import Family, Member
-from pytest_fairness.analysis.policy import Decision, Rule, assertion_verdict
-from pytest_fairness.analysis.policy import judge as judge_table
+from pytest_fairness.analysis.policy import Rule, assertion_verdict, judge_choices
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import check_level, several
 from pytest_fairness.analysis.sentences import interval_words
@@ -70,8 +69,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 METRIC = "chosen"
-LEAST_RATIO = 0.8
-"""Win rates whose ratio is below this are no trifle: a significant difference is at least a FLAG."""
 
 
 def analyze_preference(
@@ -291,7 +288,7 @@ def judge(
         name=METRIC,
         table=table,
         kind=OutcomeKind.BINARY,
-        decide=_decide,
+        decide=judge_choices,
         lost=np.array([[comparison.counts["unscored"]] for comparison in compared]),
         total=np.array(
             [[comparison.trials - comparison.counts["refused"]] for comparison in compared]
@@ -358,25 +355,6 @@ def _table(compared: Sequence[Compared], effect_names: tuple[str, ...], noun: st
             "spec_effect": np.array([preference.effect.value for preference in preferences]),
         },
     )
-
-
-def _decide(table: PairTable, rule: Rule) -> list[Decision]:
-    """The policy; and a ratio of win rates below .8, beyond chance, is at least a FLAG."""
-    lower = np.minimum(table.beside["rate"], 1 - table.beside["rate"])
-    below = (table.corrected < rule.alpha) & (lower < LEAST_RATIO * (1 - lower))
-    decisions = judge_table(table, rule)
-    for at, decision in enumerate(decisions):
-        if decision.reason is Reason.RAGGED:
-            lost = percent(table.ragged[at], 0)
-            needs = (
-                f"each two candidates in both orders: {lost} of their trials come in one order only"
-            )
-            decisions[at] = replace(decision, needs=needs)
-        elif below[at] and decision.verdict not in ALARMS and decision.reason is not Reason.N:
-            decisions[at] = Decision(
-                Verdict.FLAG, notes=("the ratio of the two win rates is below .8, beyond chance",)
-            )
-    return decisions
 
 
 def _statistics(pair: Compared) -> dict[str, JSON]:

@@ -14,7 +14,8 @@ import numpy as np
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.analysis.equivalence import analyze_equivalence
 from pytest_fairness.analysis.explanations import explain
-from pytest_fairness.analysis.four_fifths import analyze_four_fifths, read_decisions
+from pytest_fairness.analysis.favourable import read_decisions
+from pytest_fairness.analysis.four_fifths import analyze_four_fifths
 from pytest_fairness.analysis.preference import analyze_preference
 from pytest_fairness.analysis.reading import as_columns, read
 from pytest_fairness.model import ALARMS, Finding, OutcomeKind

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_fairness.analysis.arm_contrast import ArmTrials, choice_trials, score_trials
-from pytest_fairness.analysis.four_fifths import read_decisions
+from pytest_fairness.analysis.arm_trials import ArmTrials, choice_trials, score_trials
+from pytest_fairness.analysis.favourable import read_decisions
 from pytest_fairness.analysis.policy import (
     MARGIN,
     MAX_RAGGED,
