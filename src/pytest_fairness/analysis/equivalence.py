@@ -31,7 +31,12 @@ from pytest_fairness.analysis.reading import (
     read,
     reasons_by_group,
 )
-from pytest_fairness.analysis.sentences import amount, effect_with_interval, left_without
+from pytest_fairness.analysis.sentences import (
+    amount,
+    effect_with_interval,
+    left_without,
+    would_take,
+)
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Finding, OutcomeKind, PairResult, Reason, Verdict, deciding_pair
 from pytest_fairness.statistics.arrays import Ints, read_design
@@ -242,26 +247,10 @@ def _sentence(
             f"{pair.group_1} and {pair.group_2} cannot be compared on {pair.metric}; it takes "
             f"{pair.needs}"
         )
-    kind = reading.values.kind
-    own_unit = reading.unit
-    low, high = (float(str(pair.statistics[name])) for name in ("interval_low", "interval_high"))
+    allowed = amount(margin, reading.values.kind, reading.unit)
     if unit == "d":
         allowed = f"{margin:g} d"
-    else:
-        allowed = amount(margin, kind, own_unit)
-    confidence = f"{percent(float(str(pair.statistics['interval_confidence'])), 0)}"
-    first = pair.group_1
-    second = pair.group_2
-    apart = pair.difference or 0.0
-    if apart > 0:
-        first, second, apart, low, high = second, first, -apart, -high, -low
-    gap = f"{first} is {amount(-apart, kind, own_unit)} lower than {second} on {pair.metric}"
-    if apart == 0:
-        gap = f"{first} and {second} are alike on {pair.metric}"
-    sure = f"TOST {p_equals(pair.p_value)}"
-    if low < apart < high:
-        ends = f"{amount(low, kind)} to {amount(high, kind)}"
-        sure = f"{confidence} interval of the difference {ends}, {sure}"
+    gap, sure = _gap(pair, reading)
     if verdict is Verdict.PASS:
         count = "the two groups"
         if pairs != 1:
@@ -271,7 +260,25 @@ def _sentence(
         return f"{gap}, where ±{allowed} would not matter ({sure})"
     if pair.reason is Reason.DIFFERENTIAL_REFUSAL:
         return f"{gap}, within ±{allowed}, but are not refused equally often ({sure})"
-    needs = ""
-    if pair.needs:
-        needs = f"; it would take {pair.needs}"
-    return f"{gap}; equivalence within ±{allowed} is not shown ({sure}){needs}"
+    return f"{gap}; equivalence within ±{allowed} is not shown ({sure}){would_take(pair)}"
+
+
+def _gap(pair: PairResult, reading: Reading) -> tuple[str, str]:
+    """By how much the lower group of *pair* is lower, and how sure that is."""
+    kind = reading.values.kind
+    first = pair.group_1
+    second = pair.group_2
+    apart = pair.difference or 0.0
+    low, high = (float(str(pair.statistics[name])) for name in ("interval_low", "interval_high"))
+    if apart > 0:
+        first, second = second, first
+        apart, low, high = -apart, -high, -low
+    gap = f"{first} is {amount(-apart, kind, reading.unit)} lower than {second} on {pair.metric}"
+    if apart == 0:
+        gap = f"{first} and {second} are alike on {pair.metric}"
+    sure = f"TOST {p_equals(pair.p_value)}"
+    if low < apart < high:
+        confidence = percent(float(str(pair.statistics["interval_confidence"])), 0)
+        ends = f"{amount(low, kind)} to {amount(high, kind)}"
+        sure = f"{confidence} interval of the difference {ends}, {sure}"
+    return gap, sure

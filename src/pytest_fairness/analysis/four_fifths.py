@@ -33,7 +33,12 @@ from pytest_fairness.analysis.reading import (
     nouns,
     reasons_by_group,
 )
-from pytest_fairness.analysis.sentences import effect_with_interval, left_without, lost_words
+from pytest_fairness.analysis.sentences import (
+    effect_with_interval,
+    left_without,
+    lost_words,
+    would_take,
+)
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import (
     JSON,
@@ -138,12 +143,10 @@ def analyze_four_fifths(
     ]
     design = every[0].design
     rule = Rule(alpha=alpha, correction=correction, **nouns(frame, design))
-    beside = [
-        member
-        for compared in every
-        for member in missing_answers(compared.rows.by, compared.design, compared.rows.missing)
-    ]
-    family = Family([*(compared.member for compared in every), *beside], rule)
+    members = [compared.member for compared in every]
+    for compared in every:
+        members += missing_answers(compared.rows.by, compared.design, compared.rows.missing)
+    family = Family(members, rule)
     pairs = family.results(family.judge())
     decider = deciding_pair(pairs)
     called = ", ".join(columns)
@@ -407,6 +410,12 @@ def _figures(table: PairTable, at: int) -> dict[str, JSON]:
     x1, n1, x2, n2 = (
         int(table.beside[key][at]) for key in ("favourable_1", "n_1", "favourable_2", "n_2")
     )
+    z = -ratio.z
+    if x1 * n2 <= x2 * n1:
+        z = ratio.z
+    of_table = {
+        key: float(table.beside[key][at]) for key in ("design_effect", "odds_ratio", "cohens_h")
+    }
     return {
         "impact_ratio": ratio.ratio,
         "impact_ratio_low": ratio.ratio_low,
@@ -419,16 +428,14 @@ def _figures(table: PairTable, at: int) -> dict[str, JSON]:
         "favourable_2": x2,
         "n_2": n2,
         "rate_2": x2 / n2,
-        "z": ratio.z if x1 * n2 <= x2 * n1 else -ratio.z,
+        "z": z,
         "standard_deviations": deviations(float(table.p_value[at])),
         "fisher_p_value": ratio.fisher,
         "smallest_expected_count": ratio.smallest_expected,
         "shortfall": ratio.shortfall,
         "flip_flop": ratio.flip_flop,
         "below_four_fifths": ratio.below,
-        **{
-            key: float(table.beside[key][at]) for key in ("design_effect", "odds_ratio", "cohens_h")
-        },
+        **of_table,
     }
 
 
@@ -453,9 +460,7 @@ def four_fifths_sentence(
             f"{left_without(decider, 'a decision', cases, missing or {})}."
         )
     if decider is None or "impact_ratio" not in decider.statistics:
-        needs = ""
-        if decider is not None and decider.needs:
-            needs = f": it would take {decider.needs}"
+        needs = would_take(decider, ": it would take ")
         return f"{verdict}: there are no two groups of {by} with decisions to compare{needs}."
     s = _numbers(decider)
     if s["rate_1"] == s["rate_2"] == 0:
@@ -463,33 +468,37 @@ def four_fifths_sentence(
             f"{verdict}: no group of {by} is favoured on {decider.metric} at all, so there is no "
             "ratio."
         )
-    worse, better = decider.group_1, decider.group_2
-    worse_rate, better_rate = _rate(s, 1), _rate(s, 2)
-    if decider.worse_off == decider.group_2:
-        worse, better = better, worse
-        worse_rate, better_rate = better_rate, worse_rate
-    rates = (
-        f"the favourable rate of {worse} on {decider.metric} is {worse_rate}, that of {better} "
-        f"{better_rate}: an impact ratio of {s['impact_ratio']:.2f}"
-    )
-    text = f"{verdict}: {rates}, {_side(decider, verdict)} ({_certainty(decider, s)})"
+    text = f"{verdict}: {_rates(decider, s)}, {_side(decider, verdict)} ({_certainty(decider, s)})"
     if verdict is Verdict.PASS:
         return f"{text}; no two groups of {by} are further apart."
     if verdict is Verdict.INCONCLUSIVE:
         because = "; ".join(decider.notes).removeprefix("below four fifths, but ")
         if reason is Reason.UNSCORED:
             because = f"too many {cases} have no decision"
-        needs = ""
-        if decider.needs:
-            needs = f"it would take {decider.needs}"
-        return f"{text}; " + "; ".join(part for part in (because, needs) if part) + "."
+        if because:
+            text = f"{text}; {because}"
+        return f"{text}{would_take(decider)}."
     lack = ""
     if s["shortfall"] >= 0.05:
+        worse = decider.worse_off or decider.group_1
         lack = f"; at equal rates {worse} would have {s['shortfall']:.1f} more"
     basis = ""
     if clusters != "rows":
         basis = f"; judged with {clusters} as the unit"
     return f"{text}{lack}{basis}."
+
+
+def _rates(pair: PairResult, numbers: Mapping[str, float]) -> str:
+    """Return both favourable rates, the lower first, and their ratio."""
+    worse, better = pair.group_1, pair.group_2
+    worse_rate, better_rate = _rate(numbers, 1), _rate(numbers, 2)
+    if pair.worse_off == pair.group_2:
+        worse, better = better, worse
+        worse_rate, better_rate = better_rate, worse_rate
+    return (
+        f"the favourable rate of {worse} on {pair.metric} is {worse_rate}, that of {better} "
+        f"{better_rate}: an impact ratio of {numbers['impact_ratio']:.2f}"
+    )
 
 
 def _rate(numbers: Mapping[str, float], place: int) -> str:
@@ -523,17 +532,15 @@ def _certainty(decider: PairResult, numbers: Mapping[str, float]) -> str:
 
 def _in_words(pair: PairResult) -> tuple[str, str]:
     numbers = _numbers(pair)
-    effect = (
-        "impact ratio = {impact_ratio:.3f} (95 % interval {impact_ratio_low:.3f} to "
-        "{impact_ratio_high:.3f})"
-    )
-    ratio = ""
+    effect = effect_with_interval(pair.effect_name, pair.effect, pair.effect_low, pair.effect_high)
     if "impact_ratio" in numbers:
-        ratio = effect.format(**numbers)
-    of_rates = effect_with_interval(
-        pair.effect_name, pair.effect, pair.effect_low, pair.effect_high
-    )
-    return f"z = {numbers['z']:.4f} SD" if "z" in numbers else "", ratio or of_rates
+        effect = (
+            "impact ratio = {impact_ratio:.3f} (95 % interval {impact_ratio_low:.3f} to "
+            "{impact_ratio_high:.3f})"
+        ).format(**numbers)
+    if "z" in numbers:
+        return f"z = {numbers['z']:.4f} SD", effect
+    return "", effect
 
 
 def _numbers(pair: PairResult) -> dict[str, float]:
