@@ -255,9 +255,14 @@ def groupings(
                 f"by={column!r} names a scorer and is no column of the table; outcome and by are "
                 "swapped"
             )
+    for chosen in intersections(columns):
+        yield " × ".join(chosen), read_design(frame, chosen, cluster=cluster, block=block)
+
+
+def intersections(columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield each of *columns* by itself, then every two or more of them."""
     for size in range(1, len(columns) + 1):
-        for chosen in combinations(columns, size):
-            yield " × ".join(chosen), read_design(frame, chosen, cluster=cluster, block=block)
+        yield from combinations(columns, size)
 
 
 def several(column: str) -> str:
