@@ -354,23 +354,20 @@ def _against(
     others = [at for at in range(len(data.arm.labels)) if at != placebo]
     places = list(product(others, data.met))
     contrasts = [data.contrast((at, placebo), *pair) for at, pair in places]
-    p_values = [1.0] * len(places)
+    # NaN, no contrast, stays in the family as 1.
+    p_values = np.full(len(places), np.nan)
     for place, contrast in enumerate(contrasts):
         if contrast is not None:
             p_values[place] = contrast.change.p
-    tables: dict[str, JSON] = {}
-    differing: dict[str, list[str]] = {}
-    for at in others:
-        tables[data.arm.labels[at]] = {}
-        differing[data.arm.labels[at]] = []
     corrected = correct(p_values, "holm").tolist()
+    tables: dict[str, dict[str, JSON]] = {data.arm.labels[at]: {} for at in others}
+    differing: dict[str, list[str]] = {data.arm.labels[at]: [] for at in others}
     for (at, (a, b)), contrast, q in zip(places, contrasts, corrected, strict=True):
-        arm = data.arm.labels[at]
-        pair = f"{data.labels[a]} / {data.labels[b]}"
         if contrast is None:
             continue
+        pair = f"{data.labels[a]} / {data.labels[b]}"
         low, high = contrast.change.interval(0.95)
-        tables[arm][pair] = {  # type: ignore[index, call-overload]
+        tables[data.arm.labels[at]][pair] = {
             "difference": contrast.change.mean,
             "low": low,
             "high": high,
@@ -378,17 +375,19 @@ def _against(
             "corrected_p_value": q,
         }
         if q < alpha:
-            differing[arm].append(pair)
-    notes = []
-    for arm, where in differing.items():
-        what = "does not differ from the placebo arm"
-        if where:
-            what = f"differs from the placebo arm ({', '.join(where)})"
-        who = arm
-        if arm == treated:
-            who = f"the treated arm {arm}"
-        notes.append(f"{who} {what}")
-    return tables, tuple(notes)
+            differing[data.arm.labels[at]].append(pair)
+    notes = [_differs(arm, treated, where) for arm, where in differing.items()]
+    return dict(tables), tuple(notes)
+
+
+def _differs(arm: str, treated: str, where: Sequence[str]) -> str:
+    """Return whether *arm* differs from the placebo arm, and in which pairs."""
+    who = arm
+    if arm == treated:
+        who = f"the treated arm {arm}"
+    if where:
+        return f"{who} differs from the placebo arm ({', '.join(where)})"
+    return f"{who} does not differ from the placebo arm"
 
 
 # ---------------------------------------------------------------- the sentence

@@ -1,5 +1,5 @@
-"""Tables with several arms, or with the cells of two sides: who stands where, and the contrast of two
-arms on two groups."""
+"""Tables with several arms, or with the cells of two sides: who stands where, and how two arms
+differ on two groups."""
 
 from __future__ import annotations
 

@@ -483,7 +483,7 @@ class Scale:
 
 
 def _check_margin(what: str, margin: float, scale: str, span: float) -> None:
-    """Raise UsageError for a margin that is none, or that a score which spans *span* cannot fall by."""
+    """Raise UsageError for a margin that is none, or that a score spanning *span* cannot fall by."""
     if margin < 0 or not math.isfinite(margin):
         raise UsageError(
             f"{what} is {margin}: a margin is the drop that is allowed, in the score's unit, 0 or "

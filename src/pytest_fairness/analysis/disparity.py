@@ -21,7 +21,6 @@ from pytest_fairness.analysis.family import (
     shown,
     too_small,
     unequal_refusals,
-    unless_refused,
 )
 from pytest_fairness.analysis.persuasion import first_refusals
 from pytest_fairness.analysis.policy import (
@@ -30,11 +29,13 @@ from pytest_fairness.analysis.policy import (
     RECOMMENDED_CLUSTERS,
     RECOMMENDED_N,
     UNLIKE,
-    Decision,
     Rule,
+    in_doubt,
     judge,
-    undecided,
+    raised_by_block,
+    unless_refused,
     verdict_by,
+    without_room,
     worse,
 )
 from pytest_fairness.analysis.provenance import finding_of
@@ -227,7 +228,7 @@ def _home(every: Sequence[_Grouping], decider: PairResult | None) -> _Grouping:
 
 
 def _by_block(blocks: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what the outcome does within each block, and how many of these effects are left out."""
+    """Return what the outcome does within each block, and how many of these are left out."""
     if not blocks:
         return {}
     surest = blocks
@@ -375,20 +376,9 @@ def _judge(
         if room and 3 * (live - still) < live:
             decisions = judged[place].decisions
             for at, decision in enumerate(decisions):
-                decisions[at] = _without_room(decision, still, live, family.rule)
+                decisions[at] = without_room(decision, still, live, family.rule)
         place += len(grouping.members)
     return family.results(judged), blocks
-
-
-def _without_room(decision: Decision, still: int, live: int, rule: Rule) -> Decision:
-    """No PASS where hardly an answer could have shown a bias."""
-    if decision.verdict is not Verdict.PASS:
-        return decision
-    needs = (
-        f"{rule.block_noun}s in which answers vary, a third of them at least: none did in {still} "
-        f"of {live}"
-    )
-    return undecided(Reason.NO_ROOM, needs, *decision.notes)
 
 
 def _check_intervals(pairs: Sequence[PairResult]) -> None:
@@ -485,9 +475,9 @@ def _with_templates(grouping: _Grouping, judged: Judged, rule: Rule) -> list[dic
     doubtful = _surest_block(strata.pair[surest], strata.block[surest], doubt[surest])
     decisions = judged.decisions
     for pair, block in doubtful.items():
-        decisions[pair] = _in_doubt(decisions[pair], names[block], rule.block_noun)
+        decisions[pair] = in_doubt(decisions[pair], names[block], rule.block_noun)
     for pair, block in raising.items():
-        decisions[pair] = _raised(decisions[pair], names[block], rule.block_noun)
+        decisions[pair] = raised_by_block(decisions[pair], names[block], rule.block_noun)
     lows, highs = shown(effect, low, high)
     columns = {
         "group_1": [table.labels[at] for at in table.first[strata.pair]],
@@ -511,25 +501,6 @@ def _surest_block(pairs: Ints, blocks: Ints, flags: Bools) -> dict[int, int]:
     for pair, block in zip(pairs[flags].tolist(), blocks[flags].tolist(), strict=True):
         first.setdefault(pair, block)
     return first
-
-
-def _raised(decision: Decision, block: str, noun: str) -> Decision:
-    """*decision* on a pair about which *block* by itself raises the alarm."""
-    if decision.reason in (Reason.RAGGED, Reason.UNSCORED):
-        return decision
-    note = f"{noun} {block!r} by itself raises the alarm: the groups differ there"
-    if decision.verdict in ALARMS:
-        return replace(decision, notes=(*decision.notes, note))
-    return Decision(Verdict.FLAG, notes=(note,))
-
-
-def _in_doubt(decision: Decision, block: str, noun: str) -> Decision:
-    """*decision* on a pair about which *block* by itself leaves a doubt: no PASS."""
-    if decision.verdict is not Verdict.PASS:
-        return decision
-    return undecided(
-        Reason.TEMPLATE, f"more names in {noun} {block!r}, where the groups may differ"
-    )
 
 
 # ---------------------------------------------------------------- beside the verdict

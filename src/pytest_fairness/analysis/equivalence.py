@@ -18,9 +18,8 @@ from pytest_fairness.analysis.family import (
     missing_answers,
     p_lost,
     unequal_refusals,
-    unless_refused,
 )
-from pytest_fairness.analysis.policy import Rule, judge_equivalence, verdict_by
+from pytest_fairness.analysis.policy import Rule, judge_equivalence, unless_refused, verdict_by
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import (
     Reading,
@@ -157,12 +156,13 @@ def analyze_equivalence(
         decider = max(shown, key=lambda pair: pair.p_value)
     reasons = reasons_by_group(frame, design, rows.missing)
     method = f"none for equivalence (all pairs must show it); {correction} for differences"
+    words = _sentence(verdict, decider, reading, margin, unit, len(shown), reasons)
     return finding_of(
         frame,
         assertion="equivalent",
         verdict=verdict,
         reason=reason,
-        sentence=f"{verdict}: {_sentence(verdict, decider, reading, margin, unit, len(shown), reasons)}.",
+        sentence=f"{verdict}: {words}.",
         by=", ".join(columns),
         groups=describe_groups(
             design, metric, metric.kind, refused=design.refused, missing=rows.missing

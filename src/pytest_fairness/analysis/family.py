@@ -26,7 +26,6 @@ from pytest_fairness.analysis.policy import (
     judge,
     significant,
     spec_verdict,
-    undecided,
 )
 from pytest_fairness.analysis.sentences import NO_ANSWER, WORST_RANK
 from pytest_fairness.model import ALARMS, JSON, OutcomeKind, PairResult, Reason, Verdict
@@ -253,18 +252,6 @@ class Family:
         return Imputed(member.decide(table, self.rule_of(member))[0], stands)
 
 
-def unless_refused(answered: Decision) -> Decision:
-    """A PASS on the scores of those who got an answer says nothing where one group is refused more
-    often.
-    """
-    if answered.verdict is not Verdict.PASS:
-        return answered
-    return undecided(
-        Reason.DIFFERENTIAL_REFUSAL,
-        "find out why one group is refused more often; scores of answered trials cannot settle it",
-    )
-
-
 def unequal_refusals(table: PairTable, decisions: Sequence[Decision] = ()) -> Bools:
     """Pairs whose refusals differ: judged FLAG or FAIL, or over five percentage points apart and
     likely so.
@@ -450,14 +437,18 @@ def _statistics(member: Member, table: PairTable) -> list[dict[str, JSON]]:
     for name, counts in (("trials", table.trials), ("clusters", table.clusters)):
         for column, group in enumerate(("1", "2")):
             statistics[f"{name}_{group}"] = counts[:, column].astype(int).tolist()
-    reports = []
-    for pair in zip(*statistics.values(), strict=True):
-        report = {"by": member.by, **dict(zip(statistics, pair, strict=True))}
-        if not complete:
-            # NaN is not itself.
-            report = {name: value for name, value in report.items() if value == value}  # noqa: PLR0124
-        reports.append(report)
-    return reports
+    statistics = {"by": [member.by] * table.first.size, **statistics}
+    reports = [
+        dict(zip(statistics, pair, strict=True)) for pair in zip(*statistics.values(), strict=True)
+    ]
+    if complete:
+        return reports
+    return list(map(_without_nan, reports))
+
+
+def _without_nan(report: dict[str, JSON]) -> dict[str, JSON]:
+    """*report* without what is NaN, which is not itself."""
+    return {name: value for name, value in report.items() if value == value}  # noqa: PLR0124
 
 
 def _reported(member: Member, table: PairTable) -> dict[str, Floats]:

@@ -286,12 +286,11 @@ def plan_sample(
         if fewest is None:
             raise _no_names(effect)
         least = max(fewest, math.ceil(minimum / (templates * repetitions)), RECOMMENDED_CLUSTERS)
-        number = _smallest(passes, least) or least
         if least > fewest:
             notes.append(
                 f"{count(fewest, 'name')} would find the effect; at least {least} are planned, so "
-                "that the minimum "
-                f"sample size holds and at least {RECOMMENDED_CLUSTERS} names speak for a group"
+                f"that the minimum sample size holds and at least {RECOMMENDED_CLUSTERS} names "
+                "speak for a group"
             )
     else:
         _require_one(" a group", names=names)
@@ -300,15 +299,14 @@ def plan_sample(
             most = percent(detected(design(AT_MOST), effect), 0)
             raise UsageError(
                 f"names={names!r}: even {AT_MOST} templates find d = {effect:g} in {most} of pairs "
-                "only; it takes more "
-                "names"
+                "only; it takes more names"
             )
         least = fewest
-        number = _smallest(passes, least) or least
         if names == 1:
             notes.append(
                 "one name a group: the result is about that name, and its FAIL is capped at FLAG"
             )
+    number = _smallest(passes, least) or least
     chosen = design(number)
     passing = passed(chosen)
     if number > least:

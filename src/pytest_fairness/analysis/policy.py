@@ -65,13 +65,13 @@ CONTRARY = (
 UNLIKE = 0.01
 """p of equal spreads below which a PASS says that the groups are spread unlike."""
 PRACTICAL = 0.9
-"""A ratio from here on does not matter in practice, where less than nearly everybody is favoured."""
+"""A ratio from here on does not matter in practice, unless nearly everybody is favoured."""
 TOO_LITTLE = "apart by more than chance, too little to matter"
 LEAST_RATIO = 2 / 3
 """A PASS by four fifths needs the lower end of the ratio's 90 % interval to reach this: four fifths
 of four fifths is .64."""
 LEAST_WIN_RATIO = 0.8
-"""Win rates whose ratio is below this are no trifle: a significant difference is at least a FLAG."""
+"""Win rates with a ratio below this are no trifle: a significant difference is at least a FLAG."""
 IDLE = "nothing to reduce: in both arms the whole 90 % interval lies inside ±.2 SD"
 
 
@@ -425,6 +425,52 @@ def needed(ways: Sequence[float], now: int, noun: str) -> str | None:
     return f"{more} if the difference stays as it is (now {now:,})"
 
 
+# ---------------------------------------------------------------- what else a PASS takes
+
+
+def unless_refused(answered: Decision) -> Decision:
+    """A PASS on the scores of those who got an answer says nothing where one group is refused more
+    often.
+    """
+    if answered.verdict is not Verdict.PASS:
+        return answered
+    return undecided(
+        Reason.DIFFERENTIAL_REFUSAL,
+        "find out why one group is refused more often; scores of answered trials cannot settle it",
+    )
+
+
+def without_room(decision: Decision, still: int, live: int, rule: Rule) -> Decision:
+    """No PASS where hardly an answer could have shown a bias: none varied in *still* of *live*
+    blocks."""
+    if decision.verdict is not Verdict.PASS:
+        return decision
+    needs = (
+        f"{rule.block_noun}s in which answers vary, a third of them at least: none did in {still} "
+        f"of {live}"
+    )
+    return undecided(Reason.NO_ROOM, needs, *decision.notes)
+
+
+def raised_by_block(decision: Decision, block: str, noun: str) -> Decision:
+    """*decision* on a pair about which *block* by itself raises the alarm."""
+    if decision.reason in (Reason.RAGGED, Reason.UNSCORED):
+        return decision
+    note = f"{noun} {block!r} by itself raises the alarm: the groups differ there"
+    if decision.verdict in ALARMS:
+        return replace(decision, notes=(*decision.notes, note))
+    return Decision(Verdict.FLAG, notes=(note,))
+
+
+def in_doubt(decision: Decision, block: str, noun: str) -> Decision:
+    """*decision* on a pair about which *block* by itself leaves a doubt: no PASS."""
+    if decision.verdict is not Verdict.PASS:
+        return decision
+    return undecided(
+        Reason.TEMPLATE, f"more names in {noun} {block!r}, where the groups may differ"
+    )
+
+
 # ---------------------------------------------------------------- outcomes that are missing
 
 
@@ -462,8 +508,8 @@ class Loss:
         return undecided(Reason.UNSCORED, needs)
 
     def settle_pass(self, decision: Decision, imputed: Sequence[Imputed | None]) -> Decision:
-        """Return a PASS if it passes *imputed* both ways (Horowitz & Manski 2000); where that cannot
-        be compared (None), if not many are missing.
+        """Return a PASS if it passes *imputed* both ways (Horowitz & Manski 2000); where that
+        cannot be compared (None), if not many are missing.
         """
         comparable = [again.decision.verdict for again in imputed if again is not None]
         stands = not self.many

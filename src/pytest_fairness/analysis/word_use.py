@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -73,8 +73,20 @@ def analyze_words(
     return kept.reset_index(drop=True)
 
 
-def _words(text: str) -> list[str]:
-    return [word.lower() for word in _WORD.findall(text)]
+class _Counted(NamedTuple):
+    """In how many documents each word stands, and how often it is used."""
+
+    documents: Counter[str]
+    uses: Counter[str]
+
+
+def _counted(texts: Sequence[str]) -> _Counted:
+    counted = _Counted(Counter(), Counter())
+    for text in texts:
+        words = [word.lower() for word in _WORD.findall(text)]
+        counted.uses.update(words)
+        counted.documents.update(set(words))
+    return counted
 
 
 def word_differences(
@@ -83,20 +95,14 @@ def word_differences(
     """The words of two groups' documents compared, strongest evidence first."""
     import pandas as pd
 
-    sides = [[_words(text) for text in texts] for texts in (first, second)]
-    documents = [Counter[str](), Counter[str]()]
-    uses = [Counter[str](), Counter[str]()]
-    for side, tokens in enumerate(sides):
-        for words_of_text in tokens:
-            uses[side].update(words_of_text)
-            documents[side].update(set(words_of_text))
+    sides = _counted(first), _counted(second)
     words = []
     if first and second:
-        presence = documents[0] + documents[1]
+        presence = sides[0].documents + sides[1].documents
         words = sorted(word for word, texts in presence.items() if texts >= least_documents)
-    n1, n2 = (np.full(len(words), float(len(side))) for side in (first, second))
-    x1, x2 = (np.array([count[word] for word in words], float) for count in documents)
-    count_1, count_2 = (np.array([count[word] for word in words], np.intp) for count in uses)
+    n1, n2 = (np.full(len(words), float(len(texts))) for texts in (first, second))
+    x1, x2 = (np.array([side.documents[word] for word in words], float) for side in sides)
+    count_1, count_2 = (np.array([side.uses[word] for word in words], np.intp) for side in sides)
     p = two_by_two_p(x1, n1, x2, n2)
     effect = log_odds_ratio(x1, n1, x2, n2) * LOGIT_TO_D
     columns = {

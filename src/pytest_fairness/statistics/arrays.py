@@ -336,23 +336,29 @@ def _parts(frame: pd.DataFrame, clusters: Coded) -> tuple[Coded, ...]:
     Nothing where a name has one word only, or holds a digit: "candidate 3" is a label, not a name
     of two parts.
     """
-    if all(column in frame.columns for column in NAME_PARTS):
-        first_row = np.unique(clusters.codes, return_index=True)[1]
-        parts = [frame[column].to_numpy(dtype=object)[first_row].tolist() for column in NAME_PARTS]
-        known = all(map(_is_name, chain(*parts)))
+    if set(NAME_PARTS) <= set(frame.columns):
+        parts = _parts_in_columns(frame, clusters)
     else:
-        words = [label.split() for label in clusters.labels]
-        known = all(len(name) > 1 for name in words)
-        known = known and not any(map(str.isdigit, "".join(clusters.labels)))
-        parts = [[name[0] for name in words if name], [name[-1] for name in words if name]]
-    if not known:
-        return ()
+        parts = _parts_of_words(clusters.labels)
     factorized = [pd.factorize(np.array(part, object)) for part in parts]
     return tuple(Coded(codes, tuple(labels)) for codes, labels in factorized)
 
 
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and value != ""
+def _parts_in_columns(frame: pd.DataFrame, clusters: Coded) -> list[list[str]]:
+    """The first and the last names of the clusters' first rows; nothing where one is missing."""
+    first_row = np.unique(clusters.codes, return_index=True)[1]
+    parts = [frame[column].to_numpy(dtype=object)[first_row].tolist() for column in NAME_PARTS]
+    if all(isinstance(name, str) and name for name in chain(*parts)):
+        return parts
+    return []
+
+
+def _parts_of_words(labels: Sequence[str]) -> list[list[str]]:
+    """The first and the last words of *labels*; nothing where one has no two words, or a digit."""
+    words = [label.split() for label in labels]
+    if min(map(len, words), default=0) < 2 or any(map(str.isdigit, "".join(labels))):
+        return []
+    return [[name[0] for name in words], [name[-1] for name in words]]
 
 
 def _copies(frame: pd.DataFrame, group: Coded, clusters: Coded, block: Ints) -> Bools | None:
@@ -468,7 +474,7 @@ def _kind(kind: str | None) -> OutcomeKind | None:
 def _no_numbers(
     frame: pd.DataFrame, column: str, series: pd.Series[Any], wanted: OutcomeKind | None
 ) -> FrameError:
-    """Return that *series* holds no numbers; raises FrameError for the first row that holds none."""
+    """Return that *series* holds no numbers; raises FrameError for the first row without one."""
     refuse(
         frame,
         column,

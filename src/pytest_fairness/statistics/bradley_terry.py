@@ -10,8 +10,8 @@ Where there is none (separation: some direction only ever helps) a linear progra
 beforehand (Konis 2007, *Linear programming algorithms for detecting separated data in binary
 logistic regression models*), and a ridge fit takes its place.
 
-Where there is a maximum, the fits are those of ``GLM(family=Binomial())`` and ``ConditionalLogit`` of
-statsmodels.
+Where there is a maximum, the fits are those of ``GLM(family=Binomial())`` and of
+``ConditionalLogit`` of statsmodels.
 """
 
 from __future__ import annotations
@@ -328,14 +328,15 @@ class _Likelihood:
         return float(likelihood), gradient, second - mean.T @ (mean * weight)
 
     def highest(self) -> tuple[Floats, float, Floats]:
-        """The β of the maximum by Newton's steps, with the log likelihood and the information there."""
+        """The β of the maximum by Newton's steps, the log likelihood and the information there."""
         beta = np.zeros(self.design.shape[2])
         value, gradient, information = self.parts(beta)
         if not beta.size:
             return beta, value, information
         for _ in range(200):
             slope = gradient - self.penalty @ beta
-            step = np.linalg.lstsq(information + self.penalty, slope, rcond=None)[0]
+            solved = np.linalg.lstsq(information + self.penalty, slope, rcond=None)[0]
+            step = np.asarray(solved, dtype=np.float64)
             least = value - self._penalised(beta)
             step, (value, gradient, information) = self._uphill(beta, step, least)
             beta = beta + step

@@ -453,7 +453,7 @@ def _labels_in_excess(first: Floats, second: Floats) -> tuple[float, float]:
 
 
 def _ends(values: Floats, scale: tuple[float | None, float | None]) -> tuple[float, float]:
-    """The ends of the *scale*, those of the *values* where it has none; 0 where there is neither."""
+    """The ends of the *scale*, those of *values* where it has none; 0 where there is neither."""
     low, high = scale
     if low is None:
         low = float(values.min(initial=np.inf))

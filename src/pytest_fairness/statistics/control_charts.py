@@ -155,24 +155,33 @@ def control_chart(
     """
     z = np.asarray(scores, dtype=float)
     chart = ControlChart(scores=z, upper=np.zeros(len(z)), lower=np.zeros(len(z)))
-    sums = {1: chart.upper, -1: chart.lower}
-    directions = [1, -1][:sides]
-    since = {1: 0, -1: 0}
-    for at, score in enumerate(z):
-        if math.isnan(score):
-            continue
-        for direction in directions:
-            last = 0.0
-            if at:
-                last = sums[direction][at - 1]
-            if last == 0:
-                since[direction] = at
-            sums[direction][at] = max(0.0, last + direction * score - k)
-        for direction in directions:
-            if direction * score > limit:
-                return replace(chart, alarm=at, by="value", direction=direction, change=at)
-        for direction in directions:
-            if sums[direction][at] > h:
-                begun = since[direction]
+    both = [_Side(1, chart.upper), _Side(-1, chart.lower)][:sides]
+    for at in np.flatnonzero(~np.isnan(z)).tolist():
+        for side in both:
+            side.add(at, z[at], k)
+        for side in both:
+            if side.direction * z[at] > limit:
+                return replace(chart, alarm=at, by="value", direction=side.direction, change=at)
+        for side in both:
+            if side.sums[at] > h:
+                direction, begun = side.direction, side.since
                 return replace(chart, alarm=at, by="cusum", direction=direction, change=begun)
     return chart
+
+
+@dataclass(slots=True)
+class _Side:
+    """The sums of one direction, and since which value they are above 0."""
+
+    direction: int
+    sums: Floats
+    since: int = 0
+
+    def add(self, at: int, score: float, allowance: float) -> None:
+        """Add the *score* of the value *at*."""
+        last = 0.0
+        if at:
+            last = self.sums[at - 1]
+        if last == 0:
+            self.since = at
+        self.sums[at] = max(0.0, last + self.direction * score - allowance)

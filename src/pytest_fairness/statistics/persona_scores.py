@@ -229,9 +229,10 @@ def _persona_scores(scored: pd.DataFrame) -> tuple[dict[str, PersonaScore], floa
     if df.sum():
         run_sd = math.sqrt(float(squares.sum()) / int(df.sum()))
     by_persona = by_persona.assign(sd=np.sqrt(squares / df.where(df > 0, 1)), df=df)
+    columns = [by_persona[name].tolist() for name in ("mean", "n", "sd", "df")]
     personas = {}
-    for key, row in by_persona[["mean", "n", "sd", "df"]].to_dict("index").items():
-        personas[str(key)] = PersonaScore(**row)
+    for key, mean, n, sd, freedom in zip(by_persona.index, *columns, strict=True):
+        personas[str(key)] = PersonaScore(mean=mean, n=n, sd=sd, df=freedom)
     return personas, run_sd
 
 
@@ -241,7 +242,7 @@ def _with_parts(
     parts: Mapping[str, Sequence[float]],
     patterns: Sequence[Sequence[str]] | None,
 ) -> dict[str, PersonaScore]:
-    """*personas* with the means of the parts that are not full, and their warnings, of scored rows."""
+    """*personas* with the means of the parts that are not full, and the warnings, of scored rows."""
     scored = table.score.notna().to_numpy()
     means = None
     if parts:
