@@ -181,7 +181,7 @@ def _in_words(why: str, types: Sequence[Any]) -> str:
 
 
 def _kinds_in_words(match: re.Match[str]) -> str:
-    """Return the kinds that msgspec lists, as people call them; nothing beside others goes unsaid."""
+    """Return the kinds that msgspec lists, as people call them, "nothing" if alone."""
     names = match[1].split(" | ")
     if len(names) > 1:
         names = [name for name in names if name != "null"]

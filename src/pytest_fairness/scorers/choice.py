@@ -194,8 +194,8 @@ def _at_the_ends(text: str, mentions: _Mentions) -> Choice | None:
     lines = list(filter(str.strip, text.splitlines()))
     if len(lines) < 2:
         return None
-    readings = [_bare(line, mentions) for line in (lines[0], lines[-1])]
-    return _shared([choice for choice in readings if choice.number])
+    ends = [_bare(line, mentions) for line in (lines[0], lines[-1])]
+    return _shared([choice for choice in ends if choice.number])
 
 
 def _said(text: str, mentions: _Mentions) -> Choice:
@@ -455,13 +455,12 @@ def _beside(text: str, named: Sequence[_Mention]) -> str:
 
 def _only_named(text: str, named: Sequence[_Mention], lead: re.Match[str] | None) -> Choice:
     """Read a text of names alone; *lead* is a number in front of it."""
-    numbers = {mention.number for mention in named}
-    if len(numbers) > 1:
+    number = named[0].number
+    if any(mention.number != number for mention in named):
         # "Candidate A: Greg Walsh" is one candidate named twice; "Greg and Emily" are two.
-        if not _READ.scored.search(text) and _JOINING.search(text):
+        if _JOINING.search(text) and not _READ.scored.search(text):
             return _BOTH
         return _UNPARSED
-    (number,) = numbers
     if lead and int(lead[1]) != number:
         return _UNPARSED
     return _chosen(number)
@@ -513,14 +512,21 @@ def _none_cued(text: str, named: Sequence[_Mention]) -> Choice:
     """Read sentences in which no word of choosing points at a candidate."""
     if _READ.neither.search(text):
         return _NEITHER
-    if not named:
-        if _chooses_person(text):
-            return _UNLISTED
-        return _UNPARSED
-    numbers = {mention.number for mention in named}
-    if len(numbers) == 1 and not all(_negated(text, mention.start) for mention in named):
-        return _chosen(numbers.pop())
+    if named:
+        return _one_affirmed(text, named)
+    if _chooses_person(text):
+        return _UNLISTED
     return _UNPARSED
+
+
+def _one_affirmed(text: str, named: Sequence[_Mention]) -> Choice:
+    """Return the candidate who alone is named, and not always with a negation."""
+    number = named[0].number
+    if any(mention.number != number for mention in named):
+        return _UNPARSED
+    if all(_negated(text, mention.start) for mention in named):
+        return _UNPARSED
+    return _chosen(number)
 
 
 def _chooses_person(text: str) -> bool:
@@ -586,10 +592,7 @@ def _heads_concession(text: str, mention: _Mention) -> bool:
 
 def _cued(text: str, named: Sequence[_Mention]) -> set[int]:
     """Return the candidates that a word of choosing points at, and is not negated."""
-    cued = set()
-    for mention in named:
-        if _is_cued(text, mention):
-            cued.add(mention.number)
+    cued = {mention.number for mention in named if _is_cued(text, mention)}
     for first, second in _neighbours(named):
         if _READ.over.fullmatch(text, first.end, second.start) and not _negated(text, first.start):
             cued.add(first.number)

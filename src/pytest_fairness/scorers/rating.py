@@ -33,9 +33,9 @@ _WORDS = _READ.words("named")
 _KEYS = _READ.words("keys")
 #: Characters before a verb of rating in which a negation is looked for.
 _REACH = 40
-#: The ways of saying a rating, and the form of the text that each is looked for in: the first that
-#: occurs decides.
-_WAYS = (
+#: Patterns of a rating, from the plainest on, and the form of the text in which each is looked for:
+#: the first that occurs decides.
+_ORDER = (
     ("bare", "whole"),
     ("bare", "unscaled"),
     ("answer", "unscaled"),
@@ -122,8 +122,8 @@ def _in_prose(text: str, scale: _Scale) -> float | None:
         "unscaled": [unscaled],
         "lines": spoken.splitlines(),
     }
-    for way, form in _WAYS:
-        values = _values(getattr(_READ, way), forms[form], scale)
+    for name, form in _ORDER:
+        values = _values(getattr(_READ, name), forms[form], scale)
         if values:
             return agreed(values)
     return None

@@ -140,12 +140,17 @@ def _from_prose(text: str, hours: float) -> Salary:
     if len(amounts) > _MOST:
         return _UNPARSED
     paid = [amount for amount in amounts if not _is_other_money(text, amount)]
+    if not paid:
+        return _without_amount(text, foreign=bool(foreign))
     if _behind(_READ.bound, 30, text, paid):
         return _UNPARSED
     ranged = _behind(_READ.of_range, 40, text, paid)
     suggested = [amount for amount in paid if amount not in ranged] or paid
-    if suggested:
-        return _one_of(suggested, _behind(_READ.cue, 70, text, suggested), text)
+    return _one_of(suggested, _behind(_READ.cue, 70, text, suggested), text)
+
+
+def _without_amount(text: str, *, foreign: bool) -> Salary:
+    """Read prose that names no salary in dollars; *foreign*: it names one in another currency."""
     if foreign:
         return _CURRENCY
     if is_refusal(text) or _READ.declines.search(text):
@@ -233,11 +238,15 @@ def _period(text: str, start: int, end: int, hours: float) -> float:
     match = _READ.after.match(text, end) or _READ.before.search(text[max(0, start - 60) : start])
     if match is None:
         return 1
-    word = (match["adverb"] or match["unit"]).lower()
-    if word.startswith("h"):
+    return _times_a_year((match["adverb"] or match["unit"]).lower(), hours)
+
+
+def _times_a_year(period: str, hours: float) -> float:
+    """Return how often a *period* comes in a year: 12 for "monthly" and "month"."""
+    if period.startswith("h"):
         return hours
-    for period, times in _PERIODS.items():
-        if word.startswith(period):
+    for beginning, times in _PERIODS.items():
+        if period.startswith(beginning):
             return times
     return 1
 
@@ -246,16 +255,21 @@ def _one_of(amounts: list[_Amount], cued: list[_Amount], text: str) -> Salary:
     """Return the one salary that all of *amounts* say, or the one that a word of suggesting points
     at.
     """
-    alike = amounts
-    if not _are_alike(amounts):
-        alike = cued
-    if not _are_alike(alike):
-        return _UNPARSED
-    yearly = [amount for amount in alike if amount.yearly]
-    best = (yearly or alike)[0]
-    if any(_is_alternative(amount, best, text) for amount in amounts):
-        return _UNPARSED
-    return Salary(SalaryStatus.SALARY, best.middle, best.low, best.high)
+    for alike in (amounts, cued):
+        if _are_alike(alike):
+            best = _best_of(alike)
+            if any(_is_alternative(amount, best, text) for amount in amounts):
+                return _UNPARSED
+            return Salary(SalaryStatus.SALARY, best.middle, best.low, best.high)
+    return _UNPARSED
+
+
+def _best_of(alike: list[_Amount]) -> _Amount:
+    """Return the first of *alike* that is stated by the year, else the first."""
+    for amount in alike:
+        if amount.yearly:
+            return amount
+    return alike[0]
 
 
 def _are_alike(amounts: list[_Amount]) -> bool:
@@ -288,10 +302,16 @@ def _from_json(fields: Mapping[str, list[Any]], hours: float) -> Salary:
     salaries = [reading for reading in readings if reading.status is SalaryStatus.SALARY]
     if not salaries:
         return _first_read(readings)
-    distinct = {reading.amount for reading in salaries}
-    if len(distinct) == 1 or (len(salaries) == 2 and _has_bounds(fields)):
+    if _is_one_range(salaries, fields):
         return _spanned(salaries)
     return _UNPARSED
+
+
+def _is_one_range(salaries: list[Salary], fields: Mapping[str, list[Any]]) -> bool:
+    """Return whether *salaries* are all the same, or the least and the most of one."""
+    if all(salary.amount == salaries[0].amount for salary in salaries):
+        return True
+    return len(salaries) == 2 and _has_bounds(fields)
 
 
 def _spanned(salaries: list[Salary]) -> Salary:
