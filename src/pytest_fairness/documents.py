@@ -23,7 +23,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, 
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeGuard, TypeVar
 
 import msgspec
 import yaml
@@ -65,6 +65,11 @@ class Misplaced(UsageError, ValueError):
     def __init__(self, why: str, *place: str | int) -> None:
         super().__init__(why)
         self.place = place
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether *value* of plain data is a number, which true and false are not."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)

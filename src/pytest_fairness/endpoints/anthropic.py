@@ -89,13 +89,17 @@ class AnthropicEndpoint(ChatEndpoint):
         blocks = data.get("content")
         if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
             raise Unreadable("content is not a list of blocks")
-        texts = []
-        for block in blocks:
-            if block.get("type") == "text":
-                texts.append(block.get("text"))
-        if not all(isinstance(text, str) for text in texts):
-            raise Unreadable("a text block holds no text")
-        return "".join(texts), data.get("stop_reason"), None
+        return "".join(map(_text_of, blocks)), data.get("stop_reason"), None
+
+
+def _text_of(block: Mapping[str, Any]) -> str:
+    """Return the text of a *block*, nothing for another kind. Raises Unreadable."""
+    if block.get("type") != "text":
+        return ""
+    text = block.get("text")
+    if not isinstance(text, str):
+        raise Unreadable("a text block holds no text")
+    return text
 
 
 def _tokens_of_thinking(parameters: Mapping[str, JSON]) -> int:

@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 from msgspec.structs import asdict, force_setattr
 
-from pytest_fairness.documents import Misplaced
+from pytest_fairness.documents import Misplaced, is_number
 from pytest_fairness.endpoints.api_keys import read_key
 from pytest_fairness.endpoints.config import (
     ALLOWED,
@@ -118,12 +118,24 @@ def _filled(data: JSON, values: Mapping[str, JSON]) -> Any:
     if isinstance(data, str):
         return _filled_text(data, values)
     if isinstance(data, list):
-        items = [_filled(item, values) for item in data]
-        return [item for item in items if item is not _MISSING]
+        return list(filter(_is_there, (_filled(item, values) for item in data)))
     if isinstance(data, dict):
-        entries = {key: _filled(item, values) for key, item in data.items()}
-        return {key: item for key, item in entries.items() if item is not _MISSING}
+        return _filled_entries(data, values)
     return data
+
+
+def _filled_entries(data: Mapping[str, JSON], values: Mapping[str, JSON]) -> dict[str, Any]:
+    """*data* with *values* in its slots, without the entries that are a slot without a value."""
+    filled = {}
+    for key, item in data.items():
+        value = _filled(item, values)
+        if _is_there(value):
+            filled[key] = value
+    return filled
+
+
+def _is_there(value: Any) -> bool:
+    return value is not _MISSING
 
 
 def _filled_text(text: str, values: Mapping[str, JSON]) -> Any:
@@ -387,6 +399,10 @@ class ApplicationConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_
             force_setattr(self, "reply", ReplyPaths(text=self.reply))
         if isinstance(self.refusal, Refusal):
             force_setattr(self, "refusal", (self.refusal,))
+        self._check_headers()
+
+    def _check_headers(self) -> None:
+        """Raise Misplaced for a header that cannot be sent, or should not stand in a file."""
         for name, value in self.headers.items():
             wrong = self._wrong_with_header(name, value)
             if wrong:
@@ -426,10 +442,12 @@ class ApplicationConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_
         if not isinstance(self.request, dict):
             if get or self.request != "{messages}":
                 raise Misplaced('request must be a mapping, or "{messages}"', "request")
-            return
-        if not get:
-            return
-        for key, value in self.request.items():
+        elif get:
+            self._check_query(self.request)
+
+    def _check_query(self, request: Mapping[str, Any]) -> None:
+        """Raise Misplaced for what no query can carry."""
+        for key, value in request.items():
             if value in (None, "{messages}") or isinstance(value, (dict, list)):
                 why = "with method GET the request is a query: texts, numbers, true and false"
                 raise Misplaced(why, "request", key)
@@ -653,6 +671,6 @@ def _query(filled: Mapping[str, Any]) -> str:
 
 def _cost(value: Any) -> float | None:
     """Return *value* if it can be what a call cost in dollars."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e6:
-        return None
-    return float(value)
+    if is_number(value) and 0 <= value < 1e6:
+        return float(value)
+    return None

@@ -20,7 +20,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
 from pytest_fairness import documents
-from pytest_fairness.documents import Misplaced
+from pytest_fairness.documents import Misplaced, is_number
 from pytest_fairness.endpoints.prices import price_table
 from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Limits, Price
 from pytest_fairness.errors import unknown
@@ -254,13 +254,18 @@ def _price(given: Any) -> Price | None:
     for key, value in given.items():
         if key not in _PRICE_KEYS:
             raise Misplaced(unknown("key", key, _PRICE_KEYS), "price", key)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e6:
+        if not _is_amount(value):
             raise Misplaced(f"{key} must be US dollars, 0 or more, not {value!r}", "price", key)
     if "per_call" not in given and len(given) < 2:
         raise Misplaced(
             "price needs input_per_million and output_per_million, or per_call", "price"
         )
     return Price(**{key: float(given.get(key, 0.0)) for key in _PRICE_KEYS})
+
+
+def _is_amount(value: object) -> bool:
+    """Return whether *value* can be a price in dollars."""
+    return is_number(value) and 0 <= value < 1e6
 
 
 # ---------------------------------------------------------------- parameters

@@ -24,6 +24,7 @@ from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from pytest_fairness.documents import is_number
 from pytest_fairness.endpoints.protocol import AttemptError, CutOff, Evidence, Reply, Wire
 from pytest_fairness.endpoints.redaction import (
     REQUEST_HEADERS,
@@ -148,10 +149,7 @@ def failure_line(status: int, body: str) -> str:
 
 def message_of(body: str) -> str:
     """The message in an error body, or the start of the body, on one line, redacted."""
-    message = _message_in(body)
-    if not isinstance(message, str) or not message.strip():
-        message = body
-    line = " ".join(redact(message).split())
+    line = " ".join(redact(_message_in(body) or body).split())
     if not line.isprintable():
         # Model output and server output are hostile input: nothing that a terminal would obey.
         line = "".join(character if character.isprintable() else "�" for character in line)
@@ -160,25 +158,25 @@ def message_of(body: str) -> str:
     return line[: _LONGEST_MESSAGE - 1] + "…"
 
 
-def _message_in(body: str) -> Any:
-    """Return what the JSON object in *body* has where servers put a message; None without one."""
+def _message_in(body: str) -> str:
+    """Return what the JSON object in *body* has where servers put a message; empty without one."""
     try:
         data = json.loads(body)
     except (ValueError, RecursionError):
-        return None
+        return ""
     if not isinstance(data, dict):
-        return None
-    error = data.get("error", data.get("message", data.get("detail")))
-    if isinstance(error, dict):
-        return error.get("message", error.get("type"))
-    return error
+        return ""
+    message = data.get("error", data.get("message", data.get("detail")))
+    if isinstance(message, dict):
+        message = message.get("message", message.get("type"))
+    if isinstance(message, str) and message.strip():
+        return message
+    return ""
 
 
 def token_count(value: Any) -> int | None:
     """*value* if it can be a number of tokens."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    if 0 <= value < math.inf and int(value) == value:
+    if is_number(value) and 0 <= value < math.inf and int(value) == value:
         return int(value)
     return None
 
@@ -264,7 +262,9 @@ class HttpExchange:
     @property
     def whole(self) -> bool:
         """Return whether a response came and can be read to its end, whatever its status."""
-        return self.status is not None and self.error is None and not self.full and self.readable
+        if self.status is None or self.error is not None:
+            return False
+        return self.readable and not self.full
 
     @property
     def succeeded(self) -> bool:

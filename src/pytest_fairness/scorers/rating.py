@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from pytest_fairness.documents import is_number
 from pytest_fairness.scorers.text import (
     Patterns,
     agreed,
@@ -179,6 +180,6 @@ def _from_json(value: Any, scale: _Scale) -> float | None:
     """Return the rating that *value* is, as a number or as a text of nothing else."""
     if isinstance(value, str):
         return agreed(_values(_READ.bare, [plain(value)], scale))
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return scale.rating(value)
+    if is_number(value):
+        return scale.rating(value)
+    return None

@@ -16,6 +16,7 @@ from enum import StrEnum
 from itertools import chain
 from typing import Any, NamedTuple
 
+from pytest_fairness.documents import is_number
 from pytest_fairness.scorers.refusal import is_refusal
 from pytest_fairness.scorers.text import (
     Patterns,
@@ -387,7 +388,7 @@ def _amount_of(value: Any) -> str:
     """A value of a JSON object as it would stand in prose; nothing for a number that no salary
     comes to.
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if not is_number(value):
         return _prose(str(value))
     if -HIGHEST <= value <= HIGHEST:
         return f"${value:.2f}"

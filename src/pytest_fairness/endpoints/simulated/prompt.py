@@ -279,17 +279,18 @@ def _listed(text: str) -> list[ListedCandidate]:
     candidates: list[ListedCandidate] = []
     labelled = False
     for match in _found("item", text):
+        number = match["number"]
         if match["label"]:
             if not labelled:
                 candidates = []
                 labelled = True
         elif labelled:
             continue
-        elif match["number"] is not None and int(match["number"]) != len(candidates) + 1:
+        elif number is not None and int(number) != len(candidates) + 1:
             candidates = []  # another list begins
-            if int(match["number"]) != 1:
+            if int(number) != 1:
                 continue
-        label = match["label"] or match["letter"] or match["number"]
+        label = match["label"] or match["letter"] or number
         candidates.append(ListedCandidate(label, len(candidates) + 1, match["text"]))
     return candidates
 
@@ -409,6 +410,11 @@ def _kind(text: str, form: str, *, several: bool, scaled: bool, options: bool) -
         kind = _kind_of_short_answer(text, scaled=scaled, options=options)
         if kind:
             return kind
+    return _kind_of_text(letters, writes=writes)
+
+
+def _kind_of_text(letters: Sequence[str], *, writes: bool) -> str:
+    """Return which of the *letters* that are spoken of is asked for; some are without "write"."""
     if writes:
         return (*letters, "general")[0]
     for kind in letters:
