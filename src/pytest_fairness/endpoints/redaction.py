@@ -25,8 +25,10 @@ MARK = "[redacted]"
 # Shorter than this, a value is as likely a word of the text as a secret.
 _SHORTEST = 6
 _SHORT = 200
-# In lower case.
+#: All forms of all secrets, in lower case.
 _forms: set[str] = set()
+#: The secrets whose forms they are.
+_remembered: set[str] = set()
 
 _PATTERN = re.compile(
     r"\b(?:sk|pk|rk|xai|gsk|hf|nvapi|r8|pplx|glpat|ghp|gho|ghs|github_pat|xox[abprs])[-_][A-Za-z0-9_\-]{8,}"
@@ -66,13 +68,14 @@ def remember(secret: str | None) -> None:
 
     Of a secret of several lines, each is one.
     """
-    if not secret:
+    if not secret or secret in _remembered:
         return
     for line in {secret, *secret.splitlines()}:
         value = line.strip()
         if len(value) >= _SHORTEST and value.lower() not in MARK:
             _forms.update(_variants(line) | _variants(value))
             _redacted.cache_clear()
+    _remembered.add(secret)
 
 
 def _variants(secret: str) -> set[str]:
@@ -139,6 +142,8 @@ def _places_of_secrets(text: str) -> list[tuple[int, int]]:
 
 def _without(text: str, spans: list[tuple[int, int]]) -> str:
     """*text* with a mark in the place of each of *spans*."""
+    if not spans:
+        return text
     parts = list[str]()
     end = 0
     for first, last in sorted(spans):
@@ -173,6 +178,8 @@ _ESCAPE = re.compile(
     r"|(?P<html>&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8}(?=;));?)"
     r"|%(?P<address>[2-7][0-9a-fA-F])"
 )
+#: What each of them begins with; most texts have none, which takes less time to see.
+_ESCAPING = ("\\", "&", "%")
 #: Spellings within spellings: HTML in JSON in JSON.
 _MOST_LAYERS = 4
 
@@ -193,6 +200,8 @@ def _character(escape: re.Match[str]) -> str:
 def _readings(text: str) -> list[str]:
     """*text* with each escape read once, twice, and so on: as often as that changes anything."""
     readings: list[str] = []
+    if not any(mark in text for mark in _ESCAPING):
+        return readings
     reading = text
     for _ in range(_MOST_LAYERS):
         further = _ESCAPE.sub(_character, reading)
