@@ -217,14 +217,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Price what was collected, if nothing failed: this module is the plugin of the process that
     collects.
     """
-    from pytest_fairness.pytest_layer import guest
+    from pytest_fairness.pytest_layer.current_session import session_if_any
 
     given = os.environ.get(_VARIABLE)
     if given is None or hasattr(session.config, "workerinput") or session.testsfailed:
         return
     assumed = json.loads(given)
     path = Path(assumed.pop("file"))
-    fairness = guest.session_if_any(session.config)
+    fairness = session_if_any(session.config)
     try:
         suite = None
         if fairness is not None:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from pytest_fairness.runs.store import RunStore
 
 
-class Aside:
+class PastCapture:
     """A stream to the terminal past pytest's capture, for progress while a test waits for its
     replies.
     """
@@ -63,11 +63,11 @@ class Aside:
 
     def write(self, text: str) -> int:
         if self._capture:
-            aside = self._capture.global_and_fixture_disabled()
+            suspended = self._capture.global_and_fixture_disabled()
         else:
-            aside = contextlib.nullcontext()
+            suspended = contextlib.nullcontext()
         if self._terminal is not None:
-            with aside:
+            with suspended:
                 self._terminal.write(text, flush=True)
         return len(text)
 
@@ -81,7 +81,7 @@ def progress(config: pytest.Config, mode: str) -> Progress | None:
     """
     if mode == "off" or config.option.verbose < 0 or hasattr(config, "workerinput"):
         return None
-    return Progress(cast("TextIO", Aside(config)))
+    return Progress(cast("TextIO", PastCapture(config)))
 
 
 def now() -> str:
