@@ -282,7 +282,7 @@ class _Endpoints:
         """Return the endpoint whose price holds for the test of *row*: for one with a system of its
         own, only where a single one is *named* for all.
         """
-        if row.own[0].requests and not named:
+        if row.brought[0].requests and not named:
             return None
         return self.by_name.get(row.endpoint)
 
@@ -308,7 +308,7 @@ def _priced_suite(
     )
     named = assumed["endpoint"] is not None and len(endpoints.names) == 1
     unpriced = list(endpoints.unpriced)
-    if not named and any(row.own[0].requests for row in rows):
+    if not named and any(row.brought[0].requests for row in rows):
         unpriced.append(_unknown_systems(len(endpoints.names)))
     assumed["concurrency"] = assumed["concurrency"] or settings.concurrency
     functions = {row.test.partition("[")[0] for row in rows}
@@ -369,7 +369,7 @@ def _priced(
         cost = few.usual_cost(endpoint.price, reply)
         most_cost = most.most_cost(endpoint.price, row.longest_reply)
     name: str | None = row.endpoint
-    if row.own[0].requests:
+    if row.brought[0].requests:
         name = None
     classes = {}
     for protected, shape in shapes(row.planned.grid, swapped=False).items():
