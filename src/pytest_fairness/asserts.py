@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from pytest_fairness.reports.judged_tables import JudgedTable
     from pytest_fairness.runs.judgements import Judgement
+    from pytest_fairness.scorers.outcome import Outcome
 
 P = ParamSpec("P")
 #: What an assertion keeps of the function that declares it; its parameters are the analysis's.
@@ -219,10 +220,8 @@ def assert_baseline(
         "margin_category": margin_category,
     }
     from pytest_fairness.analysis.baseline import comparison, first_approval, scores_of
-    from pytest_fairness.baselines.document import Fingerprints, fingerprint
     from pytest_fairness.runs.judgements import Judgement
     from pytest_fairness.scorers import outcome_of
-    from pytest_fairness.trials_frame import UNFINISHED, design_of
 
     test = current_test()
     if test is None or test.baseline is None:
@@ -232,26 +231,15 @@ def assert_baseline(
     if test.rehearsal is not None:
         return test.rehearsal.take("baseline", arguments)
     outcome = outcome_of(frame, score)
-    design = design_of(frame)
     summary = scores_of(frame, outcome, arguments)
     try:
         finding: Finding = test.baseline().check(
             outcome.name,
             summary,
             lambda approved: comparison(approved, summary, frame, outcome, arguments),
-            fingerprints=Fingerprints(
-                endpoint=design.endpoint,
-                models=tuple(sorted(filter(None, set(design.models(frame))))),
-                identity=fingerprint(design.identity),
-                template=fingerprint(design.templates),
-                scorer=outcome.scorer.fingerprint if outcome.scorer is not None else "",
-                design=fingerprint(design.digest),
-            ),
-            simulated=bool(frame["simulated"].any()) if "simulated" in frame else False,
-            replayed=bool(frame["replayed"].any()) if "replayed" in frame else False,
-            unfinished=int(frame["status"].isin(UNFINISHED).sum()) if "status" in frame else 0,
             threshold=threshold,
             lower_is_worse=outcome.lower_is_worse,
+            **_origin(frame, outcome),
         )
     except BaselineError as error:
         # Raised anew here, so that pytest shows the line of the test and not the inside of the
@@ -262,6 +250,35 @@ def assert_baseline(
         finding = first_approval(finding, summary, frame)
     test.findings.append(finding)
     return conclude(finding)
+
+
+def _origin(frame: pd.DataFrame, outcome: Outcome) -> dict[str, Any]:
+    """Return what a baseline keeps of the origin of its scores: what was asked and who answered,
+    what read the replies, and whether the answers are real and whole.
+    """
+    from pytest_fairness.baselines.document import Fingerprints, fingerprint
+    from pytest_fairness.trials_frame import UNFINISHED, design_of
+
+    design = design_of(frame)
+    scorer = ""
+    if outcome.scorer is not None:
+        scorer = outcome.scorer.fingerprint
+    unfinished = 0
+    if "status" in frame:
+        unfinished = int(frame["status"].isin(UNFINISHED).sum())
+    return {
+        "fingerprints": Fingerprints(
+            endpoint=design.endpoint,
+            models=tuple(sorted(filter(None, set(design.models(frame))))),
+            identity=fingerprint(design.identity),
+            template=fingerprint(design.templates),
+            scorer=scorer,
+            design=fingerprint(design.digest),
+        ),
+        "simulated": "simulated" in frame and bool(frame["simulated"].any()),
+        "replayed": "replayed" in frame and bool(frame["replayed"].any()),
+        "unfinished": unfinished,
+    }
 
 
 def _assert_each(arguments: dict[str, Any]) -> Finding:

@@ -137,22 +137,24 @@ def note_properties(item: pytest.Item, findings: Iterable[Finding]) -> None:
 
 def make_safe(report: pytest.TestReport) -> None:
     """Write out, in *report*, whatever could not cross or would be obeyed; nothing is cut."""
-    if hasattr(report.longrepr, "toterminal") and not is_dataclass(report.longrepr):
-        text = str(
-            report.longrepr
-        )  # pytest's own text for a missing fixture, and whatever an item made of its failure
-        if terminal(text) == text:
-            report.longrepr = report.longrepr
-        else:
-            report.longrepr = terminal(text)
-    else:
-        report.longrepr = _safe(report.longrepr)
+    report.longrepr = _safe_failure(report.longrepr)
     report.sections = [(terminal(title), _coloured(text)) for title, text in report.sections]
     report.user_properties = [
         (terminal(str(name)), _safe(value)) for name, value in report.user_properties
     ]
     if hasattr(report, "wasxfail"):
         report.wasxfail = terminal(str(report.wasxfail))
+
+
+def _safe_failure(failure: Any) -> Any:
+    """Return what a report says of a *failure*, with every text in it escaped."""
+    if not hasattr(failure, "toterminal") or is_dataclass(failure):
+        return _safe(failure)
+    # pytest's own text for a missing fixture, and whatever an item made of its failure.
+    text = str(failure)
+    if terminal(text) == text:
+        return failure
+    return terminal(text)
 
 
 def make_warning_safe(message: warnings.WarningMessage) -> None:
@@ -166,19 +168,19 @@ def make_warning_safe(message: warnings.WarningMessage) -> None:
 
 
 def _safe(value: Any) -> Any:
-    """*value* with every text in it escaped: the parts of pytest's tracebacks in place, containers
-    anew.
+    """Return *value* with every text in it escaped: the parts of pytest's tracebacks in place,
+    containers anew.
     """
     if isinstance(value, str):
         return terminal(str(value))
     if type(value) in (bool, int, float, type(None)):
         return value
+    if type(value) is tuple:
+        return tuple(map(_safe, value))
     if isinstance(value, (list, tuple)):
-        if type(value) in (list, tuple):
-            return type(value)(_safe(item) for item in value)
-        return _safe(list(value))
+        return list(map(_safe, value))
     if isinstance(value, Mapping):
-        return {_safe(key): _safe(item) for key, item in value.items()}
+        return {_safe(key): _safe(entry) for key, entry in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
         for part in fields(value):
             object.__setattr__(value, part.name, _safe(getattr(value, part.name)))
