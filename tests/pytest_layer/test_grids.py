@@ -12,7 +12,7 @@ import pytest_fairness
 from pytest_fairness.design.grid import GridDesign
 from pytest_fairness.design.pairs import PairDesign
 
-from . import test_guest
+from . import test_foreign_sessions
 from .conftest import Project
 
 CELLS = """
@@ -165,7 +165,7 @@ def test_the_definitions_of_a_fixture_are_found_before_it_is_made(
     """The private parts of pytest that are leaned on, held against the pytest that is installed."""
     from pytest_fairness.pytest_layer.marks import FIXTURES, fixtures_of
 
-    items, _ = pytester.inline_genitems(pytester.makepyfile(test_guest.OWN))
+    items, _ = pytester.inline_genitems(pytester.makepyfile(test_foreign_sessions.OWN))
     ours, own = fixtures_of(items[0], "endpoint")
     assert (ours.func.__module__, own.func.__name__) == (FIXTURES, "endpoint")
     assert callable(items[0]._request.getfixturevalue)

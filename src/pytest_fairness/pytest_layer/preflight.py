@@ -139,7 +139,7 @@ def _steps_of(endpoint: Endpoint) -> list[Endpoint]:
 
 
 def _size(settings: Settings, tests: int, rows: Sequence[TestEstimate], run: str) -> str:
-    replaced = any(row.own[0].requests for row in rows)
+    replaced = any(row.brought[0].requests for row in rows)
     endpoint = ", ".join(settings.endpoints)
     if settings.endpoint == "simulated" and not replaced:
         endpoint += " (no model is asked)"

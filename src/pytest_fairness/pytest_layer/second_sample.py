@@ -28,7 +28,7 @@ from pytest_fairness.running_test import (
     running_test,
 )
 from pytest_fairness.trials_frame import UNFINISHED, design_of
-from pytest_fairness.words import percent
+from pytest_fairness.words import count, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,8 +71,8 @@ def offer(
     )
 
 
-def _other_names(count: int) -> str:
-    return f"{count} other name{'s' if count != 1 else ''} a group"
+def _other_names(number: int) -> str:
+    return f"{count(number, 'other name')} a group"
 
 
 class Repeatable:
