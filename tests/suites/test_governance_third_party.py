@@ -14,19 +14,21 @@ import pytest
 from pytest_fairness.endpoints.simulated import simulated_endpoint
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Finding, Reason, Verdict
-from pytest_fairness.suites.governance.third_party import (
+from pytest_fairness.suites.governance.canary import (
     CanaryReplies,
     CanaryReply,
-    ServiceInRun,
-    ThirdPartyOptions,
     canary_finding,
     canary_prompts,
     canary_section,
-    model_finding,
     normalised,
     read_canary,
     reference_replies,
     write_canary,
+)
+from pytest_fairness.suites.governance.third_party import (
+    ServiceInRun,
+    ThirdPartyOptions,
+    model_finding,
 )
 from tests.conftest import MODES
 from tests.support.servers import Fault, ModelServer, openai_body

@@ -1,24 +1,42 @@
 """The gate: is the approved baseline held, and may a new one take its place?
 
-The comparison itself is handed in, since the analyses stand on the same floor as this room. The
-gate knows who may approve what, and nothing of statistics.
+The comparison, and what an approval makes of it, are handed in, since the analyses stand above this
+room. The gate knows who may approve what, and nothing of statistics or verdicts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from pytest_fairness.baselines.approval import ALLOW_REGRESSION, APPROVE, ApprovalPolicy
+from pytest_fairness.baselines.approval import (
+    ALLOW_REGRESSION,
+    APPROVE,
+    Approval,
+    ApprovalPolicy,
+)
 from pytest_fairness.baselines.document import BaselineDocument
 from pytest_fairness.errors import ApprovalRefusedError, BaselineError
-from pytest_fairness.model import JSON, Finding, OutcomeKind, Reason, Verdict, to_json
+from pytest_fairness.model import JSON, Finding, Reason, Verdict, to_json
 
 if TYPE_CHECKING:
     from pytest_fairness.statistics.persona_scores import ScoreSummary
 
 Compare = Callable[["ScoreSummary"], Finding]
+
+
+class ApprovalRules(Protocol):
+    """What an approval makes of a comparison: :mod:`pytest_fairness.analysis.approvals`."""
+
+    def newly_approved(
+        self, document: BaselineDocument, approval: Approval, *, replaces: bool
+    ) -> Finding:
+        """Return the finding where there was nothing to compare *document* with."""
+
+    def approved_all_the_same(self, finding: Finding, approval: Approval) -> Finding:
+        """Return *finding*, approved by permission if it is a FAIL."""
+
 
 # Reasons that speak of the run and not of the scores: what such a run measured is not fit to be a
 # yardstick.
@@ -38,6 +56,7 @@ class Gate:
     file: str
     proposed: BaselineDocument
     compare: Compare
+    rules: ApprovalRules
     policy: ApprovalPolicy
     simulated: bool
     approved: BaselineDocument | None = None
@@ -194,35 +213,10 @@ class Gate:
         if approval is None:
             raise BaselineError("The document is a proposal and was not approved.")
         if finding is None:
-            replaced = "there was no baseline before:"
-            if self.approved:
-                replaced = "the simulated baseline was replaced and"
-            finding = Finding(
-                assertion="baseline",
-                verdict=Verdict.PASS,
-                sentence=(
-                    f"PASS: the baseline of {document.score} is approved at "
-                    f"{document.summary.overall:.6g} "
-                    f"overall, over {len(document.summary.personas)} personas; {replaced} nothing "
-                    "was compared."
-                ),
-                test_id=document.test_id,
-                outcome=document.score,
-                kind=OutcomeKind.NUMERIC,
-                simulated=approval.simulated,
-                replayed=approval.replayed,
-            )
-        elif finding.verdict is Verdict.FAIL:
-            finding = replace(
-                finding,
-                verdict=Verdict.FLAG,
-                sentence=f"FLAG: {_clause(finding)}. Approved all the same by {approval.approved_by}.",
-                justification={
-                    "reason": approval.justification,
-                    "approver": approval.approved_by,
-                    "date": approval.approved_at,
-                },
-            )
+            replaces = self.approved is not None
+            finding = self.rules.newly_approved(document, approval, replaces=replaces)
+        else:
+            finding = self.rules.approved_all_the_same(finding, approval)
         note = (
             f"Approved now by {approval.approved_by}, written to {self.file}: "
             f"{approval.justification}"

@@ -357,6 +357,7 @@ class FairnessSession:
             findings.append(finding)
 
         def baselines() -> Any:
+            from pytest_fairness.analysis import approvals
             from pytest_fairness.baselines.syrupy_extension import BaselineStore
 
             return BaselineStore(
@@ -365,6 +366,7 @@ class FairnessSession:
                 test_id=nodeid,
                 rootdir=context.root,
                 root=context.settings.baseline_dir,
+                rules=approvals,
                 policy=context.settings,
                 run_id=context.store.directory.name,
             )
