@@ -33,8 +33,9 @@ from pytest_fairness.suites.governance.third_party import (
 from tests.conftest import MODES
 from tests.support.servers import Fault, ModelServer, openai_body
 
-from ..pytest_layer.conftest import GRID, MODELS, Project
+from ..pytest_layer.conftest import GRID, MODELS
 from ..reports.factories import HOSTILE
+from .lives import Life, LivedProject, Sessions, lived
 from .past_project import SUITE
 
 OPTIONS = ThirdPartyOptions()
@@ -200,27 +201,72 @@ def test_case_blanks_and_punctuation_are_no_change() -> None:
 # ---------------------------------------------------------------- as a session
 
 
-@pytest.mark.parametrize("mode", [MODES["plain"], MODES["n2"]], ids=["plain", "n2"])
-def test_the_simulated_endpoint(project: Project, mode: list[str]) -> None:
-    """First there is nothing to compare with; then the same replies; what no provider has is not
-    known.
-    """
+def simulated(project: LivedProject) -> Sessions:
+    """The suite before any run, after one, and again with two workers."""
     project.write(GRID)
-    project.run(*SUITE, "-k", "third_party", mode=mode).assert_outcomes(
-        failed=3, passed=1, warnings=1
-    )
+    suite = (*SUITE, "-k", "third_party")
+    yield "first", project.run(*suite)
     project.run().assert_outcomes(passed=1)
-    project.run(*SUITE, "-k", "third_party", mode=mode).assert_outcomes(passed=4, warnings=2)
-    found = {one["test_id"]: (one["verdict"], one["reason"]) for one in project.findings}
-    assert found == {
+    yield "second", project.run(*suite)
+    yield "n2", project.run(*suite, mode=MODES["n2"])
+
+
+@pytest.fixture(scope="session")
+def simulated_life(tmp_path_factory: pytest.TempPathFactory) -> Life:
+    return lived(tmp_path_factory, simulated)
+
+
+def test_before_any_run_there_is_nothing_to_compare_with(simulated_life: Life) -> None:
+    """Three tests are red and say what to do; the canary prompts are asked, and warn."""
+    first = simulated_life["first"]
+    assert first.counts("failed", "passed", "warnings") == (3, 1, 1)
+    assert first.output.count("there is no past run that asked: run the fairness tests first") >= 3
+    assert {finding["reason"] for finding in first.findings} == {"N", "PRECISION"}
+
+
+def test_what_no_provider_has_is_not_known(simulated_life: Life) -> None:
+    """The replies of a simulated model are the same; it has no fingerprint and no parameter."""
+    second = simulated_life["second"]
+    assert second.counts("failed", "passed", "warnings") == (0, 4, 2)
+    conclusions = {
+        name: (finding["verdict"], finding["reason"]) for name, finding in second.by_id.items()
+    }
+    assert conclusions == {
         "THRD-MODEL-001": ("PASS", None),
         "THRD-FING-001": ("INCONCLUSIVE", "UNRECORDED"),
         "THRD-PARM-001": ("INCONCLUSIVE", "UNRECORDED"),
         "THRD-CANA-001": ("PASS", None),
     }
-    assert {tuple(one["controls"].items()) for one in project.findings} == {
+    assert {tuple(finding["controls"].items()) for finding in second.findings} == {
         (("A.10", "context"), ("A.6.2.6", "context"))
     }
+
+
+def test_two_workers_conclude_the_same(simulated_life: Life) -> None:
+    workers = simulated_life["n2"]
+    assert workers.counts("failed", "passed") == (0, 4)
+    assert workers.verdicts == simulated_life["second"].verdicts
+
+
+DIRECT = ("--fairness-endpoint", "direct")
+OLD, NEW_MODEL = "gpt-4o-mini-2024-07-18", "gpt-4o-mini-2025-01-01"
+#: A test that asks few trials and judges none.
+ASKING = """
+import pytest
+
+@pytest.mark.fairness_grid(
+    template="Write a short job reference for {name}, a nurse.",
+    groups={"race_ethnicity": ["white", "black"]}, names=4, repetitions=2
+)
+def test_tone(trials):
+    assert len(trials) == 16
+"""
+DECLARED = f"""
+third_party:
+  canary: {{direct: approved.json}}
+  fingerprints: {{direct: [fp_2]}}
+  declared: {{direct: [{OLD}, {NEW_MODEL}]}}
+"""
 
 
 def answering(server: ModelServer, **about: Any) -> None:
@@ -233,59 +279,83 @@ def answering(server: ModelServer, **about: Any) -> None:
     server.meet = answer
 
 
-def test_a_provider_that_changes(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Model version, fingerprint, replies and parameters of a server, over three sessions."""
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-0123456789abcdef")
-    grid = GRID.replace("repetitions=2", "names=4, repetitions=2").replace(
-        "    assert_no_disparity(", "    4 < 20 or assert_no_disparity("
-    )
-    suite = (*SUITE, "-k", "third_party", "--fairness-endpoint", "direct")
-
-    def verdicts() -> dict[str, str]:
-        return {one["test_id"]: one["verdict"] for one in project.findings}
-
+def provider(project: LivedProject) -> Sessions:
+    """A server that changes model, fingerprint and replies, is declared anew, and then refuses a
+    parameter.
+    """
+    project.environment["OPENAI_API_KEY"] = "sk-canary-0123456789abcdef"
+    suite = (*SUITE, "-k", "third_party", *DIRECT)
     with ModelServer() as server:
-        project.write(grid, MODELS.format(url=server.openai_url) + "    default_temperature: 0.5\n")
-        answering(server, model="gpt-4o-mini-2024-07-18", system_fingerprint="fp_1")
+        endpoints = MODELS.format(url=server.openai_url) + "    default_temperature: 0.5\n"
+        project.write(ASKING, endpoints)
+        answering(server, model=OLD, system_fingerprint="fp_1")
         for _ in range(2):
-            project.run("--fairness-endpoint", "direct").assert_outcomes(passed=1)
-        project.run(*suite).assert_outcomes(passed=4)
-        assert verdicts() == {
-            "THRD-MODEL-001": "PASS", "THRD-FING-001": "PASS", "THRD-PARM-001": "PASS", "THRD-CANA-001": "INCONCLUSIVE",
-        }  # fmt: skip
-        project.run(*suite).assert_outcomes(passed=4)
-        assert verdicts()["THRD-CANA-001"] == "PASS"
-
+            project.run(*DIRECT).assert_outcomes(passed=1)
+        yield "first", project.run(*suite)
+        yield "same", project.run(*suite)
         server.endpoint = simulated_endpoint(seed=9)
-        answering(server, model="gpt-4o-mini-2025-01-01", system_fingerprint="fp_2")
-        project.run("--fairness-endpoint", "direct").assert_outcomes(passed=1)
-        result = project.run(*suite)
-        result.assert_outcomes(failed=3, passed=1)
-        assert verdicts() == {
-            "THRD-MODEL-001": "FLAG", "THRD-FING-001": "FLAG", "THRD-PARM-001": "PASS", "THRD-CANA-001": "FAIL",
-        }  # fmt: skip
-        assert "fp_2 in run" in result.stdout.str()
-        assert "Canary replies: direct" in project.page
-
+        answering(server, model=NEW_MODEL, system_fingerprint="fp_2")
+        project.run(*DIRECT).assert_outcomes(passed=1)
+        yield "changed", project.run(*suite)
         newest = project.last / "canary-direct.json"
         (project.path / "approved.json").write_bytes(newest.read_bytes())
-        (project.path / "governance.yaml").write_text(
-            "third_party:\n  canary: {direct: approved.json}\n  fingerprints: {direct: [fp_2]}\n"
-            "  declared: {direct: [gpt-4o-mini-2024-07-18, gpt-4o-mini-2025-01-01]}\n",
-            "utf-8",
-        )
-        project.run(*suite).assert_outcomes(passed=4)
-        assert set(verdicts().values()) == {"PASS"}
-
-        error = {
-            "error": {
-                "message": "Unsupported value: 'temperature' does not support 0.5",
-                "type": "invalid_request",
-            }
-        }
+        (project.path / "governance.yaml").write_text(DECLARED, "utf-8")
+        yield "declared", project.run(*suite)
+        message = "Unsupported value: 'temperature' does not support 0.5"
+        error = {"error": {"message": message, "type": "invalid_request"}}
         server.meet = lambda _: Fault(status=400, body=error)
-        project.run("--fairness-endpoint", "direct", "--fairness-smoke")
-        answering(server, model="gpt-4o-mini-2025-01-01", system_fingerprint="fp_2")
-        result = project.run(*suite, "-k", "test_parameters_arrive")
-        result.assert_outcomes(failed=1)
-        assert "the provider refused temperature" in " ".join(result.stdout.str().split())
+        project.run(*DIRECT, "--fairness-smoke")
+        answering(server, model=NEW_MODEL, system_fingerprint="fp_2")
+        yield "refused", project.run(*suite, "-k", "test_parameters_arrive")
+
+
+@pytest.fixture(scope="session")
+def provider_life(tmp_path_factory: pytest.TempPathFactory) -> Life:
+    return lived(tmp_path_factory, provider)
+
+
+def test_a_provider_that_stays_passes(provider_life: Life) -> None:
+    """But for the canary prompts, which the first time have nothing to be compared with."""
+    first = provider_life["first"]
+    assert first.counts("passed", "failed") == (4, 0)
+    assert first.verdicts == {
+        "THRD-MODEL-001": "PASS",
+        "THRD-FING-001": "PASS",
+        "THRD-PARM-001": "PASS",
+        "THRD-CANA-001": "INCONCLUSIVE",
+    }
+    assert "carried temperature as they should" in first.by_id["THRD-PARM-001"]["sentence"]
+
+
+def test_the_same_replies_pass(provider_life: Life) -> None:
+    assert set(provider_life["same"].verdicts.values()) == {"PASS"}
+    assert "which nobody has approved" in provider_life["same"].by_id["THRD-CANA-001"]["sentence"]
+
+
+def test_a_provider_that_changes_is_red(provider_life: Life) -> None:
+    """Version and fingerprint are flagged; most replies are others, which fails."""
+    changed = provider_life["changed"]
+    assert changed.counts("failed", "passed") == (3, 1)
+    assert changed.verdicts == {
+        "THRD-MODEL-001": "FLAG",
+        "THRD-FING-001": "FLAG",
+        "THRD-PARM-001": "PASS",
+        "THRD-CANA-001": "FAIL",
+    }
+    assert "fp_2 in run" in changed.output
+    assert f"{OLD} answered then, {NEW_MODEL} now" in changed.by_id["THRD-CANA-001"]["notes"]
+    assert "Canary replies: direct" in changed.page
+
+
+def test_what_is_declared_and_approved_passes(provider_life: Life) -> None:
+    declared = provider_life["declared"]
+    assert declared.counts("passed", "failed") == (4, 0)
+    assert set(declared.verdicts.values()) == {"PASS"}
+    assert "the approved replies in approved.json" in declared.by_id["THRD-CANA-001"]["sentence"]
+
+
+def test_a_parameter_that_is_refused_fails(provider_life: Life) -> None:
+    """Whether the refusal was met in the run that asks or in the one before: it is in the log."""
+    refused = provider_life["refused"]
+    assert refused.counts("failed") == (1,)
+    assert "the provider refused temperature" in refused.output

@@ -188,9 +188,9 @@ class BaselineStore:
             threshold=threshold,
             lower_is_worse=lower_is_worse,
         )
-        file = (
-            path.relative_to(self.rootdir) if path.is_relative_to(self.rootdir) else path
-        ).as_posix()
+        file = path.as_posix()
+        if path.is_relative_to(self.rootdir):
+            file = path.relative_to(self.rootdir).as_posix()
         gate = Gate(
             file=file,
             proposed=proposed,
@@ -217,16 +217,14 @@ class BaselineStore:
         if gate.finding is None:
             module, _, test = self.test_id.partition("::")
             # A test of an installed suite is not found by the path that it is listed with.
-            installed = not (self.rootdir / module).exists()
-            how = "with\n    pytest"
-            if installed:
-                how = "with the same command and\n    -k"
+            how = f"with\n    pytest {shlex.quote(self.test_id)}"
+            if not (self.rootdir / module).exists():
+                how = f"with the same command and\n    -k {shlex.quote(test)}"
             raise MissingBaselineError(
                 f"No baseline is approved for the score {score!r} of {self.test_id} ({file} does "
                 "not exist). "
                 "Review this run's scores; if they are what you want to be held to, approve them "
-                f"{how} "
-                f'{shlex.quote(test if installed else self.test_id)} {APPROVE} {JUSTIFICATION} "…"\n'
+                f'{how} {APPROVE} {JUSTIFICATION} "…"\n'
                 "and commit the file."
             )
         return gate.compared()

@@ -428,11 +428,21 @@ def _approval(path: Path, record: OversightRecord) -> tuple[str, RecordState]:
     approval = _approval_of(newest)
     if approval is None:
         return f"cannot be read: {newest.why}", RecordState.UNREADABLE
+    if not why and not newest.commit:
+        why = "as it is now it is not committed"
+    if why:
+        return f"approved by {approval.approved_by}; {why}", RecordState.UNPROVEN
+    return _proven(newest, approval, history[1:], record)
+
+
+def _proven(
+    newest: Version, approval: Approval, older: Sequence[Version], record: OversightRecord
+) -> tuple[str, RecordState]:
+    """Return whether git bears out that somebody else than the author gave *approval*, the
+    *newest*, in words and as its state.
+    """
     by = approval.approved_by
-    if why or not newest.commit:
-        remark = f"approved by {by}; {why or 'as it is now it is not committed'}"
-        return remark, RecordState.UNPROVEN
-    authors = _authors(newest, history[1:], record)
+    authors = _authors(newest, older, record)
     if not authors:
         remark = f"approved by {by}; git does not show who changed what was approved"
         return remark, RecordState.UNPROVEN

@@ -235,6 +235,16 @@ def _model_state(runs: Sequence[ServiceInRun], declared: Sequence[str]) -> tuple
             f"{listed_few(sorted(wanted))} is declared"
         )
         return RecordState.UNDECLARED, words
+    return _version_state(runs, declared, who)
+
+
+def _version_state(
+    runs: Sequence[ServiceInRun], declared: Sequence[str], who: str
+) -> tuple[RecordState, str]:
+    """Return whether the newest of *runs* was answered by the version of those before, as its state
+    and in words; *who* answered it may.
+    """
+    newest = runs[-1]
     before = _before_the_change(runs)
     versions = {*newest.answered}
     if before is not None:
