@@ -5,15 +5,21 @@ asked again.
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from pytest_fairness.endpoints.protocol import Evidence
 from pytest_fairness.endpoints.simulated import simulated_endpoint
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Finding, Reason, Verdict
+from pytest_fairness.suites.governance import third_party
 from pytest_fairness.suites.governance.canary import (
     CanaryReplies,
     CanaryReply,
@@ -27,8 +33,14 @@ from pytest_fairness.suites.governance.canary import (
 )
 from pytest_fairness.suites.governance.third_party import (
     ServiceInRun,
+    ServiceLog,
     ThirdPartyOptions,
+    configured_models,
+    fingerprint_finding,
     model_finding,
+    parameter_finding,
+    service_logs,
+    services_of,
 )
 from tests.conftest import MODES
 from tests.support.servers import Fault, ModelServer, openai_body
@@ -36,7 +48,7 @@ from tests.support.servers import Fault, ModelServer, openai_body
 from ..pytest_layer.conftest import GRID, MODELS
 from ..reports.factories import HOSTILE
 from .lives import Life, LivedProject, Sessions, lived
-from .past_project import SUITE
+from .past_project import SUITE, past_of, past_run, save, scored
 
 OPTIONS = ThirdPartyOptions()
 
@@ -97,6 +109,208 @@ def test_what_endpoints_yaml_says_is_declared() -> None:
         in notes
     )
     assert any("endpoints.yaml asks for gpt-5 now" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("answered", "configured", "notes"),
+    [({}, "gpt-4o", 0), ({}, None, 0), ({}, "gpt-5", 1)],
+)
+def test_another_model_in_endpoints_yaml_is_noted(
+    answered: dict[str, int], configured: str | None, notes: int
+) -> None:
+    finding = model_finding("gpt", (service(1, answered=answered),), OPTIONS, configured)
+    assert len(finding.notes) == notes
+
+
+def test_models_that_are_configured(tmp_path: Path) -> None:
+    """Entries without a model, as functions, and files without entries name none."""
+    path = tmp_path / "endpoints.yaml"
+    assert configured_models(path) == {}
+    path.write_text("endpoints: [{name: a, model: m1}, {name: f, type: function}]", "utf-8")
+    assert configured_models(path) == {"a": "m1"}
+    for text in ("", "[]", "other: 1", "endpoints:"):
+        path.write_text(text, "utf-8")
+        assert configured_models(path) == {}
+
+
+def test_endpoints_of_past_runs(tmp_path: Path) -> None:
+    """The oldest run first; a function has no model; replays and runs before ``since`` are out."""
+    model = {"endpoint": "gpt", "asked": "gpt-4o", "answered": {"gpt-4o": 3}}
+    identity = {"type": "openai", "base_url": "https://a.example"}
+    entries = [{"name": "gpt", "identity": identity}, {"name": "f", "simulated": True}]
+    past = []
+    for day in ("2026-05-01", "2026-05-02", "2026-05-03"):
+        run = past_run(day, scored({"a": 1.0}), models=[model], replayed=day == "2026-05-03")
+        save(tmp_path, run, entries)
+        past.append(run)
+    folder = tmp_path / ".fairness" / "runs"
+    services = services_of(past_of(past), OPTIONS, folder)
+    assert {name: [s.run for s in runs] for name, runs in services.items()} == {
+        "gpt": ["2026-05-01-001", "2026-05-02-001"],
+        "f": ["2026-05-01-001", "2026-05-02-001"],
+    }
+    gpt = services["gpt"][0]
+    assert (gpt.asked, gpt.answered, gpt.simulated) == ("gpt-4o", {"gpt-4o": 3}, False)
+    assert (gpt.type, gpt.address) == ("openai", "https://a.example")
+    function = services["f"][0]
+    assert (function.asked, function.answered, function.simulated) == (None, {}, True)
+    later = services_of(past_of(past), ThirdPartyOptions(since="2026-05-02-001"), folder)
+    assert [s.run for s in later["gpt"]] == ["2026-05-02-001"]
+
+
+# ---------------------------------------------------------------- the log
+
+
+def attempt(key: str, request: Any, response: Any = None, **more: Any) -> dict[str, Any]:
+    wire = {"request_body": json.dumps(request), "response_body": json.dumps(response)}
+    return {"key": key, "wire": wire, **more}
+
+
+@pytest.fixture
+def read_log(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ServiceLog]:
+    """The log of an endpoint that was sent some parameters, with these attempts."""
+
+    def log(sent: dict[str, Any], *attempts: dict[str, Any], parameters: bool = True) -> ServiceLog:
+        trial = {"key": "k", "endpoint": {"name": "gpt"}, "parameters": {"requested": sent}}
+        kinds = {"trial": [trial], "attempt": list(attempts)}
+        reader = SimpleNamespace(each=kinds.__getitem__)
+        monkeypatch.setattr(third_party, "reading", lambda *_, **__: nullcontext(reader))
+        return service_logs(Path("/nowhere"), parameters=parameters)["gpt"]
+
+    return log
+
+
+@pytest.mark.parametrize(
+    ("sent", "body", "dropped"),
+    [
+        ({"temperature": 0.5}, {"temperature": 0.5}, {}),
+        ({"temperature": 0.5}, {"temperature": 1.0}, {"temperature": 1}),
+        ({"temperature": 0.5}, {"model": "m"}, {"temperature": 1}),
+        ({"max_tokens": 9, "stop": "."}, {"options": {"num_predict": 9, "stop": ["."]}}, {}),
+        ({"stop": "."}, {"stop_sequences": ["."]}, {}),
+        ({"stop": "."}, {"stop_sequences": [","]}, {"stop": 1}),
+        ({"seed": 3}, {"options": "none"}, {"seed": 1}),
+    ],
+)
+def test_parameters_in_a_request(
+    read_log: Callable[..., ServiceLog],
+    sent: dict[str, Any],
+    body: dict[str, Any],
+    dropped: dict[str, int],
+) -> None:
+    """By the name that the provider has for them, alone or in a list, and with their value."""
+    log = read_log(sent, attempt("k", body))
+    assert (log.requests, log.dropped) == (1, dropped)
+
+
+def test_what_an_error_refuses(read_log: Callable[..., ServiceLog]) -> None:
+    """A name as a word of its own, of a request that was rejected; a server that is down refuses
+    nothing.
+    """
+    sent = {"top": 1, "top_p": 0.5}
+    error = "top_p is not supported"
+    rejected = attempt("k", sent, evidence=Evidence.REJECTED, error=error)
+    assert read_log(sent, rejected).refused == {"top_p": 1}
+    down = attempt("k", sent, evidence=Evidence.SERVER, error=error)
+    assert not read_log(sent, down).refused
+
+
+def test_fingerprints_in_replies(read_log: Callable[..., ServiceLog]) -> None:
+    """Bodies that are no JSON, or no object, have none; parameters are not looked at."""
+    replies = [{"system_fingerprint": "fp_1"}, {"system_fingerprint": None}, ["fp_2"], "fp_3"]
+    attempts = [attempt("k", {}, reply) for reply in replies]
+    attempts.append({"key": "k", "wire": {"response_body": "{"}})
+    attempts.append({"key": "k"})
+    log = read_log({"seed": 1}, *attempts, parameters=False)
+    assert (log.fingerprints, log.requests, log.meant) == ({"fp_1": 1}, 0, {})
+
+
+@pytest.fixture
+def logged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Give the runs these logs of the endpoint, in the order in which they are read."""
+
+    def logs(*of_runs: ServiceLog) -> None:
+        left = iter(of_runs)
+        monkeypatch.setattr(third_party, "service_logs", lambda *_, **__: {"gpt": next(left)})
+
+    return logs
+
+
+def marked(*fingerprints: str) -> ServiceLog:
+    return ServiceLog(fingerprints=Counter(fingerprints))
+
+
+@pytest.mark.parametrize(
+    ("logs", "declared", "verdict", "reason", "words"),
+    [
+        ([marked()], (), Verdict.INCONCLUSIVE, Reason.UNRECORDED, "most providers give none"),
+        ([marked("a")], (), Verdict.INCONCLUSIVE, Reason.PRECISION, "no other run to compare"),
+        ([marked(), marked("a")], (), Verdict.INCONCLUSIVE, Reason.PRECISION, "no other run"),
+        ([marked("a"), marked("a")], (), Verdict.PASS, None, "none of them new in 2 runs"),
+        ([marked("a", "b"), marked("b")], (), Verdict.PASS, None, "b in run 2026-05-02-001"),
+        ([marked("a"), marked("a", "b")], (), Verdict.FLAG, None, "b in run 2026-05-02-001 for"),
+        ([marked("a")], ("a",), Verdict.PASS, None, "none of them new in 1 run"),
+        ([marked("a"), marked("b")], ("b",), Verdict.PASS, None, "none of them new"),
+        ([marked("a")], ("b",), Verdict.FLAG, None, "for the first time"),
+    ],
+)
+def test_fingerprints_over_runs(
+    logged: Callable[..., None],
+    logs: list[ServiceLog],
+    declared: tuple[str, ...],
+    verdict: Verdict,
+    reason: Reason | None,
+    words: str,
+) -> None:
+    """Known from a run before, or declared; a new one is a FLAG and never a FAIL."""
+    logged(*logs)
+    runs = [service(1 + at) for at in range(len(logs))]
+    options = ThirdPartyOptions(fingerprints={"gpt": declared})
+    finding = fingerprint_finding("gpt", runs, options)
+    assert (finding.verdict, finding.reason) == (verdict, reason)
+    assert words in finding.sentence
+
+
+@pytest.mark.parametrize(
+    ("log", "about", "verdict", "words"),
+    [
+        (
+            {"requests": 4, "meant": {"seed": 4}, "carried": {"seed": 4}},
+            {},
+            Verdict.PASS,
+            "4 requests of run 2026-05-01-001 carried seed as they should",
+        ),
+        (
+            {"requests": 4, "meant": {"seed": 4}, "carried": {"seed": 3}},
+            {},
+            Verdict.FAIL,
+            "seed is missing in 1 of 4",
+        ),
+        (
+            {"requests": 4, "refused": {"seed": 2}},
+            {},
+            Verdict.FAIL,
+            "the provider refused seed 2 times in run",
+        ),
+        ({"requests": 4}, {}, Verdict.INCONCLUSIVE, "sent no parameter"),
+        ({}, {}, Verdict.INCONCLUSIVE, "the log does not show what its requests carried"),
+        ({"requests": 4}, {"type": "application"}, Verdict.INCONCLUSIVE, "the log does not show"),
+        ({}, {"simulated": True}, Verdict.INCONCLUSIVE, "it is simulated"),
+    ],
+)
+def test_parameters_of_the_newest_run(
+    logged: Callable[..., None],
+    log: dict[str, Any],
+    about: dict[str, Any],
+    verdict: Verdict,
+    words: str,
+) -> None:
+    counters = {name: Counter(counts) for name, counts in log.items() if name != "requests"}
+    logged(ServiceLog(requests=log.get("requests", 0), **counters))
+    finding = parameter_finding("gpt", [service(1, **about)])
+    assert finding.verdict is verdict
+    assert finding.reason is (Reason.UNRECORDED if verdict is Verdict.INCONCLUSIVE else None)
+    assert words in finding.sentence
 
 
 # ---------------------------------------------------------------- canary prompts
