@@ -14,6 +14,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness import words
+from pytest_fairness.analysis.checks import judge_status
 from pytest_fairness.model import ALARMS, Finding, Verdict, to_json
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.sections import (
@@ -469,33 +470,32 @@ def _numbered(items: Iterable[str]) -> list[str]:
 
 
 _AGAINST_BASELINE = {
-    Verdict.PASS: (Verdict.PASS, "no regressions vs baseline"),
-    Verdict.FLAG: (Verdict.FAIL, "worse than the baseline, within the margin"),
-    Verdict.FAIL: (Verdict.FAIL, "regression vs baseline"),
-    Verdict.INCONCLUSIVE: (
-        Verdict.INCONCLUSIVE,
-        "the comparison with the baseline is inconclusive",
-    ),
+    Verdict.PASS: "no regressions vs baseline",
+    Verdict.FLAG: "worse than the baseline, within the margin",
+    Verdict.FAIL: "regression vs baseline",
+    Verdict.INCONCLUSIVE: "the comparison with the baseline is inconclusive",
 }
 
 
 def status(results: LetterResults, baseline: Finding | str | None) -> list[str]:
-    """The status of the letters, and what has fallen below the baseline, a line each."""
-    if not isinstance(baseline, Finding):
-        verdict = Verdict.INCONCLUSIVE if baseline else Verdict.PASS
-        words = baseline or "not compared with a baseline"
-    elif baseline.verdict in ALARMS and baseline.justification:
-        verdict = Verdict.PASS
-        words = "worse than the baseline, and justified"
-    else:
-        verdict, words = _AGAINST_BASELINE[baseline.verdict]
-    if results.failed:
-        verdict = Verdict.FAIL
-        words = f"letters below the threshold; {words}"
-    lines = [f"Status: {verdict} ({words})"]
+    """The status of the letters, and what has fallen below the baseline, a line each; *baseline* is
+    the comparison, or in words why there is none.
+    """
+    comparison = None
     regressions = []
     if isinstance(baseline, Finding):
+        comparison = baseline
         regressions = formatting.regressions(baseline)
+        about = _AGAINST_BASELINE[baseline.verdict]
+        if baseline.verdict in ALARMS and baseline.justification:
+            about = "worse than the baseline, and justified"
+    else:
+        about = baseline or "not compared with a baseline"
+    if results.failed:
+        about = f"letters below the threshold; {about}"
+    unknown = comparison is None and bool(baseline)
+    verdict = judge_status(comparison, fallen=len(results.failed), unknown=unknown)
+    lines = [f"Status: {verdict} ({about})"]
     return [
         *lines,
         *(["Regressions:"] if regressions else []),
