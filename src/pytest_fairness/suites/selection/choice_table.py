@@ -5,7 +5,7 @@ groups share.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pytest_fairness.analysis.choice_columns import NEITHER
 from pytest_fairness.statistics.choices import Choices, read_choices
@@ -19,16 +19,6 @@ _NAMES = ("first_name", "second_name")
 
 Classes = Mapping[str, Mapping[str, str]]
 """Group → protected class → its value; no classes where they are not known."""
-
-
-class Record(dict[str, Any]):
-    """A part of the results: an object of ``selection.json``, whose fields are attributes too."""
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(name) from None
 
 
 def units_column(frame: pd.DataFrame) -> str | tuple[str, str] | None:

@@ -15,7 +15,7 @@ from pytest_fairness.documents import project_folder
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.pytest_layer import collection
-from pytest_fairness.suites.selection.choice_table import GROUP, Record, crossed_classes, values_of
+from pytest_fairness.suites.selection.choice_table import GROUP, crossed_classes, values_of
 from pytest_fairness.suites.selection.configuration import (
     SALARY,
     SELECTION,
@@ -35,10 +35,11 @@ if TYPE_CHECKING:
 
     from pytest_fairness.context import RunContext
     from pytest_fairness.scorers import Scorer
+    from pytest_fairness.suites.selection.results import SelectionResults
 
 _TASKS = {"test_selection_benchmark.py": SELECTION, "test_salary_benchmark.py": SALARY}
 _CONFIGURATION = pytest.StashKey[Configuration]()
-_RESULTS = pytest.StashKey["dict[tuple[float | None, int], Record]"]()
+_RESULTS = pytest.StashKey["dict[tuple[float | None, int], SelectionResults]"]()
 ClassOf = Mapping[str, str] | None
 """Which class of an item's protected class each group is of; None where the groups themselves are compared."""
 
@@ -172,7 +173,7 @@ def results(
     fairness_temperature: float | None,
     fairness_run: RunContext,
     pytestconfig: pytest.Config,
-) -> Record:
+) -> SelectionResults:
     """All numbers of the benchmark; made once a process."""
     from pytest_fairness.suites.selection.metrics import selection_results
 
