@@ -5,7 +5,7 @@ what is job-related.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple, TypeAlias
 
@@ -185,17 +185,19 @@ def conveyed(raw: str, name: str | None, classes: Conveyed) -> dict[str, tuple[s
     """Return what in *raw* conveys the candidate's groups, by kind: the name's parts, words of each
     class, a pronoun.
     """
-    wanted = {NAME: [part for part in (name or "").split() if len(part.strip(".")) > 1]}
+    parts = [part for part in (name or "").split() if len(part.strip(".")) > 1]
+    signals = {NAME: _standing(parts, raw)}
     for class_and_group in classes:
-        wanted[f"words of {class_and_group[0]}"] = list(_phrases((class_and_group,)))
-    signals: dict[str, tuple[str, ...]] = {}
-    for kind, words in wanted.items():
-        seen = tuple(word for word in words if _word(word).search(raw))
-        if seen:
-            signals[kind] = seen
+        kind = f"words of {class_and_group[0]}"
+        signals[kind] = _standing(_phrases((class_and_group,)), raw)
     if _PRONOUN.search(raw):
         signals[PRONOUN] = ("pronoun",)
-    return signals
+    return {kind: words for kind, words in signals.items() if words}
+
+
+def _standing(words: Iterable[str], text: str) -> tuple[str, ...]:
+    """Return those of *words* that stand in *text*."""
+    return tuple(word for word in words if _word(word).search(text))
 
 
 @lru_cache(maxsize=16384)
@@ -205,7 +207,7 @@ def is_removed(kind: str, signals: tuple[str, ...], left: str) -> bool:
     """
     if kind == PRONOUN:
         return _PRONOUN.search(left) is None
-    return not any(_word(word).search(left) for word in signals)
+    return not _standing(signals, left)
 
 
 @lru_cache(maxsize=16384)

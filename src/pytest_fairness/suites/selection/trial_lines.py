@@ -9,7 +9,7 @@ character or half a surrogate pair of it can end a line or reach a terminal.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,19 +43,29 @@ def write_lines(path: Path, trials: pd.DataFrame, run: Path) -> None:
     rows = trials.astype(object).where(trials.notna(), None).to_dict("records")
     with replacing(path) as stream, reading(run) as reader:
         for row, record in zip(rows, reader.records(trials["key"]), strict=True):
-            line = {
-                "schema": SCHEMA,
-                **{column: row[column] for column in _FACTS if column in row},
-                "prompt": row["prompt"] if record is None else _prompt_of(record),
-                "response": row["reply"],
-                "scrubbed_text": row.get("candidates_text"),
-                **{column: row[column] for column in _READ if column in row},
-                "requests": [] if record is None else list(_requests(record)),
-                **({} if record is None else {name: record.get(name) for name in _LOGGED}),
-            }
-            stream.write(
-                f"{json.dumps(to_json(line), ensure_ascii=True, allow_nan=False)}\n".encode("ascii")
-            )
+            line = json.dumps(to_json(_line(row, record)), ensure_ascii=True, allow_nan=False)
+            stream.write(f"{line}\n".encode("ascii"))
+
+
+def _line(row: Mapping[Hashable, Any], record: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what is known of the trial in *row*, which the log has a *record* of, if it was asked."""
+    prompt = row["prompt"]
+    requests: list[dict[str, JSON]] = []
+    logged: dict[str, Any] = {}
+    if record is not None:
+        prompt = _prompt_of(record)
+        requests = list(_requests(record))
+        logged = {name: record.get(name) for name in _LOGGED}
+    return {
+        "schema": SCHEMA,
+        **{column: row[column] for column in _FACTS if column in row},
+        "prompt": prompt,
+        "response": row["reply"],
+        "scrubbed_text": row.get("candidates_text"),
+        **{column: row[column] for column in _READ if column in row},
+        "requests": requests,
+        **logged,
+    }
 
 
 def _prompt_of(record: Mapping[str, Any]) -> str:
@@ -73,21 +83,24 @@ def _requests(record: Mapping[str, Any]) -> Iterator[dict[str, JSON]]:
     systems = (record.get("script") or {}).get("pipeline")
     replies = record["replies"]
     turns = record["cell"]["turns"]
-    prompt_sent = _prompt_of(record)
-    for at, turn in enumerate(turns):
+    last_prompt = _prompt_of(record)
+    for number, turn in enumerate(turns):
         prompt = turn
-        if at:
-            prompt = turn.replace(_HOLD, replies[at - 1], 1)
+        if number:
+            prompt = turn.replace(_HOLD, replies[number - 1], 1)
         # Functions of an arm's own may stand between two steps: what was sent last is known word
         # for word.
-        if at == len(turns) - 1:
-            prompt = prompt_sent
-        yield {
-            "system": systems[at] if systems else record["cell"]["system"],
-            "prompt": prompt,
-            "response": replies[at] if at < len(replies) else None,
-        }
-        if at >= len(replies) or (at == len(replies) - 1 and prompt == prompt_sent):
+        if number == len(turns) - 1:
+            prompt = last_prompt
+        system = record["cell"]["system"]
+        if systems:
+            system = systems[number]
+        unanswered = number >= len(replies)
+        response = None
+        if not unanswered:
+            response = replies[number]
+        yield {"system": system, "prompt": prompt, "response": response}
+        if unanswered or (number == len(replies) - 1 and prompt == last_prompt):
             return
 
 
@@ -96,11 +109,15 @@ def with_salaries(trials: pd.DataFrame, hours_per_year: float) -> pd.DataFrame:
     reply came to.
     """
 
-    def salary(reply: object, refused: bool) -> Salary:
-        if refused or not isinstance(reply, str):
-            return Salary(SalaryStatus.REFUSED if refused else SalaryStatus.UNPARSED)
-        return read_salary(reply, hours_per_year)
-
-    salaries = [salary(*reply) for reply in zip(trials["reply"], trials["refused"], strict=True)]
+    replies = zip(trials["reply"], trials["refused"], strict=True)
+    salaries = [_salary(reply, refused, hours_per_year) for reply, refused in replies]
     amounts = [float("nan") if salary.amount is None else salary.amount for salary in salaries]
     return trials.assign(salary=amounts, read=[salary.status.value for salary in salaries])
+
+
+def _salary(reply: object, refused: bool, hours_per_year: float) -> Salary:
+    if refused:
+        return Salary(SalaryStatus.REFUSED)
+    if not isinstance(reply, str):
+        return Salary(SalaryStatus.UNPARSED)
+    return read_salary(reply, hours_per_year)
