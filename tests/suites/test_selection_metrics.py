@@ -11,12 +11,9 @@ import pytest
 from scipy.stats import binomtest
 
 from pytest_fairness import analyze_preference
-from pytest_fairness.analysis.selection_ratios import selection_ratios
 from pytest_fairness.errors import FrameError
 from pytest_fairness.model import Reason, Verdict, to_json
-from pytest_fairness.statistics.choices import read_choices
 from pytest_fairness.statistics.proportions import impact_ratio
-from pytest_fairness.statistics.selection_rates import units_of
 from pytest_fairness.suites.selection.choice_table import (
     by_class,
     context_columns,
@@ -370,63 +367,6 @@ class TestContrasts:
         (contrast,) = results_of(frame, {}).contrasts
         assert contrast.verdict is Verdict.INCONCLUSIVE
         assert {(pair.change, pair.units) for pair in contrast.pairs} == {(None, 0)}
-
-
-class TestFourFifths:
-    def judge(self, first_wins, n=100, **columns):
-        """One pair of groups, *n* in each order; *first_wins* of A's and of B's trials as the
-        first.
-        """
-        rows = [
-            ("A", "B", "A" if at < first_wins[0] else "B", f"pair {at % 20}") for at in range(n)
-        ]
-        rows += [
-            ("B", "A", "B" if at < first_wins[1] else "A", f"pair {at % 20}") for at in range(n)
-        ]
-        return self.of(
-            pd.DataFrame(rows, columns=["first", "second", "chosen", "name"]).assign(**columns),
-            "name",
-        )
-
-    def of(self, frame, cluster=None):
-        columns = {name: name for name in ("first", "second", "chosen", "neither")}
-        choices = read_choices(frame, **columns, cluster=cluster, block=())
-        return selection_ratios(
-            choices, units_of(choices), by="group", alpha=0.05, correction="bonferroni"
-        )
-
-    def test_below_and_sure_exactly_four_fifths_and_within_chance(self):
-        """88 against 112 of 200: Fisher's table says .02, the choices themselves .09; 80 against
-        100 of 180 is exactly .8, which a division would put below it; a position that decides much
-        hides nothing: 99 against 81.
-        """
-        found = self.judge((30, 70))
-        (pair,) = found.pairs
-        assert (found.reference, found.verdict) == ("B", Verdict.FAIL)
-        assert (pair.ratio, pair.shortfall) == (pytest.approx(60 / 140), pytest.approx(40))
-        assert (pair.below, pair.flip_flop) == (True, False)
-        (pair,) = self.judge((44, 56)).pairs
-        assert (pair.fisher_p < 0.03, pair.p_value > 0.05) == (True, True)
-        assert (pair.verdict, pair.reason) == (Verdict.INCONCLUSIVE, Reason.SMALL_NUMBERS)
-        found = self.judge((40, 50), n=90)
-        assert found.pairs[0].ratio == pytest.approx(0.8)
-        assert (found.pairs[0].below, found.verdict) == (False, Verdict.PASS)
-        found = self.judge((99, 81))
-        assert found.pairs[0].ratio == pytest.approx(82 / 118)
-        assert found.pairs[0].p_value < 0.01
-
-    def test_unread_replies_come_before_a_ratio_is_judged(self):
-        """One in ten refused: open. Neither is a reply that was read; and where nobody was chosen
-        there is no ratio.
-        """
-        found = self.judge((30, 70), refused=np.arange(200) % 10 == 0)
-        assert (found.verdict, found.reason) == (Verdict.INCONCLUSIVE, Reason.UNSCORED)
-        frame = pd.DataFrame({"first": ["A", "B"] * 60, "second": ["B", "A"] * 60})
-        found = self.of(frame.assign(chosen=["A"] * 60 + ["neither"] * 60))
-        assert found.pairs[0].reason is not Reason.UNSCORED
-        found = self.of(frame.assign(chosen=None))
-        assert (found.reference, found.pairs, found.reason) == (None, (), Reason.N)
-        assert "no two groups of group" in found.sentence
 
 
 class TestExplanations:
