@@ -319,7 +319,7 @@ def _pair_result(shift: _Shift) -> PairResult:
 def group_results(
     shares: Iterable[tuple[str, Rate]], trials: pd.DataFrame
 ) -> tuple[GroupResult, ...]:
-    """Return each share of the choices in *trials* as that of a group, with their pairs of names."""
+    """Return each share of *trials* as that of a group, with the pairs of names in them."""
     names = int(trials["name"].nunique())
     return tuple(
         GroupResult(

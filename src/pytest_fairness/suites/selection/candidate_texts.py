@@ -20,7 +20,8 @@ SEEN = "candidates_text"
 NAME, PRONOUN = "name", "pronoun"
 _MARK = re.compile(
     r"^[ \t*#>\-\"'(\[]*"
-    r"(?:(?P<number>\d{1,2})[.):]\s+|(?:candidate|applicant|option)[ \t]+(?P<letter>[A-Z]|\d{1,2})\b)",
+    r"(?:(?P<number>\d{1,2})[.):]\s+"
+    r"|(?:candidate|applicant|option)[ \t]+(?P<letter>[A-Z]|\d{1,2})\b)",
     re.MULTILINE | re.IGNORECASE,
 )
 _LABEL = re.compile(
@@ -33,9 +34,9 @@ _KEY = ("template", "signal", "first", "second", "first_name", "second_name")
 #: Words that carry no qualification of anybody; what is left of a line counts as job-related.
 _EMPTY = frozenset({
     "a", "age", "an", "and", "applicant", "are", "as", "at", "be", "been", "by", "candidate", "for",
-    "from", "had", "has", "have", "he", "her", "hers", "him", "his", "i", "in", "is", "it", "its", "my", "name",
-    "of", "on", "or", "removed", "she", "that", "the", "their", "theirs", "them", "they", "this", "to", "was", "were",
-    "who", "with", "year",
+    "from", "had", "has", "have", "he", "her", "hers", "him", "his", "i", "in", "is", "it", "its",
+    "my", "name", "of", "on", "or", "removed", "she", "that", "the", "their", "theirs", "them",
+    "they", "this", "to", "was", "were", "who", "with", "year",
 })  # fmt: skip
 
 
@@ -258,8 +259,10 @@ def read_guesses(reply: str, classes: Mapping[str, Sequence[str]]) -> list[dict[
     second = starts.get(2)
     if first is None or second is None or first.start() > second.start():
         return [dict.fromkeys(classes), dict.fromkeys(classes)]
-    texts = (reply[first.end() : second.start()], reply[second.end() :])
-    return [_guess(text, classes) for text in texts]
+    return [
+        _guess(reply[first.end() : second.start()], classes),
+        _guess(reply[second.end() :], classes),
+    ]
 
 
 def _guess(text: str, classes: Mapping[str, Sequence[str]]) -> dict[str, str | None]:

@@ -41,7 +41,7 @@ _TASKS = {"test_selection_benchmark.py": SELECTION, "test_salary_benchmark.py": 
 _CONFIGURATION = pytest.StashKey[Configuration]()
 _RESULTS = pytest.StashKey["dict[tuple[float | None, int], SelectionResults]"]()
 ClassOf = Mapping[str, str] | None
-"""Which class of an item's protected class each group is of; None where the groups themselves are compared."""
+"""The class of each group in an item's protected class; None where the groups are compared."""
 
 
 def configuration_of(config: pytest.Config) -> Configuration:

@@ -1,4 +1,4 @@
-"""From a configuration to the arguments of ``fairness_pairs``, and the contrasts between its arms."""
+"""From a configuration to the arguments of ``fairness_pairs``, and the contrasts between arms."""
 
 from __future__ import annotations
 

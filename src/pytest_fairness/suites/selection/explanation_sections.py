@@ -4,6 +4,7 @@ all groups together, and the replies that make no choice.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -247,26 +248,20 @@ def _reach(value: float | None, error: float | None) -> tuple[float | None, floa
 # ---------------------------------------------------------------- what the replies came to
 
 
-class OutcomeRow(NamedTuple):
-    """What the replies of an arm came to, to one pair of groups or to all."""
-
-    label: str
-    trials: int
-    counts: Mapping[str, int]
-    p: str = ""
-
-
 def outcome_parts(arms: Sequence[ArmResults]) -> list[Part]:
     """Return how many replies made a choice, and what the others were."""
-    kinds = _kinds(arms)
+    together = _totals(arms)
+    kinds = [kind.value for kind in ChoiceStatus if together[kind]]
     bars = {}
+    rows: list[tuple[str, ...]] = []
     for arm in arms:
-        totals = _totals(arm, kinds)
-        bars[arm.arm] = {kind: number / arm.trials for kind, number in totals.items()}
-    rows = [
-        (row.label, f"{row.trials:,}", *_parts_of(row, kinds), row.p)
-        for row in _outcome_rows(arms, kinds)
-    ]
+        whole = _totals([arm])
+        bars[arm.arm] = {kind: whole[kind] / arm.trials for kind in kinds}
+        p = p_value(arm.no_choice_p)
+        rows.append(_outcome_row(f"{arm.arm}: all pairs", arm.trials, whole, kinds, p))
+        for pair in arm.outcomes:
+            label = f"{arm.arm}: {pair_label(pair)}"
+            rows.append(_outcome_row(label, pair.trials, pair.counts, kinds, ""))
     return [
         *(
             f"{arm.arm}: {arm.decided:,} of {count(arm.trials, 'trial')} name a candidate."
@@ -287,24 +282,16 @@ def outcome_parts(arms: Sequence[ArmResults]) -> list[Part]:
     ]
 
 
-def _kinds(arms: Sequence[ArmResults]) -> list[str]:
-    """Return the kinds of replies of which there is any."""
-    pairs = [pair for arm in arms for pair in arm.outcomes]
-    return [kind.value for kind in ChoiceStatus if any(pair.counts[kind] for pair in pairs)]
-
-
-def _totals(arm: ArmResults, kinds: Sequence[str]) -> dict[str, int]:
-    return {kind: sum(pair.counts[kind] for pair in arm.outcomes) for kind in kinds}
-
-
-def _outcome_rows(arms: Sequence[ArmResults], kinds: Sequence[str]) -> Iterator[OutcomeRow]:
+def _totals(arms: Sequence[ArmResults]) -> Counter[str]:
+    """Return how many replies of each kind there are, to all pairs of groups of *arms*."""
+    totals: Counter[str] = Counter()
     for arm in arms:
-        totals = _totals(arm, kinds)
-        yield OutcomeRow(f"{arm.arm}: all pairs", arm.trials, totals, p_value(arm.no_choice_p))
         for pair in arm.outcomes:
-            yield OutcomeRow(f"{arm.arm}: {pair_label(pair)}", pair.trials, pair.counts)
+            totals.update(pair.counts)
+    return totals
 
 
-def _parts_of(row: OutcomeRow, kinds: Sequence[str]) -> Iterator[str]:
-    for kind in kinds:
-        yield part_of(row.counts[kind], row.trials)
+def _outcome_row(
+    label: str, trials: int, counts: Mapping[str, int], kinds: Sequence[str], p: str
+) -> tuple[str, ...]:
+    return (label, f"{trials:,}", *(part_of(counts[kind], trials) for kind in kinds), p)

@@ -285,7 +285,7 @@ def _pair(compared: Compared, pair: PairResult, between: _ChoicesBy) -> PairPref
 
 
 def _share(preference: Preference) -> Rate:
-    """Return how often the first of two groups was chosen, with the interval of the *preference*."""
+    """Return how often the first of two groups was chosen, with its interval."""
     if not preference.n:
         return Rate(0, preference.wins)
     reach = 1.0

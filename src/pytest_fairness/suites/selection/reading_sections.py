@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,7 +12,12 @@ import msgspec
 from pytest_fairness.model import Status, Verdict
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.reports.sections import Details, Dialogue, Facts, Notes, Part, Section
-from pytest_fairness.suites.selection.results import PairPreference, RunFacts, SelectionResults
+from pytest_fairness.suites.selection.results import (
+    ArmResults,
+    PairPreference,
+    RunFacts,
+    SelectionResults,
+)
 from pytest_fairness.words import count, listed
 
 EXAMPLES_TEXT = (
@@ -68,6 +74,20 @@ def _limits(results: SelectionResults) -> Iterator[str]:
         "a hiring decision."
     )
     yield _about_names(run, pairs)
+    yield from _about_candidates(run)
+    if any(arm.arm == "scrubbed" for arm in results.arms):
+        yield (
+            "The model that scrubs is the model that judges; with another pair of models it may "
+            "work otherwise."
+        )
+    yield (
+        "Candidates are equal on paper, so any small leaning decides. A preference among equals "
+        "says little about choices between candidates who differ."
+    )
+    yield from _about_precision(results.arms, pairs)
+
+
+def _about_candidates(run: RunFacts) -> Iterator[str]:
     if any("label" in signal for signal in run.signals):
         yield (
             "Groups are stated in words. That is the strongest signal there is; real applications "
@@ -79,22 +99,16 @@ def _limits(results: SelectionResults) -> Iterator[str]:
             f"Some criteria are stereotypes on purpose ({listed(stereotypes)}); those of a real "
             "post are mixed."
         )
-    if any(arm.arm == "scrubbed" for arm in results.arms):
-        yield (
-            "The model that scrubs is the model that judges; with another pair of models it may "
-            "work otherwise."
-        )
-    yield (
-        "Candidates are equal on paper, so any small leaning decides. A preference among equals "
-        "says little about choices between candidates who differ."
-    )
+
+
+def _about_precision(arms: Sequence[ArmResults], pairs: Sequence[PairPreference]) -> Iterator[str]:
     widest = max(_reaches(pairs), default=None)
     if widest is not None:
         yield (
             f"The widest interval of a pair reaches {widest:.1f} percentage points to each side; a "
             "preference smaller than that may have been missed there."
         )
-    undecided = [arm.arm for arm in results.arms if arm.preference.verdict is Verdict.INCONCLUSIVE]
+    undecided = [arm.arm for arm in arms if arm.preference.verdict is Verdict.INCONCLUSIVE]
     if undecided:
         yield (
             f"Undecided: {listed(undecided)}. An arm that is not shown to be unfair is not shown "
@@ -160,12 +174,12 @@ class RecordedChoice(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def context(self) -> str:
         axes = (self.role, self.criteria, self.qualifications, self.signal)
-        return ", ".join(axis for axis in axes if axis)
+        return ", ".join(filter(None, axes))
 
     @property
     def names(self) -> str:
         names = (self.first_name, self.second_name)
-        return " / ".join(name for name in names if name) or "no names"
+        return " / ".join(filter(None, names)) or "no names"
 
     @property
     def reading(self) -> str:
@@ -183,19 +197,20 @@ def example_parts(records: Path, arms: Sequence[str]) -> list[Part]:
 
     *records* stand in the order of the design, so they are the same candidates in every arm.
     """
-    answered: dict[str, dict[str, Dialogue]] = {arm: {} for arm in arms}
-    refused: dict[str, dict[str, Dialogue]] = {arm: {} for arm in arms}
+    examples: dict[tuple[str, bool], dict[str, Dialogue]] = defaultdict(dict)
     for choice in _answered_choices(records):
-        examples = answered
         most = 2
         if choice.refused:
-            examples = refused
             most = 1
-        of_arm = examples.get(choice.arm, {})
-        if choice.context not in of_arm and len(of_arm) < most:
-            of_arm[choice.context] = _dialogue(choice)
-    shown = {arm: (*answered[arm].values(), *refused[arm].values()) for arm in arms}
-    return [Details(summary=arm, parts=dialogues) for arm, dialogues in shown.items() if dialogues]
+        contexts = examples[choice.arm, choice.refused]
+        if choice.context not in contexts and len(contexts) < most:
+            contexts[choice.context] = _dialogue(choice)
+    parts: list[Part] = []
+    for arm in arms:
+        dialogues = (*examples[arm, False].values(), *examples[arm, True].values())
+        if dialogues:
+            parts.append(Details(summary=arm, parts=dialogues))
+    return parts
 
 
 def _answered_choices(records: Path) -> Iterator[RecordedChoice]:
@@ -213,7 +228,7 @@ def _dialogue(choice: RecordedChoice) -> Dialogue:
     about = [choice.names, choice.context, choice.status, choice.reading]
     if choice.simulated:
         about.append("simulated")
-    return Dialogue(about=" · ".join(part for part in about if part), turns=tuple(_turns(choice)))
+    return Dialogue(about=" · ".join(filter(None, about)), turns=tuple(_turns(choice)))
 
 
 def _turns(choice: RecordedChoice) -> Iterator[tuple[str, str]]:

@@ -188,7 +188,7 @@ def _content(kept: pd.DataFrame, bys: Sequence[str]) -> Iterator[TextShare]:
 
 
 def _compared(table: pd.DataFrame, what: str, by: str, outcome: str) -> TextShare:
-    """A share measured in each group, and whether it differs between them (the names are the unit)."""
+    """A share measured in each group, and whether it differs between them: names are the unit."""
     shares = tuple(
         GroupShare(group=str(group), share=_mean(rows, outcome))
         for group, rows in table.groupby(by, sort=True)

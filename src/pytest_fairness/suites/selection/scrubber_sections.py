@@ -167,7 +167,7 @@ GUESS_COLUMNS: TableColumns[GuessedShare] = {
 
 
 def _guess_section(arm: str, by: str, guesses: Sequence[GuessedShare]) -> Section:
-    """Return how often a class is guessed right, with the chance of guessing it without the text."""
+    """Return how often a class is guessed right, with the chance of it without the text."""
     rows = (
         share_row(_guess_label(guess), guess.accuracy, f"(chance {percent(guess.chance)})")
         for guess in guesses

@@ -9,9 +9,11 @@ character or half a surrogate pair of it can end a line or reach a terminal.
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from pytest_fairness.model import JSON, to_json
 from pytest_fairness.runs.files import replacing
@@ -25,9 +27,9 @@ SCHEMA = 1
 _HOLD = "{text}"
 #: Columns of the table that a line has under the same name, where the table has them.
 _FACTS = (
-    "cell", "arm", "pair", "order", "first", "second", "first_name", "second_name", "group", "candidate", "role",
-    "criteria", "qualifications", "signal", "temperature", "repetition", "status", "refused", "endpoint", "model",
-    "simulated", "replayed", "cost", "seconds", "key",
+    "cell", "arm", "pair", "order", "first", "second", "first_name", "second_name", "group",
+    "candidate", "role", "criteria", "qualifications", "signal", "temperature", "repetition",
+    "status", "refused", "endpoint", "model", "simulated", "replayed", "cost", "seconds", "key",
 )  # fmt: skip
 _READ = ("choice", "chosen", "salary", "read")
 _LOGGED = ("finish_reason", "usage", "attempts", "error", "time")
@@ -48,7 +50,7 @@ def write_lines(path: Path, trials: pd.DataFrame, run: Path) -> None:
 
 
 def _line(row: Mapping[Hashable, Any], record: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what is known of the trial in *row*, which the log has a *record* of, if it was asked."""
+    """Return what is known of the trial in *row*, with its *record* in the log, if there is one."""
     prompt = row["prompt"]
     requests: list[dict[str, JSON]] = []
     logged: dict[str, Any] = {}
@@ -58,23 +60,26 @@ def _line(row: Mapping[Hashable, Any], record: Mapping[str, Any] | None) -> dict
         logged = {name: record.get(name) for name in _LOGGED}
     return {
         "schema": SCHEMA,
-        **{column: row[column] for column in _FACTS if column in row},
+        **_columns_of(row, _FACTS),
         "prompt": prompt,
         "response": row["reply"],
         "scrubbed_text": row.get("candidates_text"),
-        **{column: row[column] for column in _READ if column in row},
+        **_columns_of(row, _READ),
         "requests": requests,
         **logged,
     }
 
 
+def _columns_of(row: Mapping[Hashable, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return the columns *names* of a table that has them."""
+    return {name: row[name] for name in names if name in row}
+
+
 def _prompt_of(record: Mapping[str, Any]) -> str:
     """Return the last message that was sent, from which the choice was made."""
-    sent: list[str] = [
-        message["content"] for message in record["messages"] if message["role"] == "user"
-    ]
-    if sent:
-        return sent[-1]
+    for message in reversed(record["messages"]):
+        if message["role"] == "user":
+            return str(message["content"])
     return ""
 
 
@@ -109,10 +114,13 @@ def with_salaries(trials: pd.DataFrame, hours_per_year: float) -> pd.DataFrame:
     reply came to.
     """
 
-    replies = zip(trials["reply"], trials["refused"], strict=True)
-    salaries = [_salary(reply, refused, hours_per_year) for reply, refused in replies]
-    amounts = [float("nan") if salary.amount is None else salary.amount for salary in salaries]
-    return trials.assign(salary=amounts, read=[salary.status.value for salary in salaries])
+    amounts: list[float | None] = []
+    readings: list[str] = []
+    for reply, refused in zip(trials["reply"], trials["refused"], strict=True):
+        salary = _salary(reply, refused, hours_per_year)
+        amounts.append(salary.amount)
+        readings.append(salary.status.value)
+    return trials.assign(salary=np.array(amounts, dtype=np.float64), read=readings)
 
 
 def _salary(reply: object, refused: bool, hours_per_year: float) -> Salary:
